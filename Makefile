@@ -114,7 +114,7 @@ fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
 	@.ci/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## Measure speed beside each baseline; docs/performance.md explains
+bench: ## Measure speed and each baseline; docs/performance.md explains
 	@internal/testenv/install.sh
 	@go -C bench run ./report
 	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x

@@ -53,7 +53,7 @@ func TestWriteReplacesOnlyWhatDiffers(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%d files are left beside it (%v), want none", len(entries)-1, err)
+		t.Errorf("%d other files are left (%v), want none", len(entries)-1, err)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	runtime.KeepAlive(ballast)
 	if len(table) > 0 {
-		fmt.Println("\n| saver | what | figure | beside | ratio | target | |\n|---|---|---:|---:|---:|---:|---|")
+		fmt.Println("\n| saver | what | figure | baseline | ratio | target | |\n|---|---|---:|---:|---:|---:|---|")
 	}
 	for _, r := range table {
 		fmt.Println(r)

@@ -168,7 +168,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`join of [a w] -> d: no node "w"`,
 			`node "lonely" is never reached and leads nowhere; wire it in or take it out`,
 		}},
-		{"a conflict beside an unknown name", func(b *graph.Builder[work, update]) {
+		{"a conflict and an unknown name", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle, graph.Writes("Status"))
 			b.Node("b", idle, graph.Writes("Status"))
 			b.Edge(graph.Start, "a")

@@ -26,8 +26,8 @@ func TestAResumeBeginsWithAnEdit(t *testing.T) {
 			res = *e.Result
 		}
 	}
-	same(t, "log", res.State.Log, []string{"first", "edit", "answer true", "beside"})
-	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
+	same(t, "log", res.State.Log, []string{"first", "edit", "answer true", "sibling"})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "sibling": 1})
 	res = done(t, graph.Done)(th.Edit(logged("last")).Resume(t.Context()))
 	same(t, "steps on a finished thread", res.Steps, 0)
 	same(t, "log on a finished thread", res.State.Log[4:], []string{"last"})

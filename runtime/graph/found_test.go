@@ -151,12 +151,12 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 		_, err := refund.Ask(ctx, doc{Name: "shoes"})
 		return logged("ask"), err
 	}, refund)
-	b.Node("beside", say("beside"))
+	b.Node("sibling", say("sibling"))
 	b.Edge(graph.Start, "first")
 	b.Edge("first", "ask")
-	b.Edge("first", "beside")
+	b.Edge("first", "sibling")
 	b.Edge("ask", graph.End)
-	b.Edge("beside", graph.End)
+	b.Edge("sibling", graph.End)
 	fails := map[graph.Durability]int32{graph.Sync: 3, graph.Async: 2, graph.OnExit: 2}
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
@@ -177,7 +177,7 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 		same(t, "log", snap.State.Log, []string{"first"})
 		same(t, "status", snap.Status, checkpoint.Waiting)
 		same(t, "questions", len(snap.Questions), 1)
-		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "beside", Finished: true}})
+		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "sibling", Finished: true}})
 		same(t, "listed", len(waitingThreads(t, s)), 1)
 	})
 }
@@ -206,7 +206,7 @@ func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
 	th := compile(t, build(), graph.Saver(s)).Thread("t")
 	res := done(t, graph.Waiting)(th.Resume(t.Context(), graph.TakeOver()))
 	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
-	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 a+true", "after"})
+	same(t, "log", res.State.Log, []string{"before", "sibling", "given 1 1 a+true", "after"})
 	got := map[string]int{}
 	for key, n := range l.copy() {
 		got[l.names[key]] = n
@@ -235,7 +235,7 @@ func TestTheFirstWriteOfASubgraphIsTriedAgainWithItsRecord(t *testing.T) {
 	same(t, "writes of tasks that are not due", trip.strays, 0)
 	res := done(t, graph.Waiting)(th.Resume(t.Context()))
 	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
-	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 asked+a", "after"})
+	same(t, "log", res.State.Log, []string{"before", "sibling", "given 1 1 asked+a", "after"})
 }
 
 // A subgraph over the same state that fails twice in one OnExit run keeps what it did before, for
@@ -272,14 +272,14 @@ func TestAConflictThatANodeMetIsAFailureOfTheNode(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	b := newWork()
-	b.Node("beside", say("beside"))
+	b.Node("sibling", say("sibling"))
 	b.Node("calls", func(context.Context, work) (update, error) {
 		if broken.Load() {
 			return update{}, fmt.Errorf("the other thread: %w", &checkpoint.BusyError{Thread: "other", Holder: "somebody"})
 		}
 		return logged("calls"), nil
 	})
-	for _, id := range []graph.ID{"beside", "calls"} {
+	for _, id := range []graph.ID{"sibling", "calls"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
@@ -295,10 +295,10 @@ func TestAConflictThatANodeMetIsAFailureOfTheNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "status", snap.Status, checkpoint.Failed)
-		same(t, "beside is finished", snap.Tasks[0].Finished, true)
+		same(t, "sibling is finished", snap.Tasks[0].Finished, true)
 		broken.Store(false)
 		res := done(t, graph.Done)(th.Resume(t.Context()))
-		same(t, "log", res.State.Log, []string{"beside", "calls"})
+		same(t, "log", res.State.Log, []string{"sibling", "calls"})
 	})
 }
 

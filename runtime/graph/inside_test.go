@@ -64,7 +64,7 @@ func TestStateAndHistoryShowTheTree(t *testing.T) {
 		}
 	}
 	same(t, "tree", strings.Join(tree, "\n"), strings.Join([]string{
-		"4 []", "3 [after]", "2 [beside sub]", "  2 []", "  1 [deep]",
+		"4 []", "3 [after]", "2 [sibling sub]", "  2 []", "  1 [deep]",
 		"    4 [] [a b]", "    3 [b] [a]", "    2 [ask] [a]", "    1 [a] []",
 		"1 [before]", "0 [Start]",
 	}, "\n"))

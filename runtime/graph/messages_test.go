@@ -116,7 +116,7 @@ func TestAPanicIsOneLineAndItsStackAField(t *testing.T) {
 		_, err := compile(t, alone(func(context.Context, work) (update, error) { panic(value) })).Run(t.Context(), input)
 		var p *graph.PanicError
 		if err == nil || err.Error() != want || !errors.As(err, &p) || !strings.Contains(string(p.Stack), "messages_test.go") {
-			t.Errorf("got %v, want %s, and the stack beside it", err, want)
+			t.Errorf("got %v, want %s, with the stack", err, want)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestANodeMustNotCallOnItsOwnThread(t *testing.T) {
 			b.Subgraph("sub", compile(t, alone(inner), graph.SubgraphOnly()))
 			return compile(t, line(b, "sub"), graph.Saver(s))
 		},
-		"one beside others": func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app {
+		"one of several": func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app {
 			t.Helper()
 			b := alone(inner)
 			b.Node("b", idle)

@@ -73,7 +73,7 @@ var bangs = map[string]struct {
 			graph.Retry(graph.RetryPolicy{Attempts: 2, If: func(error) bool { panic("bang") }}))
 		b.Edge("n", graph.End)
 	}, place: `node "n": it broke; its Retry: panic: bang`},
-	"RetryPolicy beside another node": {build: func(b *fragileGraph) {
+	"RetryPolicy with a sibling": {build: func(b *fragileGraph) {
 		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
 			graph.Retry(graph.RetryPolicy{Attempts: 2, If: func(error) bool { panic("bang") }}))
 		withSibling(b)
@@ -137,9 +137,9 @@ func observing(kind graph.EventKind) (bang struct {
 
 // withSibling adds a node that runs at the same time as n, and lets both end.
 func withSibling(b *fragileGraph) {
-	b.Node("beside", quiet)
-	b.Edge(graph.Start, "beside")
-	b.Edge("beside", graph.End)
+	b.Node("sibling", quiet)
+	b.Edge(graph.Start, "sibling")
+	b.Edge("sibling", graph.End)
 	b.Edge("n", graph.End)
 }
 

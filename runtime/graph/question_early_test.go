@@ -204,6 +204,6 @@ func TestWhatAQuestionCosts(t *testing.T) {
 		appends, puts := calls(twice(new(counter)))
 		same(t, "a task alone: the opening, and the end", []int32{appends, puts}, []int32{1, 1})
 		appends, puts = calls(slowly())
-		same(t, "beside another: the question, too", []int32{appends, puts}, []int32{1, 2})
+		same(t, "with a sibling: the question, too", []int32{appends, puts}, []int32{1, 2})
 	})
 }

@@ -32,8 +32,8 @@ func asker(ran *counter) *graph.Builder[work, update] {
 		}
 		return logged(fmt.Sprint("answer ", ok)), nil
 	}, refund, graph.Retry(graph.RetryPolicy{Attempts: 3}))
-	b.Node("beside", func(context.Context, work) (update, error) { ran.add("beside"); return logged("beside"), nil })
-	for _, id := range []graph.ID{"ask", "beside"} {
+	b.Node("sibling", func(context.Context, work) (update, error) { ran.add("sibling"); return logged("sibling"), nil })
+	for _, id := range []graph.ID{"ask", "sibling"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
@@ -57,7 +57,7 @@ func TestANodeAsksAndContinuesWithTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, "asked", q, doc{Name: "shoes", Pages: []int{1}})
-			same(t, "due", res.Next, []graph.ID{"ask", "beside"})
+			same(t, "due", res.Next, []graph.ID{"ask", "sibling"})
 
 			listed := waitingThreads(t, s)
 			same(t, "listed", listed, res.Questions)
@@ -71,8 +71,8 @@ func TestANodeAsksAndContinuesWithTheAnswer(t *testing.T) {
 			// In another process, days later.
 			th = compile(t, asker(&ran), graph.Saver(s), d).Thread("t")
 			res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, ok)))
-			same(t, "log", res.State.Log, []string{fmt.Sprint("answer ", ok), "beside"})
-			same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
+			same(t, "log", res.State.Log, []string{fmt.Sprint("answer ", ok), "sibling"})
+			same(t, "runs", ran.counts(), map[string]int{"ask": 2, "sibling": 1})
 			same(t, "listed", len(waitingThreads(t, s)), 0)
 		}
 	})
@@ -104,7 +104,7 @@ func TestResumingWithoutAnAnswerStoresAndRunsNothing(t *testing.T) {
 	res := done(t, graph.Waiting)(th.Resume(t.Context()))
 	same(t, "questions", res.Questions, first.Questions)
 	same(t, "writes", s.appends.Load()+s.puts.Load(), before)
-	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "beside": 1})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "sibling": 1})
 	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrUnfinished) {
 		t.Errorf("input on a thread that waits: got %v, want ErrUnfinished", err)
 	}
@@ -136,7 +136,7 @@ func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrNotAsked: %s", name, err, test.want)
 		}
 	}
-	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "beside": 1})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "sibling": 1})
 	yes := wire.Bool(true)
 	raw, err := yes.AppendWire(nil)
 	if err != nil {
@@ -282,12 +282,12 @@ func TestAQuestionAlongsideAFailure(t *testing.T) {
 		t.Fatalf("got %v, want errBroken", err)
 	}
 	if len(res.Questions) != 1 {
-		t.Fatalf("got %d questions beside the error, want 1", len(res.Questions))
+		t.Fatalf("got %d questions with the error, want 1", len(res.Questions))
 	}
 	broken = false
 	res = done(t, graph.Waiting)(th.Resume(t.Context()))
 	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
-	same(t, "log", res.State.Log, []string{"answer true", "beside", "mended"})
+	same(t, "log", res.State.Log, []string{"answer true", "sibling", "mended"})
 }
 
 func TestQuestionsInSendsAndLoops(t *testing.T) {
@@ -354,8 +354,8 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 				if err != nil || res.Status != graph.Done {
 					t.Fatalf("%s: got %v, %v", what, res.Status, err)
 				}
-				same(t, what, res.State.Log, []string{"answer true", "beside"})
-				same(t, what+": runs beside", ran.counts()["beside"], 1)
+				same(t, what, res.State.Log, []string{"answer true", "sibling"})
+				same(t, what+": runs of the sibling", ran.counts()["sibling"], 1)
 			}
 		}
 	})
@@ -369,8 +369,8 @@ func TestAnEditKeepsTheQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, true)))
-	same(t, "log", res.State.Log, []string{"edit", "answer true", "beside"})
-	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
+	same(t, "log", res.State.Log, []string{"edit", "answer true", "sibling"})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "sibling": 1})
 }
 
 func TestAReplayAsksAgain(t *testing.T) {
@@ -387,7 +387,7 @@ func TestAReplayAsksAgain(t *testing.T) {
 		t.Error("the replay asks with the id of the first line")
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], false)))
-	same(t, "log", res.State.Log, []string{"answer false", "beside"})
+	same(t, "log", res.State.Log, []string{"answer false", "sibling"})
 }
 
 func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
@@ -399,10 +399,10 @@ func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 		t.Errorf("an answer to the other line: got %v, want ErrNotAsked", err)
 	}
 	res := done(t, graph.Done)(th.At(first.Checkpoint).Resume(t.Context(), refund.Answer(first.Questions[0], true)))
-	same(t, "log of the first line", res.State.Log, []string{"one", "answer true", "beside"})
+	same(t, "log of the first line", res.State.Log, []string{"one", "answer true", "sibling"})
 	res = done(t, graph.Done)(th.At(second.Checkpoint).Resume(t.Context(), refund.Answer(second.Questions[0], false)))
-	same(t, "log of the second line", res.State.Log, []string{"one", "two", "answer false", "beside"})
-	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "beside": 2})
+	same(t, "log of the second line", res.State.Log, []string{"one", "two", "answer false", "sibling"})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "sibling": 2})
 }
 
 // renamedAsker is a graph whose node asks in a subgraph, and names that one release gave to all of

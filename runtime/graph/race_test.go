@@ -20,9 +20,9 @@ func racing(run func(ctx context.Context, name string) (update, error), names ..
 		b.Node(id, func(ctx context.Context, _ work) (update, error) { return run(ctx, string(id)) })
 		b.Edge(graph.Start, id)
 	}
-	b.Node("beside", say("beside"))
-	b.Edge(graph.Start, "beside")
-	b.Edge("beside", graph.End)
+	b.Node("sibling", say("sibling"))
+	b.Edge(graph.Start, "sibling")
+	b.Edge("sibling", graph.End)
 	b.JoinAny(names, "after")
 	b.Node("after", say("after"))
 	b.Edge("after", graph.End)
@@ -55,12 +55,12 @@ func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
 	var returned atomic.Int32
 	b := racing(onlyThird(&returned), "a", "b", "c")
 	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
-	same(t, "log", res.State.Log, []string{"c", "beside", "after"})
+	same(t, "log", res.State.Log, []string{"c", "sibling", "after"})
 	same(t, "waited for", returned.Load(), int32(2))
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
 		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
-		same(t, "log", res.State.Log, []string{"c", "beside", "after"})
+		same(t, "log", res.State.Log, []string{"c", "sibling", "after"})
 		var updates []string
 		for e, err := range th.Stream(t.Context(), input) {
 			if err != nil {
@@ -68,7 +68,7 @@ func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
 			}
 			updates = append(updates, string(e.Node))
 		}
-		same(t, "updates", updates, []string{"c", "beside", "after", ""})
+		same(t, "updates", updates, []string{"c", "sibling", "after", ""})
 	})
 }
 
@@ -82,7 +82,7 @@ func TestAFailureInAnAnyOfJoinCountsWhenNobodySucceeds(t *testing.T) {
 		}
 	}
 	res := done(t, graph.Done)(compile(t, racing(run("ac"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input))
-	same(t, "log", res.State.Log, []string{"b", "beside", "after"})
+	same(t, "log", res.State.Log, []string{"b", "sibling", "after"})
 	_, err := compile(t, racing(run("abc"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input)
 	if !errors.Is(err, errBroken) || strings.Count(err.Error(), "it broke") != 3 {
 		t.Errorf("got %v, want three failures", err)
@@ -103,7 +103,7 @@ func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
 		})
 		b.Edge(graph.Start, "bad")
 		b.Edge("bad", graph.End)
-		b.Join([]graph.ID{"a", "beside"}, "after")
+		b.Join([]graph.ID{"a", "sibling"}, "after")
 		th, s := newThread(t, b, d)
 		if _, err := th.Invoke(t.Context(), input); err == nil {
 			t.Fatal("got no error")
@@ -132,9 +132,9 @@ func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
 		again.Node("bad", say("bad"))
 		again.Edge(graph.Start, "bad")
 		again.Edge("bad", graph.End)
-		again.Join([]graph.ID{"a", "beside"}, "after")
+		again.Join([]graph.ID{"a", "sibling"}, "after")
 		res := done(t, graph.Done)(compile(t, again, graph.Saver(s), d).Thread("t").Resume(t.Context()))
-		want := map[int]string{1: "c beside bad after", 0: "a beside bad after"}[winners]
+		want := map[int]string{1: "c sibling bad after", 0: "a sibling bad after"}[winners]
 		same(t, "log", strings.Join(res.State.Log, " "), want)
 	})
 }
@@ -168,7 +168,7 @@ func TestARaceIsDecidedOnceWhateverCrashes(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
-				same(t, what, res.State.Log, []string{"c", "beside", "after"})
+				same(t, what, res.State.Log, []string{"c", "sibling", "after"})
 			}
 		}
 	})

@@ -210,11 +210,11 @@ func (sc *scene) asking() *graph.Builder[work, update] {
 		}
 		return logged("answered"), nil
 	}, refund)
-	b.Node("beside", sc.node("beside", 2*time.Millisecond))
+	b.Node("sibling", sc.node("sibling", 2*time.Millisecond))
 	b.Edge(graph.Start, "ask")
-	b.Edge(graph.Start, "beside")
+	b.Edge(graph.Start, "sibling")
 	b.Edge("ask", graph.End)
-	b.Edge("beside", graph.End)
+	b.Edge("sibling", graph.End)
 	return b
 }
 

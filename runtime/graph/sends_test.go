@@ -156,10 +156,10 @@ func routing(ran *counter) *graph.Builder[work, update] {
 	b.RoutingNode("router", router(ran), graph.Targets("x", "y", graph.End))
 	b.Node("x", say("x"))
 	b.Node("y", say("y"))
-	b.Node("beside", say("beside"))
+	b.Node("sibling", say("sibling"))
 	b.Edge(graph.Start, "router")
-	b.Edge("router", "beside")
-	for _, id := range []graph.ID{"x", "y", "beside"} {
+	b.Edge("router", "sibling")
+	for _, id := range []graph.ID{"x", "y", "sibling"} {
 		b.Edge(id, graph.End)
 	}
 	return b
@@ -175,7 +175,7 @@ func TestARoutingNodeChoosesWhatFollows(t *testing.T) {
 	var ran counter
 	g := compile(t, routing(&ran))
 	res := done(t, graph.Done)(g.Run(t.Context(), status("y")))
-	same(t, "log", res.State.Log, []string{"router", "y", "beside"})
+	same(t, "log", res.State.Log, []string{"router", "y", "sibling"})
 	for status, want := range map[string]string{
 		"":       `graph: g: step 2: node "router": it chose nothing; return graph.To(graph.End) to finish`,
 		"nobody": `graph: g: step 2: node "router": it chose "nobody", which it does not declare; declared are [x y End]`,
@@ -210,7 +210,7 @@ func TestTheChoiceOfARoutingNodeIsStoredWithItsResult(t *testing.T) {
 	}
 	broken.Store(false)
 	res := done(t, graph.Done)(th.Resume(t.Context()))
-	same(t, "log", res.State.Log, []string{"router", "y", "beside"})
+	same(t, "log", res.State.Log, []string{"router", "y", "sibling"})
 	same(t, "runs", ran.counts(), map[string]int{"router": 1})
 	if _, err := th.UpdateState(t.Context(), logged("edit"), graph.AsNode("router")); err == nil || !strings.Contains(err.Error(), "add graph.Goto") {
 		t.Errorf("an edit as a routing node: got %v, want an error", err)

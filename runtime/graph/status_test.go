@@ -94,7 +94,7 @@ var endings = map[string]struct {
 			}
 		}
 	}},
-	"drained in a subgraph beside a question": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"drained in a subgraph, with a question": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		t.Helper()
 		var g *app
 		asked := make(chan struct{})
@@ -273,7 +273,7 @@ func TestASweepOverReadyThreadsResumesWhatNobodyHasToDecide(t *testing.T) {
 		ready = append(ready, th.ID)
 	}
 	for _, id := range ready {
-		if id == "drained in a subgraph beside a question" {
+		if id == "drained in a subgraph, with a question" {
 			continue // of another graph
 		}
 		res := done(t, graph.Done)(g.Thread(id).Resume(t.Context()))
@@ -327,111 +327,4 @@ func ExampleReady() {
 	// Output:
 	// ready [pay] true
 	// order-7 done [reserved paid]
-}
-
-// A resume that fails again, or stops elsewhere, replaces the reason.
-func TestAReasonIsOfTheNewestRun(t *testing.T) {
-	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		fails := errors.New("first")
-		th, _ := newThread(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
-			if fails != nil {
-				return update{}, fails
-			}
-			_, err := amount.Ask(ctx, "how much?")
-			return update{}, err
-		}, amount), d)
-		reason := func() string {
-			snap, err := th.State(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return snap.Reason
-		}
-		wantEnding(t, graph.Failed, fails)(th.Invoke(t.Context(), input))
-		if got := reason(); !strings.HasSuffix(got, "first") {
-			t.Errorf("after a failure: got %q, want the first", got)
-		}
-		fails = errors.New("second")
-		wantEnding(t, graph.Failed, fails)(th.Resume(t.Context()))
-		if got := reason(); !strings.HasSuffix(got, "second") {
-			t.Errorf("after another failure: got %q, want the second", got)
-		}
-		fails = nil
-		done(t, graph.Waiting)(th.Resume(t.Context()))
-		same(t, "reason of a thread that waits", reason(), "")
-	})
-}
-
-// The stops of a thread are known to other processes, in results and in histories, also after an
-// edit and in subgraphs.
-func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
-	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		inner := compile(t, chain("x", "y"), graph.SubgraphOnly(), graph.InterruptBefore("y"))
-		b := newWork()
-		b.Node("a", say("a"))
-		b.Subgraph("sub", inner)
-		b.Edge(graph.Start, "a")
-		b.Edge("a", "sub")
-		b.Edge("sub", graph.End)
-		th, s := newThread(t, b, graph.InterruptAfter("a"), graph.InterruptBefore("sub"), d)
-		other := compile(t, b, graph.Saver(s)).Thread("t") // without the stops
-		check := func(what, want string) {
-			t.Helper()
-			snap, err := other.State(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, what, fmt.Sprint(snap.Stops), want)
-		}
-		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		same(t, "result", fmt.Sprint(res.Stops), "[after a before sub]")
-		check("snapshot", "[after a before sub]")
-		if _, err := th.UpdateState(t.Context(), update{}); err != nil {
-			t.Fatal(err)
-		}
-		check("snapshot of an edit", "[after a before sub]")
-		res = done(t, graph.Paused)(th.Resume(t.Context()))
-		same(t, "result of a stop in a subgraph", fmt.Sprint(res.Stops), "[before sub/y]")
-		check("snapshot of a stop in a subgraph", "[before sub/y]")
-		res = done(t, graph.Done)(th.Resume(t.Context()))
-		same(t, "result at the end", len(res.Stops), 0)
-		check("snapshot at the end", "[]")
-		var past []string
-		for snap, err := range other.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}, Headers: true}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			past = append(past, fmt.Sprint(snap.Step, snap.Stops))
-		}
-		if d != graph.OnExit {
-			same(t, "history", past, []string{"3 []", "2 [after a before sub]"})
-		}
-	})
-}
-
-// TestAResumeNamesAStopAfterANodeThatARunBeforeItReached: a sibling fails in the run in which a
-// subgraph stops after a node. The next run restores the call at the stop, without running the
-// node.
-func TestAResumeNamesAStopAfterANodeThatARunBeforeItReached(t *testing.T) {
-	fails := true
-	b := newWork()
-	b.Subgraph("sub", compile(t, chain("a", "b"), graph.SubgraphOnly(), graph.InterruptAfter("a")))
-	b.Node("flaky", func(context.Context, work) (update, error) {
-		if fails {
-			return update{}, errBroken
-		}
-		return update{}, nil
-	})
-	for _, id := range []graph.ID{"sub", "flaky"} {
-		b.Edge(graph.Start, id)
-		b.Edge(id, graph.End)
-	}
-	th := compile(t, b, graph.Saver(memory.New()), graph.Concurrency(1)).Thread("t")
-	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
-		t.Fatalf("got %v, want %v", err, errBroken)
-	}
-	fails = false
-	res := done(t, graph.Paused)(th.Resume(t.Context()))
-	same(t, "stops", fmt.Sprint(res.Stops), "[after sub/a]")
-	done(t, graph.Done)(th.Resume(t.Context()))
 }

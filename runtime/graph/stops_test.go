@@ -118,12 +118,12 @@ func TestAStopInASubgraphThatNobodySawHoldsTheNextResume(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := newWork()
 		b.Subgraph("sub", compile(t, chain("x"), graph.SubgraphOnly()))
-		b.Node("beside", func(ctx context.Context, _ work) (update, error) {
+		b.Node("sibling", func(ctx context.Context, _ work) (update, error) {
 			cancel() // the first run ends before its thread is Paused
-			return logged("beside"), ctx.Err()
+			return logged("sibling"), ctx.Err()
 		})
 		b.Chain(graph.Start, "sub", graph.End)
-		b.Chain(graph.Start, "beside", graph.End)
+		b.Chain(graph.Start, "sibling", graph.End)
 		th, _ := newThread(t, b, d, graph.Concurrency(1))
 		res, err := th.Invoke(ctx, input, graph.InSubgraph("sub", graph.InterruptBefore("x")))
 		if !errors.Is(err, context.Canceled) || res.Status != graph.Ready {
@@ -132,7 +132,7 @@ func TestAStopInASubgraphThatNobodySawHoldsTheNextResume(t *testing.T) {
 		res = done(t, graph.Paused)(th.Resume(t.Context()))
 		same(t, "stops", res.Stops, []graph.Stop{{Path: []graph.ID{"sub"}, Node: "x"}})
 		res = done(t, graph.Done)(th.Resume(t.Context()))
-		same(t, "log", res.State.Log, []string{"x", "beside"})
+		same(t, "log", res.State.Log, []string{"x", "sibling"})
 	})
 }
 

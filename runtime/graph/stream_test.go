@@ -303,7 +303,7 @@ func TestAStreamYieldsQuestions(t *testing.T) {
 		}
 	}
 	slices.Sort(got[:3]) // the question comes when the other node runs, or has run
-	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of beside: done <nil>", "question refund", "waiting"})
+	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of sibling: done <nil>", "question refund", "waiting"})
 }
 
 func TestDrain(t *testing.T) {

@@ -679,7 +679,7 @@ func TestASubgraphThatAskedFirstContinuesAfterItsSchemaChanged(t *testing.T) {
 		y := new(tally)
 		build := func(newWork func() *graph.Builder[work, update]) *graph.Builder[work, update] {
 			inner := newWork()
-			inner.Node("beside", counted(y, "beside"))
+			inner.Node("sibling", counted(y, "sibling"))
 			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
 				one, err := amount.AskNamed(ctx, "one", "one?")
 				if err != nil {
@@ -688,7 +688,7 @@ func TestASubgraphThatAskedFirstContinuesAfterItsSchemaChanged(t *testing.T) {
 				two, err := amount.AskNamed(ctx, "two", "two?")
 				return logged(fmt.Sprint(one, two)), err
 			}, amount)
-			for _, id := range []graph.ID{"beside", "ask"} {
+			for _, id := range []graph.ID{"sibling", "ask"} {
 				inner.Edge(graph.Start, id)
 				inner.Edge(id, graph.End)
 			}
@@ -701,8 +701,8 @@ func TestASubgraphThatAskedFirstContinuesAfterItsSchemaChanged(t *testing.T) {
 		th := compile(t, build(changedWork), graph.Saver(s), d).Thread("t")
 		res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
 		res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 2)))
-		same(t, "log", res.State.Log, []string{"beside", "1 2"})
-		y.once(t, "at the end", "beside")
+		same(t, "log", res.State.Log, []string{"sibling", "1 2"})
+		y.once(t, "at the end", "sibling")
 	})
 }
 

@@ -102,14 +102,14 @@ func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
 		b := newWork()
 		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Targets("again"))
 		b.Node("again", say("again"))
-		b.Node("beside", say("beside"))
+		b.Node("sibling", say("sibling"))
 		b.Edge(graph.Start, "sub")
-		b.Edge("sub", "beside")
+		b.Edge("sub", "sibling")
 		b.Edge("again", "sub")
-		b.Edge("beside", graph.End)
+		b.Edge("sibling", graph.End)
 		th, _ := newThread(t, b, d)
 		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
-		same(t, "log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, beside, given 3 3 a, beside")
+		same(t, "log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, sibling, given 3 3 a, sibling")
 	})
 }
 

@@ -44,14 +44,14 @@ func step(l *ledger, name string) func(context.Context, work) (update, error) {
 // same state.
 func alongside(l *ledger, child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
 	b := newWork()
-	for _, id := range []graph.ID{"before", "beside", "after"} {
+	for _, id := range []graph.ID{"before", "sibling", "after"} {
 		b.Node(id, step(l, string(id)))
 	}
 	b.Subgraph("sub", child, opts...)
 	b.Edge(graph.Start, "before")
-	b.Edge("before", "beside")
+	b.Edge("before", "sibling")
 	b.Edge("before", "sub")
-	b.Join([]graph.ID{"beside", "sub"}, "after")
+	b.Join([]graph.ID{"sibling", "sub"}, "after")
 	b.Edge("after", graph.End)
 	return b
 }
@@ -77,12 +77,12 @@ func ranOnce(t *testing.T, what string, l *ledger) {
 func TestASubgraphOverTheSameStateGivesBackChanges(t *testing.T) {
 	child := compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())
 	res := done(t, graph.Done)(compile(t, alongside(nil, child), graph.Strict()).Run(t.Context(), input))
-	wantLog(t, "run", res.State, "before, beside, a, b, after")
+	wantLog(t, "run", res.State, "before, sibling, a, b, after")
 	same(t, "steps", res.Steps, 3)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, alongside(nil, child), d, graph.Strict())
 		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
-		wantLog(t, "log", res.State, "before, beside, a, b, after")
+		wantLog(t, "log", res.State, "before, sibling, a, b, after")
 		snap, err := compile(t, alongside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +204,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 				}
 				res, err = th.Resume(t.Context())
 			}
-			wantLog(t, what, done(t, graph.Done)(res, err).State, "before, beside, a, bad, c, after")
+			wantLog(t, what, done(t, graph.Done)(res, err).State, "before, sibling, a, bad, c, after")
 			ranOnce(t, what, l)
 		}
 	})
@@ -241,7 +241,7 @@ func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 }
 
 // deepSameLog is the log of a journey around two of them.
-const deepSameLog = "before, beside, a, left, d.a, d.left, d.ask7, d.joined, d.end, ask7, joined, end, after"
+const deepSameLog = "before, sibling, a, left, d.a, d.left, d.ask7, d.joined, d.end, ask7, joined, end, after"
 
 func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
@@ -290,7 +290,7 @@ func TestAStreamShowsEachUpdateOfASubgraphOverTheSameState(t *testing.T) {
 			got = append(got, fmt.Sprint(e.Node, " ", e.Update.Log))
 		}
 	}
-	same(t, "updates", got, []string{"before append [before]", "beside append [beside]", "sub append [a]", "sub append [b]", "after append [after]"})
+	same(t, "updates", got, []string{"before append [before]", "sibling append [sibling]", "sub append [a]", "sub append [b]", "after append [after]"})
 }
 
 // knowing fails a test when a write belongs to a record that is not stored.

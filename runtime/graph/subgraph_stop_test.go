@@ -296,8 +296,8 @@ func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 		}
 		b.Subgraph("deep", compile(t, asksTwice(true), graph.SubgraphOnly()))
 		b.Subgraph("stops", compile(t, stopping(), graph.SubgraphOnly(), graph.InterruptAfter("a")))
-		b.Node("beside", say("beside"))
-		for _, id := range []graph.ID{"deep", "stops", "beside"} {
+		b.Node("sibling", say("sibling"))
+		for _, id := range []graph.ID{"deep", "stops", "sibling"} {
 			b.Edge(graph.Start, id)
 			b.Edge(id, graph.End)
 		}

@@ -64,7 +64,7 @@ func pairs(l *ledger, names ...graph.ID) *graph.Builder[pair, pairUpdate] {
 func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts ...graph.MapSubgraphOption) *graph.Builder[work, update] {
 	t.Helper()
 	b := newWork()
-	for _, id := range []graph.ID{"before", "beside", "after"} {
+	for _, id := range []graph.ID{"before", "sibling", "after"} {
 		b.Node(id, func(ctx context.Context, _ work) (update, error) {
 			if l != nil {
 				l.note(ctx)
@@ -74,14 +74,14 @@ func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts 
 	}
 	graph.MapSubgraph(b, "sub", child, toPair, fromPair, opts...)
 	b.Edge(graph.Start, "before")
-	b.Edge("before", "beside")
+	b.Edge("before", "sibling")
 	b.Edge("before", "sub")
-	b.Join([]graph.ID{"beside", "sub"}, "after")
+	b.Join([]graph.ID{"sibling", "sub"}, "after")
 	b.Edge("after", graph.End)
 	return b
 }
 
-const aroundLog = "before, beside, given 1 1 a+b, after"
+const aroundLog = "before, sibling, given 1 1 a+b, after"
 
 func TestASubgraphIsANode(t *testing.T) {
 	b := around(t, nil, compilePair(t, pairs(nil, "a", "b")))
@@ -93,7 +93,7 @@ func TestASubgraphIsANode(t *testing.T) {
 		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		res = done(t, graph.Done)(th.Invoke(t.Context(), input))
-		same(t, "log of a second input", strings.Join(res.State.Log, ", "), aroundLog+", before, beside, given 5 5 a+b, after")
+		same(t, "log of a second input", strings.Join(res.State.Log, ", "), aroundLog+", before, sibling, given 5 5 a+b, after")
 		chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestAStopInASubgraphStopsTheRun(t *testing.T) {
 		child := compilePair(t, pairs(l, "a", "b"), graph.InterruptBefore("a", "b"))
 		th, s := newThread(t, around(t, l, child), d)
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		same(t, "due", res.Next, []graph.ID{"beside", "sub"})
+		same(t, "due", res.Next, []graph.ID{"sibling", "sub"})
 		done(t, graph.Paused)(th.Resume(t.Context()))
 		th = compile(t, around(t, l, child), graph.Saver(s), d).Thread("t") // elsewhere
 		res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -243,7 +243,7 @@ func TestAQuestionInASubgraphAtAnyDepth(t *testing.T) {
 			}
 			th = compile(t, around(t, l, child), graph.Saver(s), d).Thread("t") // elsewhere
 			res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(w, 7)))
-			same(t, what+": log", strings.Join(res.State.Log, ", "), "before, beside, given 1: 7 1 a+b, after")
+			same(t, what+": log", strings.Join(res.State.Log, ", "), "before, sibling, given 1: 7 1 a+b, after")
 			for key, n := range l.copy() {
 				if n > 1 {
 					t.Errorf("%s: %s ran %d times", what, l.names[key], n)
@@ -288,7 +288,7 @@ func TestEveryCrashPointWithSubgraphs(t *testing.T) {
 		t.Parallel()
 		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return deepTravel(t, s, l, d) },
 			func(what string, res result) {
-				same(t, what, strings.Join(res.State.Log, ", "), "before, beside, given 1: 3 1 a+left+b+joined, after")
+				same(t, what, strings.Join(res.State.Log, ", "), "before, sibling, given 1: 3 1 a+left+b+joined, after")
 			})
 	})
 }

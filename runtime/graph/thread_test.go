@@ -225,12 +225,12 @@ func TestStatesOfAHistoryAreApart(t *testing.T) {
 
 func TestInterruptBefore(t *testing.T) {
 	b := chain("a", "b")
-	b.Node("beside", say("beside"))
-	b.Edge("a", "beside")
-	b.Edge("beside", graph.End)
+	b.Node("sibling", say("sibling"))
+	b.Edge("a", "sibling")
+	b.Edge("sibling", graph.End)
 	th, s := newThread(t, b, graph.InterruptBefore("b"))
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	same(t, "due", res.Next, []graph.ID{"b", "beside"})
+	same(t, "due", res.Next, []graph.ID{"b", "sibling"})
 	same(t, "log", res.State.Log, []string{"a"})
 	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
 		if err != nil || th.Status != checkpoint.Paused || th.Holder != "" {
@@ -242,7 +242,7 @@ func TestInterruptBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
-	same(t, "log", res.State.Log, []string{"a", "edited", "b", "beside"})
+	same(t, "log", res.State.Log, []string{"a", "edited", "b", "sibling"})
 }
 
 func TestInterruptAtTheFirstNode(t *testing.T) {
@@ -282,14 +282,14 @@ func routed(asked *atomic.Int32) *graph.Builder[work, update] {
 	})
 	b.Node("x", say("x"))
 	b.Node("y", say("y"))
-	b.Node("beside", say("beside"))
+	b.Node("sibling", say("sibling"))
 	b.Edge(graph.Start, "a")
-	b.Edge("a", "beside")
+	b.Edge("a", "sibling")
 	b.Route("a", func(_ context.Context, s work) (graph.Next, error) {
 		asked.Add(1)
 		return graph.To(graph.ID(s.Status)), nil
 	}, "x", "y", graph.End)
-	for _, id := range []graph.ID{"x", "y", "beside"} {
+	for _, id := range []graph.ID{"x", "y", "sibling"} {
 		b.Edge(id, graph.End)
 	}
 	return b
@@ -299,14 +299,14 @@ func TestInterruptAfterKeepsTheRouteItHadDecided(t *testing.T) {
 	var asked atomic.Int32
 	th, _ := newThread(t, routed(&asked), graph.InterruptAfter("a"))
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	same(t, "due", res.Next, []graph.ID{"x", "beside"})
+	same(t, "due", res.Next, []graph.ID{"x", "sibling"})
 	var edit update
 	edit.Status.Set("y")
 	if _, err := th.UpdateState(t.Context(), edit); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
-	same(t, "log", res.State.Log, []string{"a", "x", "beside"})
+	same(t, "log", res.State.Log, []string{"a", "x", "sibling"})
 	same(t, "times asked", asked.Load(), int32(1))
 }
 
@@ -314,7 +314,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	var asked atomic.Int32
 	th, s := newThread(t, routed(&asked), graph.InterruptAfter("a"), graph.BeforeRoute())
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	same(t, "due", res.Next, []graph.ID{"beside"})
+	same(t, "due", res.Next, []graph.ID{"sibling"})
 	same(t, "times asked", asked.Load(), int32(0))
 	var edit update
 	edit.Status.Set("y")
@@ -322,7 +322,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
-	same(t, "log", res.State.Log, []string{"a", "y", "beside"})
+	same(t, "log", res.State.Log, []string{"a", "y", "sibling"})
 	same(t, "times asked", asked.Load(), int32(1))
 
 	// The choice of the route was stored before the chosen node ran.
@@ -335,7 +335,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "decided", decision.Next(), []string{"y", "beside"})
+	same(t, "decided", decision.Next(), []string{"y", "sibling"})
 }
 
 func TestBeforeRouteThatEndsTheRun(t *testing.T) {
@@ -495,7 +495,7 @@ func TestRerunDropsStoredResults(t *testing.T) {
 	if !errors.As(err, &conflict) {
 		t.Fatalf("got %v, want a *ConflictError", err)
 	}
-	same(t, "state beside the error", res.State.Log, []string{"in"})
+	same(t, "state with the error", res.State.Log, []string{"in"})
 	mended.Store(true)
 	if _, err := th.Resume(t.Context()); !errors.As(err, &conflict) {
 		t.Fatalf("resumed on the stored results: got %v, want the *ConflictError again", err)
@@ -527,7 +527,7 @@ func TestAFailedRouteIsAskedAgainAndNoNodeRunsAgain(t *testing.T) {
 	if !errors.Is(err, errBroken) {
 		t.Fatalf("got %v", err)
 	}
-	same(t, "state beside the error", res.State.Log, []string{"in"})
+	same(t, "state with the error", res.State.Log, []string{"in"})
 	broken.Store(false)
 	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"in", "a"})

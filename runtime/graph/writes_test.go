@@ -106,7 +106,7 @@ func TestCompileProvesThatNodesAlwaysSetOneFieldTogether(t *testing.T) {
 			b.Route("x", choose("b"), "b", graph.End)
 			edges(b, "b", graph.End)
 		}, nil},
-		{"both beside a route, behind it", func(b *graph.Builder[work, update]) {
+		{"both alongside a route, behind it", func(b *graph.Builder[work, update]) {
 			writers(b, "a", "b")
 			idlers(b, "x")
 			b.Route(graph.Start, choose("x"), "x", graph.End)

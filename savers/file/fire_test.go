@@ -666,7 +666,7 @@ func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 	}
 	// A reader does not wait.
 	if _, err := other.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
-		t.Errorf("load beside a slow write: %v", err)
+		t.Errorf("load during a slow write: %v", err)
 	}
 	close(finish)
 	if err := <-done; err != nil {

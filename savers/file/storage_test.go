@@ -154,7 +154,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		}
 	}
 	if got := file.OpenVolumes(s); got > 4+len(runs) {
-		t.Errorf("open files: got %d, want at most 4 beside the %d that are leased", got, len(runs))
+		t.Errorf("open files: got %d, want at most 4 and the %d that are leased", got, len(runs))
 	}
 	for _, a := range runs {
 		mustAppend(t, s, step(t, a, a.Records[0].ID))

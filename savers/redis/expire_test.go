@@ -71,9 +71,9 @@ func TestAThreadExpiresWholeAndOnlyWhenItIsDone(t *testing.T) {
 	}
 	expires("released", ttl-time.Minute, ttl)
 	third := begin(t, s, "a")
-	expires("running beside a released version", never, never)
+	expires("running next to a released version", never, never)
 	third.end(checkpoint.Done)
-	expires("done beside a released version", ttl-time.Minute, ttl)
+	expires("done next to a released version", ttl-time.Minute, ttl)
 	if err := checkpoint.Copy(ctx, s, "a", 1, s, "b"); err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,12 @@ func TestTheFirstReasonDecidesTheStatus(t *testing.T) {
 		{"a stop, and the context ended", journal.Reasons{Stop: true, Interrupted: true}, checkpoint.Paused},
 		{"a failure", journal.Reasons{Failed: true}, checkpoint.Failed},
 		{"a failure, and the context ended", journal.Reasons{Failed: true, Interrupted: true}, checkpoint.Failed},
-		{"a failure beside a question", journal.Reasons{Failed: true, Asks: true, StopInside: true}, checkpoint.Failed},
+		{"a failure and a question", journal.Reasons{Failed: true, Asks: true, StopInside: true}, checkpoint.Failed},
 		{"the context ended", journal.Reasons{Interrupted: true}, checkpoint.Ready},
-		{"a drained call beside a question", journal.Reasons{Interrupted: true, Asks: true}, checkpoint.Ready},
-		{"a drained call beside a stopped one", journal.Reasons{Interrupted: true, StopInside: true}, checkpoint.Ready},
+		{"a drained call and a question", journal.Reasons{Interrupted: true, Asks: true}, checkpoint.Ready},
+		{"a drained call and a stopped one", journal.Reasons{Interrupted: true, StopInside: true}, checkpoint.Ready},
 		{"a question", journal.Reasons{Asks: true}, checkpoint.Waiting},
-		{"a question beside a stopped call", journal.Reasons{Asks: true, StopInside: true}, checkpoint.Waiting},
+		{"a question and a stopped call", journal.Reasons{Asks: true, StopInside: true}, checkpoint.Waiting},
 		{"a stopped call", journal.Reasons{StopInside: true}, checkpoint.Paused},
 	} {
 		if got := c.r.Status(); got != c.want {
