@@ -31,7 +31,7 @@ const (
 	// Failed: the run ended with an error other than the end of its context. Resume runs the nodes
 	// without a stored result.
 	Failed = checkpoint.Failed
-	// Cancelled: the thread was cancelled explicitly. No call does so yet.
+	// Cancelled: reserved for threads that somebody cancels. No call sets it yet.
 	Cancelled = checkpoint.Cancelled
 	// Done: nothing is due.
 	Done = checkpoint.Done

@@ -11,18 +11,19 @@ import (
 
 // Errors of calls, wrapped in the returned errors; test with errors.Is.
 var (
-	// ErrUnfinished is returned by Invoke on an unfinished thread, and by UpdateState as one of
-	// several due nodes.
+	// ErrUnfinished is returned by Invoke on an unfinished thread, and by UpdateState with AsNode
+	// if other tasks are due too.
 	ErrUnfinished = errors.New("the thread is not finished")
-	// ErrGraphChanged is returned for a stored thread of another graph, and for one that needs a
-	// node or field that the code does not have, or has with another type. Stored bytes that no
-	// code wrote are checkpoint.ErrDamaged instead. Every decoding error is one of the two.
+	// ErrGraphChanged is returned if a stored thread does not fit the code. Another graph stored
+	// it, or the code lacks one of its nodes or fields, or has a field with another type. Bytes
+	// that no program wrote return checkpoint.ErrDamaged instead. Every decoding error is one of
+	// the two.
 	ErrGraphChanged = errors.New("the graph has changed")
 	// ErrReleased is returned by a call that continues from a checkpoint of a released version,
 	// which is read-only.
 	ErrReleased = errors.New("the version was released")
 	// ErrOwnThread is returned if a node runs, edits or releases the thread that its own run
-	// holds, also through a node of another thread.
+	// holds, even through a node of another thread.
 	ErrOwnThread = errors.New("the thread is held by the run that the call comes from")
 	// ErrInside is returned by calls that run, edit or release a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")

@@ -108,11 +108,11 @@ func ContinueOnError() AnyNodeOption {
 
 // Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
 // With several policies, the first whose If reports true for the error applies: it has the maximum
-// number of attempts and the pause. An error that no policy is for is not retried.
+// number of attempts and the pause. An error that no policy applies to is not retried.
 //
-// An error that has a method RetryAfter() time.Duration, found by errors.As, carries the pause:
-// its delay is waited for exactly, and not bounded by Max. The function RetryAfter makes such an
-// error. A delay of 0 or less is ignored.
+// An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause: the
+// run waits for exactly that delay, and Max does not bound it. The function RetryAfter makes such
+// an error. A delay of 0 or less is ignored.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }
@@ -120,7 +120,7 @@ func Retry(policies ...RetryPolicy) AnyNodeOption {
 // RetryPolicy configures how often, and after which pause, a failed node runs again. Its functions
 // are called concurrently.
 type RetryPolicy struct {
-	// If reports whether the policy is for an error. nil means that it is for every error.
+	// If reports whether the policy applies to an error. A nil If applies to every error.
 	If func(error) bool
 	// Attempts is the maximum number of attempts, including the first. 0 and 1 mean no retry.
 	Attempts int

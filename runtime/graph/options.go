@@ -98,7 +98,7 @@ func singleOption(name string, set func(*options)) Option {
 func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *options) { o.saver = s }) }
 
 // Strict gives every node and route a deep copy of the state. It is for tests, because each task
-// then costs time in the size of the state. The run returns an error in three cases:
+// then takes time in proportion to the state. The run returns an error in three cases:
 //   - A node or route changed the state that it got. The error names the field.
 //   - An update changes a field that the Writes of its node does not name.
 //   - The run ends while only some sources of a join have run.

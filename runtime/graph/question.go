@@ -183,8 +183,8 @@ type OpenQuestion struct {
 }
 
 // OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no
-// state. The result includes questions of run lines that DiscardPending or a fork left, because
-// those lines can be resumed. Snapshot.Questions has only the questions of one line.
+// state. It includes the questions of branches that DiscardPending or a fork replaced, because
+// those branches can be resumed. Snapshot.Questions has only the questions of one branch.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 	return waitingOf(context.Background(), t.Questions)
 }

@@ -39,7 +39,7 @@ type Snapshot[S any] struct {
 	// State is shared as in Result.
 	State      S
 	Thread     string // the id of the thread
-	Version    int    // its number, if it was released or named by Thread.Version; else 0
+	Version    int    // the number of its version, if that was released or Thread.Version named it; else 0
 	Checkpoint checkpoint.ID
 	Parent     checkpoint.ID     // the record before it, which may be that of a resume; zero for the first
 	Step       int               // number of the superstep in the thread, from 0, the empty checkpoint

@@ -163,7 +163,7 @@ func TakeOver() WriteOption {
 func Wait() ThreadOption { return singleRunOption("Wait", func(o *runOptions) { o.wait = true }) }
 
 // DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the
-// last state, and UpdateState as one of several due nodes drops the others. The dropped tasks stay
+// last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
 func DiscardPending() DiscardOption {
 	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })

@@ -56,9 +56,9 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 	return t.drive(ctx, o, new(stream[S, U]), &in)
 }
 
-// Resume continues a thread that stopped, failed or died. Only tasks without a stored result run.
-// If nothing is due, the status is Done: nothing runs and nothing is stored. If the thread waits
-// for answers and none is given, nothing runs either.
+// Resume continues a thread that stopped or failed, or whose process died. Only tasks without a
+// stored result run. If nothing is due, the status is Done: nothing runs and nothing is stored. If
+// the thread waits for answers and none is given, nothing runs either.
 //
 // At an older checkpoint (see At), Resume is a replay. Tasks that were due there and have run
 // since then run again, on a new run line. If they have not run, because the thread continued

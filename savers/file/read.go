@@ -147,7 +147,7 @@ func (v *volume) describe(versions int) (checkpoint.Thread, error) {
 	return v.v.Describe(leased, until, versions), nil
 }
 
-// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
+// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err

@@ -79,7 +79,7 @@ func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
 // ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json:
 // state_json->>'Status' is the field Status. The transaction that ends, stops or fails a run
-// writes it. Until then, and after a crash, it is the state at the end of the run before.
+// writes it. Until then, and after a crash, it is the state at the end of the previous run.
 // graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion
 // to the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
 // encrypted nor compressed.

@@ -79,9 +79,8 @@ const (
 	fullBytes = 1 << 20
 )
 
-// History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages. When
-// the part that it has not read yet is pruned or deleted meanwhile, it ends with an error that is
-// ErrConflict.
+// History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages. If
+// unread records are pruned or deleted meanwhile, it yields ErrConflict.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		w, err := s.log(ctx, p, q.Before)

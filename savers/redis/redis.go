@@ -85,10 +85,9 @@ type Option func(*Saver)
 // decides its slot.
 func Prefix(prefix string) Option { return func(s *Saver) { s.prefix = prefix } }
 
-// TTL makes a thread expire d after its newest run was done and gave up its lease, or after its
-// release. The precision is a millisecond. A running, waiting, paused or failed thread never
-// expires. A thread expires with all its versions. The default is 0: threads stay until they are
-// deleted.
+// TTL makes a thread expire d after its newest run ended as Done, or after its release. The
+// precision is a millisecond. A running, waiting, paused or failed thread never expires. A thread
+// expires with all its versions. The default is 0: threads stay until they are deleted.
 func TTL(d time.Duration) Option {
 	return func(s *Saver) {
 		s.ttl = ""

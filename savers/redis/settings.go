@@ -10,7 +10,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// SettingsError says that a server may lose what it acknowledged, and by which settings.
+// SettingsError reports that a server may lose acknowledged writes, and the settings that cause
+// this.
 type SettingsError struct {
 	Settings []Setting // sorted by server, then name
 }
@@ -19,7 +20,7 @@ type SettingsError struct {
 type Setting struct {
 	Server string // host:port
 	Name   string // as CONFIG GET has it
-	Found  string // "" when the server does not tell
+	Found  string // "" if the server does not report it
 	Want   string
 }
 

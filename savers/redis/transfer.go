@@ -329,7 +329,7 @@ func (st *stage) commit(ctx context.Context) error {
 	}
 }
 
-// log stores the data of a log besides its records.
+// log stores the data of a log except its records.
 func (st *stage) log(ctx context.Context, namespace string, k int) error {
 	log, err := st.ledger.Log(namespace, checkpoint.ID{})
 	if err != nil {

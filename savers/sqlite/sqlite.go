@@ -80,7 +80,7 @@ func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes 
 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state, for people and
 // for SQL. The transaction that ends, stops or fails a run writes it. Until then, and after a
-// crash, it is the state at the end of the run before. graph_state.seq is the number of the
+// crash, it is the state at the end of the previous run. graph_state.seq is the number of the
 // checkpoint. The end of every run takes time in proportion to the state. The saver keeps the
 // states of 256 threads in memory. Payloads must be neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }

@@ -2,8 +2,8 @@ package cell
 
 import "slices"
 
-// CopyFrom makes c, the Core of a new Live, what from is. The state of that Live is a deep copy of
-// the state of from's Live.
+// CopyFrom makes c, the Core of a new Live, a copy of from. The state of that Live is a deep copy
+// of the state of from's Live.
 func (c *Core) CopyFrom(from *Core) {
 	c.opts, c.epoch, c.task, c.inner = from.opts, from.epoch, from.task, from.inner
 	c.dead, c.fresh, c.err = from.dead, from.fresh, from.err

@@ -44,7 +44,7 @@ type Int[T ~int | ~int8 | ~int16 | ~int32 | ~int64] struct{}
 // Append appends v.
 func (Int[T]) Append(b []byte, v *T) ([]byte, error) { return wire.AppendInt(b, int64(*v)), nil }
 
-// Read reads v. It is an error when the number does not fit.
+// Read reads v. It fails if the number does not fit.
 func (Int[T]) Read(r *wire.Reader, v *T) {
 	switch unsafe.Sizeof(*v) {
 	case 1:
@@ -69,7 +69,7 @@ type Uint[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64] struct{}
 // Append appends v.
 func (Uint[T]) Append(b []byte, v *T) ([]byte, error) { return wire.AppendUint(b, uint64(*v)), nil }
 
-// Read reads v. It is an error when the number does not fit.
+// Read reads v. It fails if the number does not fit.
 func (Uint[T]) Read(r *wire.Reader, v *T) {
 	switch unsafe.Sizeof(*v) {
 	case 1:
@@ -99,7 +99,7 @@ func (Float[T]) Append(b []byte, v *T) ([]byte, error) {
 	return wire.AppendFloat64(b, float64(*v)), nil
 }
 
-// Read reads v. It is an error when the number does not fit.
+// Read reads v. It fails if the number does not fit.
 func (Float[T]) Read(r *wire.Reader, v *T) {
 	if unsafe.Sizeof(*v) == 4 {
 		*v = T(r.Float32())

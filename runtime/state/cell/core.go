@@ -7,8 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Core is what the Lives of all states have in common. Generated code embeds one, and binds the
-// cells of the state's fields to it in order of their wire names.
+// Core is the part that the Lives of all states have in common. Generated code embeds one, and
+// binds the cells of the state's fields to it in order of their wire names.
 type Core struct {
 	name    string
 	deltas  string // what its deltas are called in messages
@@ -77,7 +77,7 @@ func (c *Core) fail(err error) {
 	}
 }
 
-// Adopt takes note that all fields were set from outside.
+// Adopt records that all fields were set without their cells.
 func (c *Core) Adopt() {
 	c.forget()
 	c.unknown, c.old, c.newOld = nil, rep.Old{}, false
@@ -158,7 +158,7 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 	if c.err != nil {
 		return b, c.err
 	}
-	rest := c.besideCells()
+	rest := c.unknownEntries()
 	n := len(rest)
 	for _, h := range c.cells {
 		if h.stored() {

@@ -2,17 +2,17 @@ package cell
 
 import "github.com/graphgen-go/graphgen/runtime/state"
 
-// Changed returns the change from before to after, which differ: generated code has compared them.
+// Changed returns the change from before to after. Generated code has found that they differ.
 func Changed[T any](before, after T) state.Change[T] {
 	return state.Change[T]{Before: before, After: after, Differs: true}
 }
 
-// Diff returns how two lists differ, which they do: generated code has compared them.
+// Diff returns the difference between two lists. Generated code has found that they differ.
 func (f *ListField[T]) Diff(before, after []T) state.ListChange[T] {
 	return diffList(f.Elem, before, after)
 }
 
-// Diff returns how two lists differ, which they do: generated code has compared them.
+// Diff returns the difference between two lists. Generated code has found that they differ.
 func (f *UniqueField[T]) Diff(before, after []T) state.ListChange[T] {
 	return diffList(f.Elem, before, after)
 }
@@ -32,7 +32,7 @@ func diffList[T any](elem Codec[T], before, after []T) state.ListChange[T] {
 	}
 }
 
-// Diff returns how two lists differ, which they do: generated code has compared them.
+// Diff returns the difference between two lists. Generated code has found that they differ.
 func (f *KeyedField[K, T]) Diff(before, after []T) state.KeyedChange[T] {
 	c := state.KeyedChange[T]{Before: before, After: after, Differs: true}
 	at := 0 // elements were replaced in place so far
@@ -91,7 +91,7 @@ func (f *KeyedField[K, T]) diffMiddle(c *state.KeyedChange[T], before, after []T
 	}
 }
 
-// Diff returns how two maps differ, which they do: generated code has compared them.
+// Diff returns the difference between two maps. Generated code has found that they differ.
 func (f *MapField[K, V]) Diff(before, after map[K]V) state.MapChange[K, V] {
 	c := state.MapChange[K, V]{Before: before, After: after, Differs: true}
 	both := new(state.Change[V]) // to point to, since a map's entries have no address

@@ -6,8 +6,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Changes returns those of all that change something, in their order; nil when there are none. It
-// is for generated code, and takes all for itself.
+// Changes returns the changes in all that are not zero, in the same order, or nil if there are
+// none. It reuses the memory of all, so the caller must not use all after the call.
 func Changes(all ...state.FieldChange) []state.FieldChange {
 	var changes []state.FieldChange
 	for _, c := range all {
@@ -37,8 +37,8 @@ func FormatUpdate(name string, changes ...state.FieldChange) string {
 	return b.String()
 }
 
-// FormatDiff prints how two states differ, a line a field, for the String methods of generated
-// code. Line breaks in values are written as \n.
+// FormatDiff prints the difference between two states, one line for each field, for the String
+// methods of generated code. Line breaks in values are written as \n.
 func FormatDiff(changes []state.FieldChange) string {
 	var b strings.Builder
 	for i, c := range changes {

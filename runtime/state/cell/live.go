@@ -9,11 +9,11 @@ import (
 // Live is the state of one run, which generated code implements.
 type Live[S, U any] = live.Live[S, U]
 
-// Options say how a Live behaves.
+// Options configures a Live.
 type Options = live.Options
 
-// Follow takes over from the Core of another Live of the same state what Load cannot know: a fork
-// calls it after Load.
+// Follow copies the data that Load cannot restore from the Core of another Live of the same state.
+// A fork calls it after Load.
 func (c *Core) Follow(from *Core) {
 	c.unknown = slices.Clone(from.unknown)
 	for i, h := range c.cells {

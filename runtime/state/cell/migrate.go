@@ -17,9 +17,9 @@ type migration struct {
 	wires []string // the wire names of the fields that it migrates; nil for all
 }
 
-// OnMigrate sets what to call when a stored field does not have the type of the code. Only the
-// fields with the wire names in wires count, or all fields without any. A later call of OnMigrate
-// is for the fields that earlier ones did not read.
+// OnMigrate sets the function to call if a stored field does not have the type of the code. Only
+// the fields with the wire names in wires count, or all fields without any. A later call of
+// OnMigrate is for the fields that earlier ones did not read.
 func (c *Core) OnMigrate(migrate func(*state.Old) error, wires ...string) {
 	c.moves = append(c.moves, migration{migrate, wires})
 }

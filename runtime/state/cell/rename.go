@@ -49,9 +49,9 @@ func (m *mark) appendChange(b []byte) []byte {
 	return m.value.AppendTo(append(wire.AppendString(b, m.name), 0x92, byte(delta.Set)))
 }
 
-// besideCells returns the entries of a snapshot other than the fields of the code, in order of
+// unknownEntries returns the entries of a snapshot other than the fields of the code, in order of
 // wire name.
-func (c *Core) besideCells() []unknown {
+func (c *Core) unknownEntries() []unknown {
 	if len(c.marks) == 0 {
 		return c.unknown
 	}

@@ -180,15 +180,15 @@ func readScalar[T any](r *wire.Reader, want rep.Op, codec Codec[T], u *rep.Scala
 	})
 }
 
-// UpdateError returns the error of reading an update with r, which should be at its end, as a
-// *DecodeError; nil when there is none. It is for generated code.
+// UpdateError returns the error of reading an update with r as a *DecodeError, or nil. It is an
+// error if r is not at its end.
 func UpdateError(r *wire.Reader) error {
 	err := r.End()
 	return decodeError(topField(err), err)
 }
 
-// SameUpdate reports whether two updates are written as the same bytes. One that cannot be written
-// is the same as none.
+// SameUpdate reports whether two updates are written as the same bytes. An update that cannot be
+// written equals no other.
 func SameUpdate[U any](appendTo func(b []byte, u *U) ([]byte, error), u, v *U) bool {
 	a, err := appendTo(nil, u)
 	if err != nil {

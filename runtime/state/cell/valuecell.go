@@ -11,8 +11,8 @@ import (
 // ephemeral or untracked.
 type ValueField[T any] struct {
 	shape.Field
-	Codec Codec[T]    // nil when untracked
-	Copy  func(v T) T // copies a slice or map one level; nil when assigning does
+	Codec Codec[T]    // nil if untracked
+	Copy  func(v T) T // copies a slice or map one level; nil if an assignment does
 }
 
 // ValueCell is the cell of a [ValueField].
