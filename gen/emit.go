@@ -51,22 +51,29 @@ func emit(m *model) ([]byte, error) {
 func (e *emitter) emitFile() {
 	e.f, e.guarded = e.newFile(), typeutil.Map{}
 	e.f.HeaderComment(Header)
-	e.f.HeaderComment("// Source: " + strings.Join(e.m.sources, ", ") + ". Generator: graphgen " + Version + ".")
+	e.f.HeaderComment("//")
+	e.f.HeaderComment("// Source: " + strings.Join(e.m.sources, ", "))
+	e.f.HeaderComment("// Generator: graphgen " + Version)
 	if e.m.build != "" {
 		e.f.HeaderComment("//go:build " + e.m.build)
 	}
-	e.f.Comment("If this name is undefined, this file was generated for another version of graphgen than that in go.mod:")
-	e.f.Comment("run go generate, or update the module.")
+	e.f.Comment("This file and the graphgen module in go.mod must fit together. If this name is undefined, run")
+	e.f.Comment("go generate, or update the module.")
 	e.f.Const().Id("_").Op("=").Qual(wirePath, "Generation2")
+	emitted := make(map[*typ]bool) // whose codec is next to the methods of the type
 	for _, t := range e.m.targets {
 		if t.role == roleState {
 			e.emitState(t)
-		} else {
-			e.emitPayload(t)
+			continue
+		}
+		e.emitPayload(t)
+		if len(e.needed[t.typ]) > 0 {
+			e.emitCodec(t.typ)
+			emitted[t.typ] = true
 		}
 	}
 	for _, t := range e.m.types {
-		if len(e.needed[t]) > 0 {
+		if len(e.needed[t]) > 0 && !emitted[t] {
 			e.emitCodec(t)
 		}
 	}
@@ -113,11 +120,12 @@ func (e *emitter) emitPayload(t *target) {
 	receiver := jen.Params(jen.Id(e.n.v).Op("*").Id(t.name))
 	bytes := jen.Index().Byte()
 	e.f.Line()
-	e.f.Comment("AppendWire appends the value to b as MessagePack, and returns the extended slice.")
+	e.f.Commentf("AppendWire appends the MessagePack encoding of %s to %s and returns the extended slice.", e.n.v, e.n.b)
 	e.f.Func().Add(receiver).Id("AppendWire").Params(jen.Id(e.n.b).Add(bytes)).Params(bytes, jen.Error()).Block(
 		e.payloadAppend(t.typ, b, v)...)
 	e.f.Line()
-	e.f.Comment("DecodeWire sets the value to the one that b holds. It keeps no reference to b. If it fails, the value is unchanged.")
+	e.f.Commentf("DecodeWire decodes %s into %s. It keeps no reference to %s.", e.n.b, e.n.v, e.n.b)
+	e.f.Commentf("If it returns an error, %s is unchanged.", e.n.v)
 	e.f.Func().Add(receiver).Id("DecodeWire").Params(jen.Id(e.n.b).Add(bytes)).Error().Block(
 		r.define(wireCall("NewReader", jen.Lit(t.name), b.code())),
 		jen.Var().Id(e.n.out).Id(t.name),
@@ -178,7 +186,8 @@ func (e *emitter) emitGuard(t types.Type) {
 	}
 	e.guarded.Set(t, true)
 	e.f.Line()
-	e.f.Commentf("If this does not compile, %s has changed since this file was generated: run go generate.", named.Obj().Name())
+	e.f.Commentf("If this does not compile, %s has changed since this file was generated.", named.Obj().Name())
+	e.f.Comment("Run go generate.")
 	value := typeCode(e.m.pkgPath, t).Values()
 	if named.Obj().Pkg() == e.m.pkg || hasGraphTag(st) {
 		e.f.Var().Id("_").Add(typeCode(e.m.pkgPath, st)).Op("=").Add(value)

@@ -112,9 +112,9 @@ func (e *emitter) appendStruct(t *typ) []jen.Code {
 	for i, m := range members {
 		key := b.set(jen.Append(b.code(), jen.Lit(head+encodeName(m.wire)).Op("...")))
 		if head != "" {
-			key.Commentf("a map of %d, and its key %q", len(members), m.wire)
+			key.Commentf("map of %d, key %q", len(members), m.wire)
 		} else {
-			key.Commentf("the key %q", m.wire)
+			key.Commentf("key %q", m.wire)
 		}
 		body, head = append(body, key), ""
 		x := expr(e.n.v).dot(m.name)

@@ -163,7 +163,7 @@ func (e *emitter) methodComment(name string) string {
 	case "Append":
 		return fmt.Sprintf("Append appends *%s to %s as MessagePack.", e.n.v, e.n.b)
 	case "Read":
-		return fmt.Sprintf("Read sets *%s, which is zero, to the next value of %s.", e.n.v, e.n.r)
+		return fmt.Sprintf("Read decodes the next value of %s into *%s, which must be zero.", e.n.r, e.n.v)
 	case "Equal":
 		return fmt.Sprintf("Equal reports whether *%s and *%s are equal; nil and empty differ.", e.n.a, e.n.b)
 	}

@@ -25,13 +25,14 @@ func (e *emitter) emitLive(t *target) {
 	result := cellType("Live", jen.Id(t.name), jen.Id(t.name+"Update"))
 	bound := jen.New(jen.Id(helper)).Dot("bind").Call(jen.Id(e.n.opts))
 	e.f.Line()
-	e.f.Commentf("%sNew returns the %s of a new run, whose fields are not set.", helper, t.name)
+	e.f.Commentf("%sNew returns the empty %s of a new run.", helper, t.name)
 	e.f.Func().Id(helper + "New").Add(opts).Add(result).Block(jen.Return(bound))
 	e.f.Line()
 	e.f.Comment("bind connects the cells to the fields, in the order of their wire names.")
 	e.f.Func().Add(receiver).Id("bind").Add(opts).Op("*").Id(helper).Block(e.bindBody(t)...)
 	e.f.Line()
-	e.f.Commentf("Fork returns the state of a run that continues from the values of %s, independently of it.", e.n.l)
+	e.f.Commentf("Fork returns the state of another run that begins with the values of %s.", e.n.l)
+	e.f.Comment("Neither sees changes of the other.")
 	e.f.Func().Add(receiver).Id("Fork").Add(opts).Add(result).Block(
 		fork.define(bound),
 		fork.call("Load", l.call("View")),

@@ -116,7 +116,8 @@ func (e *emitter) emitSchema(t *target) {
 		parts = append(parts, jen.Line().Id("Types").Op(":").Id(typesVar(t)))
 	}
 	e.f.Line()
-	e.f.Commentf("%sSchema describes %s to a graph: graph.New(name, %sSchema). It must not be modified.", t.name, t.name, t.name)
+	e.f.Commentf("%sSchema describes %s to a graph: graph.New(name, %sSchema).", t.name, t.name, t.name)
+	e.f.Comment("It must not be modified.")
 	e.f.Var().Id(t.name + "Schema").Op("=").Op("&").Add(stateType("Schema", jen.Id(t.name), jen.Id(t.name+"Update"))).
 		Values(append(append(parts, functions...), jen.Line())...)
 }
@@ -153,7 +154,7 @@ func (e *emitter) emitDiffFunc(t *target) {
 // emitWrites writes the function that lists the operations of an update by field.
 func (e *emitter) emitWrites(t *target) {
 	e.f.Line()
-	e.f.Commentf("%sWrites returns the fields that %s has operations on.", t.helper, e.n.u)
+	e.f.Commentf("%sWrites returns the fields that %s changes.", t.helper, e.n.u)
 	e.f.Func().Id(t.helper + "Writes").Params(jen.Id(e.n.u).Op("*").Id(t.name + "Update")).Add(fieldChanges()).
 		Block(e.changesBody(expr(e.n.u), t.fields))
 }
@@ -204,7 +205,8 @@ func (e *emitter) emitFields(t *target) {
 		values = append(values, jen.Line())
 	}
 	e.f.Line()
-	e.f.Commentf("%s describes how each field of %s is merged and stored. It must not be modified.", fieldsVar(t), t.name)
+	e.f.Commentf("%s describes how each field of %s is merged and stored.", fieldsVar(t), t.name)
+	e.f.Comment("It must not be modified.")
 	e.f.Var().Id(fieldsVar(t)).Op("=").Struct(types...).Values(values...)
 }
 

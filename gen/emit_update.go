@@ -15,7 +15,8 @@ func (e *emitter) emitUpdate(t *target) {
 		fields = append(fields, commented(jen.Id(field.name).Add(stateType(field.fieldKind(), args...)), field)...)
 	}
 	e.f.Line()
-	e.f.Commentf("%s is a change that a node makes to %s: the operations on each field.", name, t.name)
+	e.f.Commentf("%s is the update of %s that a node returns.", name, t.name)
+	e.f.Comment("It has a set of operations for each field.")
 	e.f.Commentf("The zero %s changes nothing.", name)
 	e.f.Type().Id(name).Struct(fields...)
 	if !t.has("String") {
@@ -94,7 +95,7 @@ func (e *emitter) emitAppendUpdate(t *target) {
 func (e *emitter) emitDecodeUpdate(t *target) {
 	params := []jen.Code{jen.Id(e.n.b).Index().Byte(), jen.Id(e.n.u).Op("*").Id(t.name + "Update")}
 	e.f.Line()
-	e.f.Commentf("%sDecodeUpdate sets %s to the update that %s holds.", t.helper, e.n.u, e.n.b)
+	e.f.Commentf("%sDecodeUpdate decodes %s into %s.", t.helper, e.n.b, e.n.u)
 	e.f.Func().Id(t.helper + "DecodeUpdate").Params(params...).Error().Block(e.decodeUpdateBody(t)...)
 }
 
