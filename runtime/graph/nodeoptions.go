@@ -110,7 +110,7 @@ func ContinueOnError() AnyNodeOption {
 // With several policies, the first whose If reports true for the error applies: it has the maximum
 // number of attempts and the pause. An error that no policy applies to is not retried.
 //
-// An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause: the
+// An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause. The
 // run waits for exactly that delay, and Max does not bound it. The function RetryAfter makes such
 // an error. A delay of 0 or less is ignored.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
