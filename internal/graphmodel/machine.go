@@ -172,7 +172,7 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 	}
 	state, merging := m.state, new(merging)                      // a failure leaves the state of the machine as it is (rule 3.8)
 	input := m.due[0].node == Start && len(tasks[0].changes) > 0 // not in a call over the same state (rule 18.3)
-	if input {
+	if input && !m.editing { // rule 4.4
 		state.newInput()
 	}
 	for i, t := range tasks { // rule 2.3
