@@ -14,6 +14,7 @@ type machine struct {
 	position
 	cleared []int            // the nodes whose stop is cleared
 	stopped bool             // of a call: it stopped, and nothing has cleared that
+	own     *CallStops       // of the newest call of the thread
 	tasks   map[string]*task // of the superstep in progress, by key
 	status  string           // of the newest run; "" while one is in progress
 	editing bool             // the superstep is an edit as nodes
@@ -172,7 +173,7 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 	}
 	state, merging := m.state, new(merging)                      // a failure leaves the state of the machine as it is (rule 3.8)
 	input := m.due[0].node == Start && len(tasks[0].changes) > 0 // not in a call over the same state (rule 18.3)
-	if input && !m.editing { // rule 4.4
+	if input && !m.editing {                                     // rule 4.4
 		state.newInput()
 	}
 	for i, t := range tasks { // rule 2.3

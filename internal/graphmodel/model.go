@@ -63,10 +63,11 @@ func (m *Model) checkpoint() {
 	m.Trace = append(m.Trace, m.point())
 }
 
-// Invoke gives the thread its next input (rules 10.1, 10.2 and 10.3).
-func (m *Model) Invoke() Outcome {
+// Invoke gives the thread its next input (rules 10.1, 10.2 and 10.3), with stops of this call.
+func (m *Model) Invoke(stops *CallStops) Outcome {
 	m.inputs++
 	m.newRunLine()
+	m.stopAt(stops)
 	m.begin(m.step+1, m.spec.input(m.inputs))
 	m.checkpoint()
 	return m.run()
@@ -76,19 +77,22 @@ func (m *Model) Invoke() Outcome {
 func (m *Model) newRunLine() {
 	m.runLines++
 	m.name = fmt.Sprint("run line ", m.runLines)
-	m.cleared, m.stopped, m.tasks, m.status, m.done = nil, false, nil, "", false
+	m.cleared, m.stopped, m.own, m.tasks, m.status, m.done = nil, false, nil, nil, "", false
 }
 
-// Resume continues the thread, with answers to some questions and the results of some nodes
-// dropped. With unseen nobody has seen that the thread is paused there: it was forked, or its
-// branch was left.
-func (m *Model) Resume(answers []string, rerun []string, unseen bool) Outcome {
+// Resume continues the thread, with answers to some questions, the results of some nodes dropped,
+// and stops of this call. With unseen nobody has seen that the thread is paused there: it was
+// forked, or its branch was left.
+func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *CallStops) Outcome {
 	if m.done {
 		return m.outcome("done") // rule 15.2
 	}
+	m.stopAt(nil)
 	for _, q := range answers {
 		m.answer(q)
 	}
+	blocked := len(rerun) == 0 && m.blocked(len(answers) == 0)
+	m.stopAt(stops)
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
 			t.succeeded = false
@@ -99,6 +103,10 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool) Outcome {
 		m.cleared = m.stopsHere()
 		m.clearStopsOfCalls()
 	}
+	if blocked {
+		m.status = ""
+		return m.run() // which runs nothing
+	}
 	return m.resume()
 }
 
@@ -107,6 +115,14 @@ func (m *Model) Edit() {
 	m.edits++
 	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
 	m.Trace = append(m.Trace, m.point())
+}
+
+// Replay continues the thread at the given checkpoint (rule 16.2), with stops of this call (rule
+// 13.6).
+func (m *Model) Replay(at int, stops *CallStops) Outcome {
+	m.Fork(at, false)
+	m.stopAt(stops)
+	return m.resume()
 }
 
 // Fork begins a run line at the given checkpoint, with an edit (rule 16.4) or without, for a

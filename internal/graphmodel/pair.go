@@ -56,9 +56,50 @@ func (p *Pair) Run(ctx context.Context) error {
 }
 
 func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
-	want, d := p.Model.Invoke(), p.durability()
-	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d, graph.DiscardPending())
-	return want, p.compare(ctx, fmt.Sprintf("invoke %s", d), want, res, err)
+	stops, d := p.stops(), p.durability()
+	want := p.Model.Invoke(stops)
+	opts := withStops[graph.InvokeOption](stops.options(p.spec), d, graph.DiscardPending())
+	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), opts...)
+	return want, p.compare(ctx, fmt.Sprintf("invoke %s with stops %s", d, stops.text(p.spec)), want, res, err)
+}
+
+// stops draws stops for every third call.
+func (p *Pair) stops() *CallStops {
+	if p.rand.IntN(3) > 0 {
+		return nil
+	}
+	return p.spec.callStops(p.rand)
+}
+
+// withStops adds the stops of a call to its other options.
+func withStops[O any](stops []graph.RunInterruptOption, opts ...O) []O {
+	for _, stop := range stops {
+		if o, ok := stop.(O); ok {
+			opts = append(opts, o)
+		}
+	}
+	return opts
+}
+
+// refused checks that a resume with a stop that cannot hold runs and stores nothing (rule 13.14).
+func (p *Pair) refused(ctx context.Context, at Thread) error {
+	ran := p.World.Ran()
+	before, err := at.State(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := at.Resume(ctx, p.spec.wrongStop(p.rand)); failure(err) != unknown {
+		return fmt.Errorf("resume with a stop that cannot hold: got error %w, want that of its option", err)
+	}
+	after, err := at.State(ctx)
+	if err != nil {
+		return err
+	}
+	shown := func(s graph.Snapshot[State]) string { return fmt.Sprint(described(s), s.Status, s.Stops, s.Reason) }
+	return errors.Join(
+		differ("tasks and routes of a refused resume", fmt.Sprint(p.World.Ran()-ran), "0"),
+		differ("thread after a refused resume", shown(after), shown(before)),
+	)
 }
 
 // Finish resumes the thread until it is finished. unseen is as in Model.Resume.
@@ -97,8 +138,13 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 			answers = append(answers, q)
 		}
 	}
-	d := p.durability()
-	opts := []graph.ResumeOption{d}
+	if p.rand.IntN(8) == 0 {
+		if err := p.refused(ctx, at); err != nil {
+			return out, err
+		}
+	}
+	stops, d := p.stops(), p.durability()
+	opts := withStops[graph.ResumeOption](stops.options(p.spec), d)
 	for _, id := range out.rerun {
 		opts = append(opts, graph.Rerun(graph.ID(id)))
 	}
@@ -106,9 +152,9 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 	if err != nil {
 		return out, err
 	}
-	want := p.Model.Resume(answers, out.rerun, unseen)
+	want := p.Model.Resume(answers, out.rerun, unseen, stops)
 	res, err := resume(ctx, append(opts, given...)...)
-	what := fmt.Sprintf("resume %s with answers %q, rerun %q", d, answers, out.rerun)
+	what := fmt.Sprintf("resume %s with answers %q, rerun %q, stops %s", d, answers, out.rerun, stops.text(p.spec))
 	return want, p.compare(ctx, what, want, res, err)
 }
 
@@ -252,8 +298,11 @@ func failure(err error) string {
 	case errors.As(err, &node):
 		return fmt.Sprintf("node %s.%d", node.Node, node.Index)
 	}
-	return "unknown"
+	return unknown
 }
+
+// unknown is the failure of an error that is not of a node, a route or a conflict.
+const unknown = "unknown"
 
 // questionOf returns the text of a question, and the number of its kind.
 func questionOf(w graph.OpenQuestion) (text string, q int, err error) {

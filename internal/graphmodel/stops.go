@@ -14,11 +14,50 @@ func (m *machine) stops() bool {
 	return slices.ContainsFunc(m.stopsHere(), func(n int) bool { return !slices.Contains(m.cleared, n) })
 }
 
+// blocked reports whether every task of the superstep in progress is held, and one of them waits
+// for an answer. A stop of one call then holds nothing, because nothing would run (rule
+// 13.12). Without inside, no call counts as held: an answer went to one of them, perhaps.
+func (m *machine) blocked(inside bool) bool {
+	held, waits := m.held(inside)
+	return held && waits
+}
+
+// held reports whether every task of the superstep in progress has its result, has lost a race,
+// waits for an answer or is a call that is held, and whether one of them waits for an answer.
+func (m *machine) held(inside bool) (held, waits bool) {
+	won := map[int]bool{}
+	for _, d := range m.runnable() {
+		if t := m.tasks[d.key()]; t != nil && t.succeeded {
+			won[m.raceOf(d.node)] = true
+		}
+	}
+	for _, d := range m.runnable() {
+		t, race := m.tasks[d.key()], m.raceOf(d.node)
+		switch {
+		case race >= 0 && won[race], t != nil && t.succeeded:
+		case t == nil || t.call != nil && !inside:
+			return false, false
+		case t.call != nil && t.call.stopped:
+		case t.call != nil:
+			all, below := t.call.held(true)
+			if !all || t.call.stops() {
+				return false, false
+			}
+			waits = waits || below
+		case len(t.open()) > 0:
+			waits = true
+		default:
+			return false, false
+		}
+	}
+	return true, waits
+}
+
 // stopsHere are the nodes about to run before which a run stops. Deferred nodes that have to wait
 // are not.
 func (m *machine) stopsHere() (nodes []int) {
 	for _, d := range m.runnable() {
-		if d.node >= 0 && m.spec.Nodes[d.node].Before {
+		if d.node >= 0 && m.stopsBefore(d.node) {
 			nodes = append(nodes, d.node)
 		}
 	}
@@ -33,7 +72,10 @@ func (m *machine) clearStopsOfCalls() {
 			continue
 		}
 		if c.stopped {
-			c.cleared, c.stopped = c.stopsHere(), false
+			c.cleared, c.stopped = nil, false
+			for _, d := range c.runnable() { // of a call, no stop of a later run holds the superstep either
+				c.cleared = append(c.cleared, d.node)
+			}
 		}
 		c.clearStopsOfCalls()
 	}

@@ -17,7 +17,7 @@ import (
 // must make, whatever interrupts it (rule 15.3). It must not be called for a Spec that is Exact.
 func (s *Spec) Alone() []Point {
 	m := NewModel(s)
-	for out := m.Invoke(); out.Status != "done"; {
+	for out := m.Invoke(nil); out.Status != "done"; {
 		if len(out.rerun) > 0 {
 			m.fate.mended = true
 		}
@@ -25,7 +25,7 @@ func (s *Spec) Alone() []Point {
 		if s.Patient && out.Status != "waiting" {
 			answers = nil
 		}
-		out = m.Resume(answers, out.rerun, false)
+		out = m.Resume(answers, out.rerun, false, nil)
 	}
 	return m.Trace
 }

@@ -75,7 +75,7 @@ func (s *successors) leave(node int) bool {
 	if node != Start {
 		n := &s.machine.spec.Nodes[node]
 		edges = n.Edges
-		s.stop = s.stop || n.After && !s.machine.editing // rules 13.2 and 13.11
+		s.stop = s.stop || s.machine.stopsAfter(node) && !s.machine.editing // rules 13.2 and 13.11
 	}
 	for _, to := range edges {
 		s.arrive(to)
@@ -97,7 +97,7 @@ func (s *successors) leave(node int) bool {
 	switch {
 	case len(s.machine.spec.targets(node)) == 0, node != Start && s.machine.spec.Nodes[node].routes():
 		return true
-	case node != Start && s.machine.spec.Nodes[node].After && s.machine.spec.BeforeRoute: // rule 13.8
+	case node != Start && s.machine.stopsAfter(node) && s.machine.stopsBeforeRoute(): // rule 13.8
 		s.pending = append(s.pending, node)
 		return true
 	}

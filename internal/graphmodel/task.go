@@ -192,7 +192,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 // of the node, or that of the parent (rules 18.2, 18.3 and 18.5).
 func (m *machine) newCall(node int, key string) *machine {
 	n := &m.spec.Nodes[node]
-	c := &machine{spec: n.Child, fate: m.fate, name: key, commit: func([]string) {}}
+	c := &machine{spec: n.Child, fate: m.fate, name: key, own: m.own.in(node), commit: func([]string) {}}
 	if last, ok := m.remembered[node]; ok {
 		c.state, c.remembered = last.state, last.inside
 	}

@@ -143,10 +143,10 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 			if starts || ends || !p.Model.committed[pt.base] { // rules 16.2 and 16.10
 				continue
 			}
-			p.Model.Fork(k, false)
-			want := p.Model.resume()
-			res, err := at.Resume(ctx, p.durability())
-			return want, false, p.compare(ctx, fmt.Sprint("replay ", k), want, res, err)
+			stops := p.stops()
+			want := p.Model.Replay(k, stops)
+			res, err := at.Resume(ctx, withStops[graph.ResumeOption](stops.options(p.spec), p.durability())...)
+			return want, false, p.compare(ctx, fmt.Sprint("replay ", k, " with stops ", stops.text(p.spec)), want, res, err)
 		case 2:
 			if starts || k == len(snaps)-1 { // rule 16.10
 				continue
