@@ -22,8 +22,9 @@ func (m *machine) blocked(inside bool) bool {
 	return held && waits
 }
 
-// held reports whether every task of the superstep in progress has its result, has lost a race,
-// waits for an answer or is a call that is held, and whether one of them waits for an answer.
+// held reports whether every task of the superstep in progress is held, and whether one of them
+// waits for an answer. A task is held if it has its result, has lost a race, waits for an answer
+// or is a call that is held.
 func (m *machine) held(inside bool) (held, waits bool) {
 	won := map[int]bool{}
 	for _, d := range m.runnable() {
