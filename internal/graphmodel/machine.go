@@ -221,13 +221,12 @@ func (m *machine) ran(tasks []*task) (nodes []string) {
 // remember keeps what a superstep leaves for others: the changes of a call over the same state,
 // and the calls to be remembered.
 func (m *machine) remember(tasks []*task) {
-	ephemeral := func(c change) bool { return c.what == setDraft }
 	for _, t := range tasks {
 		if t.lost {
 			continue
 		}
-		for _, changes := range t.changes { // rule 18.4
-			m.changes = append(m.changes, slices.DeleteFunc(slices.Clone(changes), ephemeral))
+		for _, changes := range t.changes {
+			m.keep(changes)
 		}
 		if t.call != nil && m.spec.Nodes[t.node].Recalls { // rule 18.5
 			m.remembered = maps.Clone(m.remembered)
@@ -237,6 +236,13 @@ func (m *machine) remember(tasks []*task) {
 			m.remembered[t.node] = remembered{t.call.state, t.call.remembered}
 		}
 	}
+}
+
+// keep keeps changes of a call for the graph around it, without those of ephemeral fields (rule
+// 18.4).
+func (m *machine) keep(changes []change) {
+	ephemeral := func(c change) bool { return c.what == setDraft }
+	m.changes = append(m.changes, slices.DeleteFunc(slices.Clone(changes), ephemeral))
 }
 
 func (m *machine) outcome(status string) Outcome {

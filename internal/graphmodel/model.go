@@ -114,6 +114,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 func (m *Model) Edit() {
 	m.edits++
 	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
+	m.editBelow(m.spec.edit(m.edits))
 	m.Trace = append(m.Trace, m.point())
 }
 

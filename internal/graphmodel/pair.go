@@ -124,6 +124,11 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		p.Model.fate.mended = true
 	}
 	resume := at.Resume
+	if (!unseen || at == p.Thread) && p.rand.IntN(4) == 0 {
+		if err := p.editCall(ctx); err != nil {
+			return out, err
+		}
+	}
 	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
 		if p.rand.IntN(2) == 0 { // rule 16.15
 			p.Model.Edit()
@@ -170,11 +175,51 @@ func (p *Pair) durability() graph.Durability {
 // it ask something else (rule 12.4).
 func (m *machine) asks() bool {
 	for _, t := range m.tasks {
-		if len(t.questions) > 0 {
+		if len(t.questions) > 0 || t.call != nil && !t.call.done && t.call.asks() {
 			return true
 		}
 	}
 	return false
+}
+
+// editCall edits a stopped call, at any depth, if there is one.
+func (p *Pair) editCall(ctx context.Context) error {
+	calls := p.Model.callsAtAnyDepth()
+	if len(calls) == 0 {
+		return nil
+	}
+	c := calls[p.rand.IntN(len(calls))]
+	if c.asks() {
+		return nil
+	}
+	in, spec := p.Thread, p.spec
+	for _, n := range c.nodes {
+		snap, err := in.State(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(snap.Calls, func(call graph.SubgraphCall) bool { return string(call.Node) == spec.name(n) })
+		if i < 0 {
+			return fmt.Errorf("got the calls %v, want one of %s", snap.Calls, spec.name(n))
+		}
+		spec = spec.Nodes[n].Child
+		child, err := spec.build(p.World, StateSchema, nil, []graph.Option{graph.SubgraphOnly()})
+		if err != nil {
+			return err
+		}
+		in = graph.Inside(in, snap.Calls[i], child)
+	}
+	p.Model.EditCall(c)
+	what := fmt.Sprint("edit of the call ", c.nodes)
+	p.said = append(p.said, what)
+	if _, err := in.UpdateState(ctx, update(p.Model.changesOf(c))); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	snap, err := in.State(ctx)
+	if err != nil {
+		return err
+	}
+	return differ(what+": state", Text(snap.State), Text(c.state.State))
 }
 
 func (p *Pair) edit(ctx context.Context) error {

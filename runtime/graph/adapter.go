@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // typedState is the state of a run and the functions of its graph, without their types. Results of
@@ -31,6 +33,11 @@ type typedState interface {
 	enter(i int) bool
 	// edit empties the slots and puts each update of an edit into one.
 	edit()
+	// encodeEdit returns the encoded update of an edit without a node; nil if it changes nothing.
+	encodeEdit() ([]byte, error)
+	// mergeStored merges the stored update of an edit. With keep it also keeps the update for the
+	// parent graph, as keep does.
+	mergeStored(update []byte, keep bool) error
 	// encodeInput returns the encoded input.
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
@@ -149,6 +156,38 @@ func (a *adapter[S, U]) enter(i int) bool {
 func (a *adapter[S, U]) edit() {
 	a.reset(len(a.edits))
 	copy(a.updates, a.edits)
+}
+
+func (a *adapter[S, U]) encodeEdit() ([]byte, error) { return a.g.encodeEdit(&a.edits[0]) }
+
+// encodeEdit returns an encoded update; nil if it changes nothing.
+func (g *Graph[S, U]) encodeEdit(u *U) ([]byte, error) {
+	b, err := appendUpdate(g.schema, u)
+	if err != nil || bytes.Equal(b, wire.AppendMapLen(nil, 0)) {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (a *adapter[S, U]) mergeStored(update []byte, keep bool) error {
+	u, err := mergeStored(a.g, a.live, update)
+	if keep && err == nil {
+		a.all = append(a.all, u)
+	}
+	return err
+}
+
+// mergeStored merges the stored update of an edit, and returns the update.
+func mergeStored[S, U any](g *Graph[S, U], live live.Live[S, U], update []byte) (u U, err error) {
+	defer rescue(&err)
+	if err := g.schema.DecodeUpdate(update, &u); err != nil {
+		return u, err
+	}
+	if err := live.Merge(0, &u); err != nil {
+		return u, err
+	}
+	live.EndEdit()
+	return u, nil
 }
 
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }

@@ -25,8 +25,12 @@ var (
 	// ErrOwnThread is returned if a node runs, edits or releases the thread that its own run
 	// holds, even through a node of another thread.
 	ErrOwnThread = errors.New("the thread is held by the run that the call comes from")
-	// ErrInside is returned by calls that run, edit or release a Thread that Inside returned.
+	// ErrInside is returned by calls that run, fork or release a Thread that Inside returned. Only
+	// UpdateState without a node can be called there.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
+	// ErrCallEnded is returned by UpdateState inside a subgraph call that has ended, or is not due
+	// any more because the thread was forked or the call began again.
+	ErrCallEnded = errors.New("the subgraph call has ended")
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
 	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")

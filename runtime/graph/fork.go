@@ -96,7 +96,11 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
+	writes, err := r.editCalls(&c, rec.ID)
+	if err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.
@@ -110,21 +114,22 @@ func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	return rec, r.storing().fillPayload(&rec, false)
 }
 
-// editRecords merges the edit of a Resume and returns its record. It returns nothing without an
-// edit.
-func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, error) {
+// editRecords merges the edit of a Resume. It returns the record of the edit, and its writes in
+// subgraph calls. It returns nothing without an edit.
+func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkpoint.Write, error) {
 	if !r.edited {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err := r.mergeEdit(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rec, err := r.editRecord(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.log.Keep() // the next record gets memory of its own
-	return []checkpoint.Record{rec}, nil
+	writes, err := r.editCalls(c, rec.ID)
+	return []checkpoint.Record{rec}, writes, err
 }
 
 // mergeEdit merges an update without a node.

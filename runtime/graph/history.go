@@ -44,6 +44,9 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
 	last := &c.Last
+	if err := mergeAll(t.g, live, journal.Edits(c.Writes, t.namespace(), last.Base)); err != nil {
+		return none, decodeError(t.g.name, t.id, err, "an edit of its state")
+	}
 	s := t.snapshot(last, c.Due)
 	s.State = live.View()
 	if !c.Committed {

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"context"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
@@ -10,12 +12,14 @@ type inside struct {
 	namespace   string
 	saver       checkpoint.Saver // of the parent graph
 	dropUnknown bool             // its option
+
+	edit func(context.Context, runOptions, callEdit) (checkpoint.ID, error) // stores an edit of the call in its thread
 }
 
 // Inside returns t as seen from child, the graph of call. State and History show the checkpoints
 // of that call, and its subgraph calls. The call comes from a Snapshot of t, which may itself be
-// inside another call. Only the thread itself can resume, edit or release; those methods return
-// ErrInside here.
+// inside another call. UpdateState edits the state of the call while the thread is stopped. Only
+// the thread itself can resume, fork or release; those methods return ErrInside here.
 //
 // State returns checkpoint.ErrNotFound if the call has not stored anything yet; its History is
 // then empty. State returns ErrGraphChanged if child has another name than the stored graph,
@@ -23,7 +27,10 @@ type inside struct {
 //
 // Inside is a function because a method has no type parameters of its own.
 func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS, CU]) Thread[CS, CU] {
-	in := &inside{namespace: call.Namespace}
+	in := &inside{namespace: call.Namespace, edit: editorOf(t)}
+	if t.inside != nil {
+		in.edit = t.inside.edit
+	}
 	if t.g != nil {
 		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
 	}

@@ -87,8 +87,8 @@ func TestInsideOnlyShows(t *testing.T) {
 	if _, err := in.Resume(t.Context()); !errors.Is(err, graph.ErrInside) {
 		t.Errorf("Resume: got %v, want ErrInside", err)
 	}
-	if _, err := in.UpdateState(t.Context(), pairUpdate{}); !errors.Is(err, graph.ErrInside) {
-		t.Errorf("UpdateState: got %v, want ErrInside", err)
+	if _, err := in.UpdateState(t.Context(), pairUpdate{}); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("UpdateState of a call that never was: got %v, want ErrNotFound", err)
 	}
 	if _, err := in.Release(t.Context()); !errors.Is(err, graph.ErrInside) {
 		t.Errorf("Release: got %v, want ErrInside", err)

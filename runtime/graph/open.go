@@ -162,7 +162,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		r.status = checkpoint.Waiting
 		return p.restoreBlocked()
 	}
-	records, err := r.editRecords(c)
+	records, edits, err := r.editRecords(c)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	case r.plan.Stops():
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	if err := r.opened(append(records, rec), append(writes, discards...), o); err != nil || !blocked {
+	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || !blocked {
 		return err
 	}
 	return p.restoreBlocked()
@@ -193,7 +193,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 // resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.
 func (r *opening) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
-	records, err := r.editRecords(c)
+	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
 		err = r.opened(records, nil, journal.Outcome{End: true})
 	}

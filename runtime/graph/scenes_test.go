@@ -137,6 +137,18 @@ var scenes = map[string]func(*scene){
 		sc.did("input")(th.Invoke(sc.t.Context(), input))
 		sc.did("resume")(th.Resume(sc.t.Context()))
 	},
+	"subgraph_edit": func(sc *scene) {
+		child := compile(sc.t, sc.chain("x", "y"), graph.InterruptBefore("y"), graph.SubgraphOnly())
+		b := newWork()
+		b.Subgraph("sub", child)
+		b.Edge(graph.Start, "sub")
+		b.Edge("sub", graph.End)
+		th := sc.thread(b)
+		sc.did("input")(th.Invoke(sc.t.Context(), input))
+		sc.edited("edit of the thread")(th.UpdateState(sc.t.Context(), logged("thread")))
+		sc.edited("edit of the call")(callOf(sc.t, th, "sub", child).UpdateState(sc.t.Context(), logged("call")))
+		sc.did("edit and resume")(th.Edit(logged("last")).Resume(sc.t.Context()))
+	},
 	"subgraph_rerun": func(sc *scene) {
 		th := sc.thread(sc.nested(sc.asking(), false))
 		sc.did("input")(th.Invoke(sc.t.Context(), input))

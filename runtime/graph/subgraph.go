@@ -21,7 +21,7 @@ import (
 // leave it.
 //
 // A stored call costs one snapshot of the state. An edit of the thread while the child is stopped
-// does not reach the state of the child. In all other respects Subgraph works like the function
+// also changes the state of the child. In all other respects Subgraph works like the function
 // MapSubgraph.
 func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOption) ID {
 	var f funcs[S, U]
@@ -268,6 +268,9 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 		}
 	}
 	if chain.Unfinished() {
+		if err := mergeEdits(c.g, c.state, &chain, c.thread, c.log.Namespace); err != nil {
+			return false, err
+		}
 		if err := c.restoring().place(&chain); err != nil {
 			return false, err
 		}

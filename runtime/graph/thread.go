@@ -264,14 +264,19 @@ func (t Thread[S, U]) ready() error {
 	return nil
 }
 
-// calling returns the options of a call on t.
+// calling returns the options of a call on t, which must not be inside a subgraph.
 func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	if err := t.ready(); err != nil {
 		return runOptions{}, err
 	}
 	if t.inside != nil {
-		return runOptions{}, t.fail("%w: what runs in a subgraph is its thread's to resume, edit and release", ErrInside)
+		return runOptions{}, t.fail("%w: resume, fork and release the thread itself", ErrInside)
 	}
+	return optionsOf(t, opts, apply)
+}
+
+// optionsOf returns the options of a call on t.
+func optionsOf[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	o, err := running(t.g.opt.limits, opts, apply)
 	o.strict = t.g.opt.strict
 	if err == nil {

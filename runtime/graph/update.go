@@ -24,8 +24,18 @@ import (
 // ErrUnfinished and stores nothing; DiscardPending drops those tasks instead. With Goto it is a
 // fork after which exactly the given tasks are due.
 //
+// An edit of the head also merges u into the state of each unfinished subgraph call over the same
+// state, so that the due tasks in the call see u. On a Thread that Inside returned, UpdateState
+// edits the state of that call, without AsNode and Goto. The id is that of a new head of the
+// thread, whose own state stays. It returns ErrCallEnded if the call has ended, and
+// checkpoint.ErrNotFound if the call has not stored anything yet. An edit that reaches a call
+// cannot take over a thread that a run holds.
+//
 // It returns a *checkpoint.BusyError if a run holds the thread. Other errors are those of Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption) (checkpoint.ID, error) {
+	if t.inside != nil {
+		return updateInside(ctx, t, u, opts)
+	}
 	o, err := calling(t, opts, UpdateOption.update)
 	if err != nil {
 		return checkpoint.ID{}, err
@@ -81,14 +91,22 @@ func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as 
 	if err != nil {
 		return checkpoint.ID{}, t.fail("%w", err)
 	}
+	return openEdit(ctx, t, o, updates, func(r *opening) error { return r.openUpdate(t.at, e) })
+}
+
+// openEdit makes an opening that runs nothing, and returns the id of its record. It calls open
+// with a new opening, whose state has the updates, until open succeeds.
+func openEdit[S, U any](
+	ctx context.Context, t Thread[S, U], o runOptions, updates []U, open func(*opening) error,
+) (checkpoint.ID, error) {
 	var r *opening
-	err = t.contend(ctx, o, func() error {
+	err := t.contend(ctx, o, func() error {
 		a := newAdapter(t.g, o.strict)
 		a.edits = updates
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
 		r.log = t.g.journal(t.id, o, nil, nil)
-		return r.openUpdate(t.at, e)
+		return open(r)
 	})
 	if err != nil {
 		return checkpoint.ID{}, err

@@ -54,6 +54,11 @@ type Live[S, U any] interface {
 	// must not be called. AppendDelta and AppendSnapshot also forget the writers.
 	EndStep()
 
+	// EndEdit ends an edit whose change is stored together with that of the next superstep. It
+	// forgets which task wrote which field, and lets ephemeral fields last until the end of that
+	// superstep. It keeps the changes for AppendDelta.
+	EndEdit()
+
 	// AppendDelta appends the changes since the last AppendDelta, AppendSnapshot, Decode or Apply.
 	// If there are none, it appends an empty delta. It returns an error without Options.Record.
 	AppendDelta(b []byte) ([]byte, error)

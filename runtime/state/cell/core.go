@@ -117,6 +117,14 @@ func (c *Core) EndStep() {
 	}
 }
 
+// EndEdit implements [Live].
+func (c *Core) EndEdit() {
+	for _, h := range c.cells {
+		h.aged = true
+	}
+	c.epoch++
+}
+
 // AppendDelta implements [Live].
 func (c *Core) AppendDelta(b []byte) ([]byte, error) {
 	switch {

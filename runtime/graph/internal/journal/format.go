@@ -39,6 +39,9 @@ import (
 //	  Result ""       the update; of a subgraph over the same state, updates; of a node that routes, a
 //	                  choice of either
 //	  Result step     of a subgraph over the same state: the updates of that step of it
+//	  Result "edit " step  likewise, the updates of edits since that step, with a record of the same step
+//	  Result record   of the task "edit" in a call: the update of an edit of the call, which that record of
+//	                  the thread made. Of the task "edit above": that of an edit of a graph around the call
 //	  Question place, Answer place
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
@@ -56,6 +59,12 @@ import (
 
 // StopTask is the task that the question of a call's stop is of. A task key is longer.
 const StopTask = "stop"
+
+// The tasks of the updates of edits in a call.
+const (
+	EditTask  = "edit"       // of an edit of the call
+	AboveTask = "edit above" // of an edit of a graph around the call
+)
 
 // RunTask is the task that the failure of a run is of.
 const RunTask = "run"
@@ -255,6 +264,10 @@ func Metadata(meta map[string]string) map[string]string { return named(meta, met
 
 // StepName is the name of the part of a result that has the updates of one step of a subgraph.
 func StepName(step int) string { return strconv.Itoa(step) }
+
+// EditName is the name of the part of a result that has the updates of edits after the record of a
+// step.
+func EditName(step int) string { return "edit " + strconv.Itoa(step) }
 
 // AppendUpdates appends encoded updates.
 func AppendUpdates(b []byte, n int, update func(i int, b []byte) ([]byte, error)) (_ []byte, err error) {

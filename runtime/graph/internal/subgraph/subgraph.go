@@ -39,13 +39,17 @@ const firstStep = 1
 func (c *Call) Begin() { c.step = firstStep }
 
 // Unreported returns the part that a record of the given step is stored with; nil for none. kept
-// is how many updates the call has made so far, and encode encodes those from a number on.
+// is how many updates the call has made so far, with those of its edits. encode encodes those from
+// a number on.
 func (c *Call) Unreported(step, kept int, encode func(from int) ([]byte, error)) ([]checkpoint.Write, error) {
-	if c == nil || !c.Same || c.step == step {
+	if c == nil || !c.Same || c.step == step && c.reported == kept {
 		return nil, nil
 	}
 	w := c.Part
 	w.Name = journal.StepName(step) // also of a step that changed nothing: a gap would be damage
+	if c.step == step {
+		w.Name = journal.EditName(step) // the record is that of a pending route, after an edit
+	}
 	var err error
 	if w.Payload, err = encode(c.reported); err != nil {
 		return nil, err
@@ -65,6 +69,11 @@ func (c *Call) Restore(last int, parts map[string][]byte, add func([]byte) error
 		}
 		if err := add(part); err != nil {
 			return &PartError{step, err}
+		}
+		if edits, ok := parts[journal.EditName(step)]; ok {
+			if err := add(edits); err != nil {
+				return &PartError{step, err}
+			}
 		}
 	}
 	c.reported, c.step = kept(), last

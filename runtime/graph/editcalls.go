@@ -1,0 +1,212 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
+)
+
+// An edit of a stopped subgraph call is stored as a pending write of the call, in the act that
+// stores the record of the edit in the log of the thread. Code that restores the call merges the
+// write. The next record of the call contains the change and retires the write.
+
+// callEdit is an edit of a subgraph call.
+type callEdit struct {
+	namespace string
+	child     *core  // the graph of the call
+	update    []byte // nil if it changes nothing
+}
+
+// updateInside is UpdateState inside a subgraph call.
+func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []UpdateOption) (id checkpoint.ID, err error) {
+	if err := t.ready(); err != nil {
+		return id, err
+	}
+	o, err := optionsOf(t, opts, UpdateOption.update)
+	switch {
+	case err != nil:
+		return id, err
+	case len(o.as) > 0 || o.jump != nil || o.abandon:
+		return id, t.fail("%w: an edit takes no AsNode, Goto or DiscardPending there; the due tasks of a call stay due", ErrInside)
+	case !t.at.IsZero():
+		return id, t.fail("%w: an edit changes the newest checkpoint of the call; leave At out", ErrInside)
+	case t.version != 0:
+		return id, t.fail("%w; only a call of the open version can be edited", ErrReleased)
+	}
+	update, err := t.g.encodeEdit(&u)
+	if err != nil {
+		return id, t.fail("encode the update: %w", err)
+	}
+	return t.inside.edit(ctx, o, callEdit{namespace: t.namespace(), child: &t.g.core, update: update})
+}
+
+// editorOf returns the function that stores an edit of a subgraph call in t, which is not inside a
+// call itself.
+func editorOf[S, U any](t Thread[S, U]) func(context.Context, runOptions, callEdit) (checkpoint.ID, error) {
+	return func(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
+		return openEdit(ctx, t, o, nil, func(r *opening) error {
+			return (&reach{opening: r, update: e.update}).openInside(e)
+		})
+	}
+}
+
+// openInside stores an edit of a subgraph call, with a record of the thread that changes nothing.
+func (r *reach) openInside(e callEdit) error {
+	c, err := r.load(checkpoint.ID{})
+	if err != nil {
+		return err
+	}
+	call, err := r.callAt(c, e.namespace)
+	if err != nil {
+		return err
+	}
+	if err := r.restoring().restore(&c); err != nil {
+		return err
+	}
+	if err := r.restoring().place(&c); err != nil {
+		return err
+	}
+	rec, err := r.editRecord(&c)
+	if err != nil {
+		return err
+	}
+	r.edit = rec.ID
+	if err := r.call(e.child, &call, e.namespace, journal.EditTask); err != nil {
+		return err
+	}
+	if err := r.idle(&c); err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true})
+}
+
+// callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
+// thread.
+func (r *reach) callAt(c checkpoint.Chain, namespace string) (_ checkpoint.Chain, err error) {
+	ended := false
+	for at := ""; at != namespace; {
+		name := journal.CallIn(at, namespace)
+		i := slices.IndexFunc(c.Due, func(d checkpoint.Task) bool { return journal.DueCall(&c.Last, at, d) == name })
+		ended = ended || i < 0 || journal.Finished(c.Writes, &c.Last, at, c.Due[i])
+		at = journal.Within(at, name)
+		if c, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: at}); err != nil {
+			return c, err
+		}
+		if c.Empty() {
+			return c, fmt.Errorf("%s: the subgraph call: %w", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+		}
+		ended = ended || !c.Unfinished()
+	}
+	if ended {
+		return c, fmt.Errorf("%s: %w, or is not due any more; State of the thread lists the calls that are due",
+			where(r.g.name, r.thread, -1), ErrCallEnded)
+	}
+	return c, nil
+}
+
+// editCalls returns the writes of an edit of the thread in the calls that are due over its state.
+// edit is its record, and c is the head before it.
+func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
+	if !r.g.nests {
+		return nil, nil
+	}
+	update, err := r.state.encodeEdit()
+	if err != nil || update == nil {
+		return nil, err
+	}
+	reach := reach{opening: r, edit: edit, update: update}
+	if err := reach.below(r.g, c, ""); err != nil || len(reach.writes) == 0 {
+		return nil, err
+	}
+	return reach.writes, reach.idle(c)
+}
+
+// idle returns an error if a run held the thread when c was read. The run may have committed in a
+// call since then, so that the call would miss the edit.
+func (r *reach) idle(c *checkpoint.Chain) error {
+	if c.Thread.Holder == "" {
+		return nil
+	}
+	err := r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
+	if r.opt.takeOver {
+		return fmt.Errorf("%w; the edit of a subgraph call cannot take over: Resume with TakeOver first", err)
+	}
+	return err
+}
+
+// reach gathers the writes of an edit in subgraph calls.
+type reach struct {
+	*opening
+	edit   checkpoint.ID
+	update []byte // nil if it changes nothing
+	writes []checkpoint.Write
+}
+
+// call adds the writes for a call of g, and for the calls that are due in it over its state. It
+// returns an error if the update cannot be merged there.
+func (r *reach) call(g *core, c *checkpoint.Chain, namespace, task string) error {
+	if err := g.owns(r.thread, &c.Last); err != nil || r.update == nil {
+		return err
+	}
+	s := g.newState()
+	s.start(true, r.dropUnknown())
+	if err := fold(r.ctx, s, c); err != nil {
+		return decodeError(g.name, r.thread, err, "the state of a subgraph call")
+	}
+	if err := mergeEdits(g, s, c, r.thread, namespace); err != nil {
+		return err
+	}
+	if err := s.mergeStored(r.update, false); err != nil {
+		return fmt.Errorf("%s: the edit cannot be merged into the state of a subgraph call: %w", where(g.name, r.thread, c.Last.Step), err)
+	}
+	r.writes = append(r.writes, journal.EditOf(r.edit, namespace, c.Last.Base, task, r.update))
+	return r.below(g, c, namespace)
+}
+
+// below adds the writes for the calls over the same state that are due at c, in a namespace of
+// graph g.
+func (r *reach) below(g *core, c *checkpoint.Chain, namespace string) error {
+	for _, d := range c.Due {
+		n, ok := g.find(d.Node)
+		if !ok || n <= start || !g.nodes[n].same || journal.Finished(c.Writes, &c.Last, namespace, d) {
+			continue
+		}
+		inner := journal.Within(namespace, journal.DueCall(&c.Last, namespace, d))
+		call, err := loadChain(r.ctx, g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: inner})
+		if err != nil {
+			return err
+		}
+		if call.Empty() || !call.Unfinished() {
+			continue
+		}
+		if err := r.call(g.nodes[n].sub, &call, inner, journal.AboveTask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeEdits merges the stored edits of a restored call, in the order in which they were made. It
+// keeps the edits of the call itself for the parent graph.
+func mergeEdits(g *core, s typedState, c *checkpoint.Chain, thread, namespace string) error {
+	for _, w := range journal.Edits(c.Writes, namespace, c.Last.Base) {
+		if err := s.mergeStored(w.Payload, w.Task == journal.EditTask); err != nil {
+			return decodeError(g.name, thread, err, "an edit of a subgraph call")
+		}
+	}
+	return nil
+}
+
+// mergeAll merges stored edits into a state that is only read.
+func mergeAll[S, U any](g *Graph[S, U], l live.Live[S, U], edits []checkpoint.Write) error {
+	for _, w := range edits {
+		if _, err := mergeStored(g, l, w.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
