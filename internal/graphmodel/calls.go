@@ -12,8 +12,8 @@ func (m *Model) EditCall(c stoppedCall) {
 	m.Trace = append(m.Trace, m.point())
 }
 
-// changesOf returns what the newest edit changes in a call. Over the state of its parent it changes
-// no field that only one task may set, because a sibling of the call may set it as well.
+// changesOf returns the changes of the newest edit in a call. A call over the state of its parent
+// has siblings that may set the same fields. There it sets no field that only one task may set.
 func (m *Model) changesOf(c stoppedCall) []change {
 	if c.same {
 		return m.spec.editAs(m.edits, 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// An edit of a stopped subgraph call is stored as a pending write of the call, in the act that
-// stores the record of the edit in the log of the thread. Code that restores the call merges the
-// write. The next record of the call contains the change and retires the write.
+// An edit of a stopped subgraph call is stored as a pending write of the call. The same act stores
+// the record of the edit in the log of the thread. Code that restores the call merges the write.
+// The next record of the call contains the change and retires the write.
 
 // callEdit is an edit of a subgraph call.
 type callEdit struct {

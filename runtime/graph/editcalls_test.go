@@ -62,7 +62,7 @@ func TestAnEditOfAStoppedCall(t *testing.T) {
 		again := compilePair(t, pairs(nil, "a", "b"), graph.InterruptBefore("b"))
 		th = compile(t, around(t, nil, again), graph.Saver(s), d).Thread("t")
 		res := done(t, graph.Done)(th.Resume(t.Context()))
-		same(t, "log", strings.Join(res.State.Log, ", "), "before, beside, given 1 1 a+one+two+b, after")
+		same(t, "log", strings.Join(res.State.Log, ", "), "before, sibling, given 1 1 a+one+two+b, after")
 	})
 }
 
@@ -79,7 +79,7 @@ func TestAnEditOfACallThatWaits(t *testing.T) {
 		same(t, "still asked", stored(t, th).Questions, res.Questions)
 		same(t, "still waiting", done(t, graph.Waiting)(th.Resume(t.Context())).Questions, res.Questions)
 		res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 7)))
-		same(t, "log", strings.Join(res.State.Log, ", "), "before, beside, edited: 7 1 a+b, after")
+		same(t, "log", strings.Join(res.State.Log, ", "), "before, sibling, edited: 7 1 a+b, after")
 	})
 }
 
@@ -106,13 +106,13 @@ func TestAnEditOfACallThatFailed(t *testing.T) {
 		}
 		updated(t)(callOf(t, th, "sub", child).UpdateState(t.Context(), pairUpdate{Foo: state.Set("edited")}))
 		res := done(t, graph.Done)(th.Resume(t.Context()))
-		same(t, "log", strings.Join(res.State.Log, ", "), "before, beside, set 1 a, after")
+		same(t, "log", strings.Join(res.State.Log, ", "), "before, sibling, set 1 a, after")
 	})
 }
 
-// TestAnEditReachesTheSameState: an edit of the thread is merged into the state of the call as
-// well, at any depth, and once into the state of the thread (rule 18.17). An edit of the call
-// arrives in the thread with the updates of the call.
+// TestAnEditReachesTheSameState: an edit of the thread is also merged into the call, at any depth.
+// It is merged once into the state of the thread (rule 18.17). An edit of the call arrives in the
+// thread with the updates of the call.
 func TestAnEditReachesTheSameState(t *testing.T) {
 	sees := func(_ context.Context, s work) (update, error) {
 		return logged("sees " + strings.Join(s.Log, "+")), nil
@@ -148,7 +148,7 @@ func TestAnEditReachesTheSameState(t *testing.T) {
 				res = done(t, graph.Done)(th.Resume(t.Context()))
 			}
 			want := append([]string{"before", "thread"}, last...)
-			same(t, "log", res.State.Log, append(want, "beside", "middle", "a", "deep", saw, "after"))
+			same(t, "log", res.State.Log, append(want, "sibling", "middle", "a", "deep", saw, "after"))
 		}
 	})
 }
@@ -173,9 +173,9 @@ func TestAnEditBeforeAPendingRouteOfACall(t *testing.T) {
 					child := compile(t, b, append(opts, graph.SubgraphOnly())...)
 					return editOnce(t.Context(), compile(t, alongside(l, child), graph.Saver(s), d, graph.Concurrency(1)).Thread("t"), child)
 				}, func(what string, res result) {
-					order := "before, beside, a, edited, b, after"
+					order := "before, sibling, a, edited, b, after"
 					if name == "end" {
-						order = "before, beside, a, b, edited, after"
+						order = "before, sibling, a, b, edited, after"
 					}
 					same(t, what+": log", strings.Join(res.State.Log, ", "), order)
 				})
@@ -257,7 +257,7 @@ func TestAnEditOfACallIsRefused(t *testing.T) {
 	busy("held, take over")(in.UpdateState(t.Context(), logged("x"), graph.TakeOver()))
 	busy("held, of the thread")(th.UpdateState(t.Context(), logged("x"), graph.TakeOver()))
 	res := done(t, graph.Done)(th.Resume(t.Context(), graph.TakeOver()))
-	same(t, "log", res.State.Log, []string{"before", "beside", "a", "b", "after"})
+	same(t, "log", res.State.Log, []string{"before", "sibling", "a", "b", "after"})
 	is("of an ended call", graph.ErrCallEnded)(in.UpdateState(t.Context(), logged("x")))
 }
 
@@ -302,5 +302,5 @@ func TestAForkLeavesTheEditOfACall(t *testing.T) {
 	}
 	done(t, graph.Paused)(th.Resume(t.Context()))
 	res := done(t, graph.Done)(th.Resume(t.Context()))
-	same(t, "log", strings.Join(res.State.Log, ", "), "before, forked, beside, given 2 2 a+b, after")
+	same(t, "log", strings.Join(res.State.Log, ", "), "before, forked, sibling, given 2 2 a+b, after")
 }

@@ -25,7 +25,7 @@ import (
 // fork after which exactly the given tasks are due.
 //
 // An edit of the head also merges u into the state of each unfinished subgraph call over the same
-// state, so that the due tasks in the call see u. On a Thread that Inside returned, UpdateState
+// state. So the due tasks in the call see u. On a Thread that Inside returned, UpdateState
 // edits the state of that call, without AsNode and Goto. The id is that of a new head of the
 // thread, whose own state stays. It returns ErrCallEnded if the call has ended, and
 // checkpoint.ErrNotFound if the call has not stored anything yet. An edit that reaches a call

@@ -10,8 +10,8 @@ func EditOf(edit checkpoint.ID, namespace string, base checkpoint.ID, task strin
 	}
 }
 
-// Edits returns those of the writes that are edits in the call of a namespace and belong to base,
-// in the order in which they were made.
+// Edits returns the edits among the writes of a base, in the call of a namespace. They are in the
+// order in which they were made.
 func Edits(writes []checkpoint.Write, namespace string, base checkpoint.ID) (edits []checkpoint.Write) {
 	for _, w := range writes {
 		if w.Kind == checkpoint.Result && w.Namespace == namespace && w.Base == base && (w.Task == EditTask || w.Task == AboveTask) {
