@@ -46,7 +46,7 @@ func join(old, in string) string { return old + in }
 	if got != want {
 		t.Errorf("the fields of the update: got\n%s\nwant\n%s", got, want)
 	}
-	if head, _, _ := strings.Cut(code, "\npackage"); !strings.HasSuffix(head, "// Source: state.go. Generator: graphgen "+Version+".\n") {
+	if head, _, _ := strings.Cut(code, "\npackage"); !strings.HasSuffix(head, "// Source: state.go\n// Generator: graphgen "+Version+"\n") {
 		t.Errorf("the head of the file does not name its source and the generator: %q", head)
 	}
 }
@@ -68,9 +68,9 @@ type Money struct {
 type Nothing struct{}
 `)
 	for _, want := range []string{
-		`"\x82\xa8Currency"...) // a map of 2, and its key "Currency"`,
+		`"\x82\xa8Currency"...) // map of 2, key "Currency"`,
 		`"\xa6min\"or"...)`,
-		`// the key "min\"or"`,
+		`// key "min\"or"`,
 		`"\x80"...), nil // an empty map`,
 	} {
 		if !strings.Contains(code, want) {
