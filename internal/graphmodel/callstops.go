@@ -43,11 +43,11 @@ func (m *machine) stopAt(stops *CallStops) {
 }
 
 // in returns the stops in the calls of a subgraph node.
-func (s *CallStops) in(node int) *CallStops {
-	if s == nil {
+func (c *CallStops) in(node int) *CallStops {
+	if c == nil {
 		return nil
 	}
-	return s.inside[node]
+	return c.inside[node]
 }
 
 // callStops draws the stops of one call; nil for none.
