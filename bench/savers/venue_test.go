@@ -217,7 +217,7 @@ func openSQLite(tb testing.TB, synchronous string, opts ...sqlite.Option) *venue
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		in := tx.StmtContext(ctx, insert)
+		in := tx.StmtContext(ctx, insert)  //nolint:sqlclosecheck // the end of the transaction closes it
 		for i := n; i < n+groupSize; i++ { // a row for each of 1,000 threads in turn
 			if _, err := in.ExecContext(ctx, 2+i%1000, i, fmt.Appendf(nil, "%016d", i), row); err != nil {
 				return err
