@@ -20,7 +20,7 @@ import (
 // floor is decoding the state.
 func BenchmarkColdTurn(b *testing.B) {
 	const turns = 1000
-	saver, err := sqlite.Open(filepath.Join(b.TempDir(), "threads.db"), sqlite.Durability(sqlite.Normal))
+	saver, err := sqlite.Open(filepath.Join(b.TempDir(), "threads.db"), sqlite.Synchronous(sqlite.Normal))
 	if err != nil {
 		b.Fatal(err)
 	}

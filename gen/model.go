@@ -247,7 +247,7 @@ func (r *resolver) checkMigrate(named *types.Named, at place, foreign bool) bool
 	}
 	sig := method.Signature()
 	_, pointer := sig.Recv().Type().(*types.Pointer)
-	if pointer && !sig.Variadic() && sig.Params().Len() == 1 && isOld(sig.Params().At(0).Type()) &&
+	if pointer && !sig.Variadic() && sig.Params().Len() == 1 && isOldFields(sig.Params().At(0).Type()) &&
 		sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), errorType) {
 		return true
 	}
@@ -257,19 +257,19 @@ func (r *resolver) checkMigrate(named *types.Named, at place, foreign bool) bool
 	} else {
 		at = at.into("." + name + ".Migrate")
 	}
-	r.fault(at, named, "has the signature %s, but graphgen calls func (s *%%T) Migrate(from *state.Old) error with stored states of another shape; "+
+	r.fault(at, named, "has the signature %s, but graphgen calls func (s *%%T) Migrate(from *state.OldFields) error with stored states of another shape; "+
 		"change it, or rename it", r.show(sig))
 	return false
 }
 
-// isOld reports whether t is *state.Old.
-func isOld(t types.Type) bool {
+// isOldFields reports whether t is *state.OldFields.
+func isOldFields(t types.Type) bool {
 	p, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
 		return false
 	}
 	named, ok := types.Unalias(p.Elem()).(*types.Named)
-	return ok && named.Obj().Name() == "Old" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == statePath
+	return ok && named.Obj().Name() == "OldFields" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == statePath
 }
 
 // checkNames reports declarations of the package with names that graphgen needs.

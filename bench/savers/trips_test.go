@@ -42,7 +42,7 @@ func redisThrough(t *testing.T) (*testenv.Proxy, checkpoint.Saver) {
 	addr, prefix := testenv.Redis(t)
 	proxy := testenv.NewProxy(t, addr)
 	client := closes(t, goredis.NewClient(&goredis.Options{Addr: proxy.Addr}))
-	return proxy, closes(t, must(redis.New(client, redis.Prefix(prefix), redis.AcceptWeaker(nil)))(t))
+	return proxy, closes(t, must(redis.New(client, redis.Prefix(prefix), redis.AllowUnsafeSettings(nil)))(t))
 }
 
 func mysqlThrough(t *testing.T) (*testenv.Proxy, checkpoint.Saver) {

@@ -72,7 +72,7 @@ var venues = []struct {
 	{"sqlite", func(tb testing.TB) *venue { tb.Helper(); return openSQLite(tb, "FULL") }},
 	{"sqlite, Normal", func(tb testing.TB) *venue {
 		tb.Helper()
-		return openSQLite(tb, "NORMAL", sqlite.Durability(sqlite.Normal))
+		return openSQLite(tb, "NORMAL", sqlite.Synchronous(sqlite.Normal))
 	}},
 	{"redis", openRedis},
 	{"mysql", openMySQL},

@@ -19,12 +19,12 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 }
 
 // JoinDeltas returns one delta with the effect of deltas in order. It also returns a table, with
-// which CutDeltas restores the same deltas. ok is false if that is not possible. For example, a
+// which SplitDeltas restores the same deltas. ok is false if that is not possible. For example, a
 // payload that a wrapping saver encrypted is not a delta.
 func JoinDeltas(deltas ...[]byte) (joined, table []byte, ok bool) { return delta.Join(deltas...) }
 
-// CutDeltas returns the deltas that JoinDeltas joined. It returns an ErrDamaged for other bytes.
-func CutDeltas(joined, table []byte) ([][]byte, error) {
+// SplitDeltas returns the deltas that JoinDeltas joined. It returns an ErrDamaged for other bytes.
+func SplitDeltas(joined, table []byte) ([][]byte, error) {
 	deltas, err := delta.Cut(joined, table)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: cut joined deltas: %w: %w", ErrDamaged, err)

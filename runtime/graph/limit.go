@@ -43,9 +43,9 @@ type rated struct {
 // Acquire implements Limiter.
 func (r rated) Acquire(ctx context.Context) (func(), error) { return nil, r.waiter.Wait(ctx) }
 
-// Concurrent returns a Limiter that lets n attempts run at the same time. The others wait in a
+// MaxConcurrent returns a Limiter that lets n attempts run at the same time. The others wait in a
 // queue: the first to wait is the first to run. n must be more than 0.
-func Concurrent(n int) Limiter {
+func MaxConcurrent(n int) Limiter {
 	c := &concurrent{most: n, free: n}
 	c.head.next, c.head.prev = &c.head, &c.head
 	c.end = c.release

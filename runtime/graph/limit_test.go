@@ -29,7 +29,7 @@ func wide(n int, f func(context.Context, work) (update, error), opts ...graph.No
 func TestALimitIsSharedByGraphsAndRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most, ran atomic.Int32
-		limit := graph.Limit(graph.Concurrent(3))
+		limit := graph.Limit(graph.MaxConcurrent(3))
 		takes := func(context.Context, work) (update, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Second)
@@ -57,7 +57,7 @@ func TestALimitIsSharedByGraphsAndRuns(t *testing.T) {
 // The task that waits longest runs first, and a cancelled run leaves the queue.
 func TestALimitIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := graph.Concurrent(1)
+		limit := graph.MaxConcurrent(1)
 		var order []string // one at a time
 		run := func(name string, ctx context.Context) {
 			b := newWork()
@@ -91,7 +91,7 @@ func TestALimitIsFair(t *testing.T) {
 // The wait is no part of an attempt, and the pause before a retry holds no place.
 func TestWaitingForALimitIsNoPartOfAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := graph.Limit(graph.Concurrent(1))
+		limit := graph.Limit(graph.MaxConcurrent(1))
 		b := newWork()
 		b.Node("a", func(ctx context.Context, _ work) (update, error) {
 			time.Sleep(time.Minute)
@@ -150,7 +150,7 @@ func TestARateLimitsAttempts(t *testing.T) {
 		}))
 		runs := 0
 		app := compile(t, wide(6, func(context.Context, work) (update, error) { runs++; return update{}, nil },
-			graph.Limit(graph.Concurrent(1), rate)))
+			graph.Limit(graph.MaxConcurrent(1), rate)))
 		began := time.Now()
 		done(t, graph.Done)(app.Run(t.Context(), update{}))
 		same(t, "runs", runs, 6)
@@ -170,7 +170,7 @@ func TestALimiterThatFailsFailsTheTask(t *testing.T) {
 		"panic: bang":          func(context.Context) (func(), error) { panic("bang") },
 		"panic: bang when it ": func(context.Context) (func(), error) { return func() { panic("bang when it ") }, nil },
 	} {
-		one := graph.Concurrent(1)
+		one := graph.MaxConcurrent(1)
 		b := newWork()
 		b.Node("a", say("a"), graph.Limit(one, l))
 		b.Fallback("a", func(_ context.Context, _ work, err error) (update, error) { return update{}, err })
@@ -195,7 +195,7 @@ func TestALimiterThatFailsFailsTheTask(t *testing.T) {
 
 func TestLimitsInCompile(t *testing.T) {
 	for want, l := range map[string]graph.Limiter{
-		`node "a": its Limit is Concurrent(0); want at least 1`: graph.Concurrent(0),
+		`node "a": its Limit is Concurrent(0); want at least 1`: graph.MaxConcurrent(0),
 		`node "a": its Limit is nil`:                            nil,
 		`node "a": its Limit has a Rate of nil`:                 graph.Rate(nil),
 	} {

@@ -57,9 +57,9 @@ func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
 func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
 
-// Patience sets for how long a call is retried after a deadlock or a lost connection. The default
-// is 10 s. A call is retried only if it cannot store anything twice.
-func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+// RetryTimeout sets for how long a call is retried after a deadlock or a lost connection. The
+// default is 10 s. A call is retried only if it cannot store anything twice.
+func RetryTimeout(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
 // MaxConns sets the maximum number of connections. The default is 16. Calls that find none free
 // wait.

@@ -24,10 +24,10 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	path := s.path()
 	var opts []sqlite.Option
 	if s.one("synchronous", "full", "normal") == "normal" {
-		opts = append(opts, sqlite.Durability(sqlite.Normal))
+		opts = append(opts, sqlite.Synchronous(sqlite.Normal))
 	}
 	if d := s.duration("busy"); d > 0 {
-		opts = append(opts, sqlite.Busy(d))
+		opts = append(opts, sqlite.BusyTimeout(d))
 	}
 	if n := s.number("max_size", 64); n > 0 {
 		opts = append(opts, sqlite.MaxSize(n))
@@ -62,7 +62,7 @@ func tables[O any](s *settings, verify func() O, conns func(int) O, patience fun
 }
 
 func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
-	opts := tables(s, mysql.VerifySchema, mysql.MaxConns, mysql.Patience, mysql.ReadableState)
+	opts := tables(s, mysql.VerifySchema, mysql.MaxConns, mysql.RetryTimeout, mysql.ReadableState)
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -87,7 +87,7 @@ func mysqlDSN(s *settings) string {
 }
 
 func openPostgres(ctx context.Context, s *settings) (checkpoint.Saver, error) {
-	opts := tables(s, postgres.VerifySchema, postgres.MaxConns, postgres.Patience, postgres.ReadableState)
+	opts := tables(s, postgres.VerifySchema, postgres.MaxConns, postgres.RetryTimeout, postgres.ReadableState)
 	if s.yes("prepare_statements") {
 		opts = append(opts, postgres.PrepareStatements())
 	}
@@ -108,7 +108,7 @@ func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
 		opts = append(opts, redis.TTL(d))
 	}
 	if s.yes("accept_weaker") {
-		opts = append(opts, redis.AcceptWeaker(nil))
+		opts = append(opts, redis.AllowUnsafeSettings(nil))
 	}
 	c, err := redisClient(s)
 	if err != nil {

@@ -46,7 +46,7 @@ func placesOfPasswords() map[string]func(ctx context.Context, place string) (che
 		"mysql://u:%s@127.0.0.1:1/db", "u:%s@other(127.0.0.1:1)/db",
 	} {
 		places["mysql "+strings.TrimPrefix(place, "mysql ")] = func(ctx context.Context, place string) (checkpoint.Saver, error) {
-			s, err := mysql.Open(ctx, strings.TrimPrefix(place, "mysql "), mysql.Patience(time.Millisecond))
+			s, err := mysql.Open(ctx, strings.TrimPrefix(place, "mysql "), mysql.RetryTimeout(time.Millisecond))
 			return opaque(s, err)
 		}
 	}
@@ -57,7 +57,7 @@ func placesOfPasswords() map[string]func(ctx context.Context, place string) (che
 		"host=127.0.0.1 port=1 password=%s pool_max_conns=x", "host=127.0.0.1 port=1 password=%s default_query_exec_mode=x",
 	} {
 		places["postgres "+place] = func(ctx context.Context, place string) (checkpoint.Saver, error) {
-			s, err := postgres.Open(ctx, strings.TrimPrefix(place, "postgres "), postgres.Patience(time.Millisecond))
+			s, err := postgres.Open(ctx, strings.TrimPrefix(place, "postgres "), postgres.RetryTimeout(time.Millisecond))
 			return opaque(s, err)
 		}
 	}

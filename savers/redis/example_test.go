@@ -30,9 +30,9 @@ func ExampleNew() { //nolint:testableexamples // it needs a server
 }
 
 // A server that syncs once a second is known to lose up to a second when its machine loses power.
-func ExampleAcceptWeaker() { //nolint:testableexamples // it needs a server
+func ExampleAllowUnsafeSettings() { //nolint:testableexamples // it needs a server
 	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379"})
-	saver, err := redis.New(client, redis.AcceptWeaker(func(err error) { fmt.Println("note:", err) }))
+	saver, err := redis.New(client, redis.AllowUnsafeSettings(func(err error) { fmt.Println("note:", err) }))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -185,7 +185,7 @@ func TestScriptsThatTheServerForgetsAreSentAgain(t *testing.T) {
 
 func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	server := testenv.StartRedis(t, true)
-	// Without AcceptWeaker: a server like this is what New asks for.
+	// Without AllowUnsafeSettings: a server like this is what New asks for.
 	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: server.Addr, MaxRetries: -1}), redis.CloseClient())
 	if err != nil {
 		t.Fatal(err)
@@ -546,7 +546,7 @@ func TestOneOfTwoProcessesHoldsAThread(t *testing.T) {
 func resumeWhatIsAsked(t *testing.T) {
 	t.Helper()
 	addr, prefix, _ := strings.Cut(os.Getenv("GRAPHGEN_REDIS_CHILD"), " ")
-	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AcceptWeaker(nil))
+	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AllowUnsafeSettings(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

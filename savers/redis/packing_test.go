@@ -93,7 +93,7 @@ func packNow(t *testing.T, s *redis.Saver) {
 func TestTurnsArePacked(t *testing.T) {
 	const count = 1000
 	on := shared(t)
-	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestTurnsArePacked(t *testing.T) {
 func TestAnImportIsPacked(t *testing.T) {
 	want, _ := turns(t, 400)
 	on := shared(t)
-	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+	s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestRecordsArePackedAgain(t *testing.T) {
 	on := shared(t)
 	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
 		tb.Helper()
-		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -22,10 +22,10 @@
 // # Durability
 //
 // The settings of the server decide what survives. New reads them. It refuses a server that may
-// lose acknowledged checkpoints, unless [AcceptWeaker] is given. With appendonly yes, appendfsync
-// always and maxmemory-policy noeviction, a killed server or a power cut loses no acknowledged
-// checkpoint. Replicas are asynchronous: a failover may lose the newest commits. A run that
-// continues after such a failover is refused by its fence, and fails.
+// lose acknowledged checkpoints, unless [AllowUnsafeSettings] is given. With appendonly yes,
+// appendfsync always and maxmemory-policy noeviction, a killed server or a power cut loses no
+// acknowledged checkpoint. Replicas are asynchronous: a failover may lose the newest commits. A
+// run that continues after such a failover is refused by its fence, and fails.
 //
 // A call ends with its context. The client's ReadTimeout, 3 seconds by default, can be shorter
 // than the remaining time of the context. Then a cancelled call ends after that timeout at the
@@ -97,9 +97,9 @@ func TTL(d time.Duration) Option {
 	}
 }
 
-// AcceptWeaker makes New accept a server that may lose acknowledged writes. New calls report with
-// a *SettingsError that lists the weak settings; report may be nil.
-func AcceptWeaker(report func(error)) Option {
+// AllowUnsafeSettings makes New accept a server that may lose acknowledged writes. New calls
+// report with a *SettingsError that lists the weak settings; report may be nil.
+func AllowUnsafeSettings(report func(error)) Option {
 	return func(s *Saver) { s.weaker, s.report = true, report }
 }
 
@@ -108,8 +108,9 @@ func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 
 // New returns a saver on the server of client, which must be a *redis.Client or a
 // *redis.ClusterClient. It reads the settings of the server. It returns a *SettingsError if the
-// server may lose acknowledged writes, or if the settings cannot be read, unless AcceptWeaker is
-// given. Other errors are those of the connection. New waits at most 30 seconds.
+// server may lose acknowledged writes, or if the settings cannot be read, unless
+// AllowUnsafeSettings is given. Other errors are those of the connection. New waits at most 30
+// seconds.
 //
 // Reads go to masters only, because a replica may be behind. The client's own retries are
 // harmless.

@@ -33,7 +33,7 @@ func conform(t *testing.T, options ...redis.Option) {
 		}
 		return savertest.Storage{Shared: true, Damage: damage, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClient(&goredis.Options{Addr: addr})
-			return redis.New(client, append(options, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())...)
+			return redis.New(client, append(options, redis.Prefix(prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())...)
 		}, Alter: func(tb testing.TB, stored, altered []byte) int {
 			tb.Helper()
 			return alter(tb, goredis.NewClient(&goredis.Options{Addr: addr}), prefix, stored, altered)
@@ -77,7 +77,7 @@ func conformOnACluster(t *testing.T, options ...redis.Option) {
 		addrs, prefix := testenv.RedisCluster(tb)
 		return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})
-			return redis.New(client, append(options, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())...)
+			return redis.New(client, append(options, redis.Prefix(prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())...)
 		}}
 	})
 }
@@ -93,7 +93,7 @@ func open(tb testing.TB, options ...redis.Option) *redis.Saver {
 // the test.
 func openOn(tb testing.TB, client goredis.UniversalClient, options ...redis.Option) *redis.Saver {
 	tb.Helper()
-	s, err := redis.New(client, append(options, redis.AcceptWeaker(nil), redis.CloseClient())...)
+	s, err := redis.New(client, append(options, redis.AllowUnsafeSettings(nil), redis.CloseClient())...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
 	var savers [2]checkpoint.Saver
 	for i := range savers {
-		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())
 		if err != nil {
 			t.Fatal(err)
 		}

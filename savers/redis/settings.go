@@ -37,7 +37,7 @@ func (e *SettingsError) Error() string {
 		}
 		fmt.Fprintf(&b, " %s: %s is %s, not %s", s.Server, s.Name, found, s.Want)
 	}
-	b.WriteString("; set them, or open the saver with AcceptWeaker")
+	b.WriteString("; set them, or open the saver with AllowUnsafeSettings")
 	return b.String()
 }
 

@@ -45,7 +45,7 @@ func TestNewRefusesAServerThatMayLoseCheckpoints(t *testing.T) {
 			t.Errorf("%s %s: got %v, want a *SettingsError of %+v", c.name, c.value, err, want)
 		}
 		var reported error
-		if _, err := redis.New(client, redis.AcceptWeaker(func(err error) { reported = err })); err != nil {
+		if _, err := redis.New(client, redis.AllowUnsafeSettings(func(err error) { reported = err })); err != nil {
 			t.Errorf("%s %s, accepted: %v", c.name, c.value, err)
 		}
 		if weak = nil; !errors.As(reported, &weak) || weak.Settings[0] != want {
@@ -69,10 +69,10 @@ func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 	if !errors.As(err, &weak) || len(weak.Settings) != 3 || weak.Settings[0].Found != "" {
 		t.Fatalf("got %v, want a *SettingsError of 3 unknown settings", err)
 	}
-	if !strings.Contains(err.Error(), "unknown") || !strings.Contains(err.Error(), "AcceptWeaker") {
+	if !strings.Contains(err.Error(), "unknown") || !strings.Contains(err.Error(), "AllowUnsafeSettings") {
 		t.Errorf("the error %q does not say that they are unknown, or what to do", err)
 	}
-	s, err := redis.New(app, redis.AcceptWeaker(nil))
+	s, err := redis.New(app, redis.AllowUnsafeSettings(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestAPrefixWithBracesIsRefused(t *testing.T) {
 func TestARingIsRefused(t *testing.T) {
 	client := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer client.Close()
-	if _, err := redis.New(client, redis.AcceptWeaker(nil)); err == nil || !strings.Contains(err.Error(), "Ring") {
+	if _, err := redis.New(client, redis.AllowUnsafeSettings(nil)); err == nil || !strings.Contains(err.Error(), "Ring") {
 		t.Errorf("got %v, want an error that names the client's type", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestARingIsRefused(t *testing.T) {
 func TestAServerThatIsNotThereIsAnError(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	defer client.Close()
-	if _, err := redis.New(client, redis.AcceptWeaker(nil)); err == nil {
+	if _, err := redis.New(client, redis.AllowUnsafeSettings(nil)); err == nil {
 		t.Error("got no error")
 	}
 }

@@ -14,11 +14,11 @@ import (
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {
 		name        string
-		synchronous sqlite.Synchronous
+		synchronous sqlite.SyncMode
 	}{{"full", sqlite.Full}, {"normal", sqlite.Normal}} {
 		for _, n := range []int{10, 100, 1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/n=%d", c.name, n), func(b *testing.B) {
-				s := open(b, filepath.Join(b.TempDir(), "threads.db"), sqlite.Durability(c.synchronous))
+				s := open(b, filepath.Join(b.TempDir(), "threads.db"), sqlite.Synchronous(c.synchronous))
 				r, err := begin(b.Context(), s, "t")
 				if err != nil {
 					b.Fatal(err)

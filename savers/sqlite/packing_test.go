@@ -140,7 +140,7 @@ func TestAnImportIsPacked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "threads.db")
-	s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+	s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 	const turns = 60
 	path := filepath.Join(t.TempDir(), "threads.db")
 	fast := sqlite.Packing(pack.Policy{Every: 20, Keep: 3})
-	one, two := open(t, path, fast, sqlite.Durability(sqlite.Normal)), open(t, path, fast)
+	one, two := open(t, path, fast, sqlite.Synchronous(sqlite.Normal)), open(t, path, fast)
 	want, head := memory.New(), checkpoint.ID{}
 	var done atomic.Int64 // turns
 	var over atomic.Bool
@@ -201,7 +201,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 // TestTheLogShrinksAfterALargeTransaction stores 32 MB in one commit, and small records after it.
 func TestTheLogShrinksAfterALargeTransaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
-	s := open(t, path, sqlite.Durability(sqlite.Normal))
+	s := open(t, path, sqlite.Synchronous(sqlite.Normal))
 	r, err := begin(t.Context(), s, "t")
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestRecordsArePackedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
 		tb.Helper()
-		s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+		s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))
 		if err != nil {
 			tb.Fatal(err)
 		}

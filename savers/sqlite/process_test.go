@@ -44,7 +44,7 @@ func child(path, thread, count string) error {
 	if _, err := fmt.Sscan(count, &n); err != nil {
 		return err
 	}
-	s, err := sqlite.Open(path, sqlite.Busy(5*time.Minute)) // other processes take turns with this one, on a busy machine too
+	s, err := sqlite.Open(path, sqlite.BusyTimeout(5*time.Minute)) // other processes take turns with this one, on a busy machine too
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestSmallMessagesTakeLittleRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const steps, size = 1000, 200
 			path := filepath.Join(t.TempDir(), "threads.db")
-			s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+			s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))
 			if err != nil {
 				t.Fatal(err)
 			}

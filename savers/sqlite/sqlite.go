@@ -4,7 +4,7 @@
 // A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk
 // when Append returns, and survives a power cut. Readers never wait for writers. Writers of one
 // process take turns. Calls that wait for their turn are stored by one transaction (a group
-// commit). Writers of several processes retry for as long as [Busy] says.
+// commit). Writers of several processes retry for as long as [BusyTimeout] says.
 //
 // The file must be on a local disk: SQLite's shared memory does not work over a network.
 package sqlite
@@ -43,7 +43,7 @@ func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 type Option func(*options)
 
 type options struct {
-	synchronous Synchronous
+	synchronous SyncMode
 	busy        time.Duration
 	readers     int
 	maxBytes    int64
@@ -54,21 +54,21 @@ type options struct {
 	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
 }
 
-// Synchronous says when a write is on the disk.
-type Synchronous int
+// SyncMode says when a write is on the disk.
+type SyncMode int
 
-// The modes of Synchronous.
+// The values of SyncMode.
 const (
-	Full   Synchronous = iota // when the call returns
-	Normal                    // at some later time, in order: a power cut loses the last commits, a killed process nothing
+	Full   SyncMode = iota // when the call returns
+	Normal                 // at some later time, in order: a power cut loses the last commits, a killed process nothing
 )
 
-// Durability sets when a write is on the disk. The default is Full.
-func Durability(s Synchronous) Option { return func(o *options) { o.synchronous = s } }
+// Synchronous sets when a write is on the disk. The default is Full.
+func Synchronous(m SyncMode) Option { return func(o *options) { o.synchronous = m } }
 
-// Busy sets how long a call waits for writers in other processes. The default is 10 s. A call
-// stops waiting when its context ends.
-func Busy(d time.Duration) Option { return func(o *options) { o.busy = d } }
+// BusyTimeout sets how long a call waits for writers in other processes. The default is 10 s. A
+// call stops waiting when its context ends.
+func BusyTimeout(d time.Duration) Option { return func(o *options) { o.busy = d } }
 
 // Readers sets how many calls may read concurrently. The default is 4. Other calls wait.
 func Readers(n int) Option { return func(o *options) { o.readers = n } }

@@ -78,9 +78,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"memory":         {":memory:", nil, "savers/memory"},
 		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "make it first"},
 		"a folder":       {dir, nil, "name a file in it"},
-		"a busy time":    {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Busy(-time.Second)}, "above zero"},
+		"a busy time":    {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.BusyTimeout(-time.Second)}, "above zero"},
 		"newer tables":   {newer, nil, "update the program"},
-		"an unsafe mode": {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Durability(7)}, "Full or Normal"},
+		"an unsafe mode": {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Synchronous(7)}, "Full or Normal"},
 	} {
 		s, err := sqlite.Open(c.path, c.opts...)
 		if err == nil {

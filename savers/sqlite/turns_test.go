@@ -16,7 +16,7 @@ import (
 func TestTurnsArePacked(t *testing.T) {
 	const turns = 1000
 	path := filepath.Join(t.TempDir(), "threads.db")
-	s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+	s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))
 	if err != nil {
 		t.Fatal(err)
 	}

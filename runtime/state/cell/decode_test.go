@@ -317,7 +317,7 @@ func TestOldReadsBasicValues(t *testing.T) {
 		cells[i].Bind(&core, &fields[i], &values[i])
 	}
 	called := false
-	core.OnMigrate(func(old *state.Old) error {
+	core.OnMigrate(func(old *state.OldFields) error {
 		called = true
 		if got, want := old.Names(), []string{"A", "B", "C", "D", "E"}; !cmp.Equal(got, want) {
 			t.Errorf("Names() = %v, want %v", got, want)

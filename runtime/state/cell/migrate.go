@@ -13,14 +13,14 @@ import (
 // migration is a method Migrate of a state, or of an embedded struct whose fields are fields of
 // the state.
 type migration struct {
-	call  func(*state.Old) error
+	call  func(*state.OldFields) error
 	wires []string // the wire names of the fields that it migrates; nil for all
 }
 
 // OnMigrate sets the function to call if a stored field does not have the type of the code. Only
 // the fields with the wire names in wires count, or all fields without any. A later call of
 // OnMigrate is for the fields that earlier ones did not read.
-func (c *Core) OnMigrate(migrate func(*state.Old) error, wires ...string) {
+func (c *Core) OnMigrate(migrate func(*state.OldFields) error, wires ...string) {
 	c.moves = append(c.moves, migration{migrate, wires})
 }
 
@@ -110,7 +110,7 @@ func (c *Core) move(m *migration, fields []rep.OldField) error {
 	if len(at) == 0 {
 		return nil
 	}
-	if err := m.call((*state.Old)(&old)); err != nil {
+	if err := m.call((*state.OldFields)(&old)); err != nil {
 		return &state.DecodeError{Field: c.cells[fields[at[0]].Cell].field.Name, Err: err}
 	}
 	for i, f := range old.Fields() {

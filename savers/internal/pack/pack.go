@@ -237,7 +237,7 @@ func Decode(in Place, b []byte) ([]Record, error) {
 	}
 	deltas := p.Deltas
 	if p.joined {
-		if deltas, err = checkpoint.CutDeltas(deltas[0], p.table); err != nil {
+		if deltas, err = checkpoint.SplitDeltas(deltas[0], p.table); err != nil {
 			return nil, err
 		}
 	}

@@ -52,7 +52,7 @@ type Kept struct {
 //graphgen:state
 type Second struct {
 	chat.Custom // want `reduce=edit: code of package compose cannot call an unexported function of package chat; there, export it or wrap it in an exported one, and name that in the tag` `in chat.Custom.Sum: reduce=Add \(compose.chat.chat.go:[0-9]+\) takes the old value as int64, but the field is int` `reduce=Missing: package chat declares no such function` `key=id: chat.Item has no field or method id that package compose can use` `in chat.Custom.State: type chat.state is not exported, so code of package compose cannot name it` `in chat.Custom.Map: type chat.state is not exported` `in chat.Custom.In.With: type chat.state is not exported` `in chat.Custom.Word: unknown reducer "lsat"`
-	chat.Moved  // want `Second.Moved: in chat.Moved.Migrate: has the signature func\(\), but graphgen calls func \(s \*chat.Moved\) Migrate\(from \*state.Old\) error`
+	chat.Moved  // want `Second.Moved: in chat.Moved.Migrate: has the signature func\(\), but graphgen calls func \(s \*chat.Moved\) Migrate\(from \*state.OldFields\) error`
 	Data        Nested
 }
 

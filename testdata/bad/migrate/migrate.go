@@ -4,4 +4,4 @@ package migrate
 //graphgen:state
 type State struct{ A int }
 
-func (s *State) Migrate(from string) error { return nil } // want `State.Migrate: has the signature func\(from string\) error, but graphgen calls func \(s \*State\) Migrate\(from \*state.Old\) error`
+func (s *State) Migrate(from string) error { return nil } // want `State.Migrate: has the signature func\(from string\) error, but graphgen calls func \(s \*State\) Migrate\(from \*state.OldFields\) error`

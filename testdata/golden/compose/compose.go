@@ -83,7 +83,7 @@ func AddTopic(old []string, in string) []string { return chat.AddTopic(old, in) 
 
 // Migrate reads the calls of version 1, which stored only their number. The Migrate of chat reads
 // the calls of chat.
-func (s *State) Migrate(from *state.Old) error {
+func (s *State) Migrate(from *state.OldFields) error {
 	n, ok := from.Int("Calls")
 	if !ok || len(from.Names()) != 1 {
 		return fmt.Errorf("compose: cannot migrate %q", from.Names())

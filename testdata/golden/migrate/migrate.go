@@ -37,7 +37,7 @@ type NewAuthor struct {
 }
 
 // Migrate splits the words of version 1.
-func (s *New) Migrate(from *state.Old) error {
+func (s *New) Migrate(from *state.OldFields) error {
 	words, ok := from.String("Words")
 	if !ok {
 		return fmt.Errorf("migrate: cannot read %q", from.Names())

@@ -117,7 +117,7 @@ func editPlan(old *Plan, in PlanEdit) *Plan {
 }
 
 // Migrate reads what version 1 stored, in which Sum was a string of digits.
-func (s *Everything) Migrate(old *state.Old) error {
+func (s *Everything) Migrate(old *state.OldFields) error {
 	v, ok := old.String("Sum")
 	if !ok {
 		return fmt.Errorf("reference: no idea how to read %v", old.Names())

@@ -24,7 +24,7 @@ type State struct {
 }
 
 // Migrate reads a price that version 1 stored as text.
-func (s *State) Migrate(from *state.Old) error {
+func (s *State) Migrate(from *state.OldFields) error {
 	if text, ok := from.String("Price"); ok {
 		price, err := strconv.ParseFloat(text, 64)
 		if err != nil {

@@ -52,7 +52,7 @@ type Window struct{ From, To int }
 func AddTopic(old []string, in string) []string { return append(old[:len(old):len(old)], in) }
 
 // Migrate reads the topics of version 1: words in one string.
-func (m *Messages) Migrate(from *state.Old) error {
+func (m *Messages) Migrate(from *state.OldFields) error {
 	words, ok := from.String("Topics")
 	if !ok {
 		return fmt.Errorf("chat: cannot migrate %q", from.Names())

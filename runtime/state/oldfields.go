@@ -5,22 +5,22 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Old is the argument of a state's Migrate method: the stored fields whose type is not the type in
-// the code. Migrate reads them and sets the fields of the state. The other fields of the state are
-// already decoded. If Migrate returns an error, the run fails with it. If Migrate returns nil,
-// every field of the Old counts as written.
+// OldFields is the argument of a state's Migrate method: the stored fields whose type is not the
+// type in the code. Migrate reads them and sets the fields of the state. The other fields of the
+// state are already decoded. If Migrate returns an error, the run fails with it. If Migrate
+// returns nil, every one of these fields counts as written.
 //
 // Migrate must read every field, so that no data is lost by mistake. A field that was not read, or
 // only as a type that it does not have, is an error. To drop a field, call Raw.
 //
 // The methods take the name that a field is stored under: its wire name, or one of its former
-// names. An Old is valid only until Migrate returns.
-type Old rep.Old
+// names. An OldFields is valid only until Migrate returns.
+type OldFields rep.Old
 
-func (o *Old) rep() *rep.Old { return (*rep.Old)(o) }
+func (o *OldFields) rep() *rep.Old { return (*rep.Old)(o) }
 
 // Names returns the stored names of the fields, in the order in which they were found.
-func (o *Old) Names() []string {
+func (o *OldFields) Names() []string {
 	fields := o.rep().Fields()
 	names := make([]string, len(fields))
 	for i, f := range fields {
@@ -31,7 +31,7 @@ func (o *Old) Names() []string {
 
 // Raw returns the MessagePack that is stored under name. It returns false if there is none. The
 // caller owns the bytes.
-func (o *Old) Raw(name string) ([]byte, bool) {
+func (o *OldFields) Raw(name string) ([]byte, bool) {
 	if f := o.rep().Find(name); f != nil {
 		f.Read = true
 		return f.Value.AppendTo(nil), true
@@ -41,13 +41,13 @@ func (o *Old) Raw(name string) ([]byte, bool) {
 
 // Reader returns a Reader of the value that is stored under name. It returns false if there is
 // none.
-func (o *Old) Reader(name string) (wire.Reader, bool) {
+func (o *OldFields) Reader(name string) (wire.Reader, bool) {
 	raw, ok := o.Raw(name)
 	return wire.NewReader(name, raw), ok
 }
 
 // basic reads a basic value. The field counts as read if it holds such a value.
-func basic[T any](o *Old, name string, read func(r *wire.Reader) T) (v T, ok bool) {
+func basic[T any](o *OldFields, name string, read func(r *wire.Reader) T) (v T, ok bool) {
 	f := o.rep().Find(name)
 	if f == nil {
 		return v, false
@@ -60,23 +60,23 @@ func basic[T any](o *Old, name string, read func(r *wire.Reader) T) (v T, ok boo
 }
 
 // String returns the string that is stored under name. It returns false if there is none.
-func (o *Old) String(name string) (string, bool) {
+func (o *OldFields) String(name string) (string, bool) {
 	return basic(o, name, (*wire.Reader).Str)
 }
 
 // Int returns the integer that is stored under name. It returns false if there is none, or if it
 // does not fit.
-func (o *Old) Int(name string) (int64, bool) {
+func (o *OldFields) Int(name string) (int64, bool) {
 	return basic(o, name, (*wire.Reader).Int64)
 }
 
 // Float returns the number that is stored under name. It returns false if there is none, or if it
 // does not fit.
-func (o *Old) Float(name string) (float64, bool) {
+func (o *OldFields) Float(name string) (float64, bool) {
 	return basic(o, name, (*wire.Reader).Float64)
 }
 
 // Bool returns the bool that is stored under name. ok is false if there is none.
-func (o *Old) Bool(name string) (value, ok bool) {
+func (o *OldFields) Bool(name string) (value, ok bool) {
 	return basic(o, name, (*wire.Reader).Bool)
 }
