@@ -35,6 +35,15 @@ func (id ID) String() string {
 	return string(id)
 }
 
+// nodePath returns the display name of a node within subgraph nodes: "sub/pay".
+func nodePath(path []ID, node ID) string {
+	var s string
+	for _, id := range path {
+		s += string(id) + "/"
+	}
+	return s + node.String()
+}
+
 // quoted returns an id for messages: a quoted string, or the name of the constant.
 func quoted(id ID) string {
 	switch id {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -180,6 +181,19 @@ type OpenQuestion struct {
 	Index    int    // number of the send that the task runs, else 0
 	Summary  string // that the task gave Summary; empty for none
 	Payload  []byte // the encoded question; see Question.Decode
+}
+
+// String returns "approve at sub/review" for logs, with the number of the send, if it is not 0,
+// and the summary: "approve at review[3] (customer 42)".
+func (q OpenQuestion) String() string {
+	s := q.Question + " at " + nodePath(q.Path, q.Node)
+	if q.Index != 0 {
+		s += "[" + strconv.Itoa(q.Index) + "]"
+	}
+	if q.Summary != "" {
+		s += " (" + q.Summary + ")"
+	}
+	return s
 }
 
 // OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -19,17 +18,11 @@ type Stop struct {
 
 // String returns "before pay" or "after pay", and "before sub/pay" in a subgraph.
 func (s Stop) String() string {
-	var b strings.Builder
-	b.WriteString("before ")
+	side := "before "
 	if s.After {
-		b.Reset()
-		b.WriteString("after ")
+		side = "after "
 	}
-	for _, id := range s.Path {
-		b.WriteString(string(id) + "/")
-	}
-	b.WriteString(string(s.Node))
-	return b.String()
+	return side + nodePath(s.Path, s.Node)
 }
 
 // stopsAt returns the stops that hold r at its position, without those of its subgraph calls.

@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -64,6 +67,37 @@ type Snapshot[S any] struct {
 	// its context, or of the drain. It is cut after 8 KiB. It is empty when the thread continues,
 	// and in a history.
 	Reason string
+}
+
+// String returns one line for logs, without the state:
+// "order-7, step 3, waiting; due: review; questions: approve at review".
+func (s Snapshot[S]) String() string {
+	var b strings.Builder
+	b.WriteString(s.Thread + ", step " + strconv.Itoa(s.Step))
+	if s.Version != 0 {
+		b.WriteString(", version " + strconv.Itoa(s.Version))
+	}
+	if s.Status != 0 {
+		b.WriteString(", " + s.Status.String())
+	}
+	appendList(&b, "due", s.Next)
+	appendList(&b, "stops", s.Stops)
+	appendList(&b, "questions", s.Questions)
+	if s.Reason != "" {
+		b.WriteString("; reason: " + s.Reason)
+	}
+	return b.String()
+}
+
+// appendList appends "; name: a, b" to b, or nothing for no elements.
+func appendList[T fmt.Stringer](b *strings.Builder, name string, list []T) {
+	for i, v := range list {
+		if i == 0 {
+			b.WriteString("; " + name + ": " + v.String())
+		} else {
+			b.WriteString(", " + v.String())
+		}
+	}
 }
 
 // SubgraphCall is one call of a subgraph, in the superstep after the checkpoint that lists it.

@@ -118,3 +118,40 @@ func TestAResumeNamesAStopAfterANodeThatARunBeforeItReached(t *testing.T) {
 	same(t, "stops", fmt.Sprint(res.Stops), "[after sub/a]")
 	done(t, graph.Done)(th.Resume(t.Context()))
 }
+
+// Snapshots and questions print as one line for logs, which says where the thread stands and why.
+func TestSnapshotsAndQuestionsPrintAsOneLine(t *testing.T) {
+	ctx, errMoney := t.Context(), errors.New("no money")
+	inner := newWork()
+	inner.Node("review", func(ctx context.Context, _ work) (update, error) {
+		graph.Summary(ctx, "customer 42")
+		_, err := amount.Ask(ctx, "how much?")
+		return update{}, err
+	}, amount)
+	inner.Chain(graph.Start, "review", graph.End)
+	b := newWork()
+	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()))
+	b.Node("pay", func(context.Context, work) (update, error) { return update{}, errMoney })
+	b.Chain(graph.Start, "sub", "pay", graph.End)
+	th, _ := newThread(t, b, graph.InterruptBefore("pay"))
+	line := func() string {
+		t.Helper()
+		snap, err := th.State(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(snap)
+	}
+	done(t, graph.Waiting)(th.Invoke(ctx, input))
+	same(t, "waiting", line(), "t, step 1, waiting; due: sub; questions: amount at sub/review (customer 42)")
+	questions, err := th.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(t, graph.Paused)(th.Resume(ctx, amount.Answer(questions.Questions[0], 7)))
+	same(t, "paused", line(), "t, step 2, paused; due: pay; stops: before pay")
+	wantEnding(t, graph.Failed, errMoney)(th.Resume(ctx))
+	same(t, "failed", line(), `t, step 2, failed; due: pay; reason: graph: g: thread "t": step 3: node "pay": no money`)
+	question := graph.OpenQuestion{Question: "approve", Node: "review", Index: 3, Summary: "x"}
+	same(t, "the question of a send", question.String(), "approve at review[3] (x)")
+}
