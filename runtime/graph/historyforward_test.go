@@ -51,7 +51,7 @@ func eventful(t *testing.T, s checkpoint.Saver, text string) thread {
 	return th
 }
 
-func TestForwardIsTheHistoryFromOldToNew(t *testing.T) {
+func TestHistoryForwardIsTheHistoryFromOldToNew(t *testing.T) {
 	for _, text := range []string{"short ", strings.Repeat("long ", 20_000)} { // what is long is read again on the way
 		th := eventful(t, memory.New(), text)
 		want := collect(t, th.History(t.Context(), checkpoint.Query{}))
@@ -95,7 +95,7 @@ func TestForwardIsTheHistoryFromOldToNew(t *testing.T) {
 	}
 }
 
-func TestForwardReadsAReleasedVersion(t *testing.T) {
+func TestHistoryForwardReadsAReleasedVersion(t *testing.T) {
 	th := eventful(t, memory.New(), "x")
 	want := collect(t, th.History(t.Context(), checkpoint.Query{}))
 	if _, err := th.Release(t.Context()); err != nil {
@@ -116,7 +116,7 @@ func TestForwardReadsAReleasedVersion(t *testing.T) {
 	same(t, "checkpoints", got, ids)
 }
 
-func TestForwardAllocatesOneStateAndTheChanges(t *testing.T) {
+func TestHistoryForwardAllocatesOneStateAndTheChanges(t *testing.T) {
 	doubled(t, "bytes allocated", func(n int) uint64 {
 		th := factual(t, memory.New(), n)
 		_, bytes := allocations(func() {
@@ -165,7 +165,7 @@ func (r *reading) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Qu
 	}
 }
 
-func TestForwardReadsEachRecordTwiceAtMost(t *testing.T) {
+func TestHistoryForwardReadsEachRecordTwiceAtMost(t *testing.T) {
 	for _, text := range []string{"short ", strings.Repeat("long ", 20_000)} {
 		s := &reading{Saver: memory.New()}
 		th := eventful(t, s, text)
