@@ -19,6 +19,8 @@
 // a run opens it, and checked when it is listed. A listing removes stale entries. On a single
 // server, the entry is added in the round trip of the opening; on a cluster, it takes one more.
 //
+// The keys of the store, prefix{prefix store}:..., are described in lua/store.lua.
+//
 // # Durability
 //
 // The settings of the server decide what survives. New reads them. It refuses a server that may
@@ -32,7 +34,8 @@
 // latest.
 //
 // A write can be sent twice and still happens once: records have ids, and other calls have a
-// token. The saver therefore retries a write a few times if the reply was lost.
+// token. The saver therefore retries a write a few times if the reply was lost. Writes of the
+// store have none, so they fail with store.ErrUnavailable instead; repeat them with store.Once.
 package redis
 
 import (

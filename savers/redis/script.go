@@ -54,21 +54,35 @@ var (
 	indexLua string
 	//go:embed lua/list.lua
 	listLua string
+	//go:embed lua/store.lua
+	storeLua string
+	//go:embed lua/store_do.lua
+	storeDoLua string
+	//go:embed lua/store_find.lua
+	storeFindLua string
+	//go:embed lua/store_namespaces.lua
+	storeNamespacesLua string
+	//go:embed lua/store_sweep.lua
+	storeSweepLua string
 )
 
 // scripts are the scripts with their hashes.
 type scripts struct {
 	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack *goredis.Script // on a thread
 	index, list                                                                                                                        *goredis.Script // on the index
+
+	storeDo, storeFind, storeNamespaces, storeSweep *goredis.Script
 }
 
 func newScripts() scripts {
 	thread := func(source string) *goredis.Script { return goredis.NewScript(commonLua + source) }
+	items := func(source string) *goredis.Script { return goredis.NewScript(storeLua + source) }
 	return scripts{
 		append: thread(appendLua), commit: goredis.NewScript(commitLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
 		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
 		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
+		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
 	}
 }
 
