@@ -39,6 +39,18 @@ type Backend interface {
 	// repetition. A page with fewer namespaces than q.Limit is the last.
 	Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error)
 
+	// Declare makes the vector index of spec, unless there is one of that name, and returns the
+	// one that is stored. A name belongs to one index in the whole backend. Callers declare an
+	// index before they use it.
+	Declare(ctx context.Context, spec VectorSpec) (VectorSpec, error)
+
+	// Search returns the items that q selects whose vectors in the index have the largest dot
+	// product with q.Vector, the largest first. Of several vectors of an item, the nearest counts.
+	// Items with equal scores are in the order of Find. There are fewer than q.Limit items only if
+	// fewer match. A backend may search by an index that finds nearly all of the nearest items.
+	// One that compares all vectors uses [Nearest].
+	Search(ctx context.Context, q VectorQuery) ([]Hit, error)
+
 	// Sweep removes expired items, and uses of Once that are older than OnceFor: at most limit of
 	// each. It returns the number of removed items. A result of limit means that there may be
 	// more.
@@ -56,10 +68,11 @@ type OpKind uint8
 
 // The kinds.
 const (
-	OpGet    OpKind = iota + 1 // reads an item
-	OpPut                      // creates an item, or replaces its value
-	OpDelete                   // removes an item; succeeds if there is none
-	OpIndex                    // replaces the index entries of an item, not its version or times; ignores a missing item
+	OpGet     OpKind = iota + 1 // reads an item
+	OpPut                       // creates an item, or replaces its value
+	OpDelete                    // removes an item; succeeds if there is none
+	OpIndex                     // replaces the index entries and vectors of an item, not its version or times; ignores a missing item
+	OpVectors                   // reads the vectors of an item, and no value
 )
 
 // Op is one operation on one item.
@@ -70,6 +83,8 @@ type Op struct {
 
 	Value []byte  // OpPut: empty is a value
 	Index []Entry // OpPut, OpIndex: without repetition
+
+	Vectors []Vector // OpPut, OpIndex: of indexes that are declared, with their dimensions
 
 	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero
 	// is no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for
@@ -97,7 +112,7 @@ type Result struct {
 	// the value; others may be without it and without index entries. Repeated operations have only
 	// the version, which is 0 if the first use deleted.
 	Record   Record
-	Found    bool // OpGet: the item exists; others: it existed before
+	Found    bool // OpGet: the item exists; OpVectors: it has vectors; others: it existed before
 	Repeated bool // the Once key was used before
 }
 
@@ -110,6 +125,7 @@ type Record struct {
 	Created   time.Time
 	Updated   time.Time
 	Expires   time.Time // zero for never
+	Vectors   []Vector  // of OpVectors only, in the order of the put
 }
 
 // Query selects items.

@@ -42,7 +42,8 @@ func (b *Batch) add(backend Backend, op Op, err error) int {
 
 // Do runs the operations in order. All of them take effect at one moment, or none does. Each sees
 // the effects of those before it. It returns the error of the first operation that fails: after a
-// [*ConflictError] nothing is stored.
+// [*ConflictError] nothing is stored. It embeds texts
+// for vector indexes first, of all operations together.
 func (b *Batch) Do(ctx context.Context) error {
 	switch {
 	case b.ran:
@@ -53,6 +54,9 @@ func (b *Batch) Do(ctx context.Context) error {
 	b.ran = true
 	if len(b.ops) == 0 {
 		return nil
+	}
+	if err := embed(ctx, b.backend, b.ops, nil); err != nil {
+		return err
 	}
 	results, err := b.backend.Do(ctx, b.ops)
 	if err != nil {

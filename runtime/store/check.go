@@ -20,8 +20,8 @@ func CheckOps(ops []Op) error {
 }
 
 func (op *Op) check() error {
-	if op.Kind < OpGet || op.Kind > OpIndex {
-		return &InvalidError{"kind", strconv.Itoa(int(op.Kind)), "OpGet, OpPut, OpDelete or OpIndex"}
+	if op.Kind < OpGet || op.Kind > OpVectors {
+		return &InvalidError{"kind", strconv.Itoa(int(op.Kind)), "OpGet, OpPut, OpDelete, OpIndex or OpVectors"}
 	}
 	if err := op.Namespace.check("namespace", false); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (op *Op) check() error {
 		return &InvalidError{"value", strconv.Itoa(len(op.Value)) + " bytes", fmt.Sprintf("at most %d", MaxValue)}
 	case len(op.Once) > MaxOnce || op.Once != "" && !write:
 		return &InvalidError{"once", strconv.Itoa(len(op.Once)) + " bytes", fmt.Sprintf("1 to %d, for a put or a delete", MaxOnce)}
-	case op.IfVersion < 0 || op.IfVersion > 0 && op.Kind == OpGet:
+	case op.IfVersion < 0 || op.IfVersion > 0 && (op.Kind == OpGet || op.Kind == OpVectors):
 		return &InvalidError{"if version", strconv.FormatInt(op.IfVersion, 10), "the version of an item, for a write"}
 	case op.IfAbsent && (op.Kind != OpPut || op.IfVersion != 0):
 		return &InvalidError{"if absent", "set with a version, or not for a put", "either IfAbsent or IfVersion"}
@@ -42,6 +42,9 @@ func (op *Op) check() error {
 		return &InvalidError{"refresh", "set for a write", "it for a read"}
 	}
 	if err := op.checkExpiry(); err != nil {
+		return err
+	}
+	if err := op.checkVectors(); err != nil {
 		return err
 	}
 	return op.checkIndex()

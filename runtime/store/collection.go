@@ -22,6 +22,7 @@ type core[T any] struct {
 	backend Backend
 	codec   codec[T]
 	indexes []index[T]
+	vectors []vectorIndex[T]
 	ttl     time.Duration
 }
 
@@ -81,6 +82,14 @@ func (c *Collection[T]) do(ctx context.Context, op *Op) (Result, error) {
 		return Result{}, fmt.Errorf("store: the backend returned %d results for 1 operation", len(results))
 	}
 	return results[0], nil
+}
+
+// write embeds the texts of an operation, and runs it.
+func (c *Collection[T]) write(ctx context.Context, op *Op) (Result, error) {
+	if err := embed(ctx, c.core.backend, []Op{*op}, nil); err != nil {
+		return Result{}, err
+	}
+	return c.do(ctx, op)
 }
 
 // item decodes a stored item.
@@ -155,7 +164,7 @@ func (c *Collection[T]) Put(ctx context.Context, key string, value T, opts ...Pu
 	if err != nil {
 		return 0, err
 	}
-	result, err := c.do(ctx, &op)
+	result, err := c.write(ctx, &op)
 	return result.Record.Version, err
 }
 
@@ -164,7 +173,7 @@ func (c *Collection[T]) put(key string, value *T, opts []PutOption) (op Op, err 
 	if op.Value, err = c.core.codec.write(value, nil); err != nil {
 		return op, &ValueError{c.ns, key, err}
 	}
-	op.Index = c.core.entries(value)
+	op.Index, op.Vectors = c.core.entries(value), c.core.pending(value)
 	var faults fault
 	for _, opt := range opts {
 		opt.put(&op, &faults)
@@ -211,6 +220,7 @@ const maxUpdates = 100
 // Update keeps the lifetime of the item, and the stored fields that the code does not know. It
 // returns the stored item without Created, Updated and Expires.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(value *T) error) (Item[T], error) {
+	made := make(vectorsOf)
 	for try := 1; ; try++ {
 		it, err := c.Get(ctx, key)
 		if err != nil && !errors.Is(err, ErrNotFound) {
@@ -219,7 +229,7 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(valu
 		if err := change(&it.Value); err != nil {
 			return Item[T]{}, err
 		}
-		done, err := c.replace(ctx, key, &it)
+		done, err := c.replace(ctx, key, &it, made)
 		if err == nil || !errors.Is(err, ErrConflict) || try == maxUpdates {
 			return done, err
 		}
@@ -229,8 +239,9 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(valu
 	}
 }
 
-// replace stores an item that was read, or creates it if its version is 0.
-func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T]) (Item[T], error) {
+// replace stores an item that was read, or creates it if its version is 0. made has the vectors of
+// earlier tries.
+func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T], made vectorsOf) (Item[T], error) {
 	op, err := c.put(key, &it.Value, nil)
 	if err != nil {
 		return Item[T]{}, err
@@ -243,6 +254,9 @@ func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T]) (I
 	op.IfAbsent, op.IfVersion = it.Version == 0, it.Version
 	if it.Version != 0 {
 		op.TTL, op.KeepExpiry = 0, true
+	}
+	if err := embed(ctx, c.core.backend, []Op{op}, made); err != nil {
+		return Item[T]{}, err
 	}
 	result, err := c.do(ctx, &op)
 	if err != nil {

@@ -26,6 +26,12 @@
 // nothing. [Once] makes a write idempotent: a node that runs again after a crash repeats its
 // calls, but not their effects.
 //
+// # Search by meaning
+//
+// A [VectorIndex] has the vectors of texts, which an [Embedder] of the program makes.
+// [Collection.Search] returns the items nearest to a text, with filters and namespaces as in
+// lists.
+//
 // # Lifetime
 //
 // [TTL] and [ExpireAt] limit the life of an item, on the clock of the server. An expired item is

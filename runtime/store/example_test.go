@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/store"
@@ -114,6 +115,57 @@ func ExampleBatch() {
 	item, err := moved.Item()
 	fmt.Println(item.Namespace, item.Value.Text, err)
 	// Output: facts/done hello <nil>
+}
+
+// A search finds the facts whose meaning is nearest to a text. A program takes the vectors from a
+// model; here they count a few words.
+func ExampleCollection_Search() {
+	ctx := context.Background()
+	embed := func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			v := []float32{0.1, 0, 0} // nothing known, places, drinks
+			for _, word := range strings.Fields(strings.ToLower(text)) {
+				switch word {
+				case "rome", "lives", "where":
+					v[1]++
+				case "tea", "coffee", "drinks":
+					v[2]++
+				}
+			}
+			vectors[i] = v
+		}
+		return vectors, nil
+	}
+	kind := store.NewIndex("kind", func(f *Fact) string { return f.Kind })
+	text := store.NewVectorIndex("text", store.Embedder{Model: "words-1", Dims: 3, Embed: embed},
+		func(f *Fact) []string { return []string{f.Text} })
+	facts, err := store.NewCollection[Fact](memory.NewStore(), store.Namespace{"facts"}, kind, text)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ada := facts.In("ada")
+	for key, fact := range map[string]Fact{
+		"home": {Kind: "place", Text: "Ada lives in Rome"},
+		"tea":  {Kind: "taste", Text: "Ada drinks tea"},
+		"cat":  {Kind: "pet", Text: "Ada has a cat"},
+	} {
+		if _, err := ada.Put(ctx, key, fact); err != nil {
+			log.Fatal(err)
+		}
+	}
+	found, err := ada.Search(ctx, text, "where does she live", store.Limit(2))
+	for _, match := range found {
+		fmt.Printf("%s %.2f\n", match.Key, match.Score)
+	}
+	fmt.Println(err)
+	found, err = ada.Filter(kind.Equal("taste")).Search(ctx, text, "where does she live")
+	fmt.Println(len(found), found[0].Key, err)
+	// Output:
+	// home 1.00
+	// cat 0.10
+	// <nil>
+	// 1 tea <nil>
 }
 
 // A scope confines nodes to the items of the user that their context names.

@@ -43,6 +43,12 @@ func (c *core[T]) has(self any) bool {
 // ListOption is an option of lists: [Limit], [After] and [Exact].
 type ListOption interface{ list(l *listing) }
 
+// FindOption is an option of lists and of searches.
+type FindOption interface {
+	ListOption
+	SearchOption
+}
+
 type listing struct {
 	query Query
 	limit int // 0 is all
@@ -57,8 +63,8 @@ func (n limit) list(l *listing) {
 	}
 }
 
-// Limit sets the maximum number of items. The default is all.
-func Limit(n int) ListOption { return limit(n) }
+// Limit sets the maximum number of items. The default is all for a list, and 10 for a search.
+func Limit(n int) FindOption { return limit(n) }
 
 type after Position
 
@@ -73,7 +79,7 @@ type exact struct{}
 func (exact) list(l *listing) { l.query.Exact = true }
 
 // Exact leaves out the namespaces below that of the collection.
-func Exact() ListOption { return exact{} }
+func Exact() FindOption { return exact{} }
 
 // List yields the items of c and of the namespaces below it, by namespace and then by key. It
 // reads lazily, in pages of 100: an item that changes during the loop may be yielded as it was
@@ -175,16 +181,20 @@ func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.S
 	}
 }
 
-// Reindex writes the index entries of all items of c and of the namespaces below it again, after
-// an index was added or changed. It returns the number of items. Versions and times stay. Programs
-// can read and write meanwhile. An item that cannot be read keeps its entries; Reindex continues,
-// and returns the [*ValueError].
+// Reindex writes the index entries and vectors of all items again: those of c, and of the
+// namespaces below it. Call it after an index was added or changed. It embeds texts that have no vector yet. It returns
+// the number of items. Versions and times stay. Programs can read and write meanwhile. An item
+// that cannot be read keeps its entries; Reindex continues, and returns the [*ValueError].
 func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 	var done int
 	var faults []error
 	var ops []Op
 	flush := func() error {
-		_, err := c.core.backend.Do(ctx, ops)
+		err := embed(ctx, c.core.backend, ops, nil)
+		if err != nil {
+			return err
+		}
+		_, err = c.core.backend.Do(ctx, ops)
 		if errors.Is(err, ErrConflict) { // another program has written one of the items
 			err = c.reindexEach(ctx, ops)
 		}
@@ -201,7 +211,8 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 			return done, err
 		}
 		ops = append(ops, Op{
-			Kind: OpIndex, Namespace: it.Namespace, Key: it.Key, Index: c.core.entries(&it.Value), IfVersion: it.Version,
+			Kind: OpIndex, Namespace: it.Namespace, Key: it.Key, IfVersion: it.Version,
+			Index: c.core.entries(&it.Value), Vectors: c.core.pending(&it.Value),
 		})
 		if len(ops) < pageSize {
 			continue
@@ -221,7 +232,7 @@ func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) error {
 	for i := range ops {
 		op := &ops[i]
 		for {
-			_, err := c.do(ctx, op)
+			_, err := c.write(ctx, op)
 			if err == nil {
 				break
 			}
@@ -235,7 +246,7 @@ func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) error {
 			if err != nil {
 				return err
 			}
-			op.Index, op.IfVersion = c.core.entries(&it.Value), it.Version
+			op.Index, op.Vectors, op.IfVersion = c.core.entries(&it.Value), c.core.pending(&it.Value), it.Version
 		}
 	}
 	return nil

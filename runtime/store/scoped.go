@@ -110,6 +110,28 @@ func (s *scoped) Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace,
 	return names, err
 }
 
+// Declare makes a vector index, which all scopes share.
+func (s *scoped) Declare(ctx context.Context, spec VectorSpec) (VectorSpec, error) {
+	return s.inner.Declare(ctx, spec)
+}
+
+// Search returns items of the scope.
+func (s *scoped) Search(ctx context.Context, q VectorQuery) ([]Hit, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.Namespace = at.Below(q.Namespace...)
+	hits, err := s.inner.Search(ctx, q)
+	for i := range hits {
+		hits[i].Namespace = within(at, hits[i].Namespace)
+	}
+	return hits, err
+}
+
 // Sweep removes expired items of all scopes.
 func (s *scoped) Sweep(ctx context.Context, limit int) (int, error) { return s.inner.Sweep(ctx, limit) }
 

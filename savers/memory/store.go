@@ -22,7 +22,8 @@ type Store struct {
 	items   sorted[*item]    // by namespace and key
 	entries sorted[*item]    // by namespace, index, value and key
 	uses    map[string]usage // of Op.Once, by namespace, key and once
-	version int64            // the newest that a new item got
+	specs   map[string]store.VectorSpec
+	version int64 // the newest that a new item got
 }
 
 var _ store.Backend = (*Store)(nil)
@@ -30,9 +31,10 @@ var _ store.Backend = (*Store)(nil)
 // item is a stored item. It never changes: a write replaces it.
 type item struct {
 	store.Record
-	at    string // its key in Store.items
-	index []store.Entry
-	ttl   time.Duration
+	at      string // its key in Store.items
+	index   []store.Entry
+	vectors []store.Vector
+	ttl     time.Duration
 }
 
 // usage is a use of an Op.Once.
@@ -48,7 +50,7 @@ func NewStore() *Store { return new(Store) }
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.items, s.entries, s.uses = true, sorted[*item]{}, sorted[*item]{}, nil
+	s.closed, s.items, s.entries, s.uses, s.specs = true, sorted[*item]{}, sorted[*item]{}, nil, nil
 	return nil
 }
 
@@ -86,7 +88,7 @@ func (s *Store) Do(ctx context.Context, ops []store.Op) ([]store.Result, error) 
 	if err := store.CheckOps(ops); err != nil {
 		return nil, err
 	}
-	reads := !slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet || op.Refresh })
+	reads := !slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet && op.Kind != store.OpVectors || op.Refresh })
 	if reads {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
@@ -151,8 +153,11 @@ func (b *batch) do(op *store.Op) (store.Result, error) {
 	if it != nil && !it.live(b.now) {
 		it = nil
 	}
-	if op.Kind == store.OpGet {
+	switch op.Kind {
+	case store.OpGet:
 		return b.get(op, at, it), nil
+	case store.OpVectors:
+		return vectorsOf(op, it), nil
 	}
 	use := ""
 	if op.Once != "" {
@@ -179,7 +184,7 @@ func (b *batch) do(op *store.Op) (store.Result, error) {
 		result.Record = it.Record
 	default:
 		made := *it
-		made.index = cloneEntries(op.Index)
+		made.index, made.vectors = cloneEntries(op.Index), cloneVectors(op.Vectors)
 		b.set(at, old, &made)
 		result.Record = made.Record
 	}
@@ -223,7 +228,7 @@ func (b *batch) put(op *store.Op, at string, old, it *item) *item {
 			Namespace: slices.Clone(op.Namespace), Key: op.Key, Value: append([]byte{}, op.Value...),
 			Created: b.now, Updated: b.now,
 		},
-		at: at, index: cloneEntries(op.Index),
+		at: at, index: cloneEntries(op.Index), vectors: cloneVectors(op.Vectors),
 	}
 	if it != nil {
 		made.Version, made.Created = it.Version+1, it.Created
@@ -302,7 +307,19 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Record, error)
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	f := finding{s: s, q: &q, now: now(), prefix: string(q.Namespace.Append(nil))}
+	f := finding{s: s, q: &q, now: now()}
+	f.visit = func(it *item) bool {
+		f.found = append(f.found, it.Record)
+		return len(f.found) < q.Limit
+	}
+	f.run()
+	return f.found, nil
+}
+
+// run visits the items that q selects.
+func (f *finding) run() {
+	q := f.q
+	f.prefix = string(q.Namespace.Append(nil))
 	if q.Exact {
 		f.prefix += "\x00\x00"
 	}
@@ -314,25 +331,26 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Record, error)
 	} else {
 		f.scan()
 	}
-	return f.found, nil
 }
 
-// finding is one call of Find.
+// finding is one call of Find or Search.
 type finding struct {
 	s      *Store
 	q      *store.Query
 	now    time.Time
-	prefix string // of the places of all items
-	after  string // a place
+	prefix string           // of the places of all items
+	after  string           // a place
+	visit  func(*item) bool // reports whether there may be more to visit
+	ended  bool
 	found  []store.Record
 }
 
-// add adds an item if it is live and all conditions hold. It reports whether there may be more.
+// add visits an item if it is live and all conditions hold. It reports whether there may be more.
 func (f *finding) add(it *item) bool {
 	if it.live(f.now) && holds(it, f.q.Where) {
-		f.found = append(f.found, it.Record)
+		f.ended = !f.visit(it)
 	}
-	return len(f.found) < f.q.Limit
+	return !f.ended
 }
 
 // scan adds the items of the namespaces.
@@ -348,7 +366,7 @@ func (f *finding) scan() {
 // byIndex adds the items that the first condition selects, one namespace after the other.
 func (f *finding) byIndex() {
 	from := max(f.prefix, f.after)
-	for len(f.found) < f.q.Limit {
+	for !f.ended {
 		var next *item // the first item of the next namespace
 		f.s.items.from(from, func(key string, it *item) bool {
 			if key == f.after {

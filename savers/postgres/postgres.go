@@ -126,7 +126,10 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if o.use != nil {
 		o.use(pool)
 	}
-	d := &sqlsaver.Dialect{Name: "postgres", Files: files, Classify: classify}
+	d := &sqlsaver.Dialect{
+		Name: "postgres", Files: files, Classify: classify,
+		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
+	}
 	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)

@@ -28,7 +28,7 @@ import (
 func (s *Saver) Store() store.Backend {
 	tag := s.prefix + "{" + s.prefix + "store}:"
 	t := &itemStore{s: s}
-	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used"} {
+	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs"} {
 		t.keys = append(t.keys, tag+name)
 	}
 	return t
@@ -89,7 +89,7 @@ func (t *itemStore) Do(ctx context.Context, ops []store.Op) ([]store.Result, err
 	writes := false
 	for i := range ops {
 		args = appendOp(args, &ops[i])
-		writes = writes || ops[i].Kind != store.OpGet
+		writes = writes || ops[i].Kind != store.OpGet && ops[i].Kind != store.OpVectors
 	}
 	r, err := t.call(ctx, "do", t.s.script.storeDo, writes, args)
 	if err != nil {
@@ -133,9 +133,11 @@ func appendOp(args []any, op *store.Op) []any {
 	switch {
 	case op.Kind == store.OpPut:
 		value := binary.LittleEndian.AppendUint32(slices.Clip(op.Value), valueSum(at, op.Value))
-		return append(args, "p", at, once, condition, value, expiry(op), forms(op.Index))
+		return append(args, "p", at, once, condition, value, expiry(op), forms(op.Index), vectorBytes(op.Vectors))
 	case op.Kind == store.OpIndex:
-		return append(args, "i", at, once, condition, forms(op.Index))
+		return append(args, "i", at, once, condition, forms(op.Index), vectorBytes(op.Vectors))
+	case op.Kind == store.OpVectors:
+		return append(args, "v", at, once, condition)
 	case op.Kind == store.OpDelete:
 		return append(args, "d", at, once, condition)
 	case op.Refresh:
@@ -160,6 +162,9 @@ func expiry(op *store.Op) string {
 // result reads the result of an operation.
 func (r *reply) result(op *store.Op) (store.Result, error) {
 	result := store.Result{Found: r.text() == "1", Repeated: r.text() == "1"}
+	if op.Kind == store.OpVectors {
+		return r.vectors(op)
+	}
 	at := itemPlace(op.Namespace, op.Key)
 	read := op.Kind == store.OpGet && result.Found
 	record, err := r.record(at, read)

@@ -37,6 +37,9 @@ type finding struct {
 	after string // a place; "" for none
 	where []any  // the conditions as store_find.lua has them
 	found []store.Record
+
+	// hit gets items with their vectors instead of values; nil in Find. Then found stays empty.
+	hit func(at string, version int64, vectors string) error
 }
 
 // Find returns the items that q selects.
@@ -45,26 +48,29 @@ func (t *itemStore) Find(ctx context.Context, q store.Query) ([]store.Record, er
 		return nil, err
 	}
 	f := finding{t: t, ctx: ctx, q: &q, where: conditions(q.Where)}
+	if err := f.run(); err != nil {
+		return nil, err
+	}
+	return f.found, nil
+}
+
+// run finds items.
+func (f *finding) run() error {
+	q := f.q
 	if q.After != nil {
 		f.after = itemPlace(q.After.Namespace, q.After.Key)
 	}
 	equal := slices.IndexFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 1 && exactly(c.Ranges[0]) })
-	var err error
 	switch {
 	case slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }):
-		err = t.ready(ctx) // no value is in no range
+		return f.t.ready(f.ctx) // no value is in no range
 	case equal >= 0: // the entries of one value are in the order of places
 		c := &q.Where[equal]
-		err = f.scan(form(c.Index, c.Ranges[0].From, false))
+		return f.scan(form(c.Index, c.Ranges[0].From, false))
 	case len(q.Where) > 0:
-		err = f.byRanges()
-	default:
-		err = f.scan("")
+		return f.byRanges()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f.found, nil
+	return f.scan("")
 }
 
 // ready returns the error of a call that asks the server nothing.
@@ -131,8 +137,8 @@ func (f *finding) scan(form string) error {
 
 // look calls store_find.lua.
 func (f *finding) look(source, from, to string, places []string) (looked int, last string, done bool, err error) {
-	args := make([]any, 0, 5+len(f.where)+len(places))
-	args = append(append(args, source, from, to, f.q.Limit-len(f.found), budget), f.where...)
+	args := make([]any, 0, 6+len(f.where)+len(places))
+	args = append(append(args, source, from, to, f.q.Limit-len(f.found), budget, f.hit != nil), f.where...)
 	for _, p := range places {
 		args = append(args, p)
 	}
@@ -143,6 +149,14 @@ func (f *finding) look(source, from, to string, places []string) (looked int, la
 	done, looked, last = r.text() == "1", r.int(), r.text()
 	for r.more() {
 		at := r.text()
+		if f.hit != nil {
+			version := r.number()
+			_, _, _ = r.time(), r.time(), r.time()
+			if err := f.hit(at, version, r.text()); err != nil {
+				return 0, "", false, f.t.wrap(f.ctx, "search", err)
+			}
+			continue
+		}
 		record, err := r.record(at, true)
 		if err == nil {
 			i := strings.Index(at, "\x00\x00")

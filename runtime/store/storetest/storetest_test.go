@@ -74,6 +74,8 @@ type broken struct {
 	find       func(ctx context.Context, b store.Backend, q store.Query) ([]store.Record, error)
 	pattern    func(q *store.NamespaceQuery)
 	namespaces func(ctx context.Context, b store.Backend, q store.NamespaceQuery) ([]store.Namespace, error)
+	declare    func(ctx context.Context, b store.Backend, spec store.VectorSpec) (store.VectorSpec, error)
+	search     func(ctx context.Context, b store.Backend, q store.VectorQuery) ([]store.Hit, error)
 	sweep      func(ctx context.Context, b store.Backend, limit int) (int, error)
 	closes     func() error
 }
@@ -117,6 +119,20 @@ func (b *broken) Namespaces(ctx context.Context, q store.NamespaceQuery) ([]stor
 		return b.namespaces(ctx, b.Backend, q)
 	}
 	return b.Backend.Namespaces(ctx, q)
+}
+
+func (b *broken) Declare(ctx context.Context, spec store.VectorSpec) (store.VectorSpec, error) {
+	if b.declare != nil {
+		return b.declare(ctx, b.Backend, spec)
+	}
+	return b.Backend.Declare(ctx, spec)
+}
+
+func (b *broken) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
+	if b.search != nil {
+		return b.search(ctx, b.Backend, q)
+	}
+	return b.Backend.Search(ctx, q)
 }
 
 func (b *broken) Sweep(ctx context.Context, limit int) (int, error) {
@@ -180,7 +196,8 @@ func faults() map[string]*broken {
 	}
 	var mu sync.Mutex
 	kept := make(map[string][]byte)
-	return map[string]*broken{
+	all := vectorFaults()
+	maps.Copy(all, map[string]*broken{
 		"a put is read": {result: func(_ *store.Op, r *store.Result) { r.Record.Created = time.Time{} }},
 		"an empty value is a value": {result: func(_ *store.Op, r *store.Result) {
 			if len(r.Record.Value) == 0 {
@@ -312,7 +329,8 @@ func faults() map[string]*broken {
 				copy(kept[op.Key], "reused")
 			}
 		}},
-	}
+	})
+	return all
 }
 
 // reversed is a Find with the items of each page in the wrong order.

@@ -7,6 +7,11 @@ type Dialect struct {
 	Name     string // of the saver's package: starts the errors
 	Files    fs.FS  // the folders queries, with the statements, and schema, with those that make the tables
 	Classify func(err error) Fault
+
+	// Vector returns a vector as a bound value, and ParseVector appends the vector of a column to
+	// a slice. Without them, a vector is bytes: its numbers, little-endian.
+	Vector      func(values []float32) any
+	ParseVector func(to []float32, column []byte) ([]float32, error)
 }
 
 // Fault says what an error of a database means for the call.

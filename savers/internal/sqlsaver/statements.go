@@ -28,7 +28,6 @@ const (
 	stBase
 	stNewestSnapshot
 	stRecords
-	stPackable
 	stHistory
 	stHistoryHeaders
 	stHeaders
@@ -54,6 +53,9 @@ const (
 	stStoreGet
 	stStoreFind
 	stStoreNamespace
+	stStoreVectors
+	stStoreSearch
+	stStoreDeclared
 	reads // their number
 )
 
@@ -117,6 +119,9 @@ const (
 	stStoreRemove
 	stStoreInsertEntry
 	stStoreRemoveEntry
+	stStorePutVector
+	stStoreDropVector
+	stStoreDeclare
 	stStoreUsed
 	stStoreUse
 	stStoreExpired
@@ -166,7 +171,6 @@ func signatures() [statements]signature {
 		stBase:                {name: "base", parameters: "root, id"},
 		stNewestSnapshot:      {name: "newest_snapshot", parameters: "log_no"},
 		stRecords:             {name: "records", parameters: "log_no, first, last"},
-		stPackable:            {name: "packable", parameters: "log_no, first, last"},
 		stHistory:             {name: "history", parameters: "log_no, last, limit"},
 		stHistoryHeaders:      {name: "history_headers", parameters: "log_no, last, limit"},
 		stHeaders:             {name: "headers", parameters: "log_no"},
@@ -280,6 +284,9 @@ func signatures() [statements]signature {
 		stStoreGet:         {name: "store_get", parameters: "namespace, item_key"},
 		stStoreFind:        {name: "store_find", parameters: "first_namespace, end_namespace, after_namespace, after_key, limit"},
 		stStoreNamespace:   {name: "store_namespace", parameters: "first_namespace, end_namespace"},
+		stStoreVectors:     {name: "store_vectors", parameters: "namespace, item_key"},
+		stStoreSearch:      {name: "store_search", parameters: "first_namespace, end_namespace, name, limit"},
+		stStoreDeclared:    {name: "store_declared", parameters: "name"},
 		stStoreNow:         {name: "store_now", optional: true},
 		stStoreLock:        {name: "store_lock", parameters: "namespace, item_key"},
 		stStoreInsert:      {name: "store_insert", parameters: "namespace, item_key, version, created, updated, expires, ttl, entries, value"},
@@ -289,6 +296,9 @@ func signatures() [statements]signature {
 		stStoreRemove:      {name: "store_remove", parameters: "namespace, item_key"},
 		stStoreInsertEntry: {name: "store_insert_entry", parameters: "name, namespace, value, item_key"},
 		stStoreRemoveEntry: {name: "store_remove_entry", parameters: "name, namespace, value, item_key"},
+		stStorePutVector:   {name: "store_put_vector", parameters: "namespace, item_key, part, name, hash, vec"},
+		stStoreDropVector:  {name: "store_drop_vector", parameters: "namespace, item_key, part"},
+		stStoreDeclare:     {name: "store_declare", parameters: "name, model, dims"},
 		stStoreUsed:        {name: "store_used", parameters: "namespace, item_key, once_key"},
 		stStoreUse:         {name: "store_use", parameters: "namespace, item_key, once_key, version, used"},
 		stStoreExpired:     {name: "store_expired", parameters: "limit"},

@@ -84,7 +84,7 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	writes := slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet || op.Refresh })
+	writes := slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet && op.Kind != store.OpVectors || op.Refresh })
 	switch {
 	case writes:
 		err = t.s.share(ctx, RolledBack, func(tx Tx) error {
@@ -115,15 +115,23 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 func (t *Store) reads(ctx context.Context, db Runner, ops []store.Op) ([]store.Result, error) {
 	results := make([]store.Result, len(ops))
 	for i := range ops {
-		r, now, err := t.get(ctx, db, &ops[i])
-		if err == nil {
-			results[i], err = r.result(&ops[i], now)
-		}
-		if err != nil {
+		var err error
+		if results[i], err = t.readOne(ctx, db, &ops[i]); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
+}
+
+func (t *Store) readOne(ctx context.Context, db Runner, op *store.Op) (store.Result, error) {
+	if op.Kind == store.OpVectors {
+		return t.vectors(ctx, db, op)
+	}
+	r, now, err := t.get(ctx, db, op)
+	if err != nil {
+		return store.Result{}, err
+	}
+	return r.result(op, now)
 }
 
 // get reads an item with its value.

@@ -71,16 +71,22 @@ func scanItem(rows Rows) (store.Record, error) {
 
 // find returns the statement for a query and its arguments.
 func (t *Store) find(q *store.Query) (text string, args []any) {
-	first, end := q.Namespace.Append([]byte{}), endOf(q.Namespace)
-	if q.Exact {
-		end = append(slices.Clone(first), 0)
-	}
 	afterNamespace, afterKey := []byte{}, []byte{}
 	if q.After != nil {
 		afterNamespace, afterKey = q.After.Namespace.Append(afterNamespace), []byte(q.After.Key)
 	}
-	query := &t.s.queries[stStoreFind]
-	args = query.bind([]any{first, end, afterNamespace, afterKey, int64(q.Limit)})
+	return t.where(stStoreFind, q, afterNamespace, afterKey, int64(q.Limit))
+}
+
+// where returns a statement with the bounds and the conditions of a query, and its arguments. more
+// are those after the bounds.
+func (t *Store) where(st statement, q *store.Query, more ...any) (text string, args []any) {
+	first, end := q.Namespace.Append([]byte{}), endOf(q.Namespace)
+	if q.Exact {
+		end = append(slices.Clone(first), 0)
+	}
+	query := &t.s.queries[st]
+	args = query.bind(append([]any{first, end}, more...))
 	head, tail, _ := strings.Cut(query.text, "/* conditions */")
 	c := conditions{first: first, end: end, exact: q.Exact, next: len(args)}
 	switch {

@@ -49,8 +49,11 @@ func (b *storeBatch) clock(ctx context.Context) error {
 func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error) {
 	s := b.t.s
 	ns, key := op.Namespace.Append(nil), []byte(op.Key)
-	if op.Kind == store.OpGet {
+	switch op.Kind {
+	case store.OpGet:
 		return b.get(ctx, op, ns, key)
+	case store.OpVectors:
+		return b.t.vectors(ctx, b.tx, op)
 	}
 	if op.Once != "" {
 		var version int64
@@ -77,8 +80,8 @@ func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error)
 	case op.Kind == store.OpDelete:
 		err = b.remove(ctx, ns, key, &old)
 	default:
-		made.entries = appendEntries([]byte{}, op.Index)
-		if err = b.index(ctx, ns, key, &old, op.Index); err == nil {
+		made.entries = appendEntries([]byte{}, indexed(op))
+		if err = b.index(ctx, ns, key, &old, op); err == nil {
 			err = s.later(ctx, b.tx, stStoreReindex, made.entries, ns, key)
 		}
 	}
@@ -136,7 +139,7 @@ func (b *storeBatch) conflict(op *store.Op, old *storeRow) error {
 
 // put stores an item.
 func (b *storeBatch) put(ctx context.Context, op *store.Op, ns, key []byte, old *storeRow) (storeRow, error) {
-	made := storeRow{found: true, created: b.now, updated: b.now, entries: appendEntries([]byte{}, op.Index)}
+	made := storeRow{found: true, created: b.now, updated: b.now, entries: appendEntries([]byte{}, indexed(op))}
 	if old.live(b.over) {
 		made.version, made.created = old.version+1, old.created
 		made.updated = max(b.now, old.updated) // clocks of machines differ
@@ -165,11 +168,12 @@ func (b *storeBatch) put(ctx context.Context, op *store.Op, ns, key []byte, old 
 	if err != nil {
 		return made, err
 	}
-	return made, b.index(ctx, ns, key, old, op.Index)
+	return made, b.index(ctx, ns, key, old, op)
 }
 
-// index replaces the index entries of an item.
-func (b *storeBatch) index(ctx context.Context, ns, key []byte, old *storeRow, entries []store.Entry) error {
+// index replaces the index entries and the vectors of an item by those of op.
+func (b *storeBatch) index(ctx context.Context, ns, key []byte, old *storeRow, op *store.Op) error {
+	entries := indexed(op)
 	before, err := parseEntries(old.entries)
 	if err != nil {
 		return err
@@ -178,7 +182,7 @@ func (b *storeBatch) index(ctx context.Context, ns, key []byte, old *storeRow, e
 		if among(e, entries) {
 			continue
 		}
-		if err := b.t.s.later(ctx, b.tx, stStoreRemoveEntry, []byte(e.Index), ns, notNil(e.Value), key); err != nil {
+		if err := b.removeEntry(ctx, ns, key, e); err != nil {
 			return err
 		}
 	}
@@ -186,7 +190,7 @@ func (b *storeBatch) index(ctx context.Context, ns, key []byte, old *storeRow, e
 		if among(e, before) {
 			continue
 		}
-		if err := b.t.s.later(ctx, b.tx, stStoreInsertEntry, []byte(e.Index), ns, notNil(e.Value), key); err != nil {
+		if err := b.insertEntry(ctx, ns, key, e, op); err != nil {
 			return err
 		}
 	}
@@ -203,7 +207,7 @@ func notNil(b []byte) []byte {
 
 // remove removes an item with its index entries.
 func (b *storeBatch) remove(ctx context.Context, ns, key []byte, old *storeRow) error {
-	if err := b.index(ctx, ns, key, old, nil); err != nil {
+	if err := b.index(ctx, ns, key, old, &store.Op{}); err != nil {
 		return err
 	}
 	return b.t.s.later(ctx, b.tx, stStoreRemove, ns, key)

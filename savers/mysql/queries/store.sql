@@ -1,4 +1,4 @@
--- The store: items, their index entries, and the writes that run once.
+-- The store: items, their index entries and vectors, and the writes that run once.
 
 -- name: store_now
 -- Reads the clock of the server.
@@ -121,3 +121,50 @@ DELETE FROM graph_store_once
 WHERE used < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - ?
 ORDER BY used
 LIMIT ?;
+
+-- name: store_vectors
+-- Reads the vectors of an item.
+-- parameters: namespace, item_key
+-- returns: version, name, hash, vec
+SELECT i.version, v.name, v.hash, v.vec
+FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
+WHERE v.namespace = ? AND v.item_key = ?
+AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY v.part;
+
+-- name: store_search
+-- Reads the vectors of live items in an index. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, name, limit
+-- returns: namespace, item_key, vec
+SELECT v.namespace, v.item_key, v.vec
+FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
+WHERE v.namespace >= ? AND v.namespace < ? AND v.name = ?
+AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) /* conditions */
+LIMIT ?;
+
+-- name: store_put_vector
+-- Inserts a vector of an item.
+-- parameters: namespace, item_key, part, name, hash, vec
+INSERT INTO graph_store_vector (namespace, item_key, part, name, hash, vec)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: store_drop_vector
+-- Removes a vector of an item.
+-- parameters: namespace, item_key, part
+DELETE FROM graph_store_vector
+WHERE namespace = ? AND item_key = ? AND part = ?;
+
+-- name: store_declare
+-- Inserts a vector index, unless it exists.
+-- parameters: name, model, dims
+INSERT INTO graph_store_vector_index (name, model, dims)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE name = name;
+
+-- name: store_declared
+-- Reads a vector index.
+-- parameters: name
+-- returns: model, dims
+SELECT model, dims
+FROM graph_store_vector_index
+WHERE name = ?;

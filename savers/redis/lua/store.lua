@@ -12,11 +12,14 @@
 --   expires  sorted set by time: the places of items that expire
 --   once     hash of the uses of Once: the version that the first use returned
 --   used     sorted set by time: the fields of once
+--   vectors  hash by place: the vectors of the item. For each, the hash of its text, the index with a byte of length before
+--            it, two bytes of dimensions and the numbers, of 4 bytes, little-endian
+--   specs    hash by vector index: its dimensions, a space and its model
 --
 -- The form of an index entry is AppendPart of the index and AppendPart of the value.
 
 local HEAD, ITEMS, META, VALUE, INDEX, VALUES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local EXPIRES, ONCE, USED = KEYS[7], KEYS[8], KEYS[9]
+local EXPIRES, ONCE, USED, VECTORS = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local FORMAT = '1'
 local call = redis.call
 
@@ -97,6 +100,7 @@ end
 local function remove(place, it)
 	call('HDEL', META, place)
 	call('HDEL', VALUE, place)
+	call('HDEL', VECTORS, place)
 	call('ZREM', ITEMS, place)
 	call('ZREM', EXPIRES, place)
 	replace(place, it.entries, '')

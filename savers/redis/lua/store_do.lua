@@ -1,9 +1,9 @@
 -- Runs the operations of a batch, all of them or none.
 --
 -- ARGV, for each operation: kind, place, the field of once or '', and the condition: '' for none, 'a' for an absent item,
--- or a version. The kinds are g (get), r (get and refresh), p (put), d (delete) and i (index). A put has more: value,
--- expiry ('' for never, k to keep it, or t and microseconds from now, or e and a time) and the index entries as meta has
--- them. An index has the entries.
+-- or a version. The kinds are g (get), v (get vectors), r (get and refresh), p (put), d (delete) and i (index). A put has
+-- more: value, expiry ('' for never, k to keep it, or t and microseconds from now, or e and a time), the index entries as
+-- meta has them, and the vectors. An index has the entries and the vectors.
 --
 -- Returns 'ok' and for each operation: '1' if it was found, '1' if it is repeated, version, created, updated, expires, value. Or
 -- 'conflict', the number of the operation from 0, and the version that was found.
@@ -68,13 +68,13 @@ local all, at, count = { 'ok' }, 1, 0
 while at <= #ARGV do
 	local kind, place, once, condition = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 	at = at + 4
-	local value, expiry, entries
+	local value, expiry, entries, vectors
 	if kind == 'p' then
-		value, expiry, entries = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-		at = at + 3
+		value, expiry, entries, vectors = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+		at = at + 4
 	elseif kind == 'i' then
-		entries = ARGV[at]
-		at = at + 1
+		entries, vectors = ARGV[at], ARGV[at + 1]
+		at = at + 2
 	end
 	local s = slot(place)
 	local found = live(s.it, now)
@@ -86,6 +86,8 @@ while at <= #ARGV do
 			s.it, s.dirty = changed(s.it, int(now + tonumber(s.it.ttl))), true
 		end
 		reply(all, found, false, found and s.it, found and (s.value or call('HGET', VALUE, place)))
+	elseif kind == 'v' then
+		reply(all, found, false, found and s.it, found and (s.vectors or call('HGET', VECTORS, place)))
 	else
 		local version = found and s.it.version or '0'
 		local missing = kind == 'i' and not found
@@ -95,13 +97,13 @@ while at <= #ARGV do
 		local it = found and s.it
 		if kind == 'p' then
 			put(s, value, expiry, entries)
-			it = s.it
+			it, s.vectors = s.it, vectors
 		elseif found and kind == 'd' then
 			last = math.max(last, tonumber(version))
 			s.it, s.dirty = nil, true
 		elseif found then
 			s.it, s.dirty = changed(s.it, nil, entries), true
-			it = s.it
+			it, s.vectors = s.it, vectors
 		end
 		reply(all, found, false, it)
 		if once ~= '' then
@@ -128,6 +130,11 @@ for _, s in ipairs(order) do
 		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl, it.entries }, ' '))
 		if s.value then
 			call('HSET', VALUE, s.place, s.value)
+		end
+		if s.vectors == '' then
+			call('HDEL', VECTORS, s.place)
+		elseif s.vectors then
+			call('HSET', VECTORS, s.place, s.vectors)
 		end
 		if not stored then
 			call('ZADD', ITEMS, '0', s.place)

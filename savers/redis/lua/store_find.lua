@@ -1,12 +1,13 @@
 -- Reads items in order, until there are enough, or until it has looked at so many that the server should do other work.
 --
 -- ARGV: '' for places that follow, or the number of bytes before the place in each member of items or values; from and to
--- as ZRANGEBYLEX has them; the largest number of items; how many items to look at; how many conditions. For each condition:
+-- as ZRANGEBYLEX has them; the largest number of items; how many items to look at; '1' to read the vectors of items that
+-- have some instead of values; how many conditions. For each condition:
 -- the number of ranges, and for each range the least form and the least form above it, '' for the first form alone. Then the
 -- places.
 --
 -- Returns 'ok', '1' if it has looked at all, how many places it has looked at, the last of them, and for each item: place,
--- version, created, updated, expires, value.
+-- version, created, updated, expires, value or vectors.
 
 local _, other = head()
 if other then
@@ -15,9 +16,10 @@ end
 local now = clock()
 local BYTES = 16777216 -- of values in an answer, more or less
 local source, from, to, limit, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local at = 7
+local hash = ARGV[6] == '1' and VECTORS or VALUE
+local at = 8
 local where = {}
-for i = 1, tonumber(ARGV[6]) do
+for i = 1, tonumber(ARGV[7]) do
 	where[i] = {}
 	for j = 1, tonumber(ARGV[at]) do
 		where[i][j] = { from = ARGV[at + 2 * j - 1], to = ARGV[at + 2 * j] }
@@ -73,8 +75,8 @@ local all, found, looked, bytes, place = { 'ok', '', '', '' }, 0, 0, 0, ''
 local function look(p)
 	place, looked = p, looked + 1
 	local it = item(p)
-	if live(it, now) and holds(it) then
-		local value = call('HGET', VALUE, p) or ''
+	local value = live(it, now) and holds(it) and (call('HGET', hash, p) or hash == VALUE and '')
+	if value then
 		local n = #all
 		all[n + 1], all[n + 2], all[n + 3], all[n + 4] = p, it.version, it.created, it.updated
 		all[n + 5], all[n + 6] = it.expires, value

@@ -1,4 +1,4 @@
--- The store: items, their index entries, and the writes that run once. SQLite's clock has
+-- The store: items, their index entries and vectors, and the writes that run once. SQLite's clock has
 -- milliseconds; a time that began counts as over.
 
 -- name: store_get
@@ -118,3 +118,50 @@ WHERE (namespace, item_key, once_key) IN (
 	WHERE used < CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - ?1
 	ORDER BY used
 	LIMIT ?2);
+
+-- name: store_vectors
+-- Reads the vectors of an item.
+-- parameters: namespace, item_key
+-- returns: version, name, hash, vec
+SELECT i.version, v.name, v.hash, v.vec
+FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
+WHERE v.namespace = ?1 AND v.item_key = ?2
+AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000)
+ORDER BY v.part;
+
+-- name: store_search
+-- Reads the vectors of live items in an index. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, name, limit
+-- returns: namespace, item_key, vec
+SELECT v.namespace, v.item_key, v.vec
+FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
+WHERE v.namespace >= ?1 AND v.namespace < ?2 AND v.name = ?3
+AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
+LIMIT ?4;
+
+-- name: store_put_vector
+-- Inserts a vector of an item.
+-- parameters: namespace, item_key, part, name, hash, vec
+INSERT INTO graph_store_vector (namespace, item_key, part, name, hash, vec)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: store_drop_vector
+-- Removes a vector of an item.
+-- parameters: namespace, item_key, part
+DELETE FROM graph_store_vector
+WHERE namespace = ?1 AND item_key = ?2 AND part = ?3;
+
+-- name: store_declare
+-- Inserts a vector index, unless it exists.
+-- parameters: name, model, dims
+INSERT INTO graph_store_vector_index (name, model, dims)
+VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO NOTHING;
+
+-- name: store_declared
+-- Reads a vector index.
+-- parameters: name
+-- returns: model, dims
+SELECT model, dims
+FROM graph_store_vector_index
+WHERE name = ?1;

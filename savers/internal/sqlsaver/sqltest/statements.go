@@ -144,10 +144,12 @@ func value(parameter string) any {
 		return bytes.Repeat([]byte{1}, 16)
 	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "body", "payload", "data":
 		return []byte("text")
-	case "namespace", "item_key", "once_key", "name", "value", "entries", "first_namespace", "end_namespace", "after_namespace", "after_key":
+	case "namespace", "item_key", "once_key", "name", "value", "entries", "hash", "model", "first_namespace", "end_namespace", "after_namespace", "after_key":
 		return []byte("a\x00\x01")
 	case "snapshot", "whole", "commits_previous", "asked":
 		return true
+	case "vec":
+		return "{1}"
 	case "state_json":
 		return "{}"
 	}

@@ -1,0 +1,270 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/runtime/store/internal/fact"
+)
+
+func testEmbedsChanges(tb testing.TB, place Storage) {
+	tb.Helper()
+	l := newLibrary(tb, open(tb, place), func(f *fact.Fact) []string { return []string{f.Kind, f.Text} })
+	ctx, c := tb.Context(), l.In("a")
+	want := func(what string, calls, texts int64) {
+		tb.Helper()
+		if gotCalls, gotTexts := l.words.taken(); gotCalls != calls || gotTexts != texts {
+			tb.Errorf("%s: embedded %d texts in %d calls, want %d in %d", what, gotTexts, gotCalls, texts, calls)
+		}
+	}
+	put := func(what string, f fact.Fact, calls, texts int64) {
+		tb.Helper()
+		if _, err := c.Put(ctx, "k", f); err != nil {
+			tb.Fatal(err)
+		}
+		want(what, calls, texts)
+	}
+	put("a new item", fact.Fact{Kind: "red", Text: "green"}, 1, 2)
+	put("the same texts", fact.Fact{Kind: "red", Text: "green", Count: 7}, 0, 0)
+	put("one other text", fact.Fact{Kind: "red", Text: "blue"}, 1, 1)
+	put("the texts in the other order", fact.Fact{Kind: "blue", Text: "red"}, 0, 0)
+	put("one text less", fact.Fact{Text: "red"}, 0, 0)
+	l.wantFound(tb, c.Filter(), "red", nil, "k")
+	l.wantFound(tb, c.Filter(), "gone", nil, "k")
+	l.words.taken()
+
+	if _, err := c.Update(ctx, "k", func(f *fact.Fact) error { f.Count++; return nil }); err != nil {
+		tb.Fatal(err)
+	}
+	want("an update of another field", 0, 0)
+	if _, err := c.Update(ctx, "k", func(f *fact.Fact) error { f.Kind = "new"; return nil }); err != nil {
+		tb.Fatal(err)
+	}
+	want("an update of a text", 1, 1)
+	var batch store.Batch
+	for i := range 5 {
+		c.QueuePut(&batch, fmt.Sprint(i), fact.Fact{Kind: "shared", Text: fmt.Sprint("text", i)})
+	}
+	c.QueuePut(&batch, "k", fact.Fact{Text: "red"})
+	c.QueueDelete(&batch, "none")
+	if err := batch.Do(ctx); err != nil {
+		tb.Fatal(err)
+	}
+	want("a batch", 1, 6)
+	l.wantFound(tb, c.Filter(), "text3", []store.SearchOption{store.Limit(1)}, "3")
+	l.words.taken()
+	if _, err := c.Reindex(ctx); err != nil {
+		tb.Fatal(err)
+	}
+	want("a reindex of what has vectors", 0, 0)
+}
+
+func testVectorsFollow(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	l := newLibrary(tb, b, textOf)
+	ctx, c := tb.Context(), l.In("a")
+	put := func(text string, opts ...store.PutOption) (int64, error) {
+		return c.Put(ctx, "k", fact.Fact{Text: text}, opts...)
+	}
+	score := func(what, text string, want float64) {
+		tb.Helper()
+		found, err := c.Search(ctx, l.text, text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		got := math.Inf(-1)
+		if len(found) > 0 {
+			got = found[0].Score
+		}
+		if got != want && math.Abs(got-want) > 1e-5 {
+			tb.Errorf("%s: got the score %v, want %v", what, got, want)
+		}
+	}
+	none := math.Inf(-1)
+	version, err := put("red", store.Once("task"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	score("a put", "red", 1)
+	_, err = put("blue", store.IfAbsent())
+	wantConflict(tb, "a put of an item that exists", err, 0, version)
+	score("a put that failed", "red", 1)
+	if version, err = put("green"); err != nil {
+		tb.Fatal(err)
+	}
+	score("another text", "red", 0)
+	score("another text", "green", 1)
+	if _, err := put("red", store.Once("task")); err != nil {
+		tb.Fatal(err)
+	}
+	score("a put that ran before", "green", 1)
+	if err := c.Delete(ctx, "k", store.IfVersion(version)); err != nil {
+		tb.Fatal(err)
+	}
+	score("a delete", "green", none)
+	if _, err := put(""); err != nil {
+		tb.Fatal(err)
+	}
+	score("a put without a text", "green", none)
+
+	if _, err := put("red", store.ExpireAt(past)); err != nil {
+		tb.Fatal(err)
+	}
+	score("an expired item", "red", none)
+	if _, err := b.Sweep(ctx, 10); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := put("blue"); err != nil {
+		tb.Fatal(err)
+	}
+	score("a put after a sweep", "red", 0)
+	plain := collection[fact.Fact](tb, b).In("a")
+	if _, err := plain.Put(ctx, "k", fact.Fact{Text: "red"}); err != nil {
+		tb.Fatal(err)
+	}
+	score("a put by a program without the index", "blue", none)
+	got := one(tb, b, store.Op{Kind: store.OpVectors, Namespace: store.Namespace{"facts", "a"}, Key: "k"})
+	if got.Found || len(got.Record.Vectors) != 0 {
+		tb.Errorf("vectors of an item without any: got %+v, want none", got)
+	}
+	if _, err := put("red", store.TTL(time.Millisecond)); err != nil {
+		tb.Fatal(err)
+	}
+	until(tb, "the item expires", func() bool {
+		found, err := c.Search(ctx, l.text, "red")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return len(found) == 0
+	})
+}
+
+func testReindexVectors(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	ctx := tb.Context()
+	plain := collection[fact.Fact](tb, b).In("a")
+	const n = 120 // more than a page
+	for i := range n {
+		if _, err := plain.Put(ctx, fmt.Sprintf("%03d", i), fact.Fact{Text: fmt.Sprint("number ", i%60)}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	before, err := plain.Get(ctx, "007")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l := newLibrary(tb, b, textOf)
+	l.wantFound(tb, l.Filter(), "number", nil)
+	if done, err := l.Reindex(ctx); err != nil || done != n {
+		tb.Fatalf("reindex: got %d, %v, want %d items", done, err, n)
+	}
+	if _, texts := l.words.taken(); texts > n+1 {
+		tb.Errorf("reindex embedded %d texts, want at most %d", texts, n)
+	}
+	l.wantFound(tb, l.In("a").Filter(), "number 7", []store.SearchOption{store.Limit(2)}, "007", "067")
+	after, err := plain.Get(ctx, "007")
+	if err != nil || after.Version != before.Version || !after.Updated.Equal(before.Updated) {
+		tb.Errorf("reindex: got version %d of %v, %v, want them unchanged: %d, %v",
+			after.Version, after.Updated, err, before.Version, before.Updated)
+	}
+}
+
+func testModel(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	l := newLibrary(tb, b, textOf)
+	l.put(tb, "a", map[string]fact.Fact{"k": {Text: "old"}})
+	ctx := tb.Context()
+	for what, e := range map[string]store.Embedder{
+		"another model":            {Model: "other", Dims: wordDims},
+		"other dimensions":         {Model: "words", Dims: wordDims + 1},
+		"a model with a zero byte": {Model: "words\x00", Dims: wordDims},
+	} {
+		asked := 0
+		e.Embed = func(context.Context, []string) ([][]float32, error) { asked++; return nil, errEmbed }
+		index := store.NewVectorIndex("text", e, textOf)
+		c := collection[fact.Fact](tb, b, index).In("a")
+		_, put := c.Put(ctx, "k", fact.Fact{Text: "new"})
+		_, search := c.Search(ctx, index, "new")
+		_, again := c.Reindex(ctx)
+		for call, err := range map[string]error{"put": put, "search": search, "reindex": again} {
+			var fault *store.ModelError
+			want := store.ModelError{
+				Index: "text", Want: store.VectorSpec{Name: "text", Model: e.Model, Dims: e.Dims},
+				Stored: store.VectorSpec{Name: "text", Model: "words", Dims: wordDims},
+			}
+			if !errors.As(err, &fault) || *fault != want {
+				tb.Errorf("%s, %s: got %v, want %v", what, call, err, &want)
+			}
+		}
+		if asked != 0 {
+			tb.Errorf("%s: the embedder was called %d times, want 0", what, asked)
+		}
+	}
+	l.wantFound(tb, l.In("a").Filter(), "old", nil, "k")
+	if it, err := l.In("a").Get(ctx, "k"); err != nil || it.Value.Text != "old" {
+		tb.Errorf("after puts by another model: got %+v, %v, want the old item", it, err)
+	}
+}
+
+// testVectorWriters also lets the embedder write to the store, which would wait for ever if the
+// store held a lock.
+func testVectorWriters(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	ctx := tb.Context()
+	plain := collection[fact.Fact](tb, b).In("other")
+	w := new(words)
+	e := w.embedder()
+	e.Embed = func(ctx context.Context, texts []string) ([][]float32, error) {
+		if _, err := plain.Put(ctx, "k", fact.Fact{}); err != nil {
+			return nil, err
+		}
+		return w.embed(ctx, texts)
+	}
+	index := store.NewVectorIndex("text", e, func(f *fact.Fact) []string { return append([]string{f.Text}, f.Tags...) })
+	c := collection[fact.Fact](tb, b, index).In("a")
+	texts := []string{"red", "green", "blue", "black"}
+	var done sync.WaitGroup
+	for i := range 8 {
+		done.Go(func() {
+			for j := range 6 {
+				f := fact.Fact{Text: texts[(i+j)%len(texts)], Tags: texts[:j%3]}
+				if _, err := c.Put(ctx, "k", f); err != nil {
+					tb.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	it, err := c.Get(ctx, "k")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	want := append([]string{it.Value.Text}, it.Value.Tags...)
+	got := one(tb, b, store.Op{Kind: store.OpVectors, Namespace: it.Namespace, Key: "k"}).Record.Vectors
+	if len(got) != len(want) {
+		tb.Fatalf("got %d vectors, want %d, those of %q", len(got), len(want), want)
+	}
+	for i, text := range want {
+		vector, score := wordVector(text), float32(0)
+		for d := range vector {
+			score += vector[d] * got[i].Values[d]
+		}
+		if got[i].Index != "text" || math.Abs(float64(score)-1) > 1e-5 {
+			tb.Errorf("vector %d: got the score %v in %q, want that of %q", i, score, got[i].Index, text)
+		}
+	}
+	found, err := c.Search(ctx, index, it.Value.Text)
+	if err != nil || len(found) != 1 || found[0].Version != it.Version || math.Abs(found[0].Score-1) > 1e-5 {
+		tb.Errorf("search: got %+v, %v, want the item once, with the score 1", found, err)
+	}
+}

@@ -1,0 +1,200 @@
+package sqlsaver
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/store"
+)
+
+// indexed returns what the list of an item's index entries has: the entries, and one for each
+// vector. That one has no name; its value is the number of the vector, the hash, and the index.
+func indexed(op *store.Op) []store.Entry {
+	if len(op.Vectors) == 0 {
+		return op.Index
+	}
+	all := slices.Clone(op.Index)
+	for i := range op.Vectors {
+		v := &op.Vectors[i]
+		value := append([]byte{byte(i)}, v.Hash[:]...)
+		all = append(all, store.Entry{Value: append(value, v.Index...)})
+	}
+	return all
+}
+
+// insertEntry inserts an index entry, or the vector of op that it stands for.
+func (b *storeBatch) insertEntry(ctx context.Context, ns, key []byte, e store.Entry, op *store.Op) error {
+	s := b.t.s
+	if e.Index != "" {
+		return s.later(ctx, b.tx, stStoreInsertEntry, []byte(e.Index), ns, notNil(e.Value), key)
+	}
+	v := &op.Vectors[e.Value[0]]
+	return s.later(ctx, b.tx, stStorePutVector,
+		ns, key, int64(e.Value[0]), []byte(v.Index), v.Hash[:], s.d.vector(v.Values))
+}
+
+// removeEntry removes an index entry, or the vector that it stands for.
+func (b *storeBatch) removeEntry(ctx context.Context, ns, key []byte, e store.Entry) error {
+	s := b.t.s
+	if e.Index != "" {
+		return s.later(ctx, b.tx, stStoreRemoveEntry, []byte(e.Index), ns, notNil(e.Value), key)
+	}
+	if len(e.Value) == 0 {
+		return fmt.Errorf("index entries of an item: %w: a vector without a number", store.ErrDamaged)
+	}
+	return s.later(ctx, b.tx, stStoreDropVector, ns, key, int64(e.Value[0]))
+}
+
+// vector returns a vector as a bound value.
+func (d *Dialect) vector(values []float32) any {
+	if d.Vector != nil {
+		return d.Vector(values)
+	}
+	b := make([]byte, 0, 4*len(values))
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// parseVector appends the vector of a column to a slice.
+func (d *Dialect) parseVector(to []float32, column []byte) ([]float32, error) {
+	if d.ParseVector != nil {
+		return d.ParseVector(to, column)
+	}
+	if len(column)%4 != 0 {
+		return nil, fmt.Errorf("a vector: %w: %d bytes", store.ErrDamaged, len(column))
+	}
+	for ; len(column) > 0; column = column[4:] {
+		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(column)))
+	}
+	return to, nil
+}
+
+// vectors reads the vectors of an item.
+func (t *Store) vectors(ctx context.Context, db Runner, op *store.Op) (store.Result, error) {
+	result := store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}}
+	rows, err := t.s.query(ctx, db, stStoreVectors, op.Namespace.Append(nil), []byte(op.Key))
+	if err != nil {
+		return result, err
+	}
+	err = each(rows, func(rows Rows) error {
+		var name, hash, column []byte
+		if err := rows.Scan(&result.Record.Version, &name, &hash, &column); err != nil {
+			return err
+		}
+		v := store.Vector{Index: string(name)}
+		if copy(v.Hash[:], hash) != len(v.Hash) {
+			return fmt.Errorf("a vector: %w: a hash of %d bytes", store.ErrDamaged, len(hash))
+		}
+		var err error
+		v.Values, err = t.s.d.parseVector(nil, column)
+		result.Record.Vectors = append(result.Record.Vectors, v)
+		return err
+	})
+	result.Found = len(result.Record.Vectors) > 0
+	return result, err
+}
+
+// Declare makes a vector index, unless it exists.
+func (t *Store) Declare(ctx context.Context, spec store.VectorSpec) (stored store.VectorSpec, err error) {
+	if err := spec.Check(); err != nil {
+		return stored, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return stored, err
+	}
+	defer t.s.end()
+	err = t.s.write(ctx, RolledBack, func(tx Tx) error {
+		if _, err := t.s.exec(ctx, tx, stStoreDeclare, []byte(spec.Name), []byte(spec.Model), int64(spec.Dims)); err != nil {
+			return err
+		}
+		stored = store.VectorSpec{Name: spec.Name}
+		var model []byte
+		_, err := t.s.one(ctx, tx, stStoreDeclared, []any{[]byte(spec.Name)}, &model, &stored.Dims)
+		stored.Model = string(model)
+		return err
+	})
+	if err != nil {
+		return store.VectorSpec{}, t.wrap(ctx, "declare", err)
+	}
+	return stored, nil
+}
+
+// Search compares the vectors of all items that q selects.
+func (t *Store) Search(ctx context.Context, q store.VectorQuery) (hits []store.Hit, err error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer t.s.end()
+	if slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }) {
+		return nil, nil // no value is in no range
+	}
+	err = t.s.read(ctx, func(tx Tx) error {
+		near, err := t.nearest(ctx, tx, &q)
+		if err == nil {
+			hits, err = t.hits(ctx, tx, near)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, t.wrap(ctx, "search", err)
+	}
+	return hits, nil
+}
+
+// nearest compares vectors one by one.
+func (t *Store) nearest(ctx context.Context, tx Tx, q *store.VectorQuery) ([]store.Near, error) {
+	text, args := t.where(stStoreSearch, &q.Query, []byte(q.Index), int64(store.MaxCompared+1))
+	rows, err := tx.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	n := store.NewNearest(q)
+	var values []float32
+	err = each(rows, func(rows Rows) error {
+		var ns, key, column []byte
+		if err := rows.Scan(&ns, &key, &column); err != nil {
+			return err
+		}
+		var err error
+		if values, err = t.s.d.parseVector(values[:0], column); err != nil {
+			return err
+		}
+		score, near, err := n.Compare(values)
+		if near {
+			n.Keep(string(ns), string(key), score)
+		}
+		return err
+	})
+	return n.Items(), err
+}
+
+// hits reads items that a search has found.
+func (t *Store) hits(ctx context.Context, tx Tx, near []store.Near) ([]store.Hit, error) {
+	ops := make([]store.Op, len(near))
+	for i, n := range near {
+		ns, err := store.ParseNamespace([]byte(n.Namespace))
+		if err != nil {
+			return nil, err
+		}
+		ops[i] = store.Op{Kind: store.OpGet, Namespace: ns, Key: n.Key}
+	}
+	results, err := t.reads(ctx, tx, ops)
+	if err != nil {
+		return nil, err
+	}
+	var hits []store.Hit
+	for i := range results {
+		if results[i].Found { // otherwise it has expired since
+			hits = append(hits, store.Hit{Record: results[i].Record, Score: near[i].Score})
+		}
+	}
+	return hits, nil
+}

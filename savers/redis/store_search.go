@@ -1,0 +1,169 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/store"
+)
+
+// vectorBytes returns vectors as lua/store.lua has them.
+func vectorBytes(vectors []store.Vector) string {
+	var b []byte
+	for i := range vectors {
+		v := &vectors[i]
+		b = append(b, v.Hash[:]...)
+		b = append(append(b, byte(len(v.Index))), v.Index...)
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(v.Values)))
+		for _, x := range v.Values {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+	}
+	return string(b)
+}
+
+// eachVector calls f for each vector that vectorBytes has written. values is valid during f.
+func eachVector(b string, f func(hash, index string, values []float32) error) error {
+	var values []float32
+	for len(b) > 0 {
+		hash, rest, ok := cut(b, 16)
+		index, rest, ok := cutPrefixed(rest, 1, ok)
+		numbers, rest, ok := cutPrefixed(rest, 2, ok)
+		if !ok {
+			return fmt.Errorf("the vectors of an item: %w: %d bytes", store.ErrDamaged, len(b))
+		}
+		values = values[:0]
+		for ; numbers != ""; numbers = numbers[4:] {
+			bits := uint32(numbers[0]) | uint32(numbers[1])<<8 | uint32(numbers[2])<<16 | uint32(numbers[3])<<24
+			values = append(values, math.Float32frombits(bits))
+		}
+		if err := f(hash, index, values); err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+func cut(b string, n int) (part, rest string, ok bool) {
+	if len(b) < n {
+		return "", "", false
+	}
+	return b[:n], b[n:], true
+}
+
+// cutPrefixed cuts a part with its length before it: one byte, or two bytes and a number of float32.
+func cutPrefixed(b string, size int, ok bool) (part, rest string, cutOK bool) {
+	head, b, found := cut(b, size)
+	if !ok || !found {
+		return "", "", false
+	}
+	n := int(head[0])
+	if size == 2 {
+		n = 4 * (n | int(head[1])<<8)
+	}
+	return cut(b, n)
+}
+
+// vectors reads the result of OpVectors, after its first two values.
+func (r *reply) vectors(op *store.Op) (store.Result, error) {
+	record := store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: r.number()}
+	_, _, _ = r.time(), r.time(), r.time()
+	err := eachVector(r.text(), func(hash, index string, values []float32) error {
+		v := store.Vector{Index: index, Values: slices.Clone(values)}
+		copy(v.Hash[:], hash)
+		record.Vectors = append(record.Vectors, v)
+		return nil
+	})
+	return store.Result{Record: record, Found: len(record.Vectors) > 0}, errors.Join(err, r.err)
+}
+
+// Declare makes a vector index, unless it exists.
+func (t *itemStore) Declare(ctx context.Context, spec store.VectorSpec) (store.VectorSpec, error) {
+	if err := spec.Check(); err != nil {
+		return store.VectorSpec{}, err
+	}
+	r, err := t.call(ctx, "declare", t.s.script.storeDeclare, false, []any{spec.Name, strconv.Itoa(spec.Dims) + " " + spec.Model})
+	if err != nil {
+		return store.VectorSpec{}, err
+	}
+	dims, model, _ := strings.Cut(r.text(), " ")
+	stored := store.VectorSpec{Name: spec.Name, Model: model}
+	if stored.Dims, err = strconv.Atoi(dims); err != nil || r.err != nil {
+		return store.VectorSpec{}, fmt.Errorf("redis: declare: vector index %q: %w: %w", spec.Name, store.ErrDamaged, errors.Join(err, r.err))
+	}
+	return stored, nil
+}
+
+// tries is how often a search starts again because other writers have changed what it found.
+const tries = 5
+
+// Search compares the vectors of all items that q selects. It reads them by several scripts, and
+// then the nearest items by one. If one of them has changed meanwhile, it starts again, and at
+// last leaves that one out.
+func (t *itemStore) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		hits, changed, err := t.search(ctx, q)
+		if err != nil || !changed || try == tries {
+			return hits, err
+		}
+	}
+}
+
+func (t *itemStore) search(ctx context.Context, q store.VectorQuery) (hits []store.Hit, changed bool, err error) {
+	nearest := store.NewNearest(&q)
+	versions := make(map[string]int64) // of items that were near when they were read
+	all := q.Query
+	all.Limit = store.MaxCompared + 1
+	f := finding{t: t, ctx: ctx, q: &all, where: conditions(q.Where)}
+	f.hit = func(at string, version int64, vectors string) error {
+		return eachVector(vectors, func(_, index string, values []float32) error {
+			if index != q.Index {
+				return nil
+			}
+			score, near, err := nearest.Compare(values)
+			if near {
+				ns, key, _ := strings.Cut(at, "\x00\x00")
+				nearest.Keep(ns, key, score)
+				versions[at] = version
+			}
+			return err
+		})
+	}
+	if err := f.run(); err != nil {
+		return nil, false, err
+	}
+	found := nearest.Items()
+	ops := make([]store.Op, len(found))
+	for i, near := range found {
+		ns, err := store.ParseNamespace([]byte(near.Namespace))
+		if err != nil {
+			return nil, false, t.wrap(ctx, "search", err)
+		}
+		ops[i] = store.Op{Kind: store.OpGet, Namespace: ns, Key: near.Key}
+	}
+	if len(ops) == 0 {
+		return nil, false, nil
+	}
+	results, err := t.Do(ctx, ops)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, near := range found {
+		if !results[i].Found || results[i].Record.Version != versions[near.Namespace+"\x00\x00"+near.Key] {
+			changed = true
+			continue
+		}
+		hits = append(hits, store.Hit{Record: results[i].Record, Score: near.Score})
+	}
+	return hits, changed, nil
+}
