@@ -182,9 +182,10 @@ func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.S
 }
 
 // Reindex writes the index entries and vectors of all items again: those of c, and of the
-// namespaces below it. Call it after an index was added or changed. It embeds texts that have no vector yet. It returns
-// the number of items. Versions and times stay. Programs can read and write meanwhile. An item
-// that cannot be read keeps its entries; Reindex continues, and returns the [*ValueError].
+// namespaces below it. Call it after an index was added or changed. It embeds texts that have no
+// vector yet. It returns the number of items. Versions and times stay. Programs can read and write
+// meanwhile. An item that cannot be read keeps its entries; Reindex continues, and returns the
+// [*ValueError].
 func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 	var done int
 	var faults []error

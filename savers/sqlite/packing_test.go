@@ -130,6 +130,81 @@ func TestTwoPackersPackOnce(t *testing.T) {
 	}
 }
 
+// reading is a database that counts the bytes that its transactions read.
+type reading struct {
+	sqlsaver.DB
+	bytes *atomic.Int64
+}
+
+func (r *reading) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
+	tx, err := r.DB.Begin(ctx, writes)
+	return &readingTx{tx, r.bytes}, err
+}
+
+type readingTx struct {
+	sqlsaver.Tx
+	bytes *atomic.Int64
+}
+
+func (t *readingTx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	rows, err := t.Tx.Query(ctx, text, args...)
+	return &readingRows{rows, t.bytes}, err
+}
+
+type readingRows struct {
+	sqlsaver.Rows
+	bytes *atomic.Int64
+}
+
+func (r *readingRows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
+	for _, d := range dest {
+		if b, is := d.(*[]byte); is {
+			r.bytes.Add(int64(len(*b)))
+		}
+	}
+	return err
+}
+
+// TestPackingDoesNotReadLargePayloads packs a conversation in which every tenth message is larger
+// than a pack. Packing reads such a message only if the row after a pack has it.
+func TestPackingDoesNotReadLargePayloads(t *testing.T) {
+	const size, large = 200 << 10, 4
+	path := filepath.Join(t.TempDir(), "threads.db")
+	var read atomic.Int64
+	s := open(t, path, often, sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB { return &reading{db, &read} }))
+	want, head := memory.New(), checkpoint.ID{}
+	var err error
+	turn := 0
+	talk := func(size int) {
+		if head, err = packtest.TurnOf(t.Context(), turn, size, head, s, want); err != nil {
+			t.Fatal(err)
+		}
+		turn++
+	}
+	for range large {
+		for range 9 {
+			talk(packtest.MessageSize)
+		}
+		talk(size) // after a pack
+		talk(size) // after two small records, which are too few for a pack
+	}
+	for range 3 {
+		talk(packtest.MessageSize)
+	}
+	read.Store(0)
+	if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if got := read.Load(); got < large*size || got > large*size+64<<10 {
+		t.Errorf("packing read %d bytes, want the %d messages of %d bytes that follow packs", got, large, size)
+	}
+	if packs := count(t, path, "graph_pack"); packs != large {
+		t.Errorf("got %d packs, want %d", packs, large)
+	}
+	packtest.Same(t, s, want)
+}
+
 // TestAnImportIsPacked copies a thread to a saver that has not run it.
 func TestAnImportIsPacked(t *testing.T) {
 	want, head := memory.New(), checkpoint.ID{}

@@ -44,6 +44,7 @@ const MaxBytes = 64 << 10
 type Record struct {
 	checkpoint.Record
 	Committed bool // a later record commits the tasks that this record made due
+	Large     bool // the payload is larger than MaxBytes, and was not read
 }
 
 // Place identifies the records of a pack. The checksum of a pack covers its place.
@@ -72,7 +73,7 @@ func Fill(records []Record) (n int) {
 	var room []byte
 	for i := range records {
 		r := &records[i]
-		if i > 0 && (r.Snapshot || r.Seq != records[i-1].Seq+1) {
+		if r.Large || i > 0 && (r.Snapshot || r.Seq != records[i-1].Seq+1) {
 			return i
 		}
 		head := r.Record

@@ -111,7 +111,7 @@ func (w *packing) read(ctx context.Context, first, last int64, known line) error
 	for i := range writes {
 		w.pinned[writes[i].Base] = true
 	}
-	all, err := w.s.entries(ctx, w.tx, stRecords, w.at.log, max(first-2, 0), last+1) // that of first-1 may have its parent from the one before
+	all, err := w.s.entries(ctx, w.tx, stPackable, w.at.log, max(first-2, 0), last+1) // that of first-1 may have its parent from the one before
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (w *packing) read(ctx context.Context, first, last int64, known line) error
 	w.first, w.end = len(records), len(records)
 	for i := range records {
 		e := &all[from+i]
-		r := pack.Record{Record: records[i], Committed: e.markedCommitted}
+		r := pack.Record{Record: records[i], Committed: e.markedCommitted, Large: e.large}
 		if n := from + i + 1; n < len(all) && all[n].Seq == e.Seq+1 {
 			r.Committed = r.Committed || all[n].commitsPrevious
 		}
@@ -216,7 +216,7 @@ func (w *packing) tie(ctx context.Context) error {
 		}
 		r := &w.records[i]
 		if i > 0 && !own(i-1) {
-			if err := w.s.untie(ctx, w.tx, w.at, &r.Record); err != nil {
+			if err := w.untie(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -233,6 +233,22 @@ func (w *packing) tie(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// untie gives the row of a record what it had from the record before it.
+func (w *packing) untie(ctx context.Context, r *pack.Record) error {
+	whole := r.Record
+	if r.Large {
+		read, err := w.s.entries(ctx, w.tx, stRecords, w.at.log, int64(r.Seq), int64(r.Seq))
+		if err != nil {
+			return err
+		}
+		if len(read) != 1 {
+			return w.at.damaged(r.Seq, errMoved)
+		}
+		whole.Payload = read[0].payload
+	}
+	return w.s.untie(ctx, w.tx, w.at, &whole)
 }
 
 // Pack packs the old records of the logs of a thread's open version now, as the end of a run does.

@@ -79,24 +79,25 @@ type entry struct {
 	body            []byte
 	payload         []byte
 	bare            bool // the payload was not read
+	large           bool // nor was it, because it is too large for a pack
 }
 
-// scanRecord reads a row of stRecords, stHistory or stHistoryHeaders. bare says that it has no
-// payload.
-func scanRecord(rows Rows, bare bool) (e entry, err error) {
+// scanRecord reads a row of st, which is stRecords, stPackable, stHistory or stHistoryHeaders.
+func scanRecord(rows Rows, st statement) (e entry, err error) {
 	var id, parent, base, commits []byte
 	var seq, source, step, created int64
-	e.bare = bare
+	e.bare = st == stHistoryHeaders
 	columns := []any{
 		&seq, &id, &e.line, &source, &e.Snapshot, &e.commitsPrevious, &e.markedCommitted, &step, &created,
 		&parent, &base, &commits, &e.body, &e.payload,
 	}
-	if bare {
+	if e.bare {
 		columns = columns[:len(columns)-1]
 	}
 	if err := rows.Scan(columns...); err != nil {
 		return e, err
 	}
+	e.large = st == stPackable && len(e.payload) == 0 // if complete finds that it has one
 	e.Seq, e.Step, e.Source = uint64(seq), int(step), checkpoint.Source(source)
 	return e, e.set(created, id, parent, base, commits)
 }
@@ -144,7 +145,9 @@ func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, er
 		return r, at.damaged(r.Seq, err)
 	}
 	switch {
-	case e.bare:
+	case e.large && !isApart:
+		e.large = false
+	case e.bare, e.large:
 		r.Payload = nil
 	case isApart != (len(e.payload) > 0), isApart && !bytes.Equal(r.Payload, payloadSum(e.payload)):
 		return r, at.damaged(r.Seq, errSum)
@@ -184,7 +187,7 @@ func (s *Saver) entries(ctx context.Context, db Runner, st statement, args ...an
 		return nil, err
 	}
 	err = each(rows, func(rows Rows) error {
-		e, err := scanRecord(rows, st == stHistoryHeaders)
+		e, err := scanRecord(rows, st)
 		all = append(all, e)
 		return err
 	})

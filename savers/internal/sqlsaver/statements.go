@@ -28,6 +28,7 @@ const (
 	stBase
 	stNewestSnapshot
 	stRecords
+	stPackable
 	stHistory
 	stHistoryHeaders
 	stHeaders
@@ -171,6 +172,7 @@ func signatures() [statements]signature {
 		stBase:                {name: "base", parameters: "root, id"},
 		stNewestSnapshot:      {name: "newest_snapshot", parameters: "log_no"},
 		stRecords:             {name: "records", parameters: "log_no, first, last"},
+		stPackable:            {name: "packable", parameters: "log_no, first, last"},
 		stHistory:             {name: "history", parameters: "log_no, last, limit"},
 		stHistoryHeaders:      {name: "history_headers", parameters: "log_no, last, limit"},
 		stHeaders:             {name: "headers", parameters: "log_no"},

@@ -45,6 +45,18 @@ FROM graph_checkpoint c
 WHERE c.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | ?3)
 ORDER BY c.pos;
 
+-- name: packable
+-- Reads records as records does, with payloads of at most 64 KB: larger ones are never packed.
+-- parameters: log_no, first, last
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body, payload
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body,
+	CASE WHEN length(c.payload) <= 65536 THEN c.payload END AS payload
+FROM graph_checkpoint c
+WHERE c.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | ?3)
+ORDER BY c.pos;
+
 -- name: history
 -- Reads records of a log, newest first, from the one with the seq last.
 -- parameters: log_no, last, limit

@@ -22,17 +22,22 @@ const (
 // noChange is the delta that changes nothing.
 var noChange = []byte{0x92, 0, 0x80}
 
-// appendMessage is the delta that appends a message.
-func appendMessage(n int) []byte {
+// appendMessage is the delta that appends a message of size bytes.
+func appendMessage(n, size int) []byte {
 	b := wire.AppendString(wire.AppendMapLen(wire.AppendInt(wire.AppendArrayLen(nil, 2), 0), 1), "messages")
 	b = wire.AppendArrayLen(wire.AppendInt(wire.AppendArrayLen(b, 2), 1), 1)
 	text := fmt.Sprint("message ", n, " ")
-	return wire.AppendString(b, text+strings.Repeat("m", MessageSize-len(text)))
+	return wire.AppendString(b, text+strings.Repeat("m", size-len(text)))
 }
 
 // Turn runs one turn of a conversation, which appends a message: three records in two calls. It
 // returns the head.
 func Turn(ctx context.Context, n int, head checkpoint.ID, savers ...checkpoint.Saver) (checkpoint.ID, error) {
+	return TurnOf(ctx, n, MessageSize, head, savers...)
+}
+
+// TurnOf runs a turn whose message has size bytes.
+func TurnOf(ctx context.Context, n, size int, head checkpoint.ID, savers ...checkpoint.Saver) (checkpoint.ID, error) {
 	var ids [3]checkpoint.ID
 	for i := range ids {
 		id, err := checkpoint.NewID()
@@ -55,7 +60,7 @@ func Turn(ctx context.Context, n int, head checkpoint.ID, savers ...checkpoint.S
 	if head.IsZero() {
 		input.Snapshot, input.Payload = true, []byte{0x80}
 	}
-	step.Source, step.Payload = checkpoint.Loop, appendMessage(n)
+	step.Source, step.Payload = checkpoint.Loop, appendMessage(n, size)
 	for _, s := range savers {
 		_, err := s.Append(ctx, checkpoint.Append{
 			Thread: Thread, After: head, Open: &checkpoint.Opening{Holder: "test"}, Records: []checkpoint.Record{input, merged},
