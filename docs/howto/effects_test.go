@@ -47,6 +47,37 @@ func TestALostReplyDoesNotChargeTwice(t *testing.T) {
 	}
 }
 
+// TestANodeThatRunsAgainPaysOnce: the second call of the node fails once.
+func TestANodeThatRunsAgainPaysOnce(t *testing.T) {
+	requests := make(map[string]int) // by path
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests[r.URL.Path]++; r.URL.Path == "/notes/17" && requests[r.URL.Path] == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte("17"))
+	}))
+	defer server.Close()
+	g := graph.New("refund", StateSchema)
+	g.Node("refund", bank(server.URL).refund)
+	g.Edge(graph.Start, "refund")
+	g.Edge("refund", graph.End)
+	app, err := g.Compile(graph.Saver(memory.New()), graph.Strict())
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := app.Thread("t-1")
+	if _, err := thread.Invoke(t.Context(), StateUpdate{Order: state.Set("A-1")}); err == nil {
+		t.Fatal("the run succeeded although a call failed")
+	}
+	res, err := thread.Resume(t.Context())
+	if err != nil || len(res.State.Log) != 1 || res.State.Log[0] != "refunded, receipt 17" {
+		t.Errorf("got the log %q, %v; want one refund", res.State.Log, err)
+	}
+	if got := requests["/refunds/A-1"]; got != 1 {
+		t.Errorf("the bank got %d requests to pay, want 1", got)
+	}
+}
+
 func TestAnAttemptThatRunsAgainWritesOneMail(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "mail.db"))
 	if err != nil {

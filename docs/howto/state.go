@@ -1,7 +1,7 @@
 // Package howto contains the programs of the how-to pages.
 package howto
 
-//go:generate go tool graphgen -type=State,Doc,Chunk,Refund,Approval
+//go:generate go tool graphgen -type=State,Doc,Chunk,Refund,Approval,Receipt
 
 // State is the state of the graphs.
 type State struct {
@@ -38,4 +38,9 @@ type Refund struct {
 type Approval struct {
 	OK bool
 	By string
+}
+
+// Receipt is the answer of a bank.
+type Receipt struct {
+	Number string
 }

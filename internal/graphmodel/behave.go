@@ -46,8 +46,8 @@ type doing struct {
 	node    int
 	index   int
 	job     Job
-	answers []int64
-	mended  bool // the World is
+	answers []int64 // and before them the results of its durable calls
+	mended  bool    // the World is
 }
 
 // does returns what a task changes in the state that it sees.
@@ -160,6 +160,11 @@ func (s *Spec) leaving(node int, view, child State) []change {
 		{what: putItem, key: "child", number: child.Count},
 		{what: setLast, text: child.Last},
 	}
+}
+
+// calling is the result of the k-th durable call of a task.
+func (s *Spec) calling(d doing, k int, view State) int64 {
+	return int64(hash(s.Seed, "call", d.node, d.index, d.job, k, Text(view)) % 1000)
 }
 
 // asking is the k-th question of a task.

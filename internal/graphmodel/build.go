@@ -2,7 +2,9 @@ package graphmodel
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -126,7 +128,12 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 		err = b.world.fail(t.Key, n)
 	}
 	if err == nil {
-		d.answers, err = b.ask(ctx, d, view)
+		d.answers, err = b.call(ctx, d, view)
+	}
+	if err == nil {
+		var answers []int64
+		answers, err = b.ask(ctx, d, view)
+		d.answers = append(d.answers, answers...)
 	}
 	if err == nil && n.Late {
 		err = b.world.fail(t.Key, n)
@@ -177,6 +184,37 @@ func (b *building) fallbacks() {
 			graph.RoutingTaskFallback(b.g, b.senders[i], run)
 		}
 	}
+}
+
+// call makes the durable calls of a node. Those with names run concurrently.
+func (b *building) call(ctx context.Context, d doing, view State) ([]int64, error) {
+	n := &b.spec.Nodes[d.node]
+	results, errs := make([]int64, n.Calls), make([]error, n.Calls)
+	var wg sync.WaitGroup
+	for k := range n.Calls {
+		f := func(ctx context.Context) (wire.Int, error) {
+			b.world.call(graph.CurrentTask(ctx))
+			return wire.Int(b.spec.calling(d, k, view)), nil
+		}
+		one := func() {
+			var result wire.Int
+			if n.Named {
+				result, errs[k] = graph.DoNamed(ctx, fmt.Sprint("n", k), f)
+			} else {
+				result, errs[k] = graph.Do(ctx, fmt.Sprint("k", k%2), f)
+			}
+			results[k] = int64(result)
+		}
+		if n.Named {
+			wg.Go(one)
+			continue
+		}
+		if one(); errs[k] != nil {
+			break
+		}
+	}
+	wg.Wait()
+	return results, errors.Join(errs...)
 }
 
 // ask asks the questions of a node, and returns the answers once it has all of them.

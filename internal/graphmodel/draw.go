@@ -40,6 +40,16 @@ func (d *drawing) draw(n int) {
 	for i := range d.Nodes {
 		d.leave(i)
 	}
+	d.calls()
+}
+
+// calls draws which nodes make durable calls. It does not change what else is drawn for a seed.
+func (d *drawing) calls() {
+	for i := range d.Nodes {
+		if n := &d.Nodes[i]; n.Kind != Sub {
+			n.Calls = max(int(hash("calls", d.Seed, i)%8)-4, 0)
+		}
+	}
 }
 
 // node draws what a node is.
@@ -98,6 +108,7 @@ func (d *drawing) drawChain(n int) {
 	d.Entry = []int{0}
 	d.stops()
 	d.faults()
+	d.calls()
 }
 
 // enter draws what follows Start.

@@ -133,11 +133,18 @@ func taskKey(runLine checkpoint.ID, scope string, step int, node string, index u
 	return hex.EncodeToString(sum[:16])
 }
 
-// note records results as ended tasks.
+// note records results as ended tasks and durable calls. Other results with a name are parts of
+// one.
 func (w *World) note(writes []checkpoint.Write) {
 	for i := range writes {
-		if writes[i].Kind == checkpoint.Result && writes[i].Name == "" { // a name says that it is a part of one
-			w.ended[writes[i].Task] = append(w.ended[writes[i].Task], writes[i].Base)
+		key := writes[i].Task
+		if name := writes[i].Name; strings.HasPrefix(name, "do:") || strings.HasPrefix(name, "named:") {
+			key += "/" + name // rule 20.7
+		} else if name != "" {
+			continue
+		}
+		if writes[i].Kind == checkpoint.Result {
+			w.ended[key] = append(w.ended[key], writes[i].Base)
 		}
 	}
 }

@@ -43,6 +43,11 @@ var elsewhere = map[string]struct{ why, test string }{
 	"19.3":  {"events are not modelled", "TestAStreamYieldsAQuestionOnceWhenItIsAsked"},
 	"19.5":  {"nodes have no summaries", "TestASummaryNamesTheTasksThatWaitAndFail"},
 	"19.6":  {"events are not modelled", "TestAStreamYieldsATaskThatIsStuckAsAnObserverGetsIt"},
+	"20.2":  {"durable calls do not fail", "TestOnlyTheResultOfADurableCallIsStored"},
+	"20.6":  {"fallbacks make no calls", "TestTheCallsOfAFallbackAreItsOwn"},
+	"20.8":  {"only nodes make calls", "TestCallsThatCannotBeDurable"},
+	"20.9":  {"a failed write ends the model's run", "TestADurableCallWhoseResultIsNotStored"},
+	"20.10": {"the model keeps all results", "TestADurableCallWithoutAThreadIsKeptForTheAttempts"},
 }
 
 var (

@@ -67,7 +67,8 @@ type Node struct {
 
 	Asks    int  // how many questions
 	AtOnce  bool // it asks all of them before it looks at an answer
-	Named   bool // each question has a name
+	Named   bool // each question has a name, and each durable call
+	Calls   int  // how many durable calls it makes, before it asks
 	Fails   int  // how many attempts of each task fail
 	Panics  bool // when it fails
 	Late    bool // it fails after it has its answers
@@ -184,8 +185,8 @@ func (s *Spec) text(indent string) string {
 				out += " " + f.name
 			}
 		}
-		out += fmt.Sprintf(" asks %d, fails %d, attempts %d, astray %d, clashes %d, ups %v\n",
-			n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes, n.Ups)
+		out += fmt.Sprintf(" calls %d, asks %d, fails %d, attempts %d, astray %d, clashes %d, ups %v\n",
+			n.Calls, n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes, n.Ups)
 		if n.Child != nil {
 			out += n.Child.text(indent + "    ")
 		}

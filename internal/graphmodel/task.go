@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// task is what is known of a task of the superstep in progress. Its result, questions and answers
-// outlive the run.
+// task is what is known of a task of the superstep in progress. Its result, questions, answers and
+// the results of its durable calls outlive the run.
 type task struct {
 	dueTask
 	succeeded bool
@@ -14,6 +14,7 @@ type task struct {
 	choice    []target   // rule 8.7
 	questions []string   // in the order asked
 	answers   map[string]int64
+	results   []int64  // of the durable calls that it made
 	call      *machine // of the node of a subgraph
 
 	failed   bool // in this run, as are those that follow
@@ -131,6 +132,10 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 		return fail()
 	}
 	d := doing{node: t.node, index: t.index, job: t.job, mended: m.fate.mended}
+	for k := len(t.results); k < n.Calls; k++ { // rules 20.4 and 20.5
+		t.results = append(t.results, m.spec.calling(d, k, m.state.State))
+	}
+	d.answers = slices.Clone(t.results)
 	for k := range n.Asks {
 		q := m.spec.asking(d, k, m.state.State)
 		if !slices.Contains(t.questions, q) {

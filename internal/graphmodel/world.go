@@ -25,7 +25,7 @@ type World struct {
 	fails   map[string]int // by task key
 	strays  map[uint64]int // by node and state
 	mended  bool
-	ended   map[string][]checkpoint.ID           // by task key: the records that acknowledged the end of the task
+	ended   map[string][]checkpoint.ID           // by the key of a task or call: the records that acknowledged its end
 	records map[checkpoint.ID]offered            // those offered to the saver
 	tasks   map[string]string                    // by key: the node and index of those that ran
 	bases   map[checkpoint.ID][]string           // the keys of the tasks that a record makes due
@@ -108,9 +108,19 @@ func (w *World) begin(t graph.Task) {
 	w.count()
 }
 
-// hasEnded reports whether the end of a task is permanently acknowledged. The writes of a call
-// count once the record that made its task due is stored too. An OnExit run can lose it (rule
-// 18.12).
+// call records that a durable call is made (rules 20.1 and 20.3).
+func (w *World) call(t graph.Task) {
+	w.mu.Lock()
+	if w.hasEnded(t.Key) {
+		w.faults = append(w.faults, fmt.Sprintf("%s of %s was called again, although its result was acknowledged", t.Key, t.Node))
+	}
+	w.mu.Unlock()
+	w.count()
+}
+
+// hasEnded reports whether the end of a task, or the result of a durable call, is permanently
+// acknowledged. The writes of a call count once the record that made its task due is stored too.
+// An OnExit run can lose it (rule 18.12).
 func (w *World) hasEnded(key string) bool {
 	return slices.ContainsFunc(w.ended[key], w.counts)
 }

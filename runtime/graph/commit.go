@@ -125,9 +125,9 @@ func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
 	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
 }
 
-// results returns the writes of a superstep that cannot commit: results that are not stored yet,
-// and the errors of failed tasks. It leaves out a result that cannot be encoded; the node runs
-// again.
+// results returns the writes of a superstep that cannot commit. They are results that are not
+// stored yet, also of durable calls, and the errors of failed tasks. It leaves out a result that
+// cannot be encoded; the node runs again.
 func (r recorder) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
@@ -138,7 +138,7 @@ func (r recorder) results(cause error) []checkpoint.Write {
 				writes = append(writes, w)
 			}
 		}
-		writes = append(writes, r.questionsOf(sl)...)
+		writes = append(append(writes, r.questionsOf(sl)...), r.unstoredCalls(sl)...)
 		if why := r.failureOf(sl, blamed); why != nil {
 			writes = append(writes, r.failureWrites(sl, why)...)
 		}

@@ -123,8 +123,8 @@ func (r host) FallingBack(ctx context.Context, i int) {
 	})
 }
 
-// May implements exec.Host. A Fallback never hides a fault that a Strict run finds, nor one of the
-// storage of a subgraph.
+// May implements exec.Host. A Fallback never hides a fault that a Strict run finds. It never hides
+// a fault of the storage of a subgraph or a durable call either.
 func (r host) May(i int) (retry, fallBack bool) {
 	t := &r.exec.Tasks[i]
 	var mutation *MutationError
@@ -133,7 +133,8 @@ func (r host) May(i int) (retry, fallBack bool) {
 	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) {
 		return false, false
 	}
-	return !errors.As(t.Err, &panicked), r.g.nodes[t.Node].sub == nil || !ofStorage(t.Err)
+	stored := t.Calls != nil || r.g.nodes[t.Node].sub != nil
+	return !errors.As(t.Err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(t.Err))
 }
 
 // ofStorage reports whether an error is about stored data, not about the work of a node.

@@ -2,12 +2,14 @@ package graph_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // scenes are the scenarios of the transcripts, by the name of the file.
@@ -100,6 +102,25 @@ var scenes = map[string]func(*scene){
 		th := sc.thread(sc.asking())
 		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
 		sc.did("resume without an answer")(th.Resume(sc.t.Context()))
+		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
+	},
+	"durable_call": func(sc *scene) {
+		b := newWork()
+		b.Node("pay", func(ctx context.Context, _ work) (update, error) {
+			sc.runs(ctx)
+			number, err := graph.Do(ctx, "charge", func(context.Context) (wire.Int, error) { return 17, nil })
+			if err != nil {
+				return update{}, err
+			}
+			if _, err := refund.Ask(ctx, teststate.Doc{Name: "shoes"}); err != nil {
+				return update{}, err
+			}
+			return logged(fmt.Sprint("receipt ", number)), nil
+		}, refund)
+		b.Edge(graph.Start, "pay")
+		b.Edge("pay", graph.End)
+		th := sc.thread(b)
+		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
 		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
 	},
 	"fork_and_replay": func(sc *scene) {

@@ -14,7 +14,7 @@ import (
 
 // Context returns a child context of parent in which [graph.CurrentTask] returns t. The default
 // Key is "key of <node>", and the default Attempt is 1. A question that is asked in the context is
-// never answered.
+// never answered. A durable call is made, and its result is kept in memory.
 func Context(parent context.Context, t graph.Task) context.Context {
 	return asking(parent, t, new(task.Asks))
 }
@@ -22,14 +22,17 @@ func Context(parent context.Context, t graph.Task) context.Context {
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
 	w := new(task.Worker)
 	w.Init(parent, t, key(cmp.Or(t.Key, "key of "+t.Node)))
-	return w.Begin(t.Node, t.Index, t.Step, max(t.Attempt, 1), "", asks)
+	return w.Begin(task.Attempt{Node: t.Node, Index: t.Index, Step: t.Step, Number: max(t.Attempt, 1), Asks: asks})
 }
 
 // key is the key of a task.
 type key string
 
-// Key implements task.Keys.
+// Key implements task.Host.
 func (k key) Key(*graph.Task) string { return string(k) }
+
+// Calls implements task.Host.
+func (k key) Calls(*graph.Task, bool) *task.Calls { return new(task.Calls) }
 
 // Run runs node once on a copy of s, in the context of a task, as a graph would. It returns the
 // update, and the state after merging the update. If the node returns an error, Run returns the

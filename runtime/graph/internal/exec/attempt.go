@@ -85,9 +85,11 @@ func (t *Task) fail() {
 // attempt calls the node once, under a context of its own.
 func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
-	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Summary, t.Asks)
+	ctx := w.Begin(task.Attempt{
+		Node: n.ID, Index: t.Index, Step: step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
+	})
 	if n.Timeout > 0 || s.Observe || s.Stuck {
-		defer func() { t.Summary = w.End() }()
+		defer func() { t.Summary, t.Calls = w.End() }()
 		s.attended(ctx, w.Parent(), n.Timeout, i, seen)
 		return
 	}
@@ -101,7 +103,7 @@ func (s *Superstep) alone(w *task.Worker, t *Task) {
 	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		s.unreturned(t, recover())
 	}
-	t.Summary = w.End()
+	t.Summary, t.Calls = w.End()
 }
 
 // attended calls the node once, with a timeout, observers, or a report if it does not return.

@@ -50,11 +50,12 @@ type Task struct {
 	plan.Task
 	Attempt  int // from 1; 0 if it has not run
 	Progress Progress
-	Stored   bool       // the Host has stored its result or its questions
-	Asks     *task.Asks // of a node that may ask, else nil
-	Summary  string     // that its attempts set; empty for none
-	Err      error      // of the last attempt
-	Failure  error      // what the Fallback handles: of the last attempt of the node; nil before that
+	Stored   bool        // the Host has stored its result or its questions
+	Asks     *task.Asks  // of a node that may ask, else nil
+	Calls    *task.Calls // its durable calls; nil for none
+	Summary  string      // that its attempts set; empty for none
+	Err      error       // of the last attempt
+	Failure  error       // what the Fallback handles: of the last attempt of the node; nil before that
 }
 
 // Progress says how far a task has come.
@@ -109,11 +110,11 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 	return OutcomeCancelled
 }
 
-// Host is the run that a superstep belongs to. Key, Panicked, Call, Observe, Stuck, Retrying,
-// FallingBack and May are called concurrently, for different tasks; Ended on the goroutine of Run.
+// Host is the run that a superstep belongs to. All methods but Ended are called concurrently, for
+// different tasks; Ended on the goroutine of Run.
 type Host interface {
-	// Key makes the key of a task.
-	task.Keys
+	// Key makes the key of a task, and Calls returns its durable calls.
+	task.Host
 	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is
 	// a subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error

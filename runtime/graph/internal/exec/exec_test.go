@@ -34,6 +34,8 @@ func (h *host) Call(ctx context.Context, i int) error { return h.nodes[h.step.Ta
 
 func (h *host) Key(*task.Task) string { return "key" }
 
+func (h *host) Calls(*task.Task, bool) *task.Calls { return new(task.Calls) }
+
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
 
 func (h *host) Stuck(context.Context, int, time.Duration, string) {}

@@ -34,6 +34,9 @@ func (a *Async) Write(ctx context.Context, e Entry) error {
 	return a.Sync.Write(ctx, e)
 }
 
+// Stored implements Log.
+func (a *Async) Stored() error { return a.queue.stored() }
+
 // Load implements Log. It waits until everything queued is stored.
 func (a *Async) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := a.queue.wait(); err != nil {

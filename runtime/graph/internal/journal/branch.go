@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -24,7 +25,7 @@ type State interface {
 	Sizes() (live, dead int)
 }
 
-// Branch writes the records of one namespace. It is for one goroutine.
+// Branch writes the records of one namespace. It is for one goroutine, except Put and Stored.
 type Branch struct {
 	Log
 	Namespace string        // "" for the run itself, else that of a subgraph call
@@ -38,10 +39,12 @@ type Branch struct {
 	// of the tasks.
 	Again map[string]checkpoint.ID
 
-	first  []checkpoint.Record // of a subgraph call: records that are stored with its next write
-	stored checkpoint.ID       // the newest record before first
-	tried  bool                // first may be stored, with other writes than those that it is written with now
-	next   scratch
+	first   []checkpoint.Record // of a subgraph call: records that are stored with its next write
+	stored  checkpoint.ID       // the newest record before first
+	putting sync.Mutex          // guards first in Put
+
+	tried bool // first may be stored, with other writes than those that it is written with now
+	next  scratch
 }
 
 // scratch is memory for the next record. It is used again and again where the log does not keep
@@ -194,22 +197,31 @@ func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes
 }
 
 // Put stores pending writes. With none it stores what waits for the next write, and the outcome
-// of the run.
+// of the run. The tasks of a superstep may call it concurrently.
 func (b *Branch) Put(ctx context.Context, writes []checkpoint.Write, o Outcome) error {
-	if len(b.first) > 0 {
-		before := b.tried
-		b.tried = true
-		if err := b.append(ctx, b.first, writes, o); err != nil {
-			return err
-		}
-		if !before {
-			return nil // else they may have been stored with other writes
-		}
+	if done, err := b.putFirst(ctx, writes, o); done || err != nil {
+		return err
 	}
 	if b.Namespace != "" && len(writes) == 0 {
 		return nil
 	}
 	return b.write(ctx, Entry{Writes: writes, Outcome: o})
+}
+
+// putFirst stores the records that wait for the next write, with pending writes. done reports
+// whether that stored the writes.
+func (b *Branch) putFirst(ctx context.Context, writes []checkpoint.Write, o Outcome) (done bool, err error) {
+	b.putting.Lock()
+	defer b.putting.Unlock()
+	if len(b.first) == 0 {
+		return false, nil
+	}
+	before := b.tried
+	b.tried = true
+	if err := b.append(ctx, b.first, writes, o); err != nil {
+		return false, err
+	}
+	return !before, nil // else they may have been stored with other writes
 }
 
 func (b *Branch) write(ctx context.Context, e Entry) error {

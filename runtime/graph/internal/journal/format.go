@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file, questions.go and stops.go are everything that the runtime stores under a name or in a
-// form of its own. They are a format: changing it makes stored threads unreadable.
+// This file, calls.go, questions.go and stops.go are everything that the runtime stores under a
+// name or in a form of its own. They are a format: changing it makes stored threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
 //	                their length, numbers are uvarints.
@@ -42,6 +42,8 @@ import (
 //	  Result "edit " step  likewise, the updates of edits since that step, with a record of the same step
 //	  Result record   of the task "edit" in a call: the update of an edit of the call, which that record of
 //	                  the thread made. Of the task "edit above": that of an edit of a graph around the call
+//	  Result "do:" name, with "#" and an ordinal from the second call on: of a durable call, a call
+//	  Result "named:" name  of a call of DoNamed: likewise. Both have "fallback:" before them in a Fallback
 //	  Question place, Answer place
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
@@ -51,6 +53,8 @@ import (
 //	updates         array of binaries, each an encoded update
 //	choice          array: the update as binary, then what the array of targets has
 //	targets         array, for each an array of two: its node, and what is sent to it as binary or nil
+//	call            array of two: the number of the call among those of the attempt that have an order, or 0;
+//	                its result as binary
 //	stops           array, for each an array of three: the subgraph nodes that lead to it, as an array; the
 //	                node; whether the stop is after it
 //	question        array of five: the subgraph nodes that lead to the asking node, as an array; that node;

@@ -122,6 +122,8 @@ func TestStoredPayloads(t *testing.T) {
 		{"no stops", journal.AppendStops(nil, nil), "90"},
 		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []string{"sub"}, Node: "y"}}), "919391a3737562a179c2"},
 		{"a stop after a node", journal.AppendStops(nil, []journal.Stop{{Node: "a", After: true}}), "919390a161c3"},
+		{"a durable call", journal.AppendCall(nil, journal.Call{Number: 300, Value: []byte("result")}), "92cd012cc406726573756c74"},
+		{"a durable call without a number", journal.AppendCall(nil, journal.Call{Value: []byte{}}), "9200c400"},
 		{"an empty question", journal.AppendQuestion(nil, journal.Question{}), "9590a000a0c0"},
 	} {
 		golden(t, test.what, hex.EncodeToString(test.got), test.want)

@@ -25,7 +25,7 @@ func fuzzDecoder[T any](f *testing.F, decode func(b []byte) (T, error), encode f
 		"", "\xc0", "\x90", "\x90\xc4\x00", "\x92\xc4\x02\x00u\xc4\x02\x01u", "\x91\xc0", "\xdd\xff\xff\xff\xff\xa1a",
 		"\x93\x92\xa1a\xc0\x92\xa1b\xc4\x04sent\x92\xa1c\xc4\x00", "\x94\xc4\x06update\x92\xa1a\xc0\x92\xa1b\xc4\x04sent\x92\xa1c\xc4\x00",
 		"\x95\x92\xa3sub\xa5inner\xa3ask\xcd\x01,\xa7approve\xc4\x03why", "\x95\x90\xa0\x00\xa0\xc0", "\x95\xdd\x00\x00\x00\x05\xa1a\xa1a",
-		"\x91\x93\x91\xa3sub\xa1y\xc2",
+		"\x91\x93\x91\xa3sub\xa1y\xc2", "\x92\x03\xc4\x01r", "\x92\xff\xc4\x01r", "\x92\x00\xc0",
 	} {
 		f.Add([]byte(b))
 	}
@@ -103,6 +103,10 @@ func FuzzReadChoice(f *testing.F) {
 
 func FuzzReadQuestion(f *testing.F) {
 	fuzzDecoder(f, journal.ReadQuestion, func(q journal.Question) []byte { return journal.AppendQuestion(nil, q) })
+}
+
+func FuzzReadCall(f *testing.F) {
+	fuzzDecoder(f, journal.ReadCall, func(c journal.Call) []byte { return journal.AppendCall(nil, c) })
 }
 
 func FuzzReadStops(f *testing.F) {

@@ -42,9 +42,9 @@ type Entry struct {
 	Outcome
 }
 
-// Log writes to one thread on behalf of one run. Write, Load, Lost and Broken are safe for
-// concurrent use: subgraph calls write from goroutines of their own. The other methods, and a
-// Write with End, are for the goroutine of the run.
+// Log writes to one thread on behalf of one run. Write, Stored, Load, Lost and Broken are safe for
+// concurrent use: subgraph calls and durable calls write from goroutines of their own. The other
+// methods, and a Write with End, are for the goroutine of the run.
 type Log interface {
 	// Thread returns the id of the thread.
 	Thread() string
@@ -54,6 +54,9 @@ type Log interface {
 	// Write stores e, or makes sure that it is stored later, in order. With End it returns when
 	// everything is stored.
 	Write(ctx context.Context, e Entry) error
+	// Stored waits until the entries that were written before are stored, unless they are held for
+	// the end of the run. It returns the error of the one that failed.
+	Stored() error
 	// Load reads a checkpoint of the thread with what this run has written.
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 	// Keeps reports whether entries are used after Write has returned, so that their memory must

@@ -26,6 +26,8 @@ type queue struct {
 	waiting []batch
 	entries int // in waiting
 	bytes   int // in waiting
+	added   int // entries so far
+	done    int // of these, those that were stored
 	busy    bool
 	failed  error
 }
@@ -57,6 +59,7 @@ func (q *queue) add(ctx context.Context, e Entry) error {
 	last.entries++
 	last.bytes += size
 	q.entries++
+	q.added++
 	q.bytes += size
 	if !q.busy {
 		q.busy = true
@@ -80,6 +83,7 @@ func (q *queue) run(next batch) {
 	for more := true; more; {
 		err := q.store(next.ctx, next.Entry)
 		q.mu.Lock()
+		q.done += next.entries
 		if err != nil {
 			q.failed, q.waiting, q.entries, q.bytes = err, nil, 0, 0
 		}
@@ -90,6 +94,17 @@ func (q *queue) run(next batch) {
 		q.changed.Broadcast()
 		q.mu.Unlock()
 	}
+}
+
+// stored waits until the entries that were added before are stored, and returns the first error.
+// It does not wait for entries that are added in the meantime.
+func (q *queue) stored() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for added := q.added; q.failed == nil && q.done < added; {
+		q.changed.Wait()
+	}
+	return q.failed
 }
 
 // wait waits for what is queued and returns the first error.

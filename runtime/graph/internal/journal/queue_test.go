@@ -106,6 +106,33 @@ func TestLoadOfAnAsyncRunWaitsForWhatIsQueued(t *testing.T) {
 	})
 }
 
+// TestStoredWaitsForTheEntriesBefore waits while more entries are added, and does not wait for
+// them.
+func TestStoredWaitsForTheEntriesBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newHeld()
+		sc := beginHeld(t, s)
+		sc.commit(sc.root, 1, nil)
+		stored := make(chan error, 1)
+		go func() { stored <- sc.root.Stored() }()
+		synctest.Wait()
+		sc.commit(sc.root, 2, nil)
+		if len(stored) > 0 {
+			t.Error("Stored returned before the entry was stored")
+		}
+		s.goes <- struct{}{}
+		synctest.Wait()
+		if len(stored) == 0 {
+			t.Fatal("Stored waits for an entry that was added after its call")
+		}
+		if err := <-stored; err != nil {
+			t.Errorf("Stored: got %v, want no error", err)
+		}
+		close(s.goes)
+		sc.wantEnd(checkpoint.Done)
+	})
+}
+
 // TestQueuedWritesOfSeveralNamespacesKeepTheirOrder has a call write between records of the run. A
 // record is never stored before the one that made its call due, nor after the one that ends it.
 func TestQueuedWritesOfSeveralNamespacesKeepTheirOrder(t *testing.T) {

@@ -63,6 +63,9 @@ func (s *Sync) Write(ctx context.Context, e Entry) error {
 	return err
 }
 
+// Stored implements Log.
+func (s *Sync) Stored() error { return nil }
+
 // store makes the saver call for e.
 func (s *Sync) store(ctx context.Context, e Entry) error {
 	if gone := s.Lost(); gone != nil {

@@ -62,8 +62,8 @@ func (a *Asks) Hold(places []string) {
 // Ask asks on behalf of the task that runs under ctx, and returns the answer. as is the name of
 // the place, when the node gives one; else the place is the ordinal of the question's calls.
 func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, error) {
-	c, ok := ctx.Value(contextKey{}).(*Context)
-	if !ok {
+	c, _ := find(ctx)
+	if c == nil {
 		return nil, fmt.Errorf("%w: question %q needs the context of a node; a route cannot ask", ErrNotAskable, question)
 	}
 	asks, ended := c.asks()

@@ -30,22 +30,26 @@ type Task struct {
 // never changes. Init makes a zero Worker ready. Begin and End must not be called concurrently.
 type Worker struct {
 	parent context.Context
-	keys   Keys
+	host   Host
 	free   []Context           // contexts that no attempt has had
 	block  int                 // how many the newest block has
 	first  [firstBlock]Context // the first block: a short run allocates none
 
 	current *Context // of the attempt that runs
 
-	// Begin changes task and asks without mu. No reader conflicts: it has the context of an
+	// Begin changes what mu guards without mu. No reader conflicts: it has the context of an
 	// attempt that has ended, and then reads nothing else.
 	mu      sync.Mutex
-	emit    Emitter            // nil if nobody listens
-	task    Task               // of the attempt that runs
-	summary string             // of that task
-	asks    *Asks              // nil for a task that must not ask
-	ctx     context.Context    // cancelled when the attempt ends; nil until the attempt asks for it
-	cancel  context.CancelFunc // of ctx
+	emit    Emitter // nil if nobody listens
+	task    Task    // of the attempt that runs
+	summary string  // of that task
+	asks    *Asks   // nil for a task that must not ask
+	calls   *Calls  // nil until the task makes a durable call
+
+	fallback bool // the attempt is that of the Fallback
+
+	ctx    context.Context    // cancelled when the attempt ends; nil until the attempt asks for it
+	cancel context.CancelFunc // of ctx
 }
 
 // Emitter gets the values that the attempts of a task emit, with the number of the attempt and the
@@ -61,16 +65,31 @@ const (
 	largestBlock = 192
 )
 
-// Keys makes the keys of tasks. Key is safe for concurrent use.
-type Keys interface {
+// Host is the run that tasks belong to. Its methods are safe for concurrent use.
+type Host interface {
 	// Key returns the key of t. It is called when the key is first asked for.
 	Key(t *Task) string
+	// Calls returns the durable calls of t, with the results that earlier runs stored. It is
+	// called when the task makes its first call.
+	Calls(t *Task, fallback bool) *Calls
+}
+
+// Attempt is an attempt that begins.
+type Attempt struct {
+	Node     string
+	Index    int // of the send
+	Step     int
+	Number   int    // from 1
+	Summary  string // of the task, until the attempt sets another one
+	Asks     *Asks  // nil for a task that must not ask
+	Calls    *Calls // of earlier attempts; nil for none
+	Fallback bool   // the Fallback of the node runs
 }
 
 // Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run
 // that of describes.
-func (w *Worker) Init(parent context.Context, of Task, keys Keys) {
-	w.parent, w.task, w.keys = parent, of, keys
+func (w *Worker) Init(parent context.Context, of Task, host Host) {
+	w.parent, w.task, w.host = parent, of, host
 	w.free, w.block = w.first[:], firstBlock
 }
 
@@ -85,9 +104,8 @@ func (w *Worker) Emitting(emit Emitter) {
 	w.mu.Unlock()
 }
 
-// Begin returns the context of a new attempt of a node, on a send of the given index. asks is nil
-// for a task that must not ask. The task keeps its summary until the attempt sets another one.
-func (w *Worker) Begin(node string, index, step, attempt int, summary string, asks *Asks) *Context {
+// Begin returns the context of a new attempt.
+func (w *Worker) Begin(a Attempt) *Context {
 	if len(w.free) == 0 {
 		w.block = min(w.block*blockGrowth, largestBlock)
 		w.free = make([]Context, w.block)
@@ -95,17 +113,20 @@ func (w *Worker) Begin(node string, index, step, attempt int, summary string, as
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.current, w.asks, w.summary = c, asks, summary
-	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = node, index, step, attempt, ""
+	w.current, w.asks, w.summary, w.calls, w.fallback = c, a.Asks, a.Summary, a.Calls, a.Fallback
+	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = a.Node, a.Index, a.Step, a.Number, ""
+	if a.Calls != nil {
+		a.Calls.restart(a.Fallback)
+	}
 	return c
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary of the task.
-func (w *Worker) End() (summary string) {
+// returns the summary and the durable calls of the task.
+func (w *Worker) End() (summary string, calls *Calls) {
 	w.mu.Lock()
 	w.current.ended = true
-	summary = w.summary
+	summary, calls = w.summary, w.calls
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -114,7 +135,10 @@ func (w *Worker) End() (summary string) {
 	if cancel != nil {
 		cancel()
 	}
-	return summary
+	if calls != nil {
+		calls.end()
+	}
+	return summary, calls
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt
@@ -124,8 +148,20 @@ type Context struct {
 	ended  bool // the attempt has; under the lock of worker
 }
 
-// contextKey is what a Context answers to with itself.
+// contextKey is what a Context answers to with itself, as does the context of a durable call.
 type contextKey struct{}
+
+// find returns the Context that ctx is made from, and the durable call that it is the context of:
+// empty for none.
+func find(ctx context.Context) (c *Context, call string) {
+	switch found := ctx.Value(contextKey{}).(type) {
+	case *Context:
+		return found, ""
+	case *inCall:
+		return found.of, found.name
+	}
+	return nil, ""
+}
 
 // Deadline implements context.Context.
 func (c *Context) Deadline() (time.Time, bool) { return c.worker.parent.Deadline() }
@@ -180,8 +216,8 @@ func (c *Context) cancellable() context.Context {
 
 // Emit hands v to who listens to the task that runs under ctx, if anybody does.
 func Emit(ctx context.Context, v any) {
-	c, ok := ctx.Value(contextKey{}).(*Context)
-	if !ok {
+	c, _ := find(ctx)
+	if c == nil {
 		return
 	}
 	if emit, attempt, summary := c.emitter(); emit != nil {
@@ -203,8 +239,8 @@ func (c *Context) emitter() (emit Emitter, attempt int, summary string) {
 
 // Summarise sets the summary of the task that runs under ctx. It does nothing if none runs.
 func Summarise(ctx context.Context, summary string) {
-	c, ok := ctx.Value(contextKey{}).(*Context)
-	if !ok {
+	c, _ := find(ctx)
+	if c == nil {
 		return
 	}
 	w := c.worker
@@ -217,8 +253,8 @@ func Summarise(ctx context.Context, summary string) {
 
 // Summary returns the summary of the task that runs under ctx; empty for none.
 func Summary(ctx context.Context) string {
-	c, ok := ctx.Value(contextKey{}).(*Context)
-	if !ok {
+	c, _ := find(ctx)
+	if c == nil {
 		return ""
 	}
 	w := c.worker
@@ -230,14 +266,14 @@ func Summary(ctx context.Context) string {
 	return w.summary
 }
 
-// Current returns the task that runs under ctx, and false when none does.
+// Current returns the task that runs under ctx, and false when none does. In a durable call, the
+// key is that of the call.
 func Current(ctx context.Context) (Task, bool) {
-	found := ctx.Value(contextKey{})
-	if r, ok := found.(*Route); ok {
+	if r, ok := ctx.Value(contextKey{}).(*Route); ok {
 		return r.current()
 	}
-	c, ok := found.(*Context)
-	if !ok {
+	c, call := find(ctx)
+	if c == nil {
 		return Task{}, false
 	}
 	w := c.worker
@@ -247,7 +283,11 @@ func Current(ctx context.Context) (Task, bool) {
 		return Task{}, false
 	}
 	if w.task.Key == "" {
-		w.task.Key = w.keys.Key(&w.task)
+		w.task.Key = w.host.Key(&w.task)
 	}
-	return w.task, true
+	t := w.task
+	if call != "" {
+		t.Key += "/" + call
+	}
+	return t, true
 }

@@ -1,0 +1,36 @@
+package journal
+
+import (
+	"errors"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Call is the stored result of a durable call.
+type Call struct {
+	Number int // among the calls of the attempt that have an order, from 1; else 0
+	Value  []byte
+}
+
+var errCall = errors.New("a call has a number from 0 and a result")
+
+// AppendCall appends the result of a call.
+func AppendCall(b []byte, c Call) []byte {
+	b = wire.AppendInt(wire.AppendArrayLen(b, 2), int64(c.Number))
+	return wire.AppendBytes(b, c.Value)
+}
+
+// ReadCall reads what AppendCall wrote.
+func ReadCall(b []byte) (c Call, err error) {
+	r := wire.NewReader("call", b)
+	r.FixedArray(2)
+	c.Number, c.Value = r.Int(), r.Bytes()
+	if c.Number < 0 || c.Value == nil {
+		r.Damage(0, errCall)
+	}
+	err = r.End()
+	if !r.Framed() {
+		return Call{}, err
+	}
+	return c, nil
+}
