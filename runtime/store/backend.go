@@ -14,8 +14,9 @@ import (
 // the server, in microseconds.
 //
 // A version is larger than all earlier versions of the key, also of an item that was deleted or
-// has expired. Backends take it from the server's clock, in microseconds, if there is no live
-// item, and add 1 otherwise.
+// has expired. That holds for concurrent creates and deletes too. Backends take the version from
+// the server's clock, in microseconds, if there is no live item, and add 1 otherwise. The clock
+// alone is not enough: a backend must know the versions of items that it removed lately.
 //
 // If ctx ends during a write, the outcome is unknown. After Close every method fails with
 // [ErrClosed].

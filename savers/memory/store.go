@@ -23,7 +23,7 @@ type Store struct {
 	entries sorted[*item]    // by namespace, index, value and key
 	uses    map[string]usage // of Op.Once, by namespace, key and once
 	specs   map[string]store.VectorSpec
-	version int64 // the newest that a new item got
+	version int64 // the newest of items that were created or removed
 }
 
 var _ store.Backend = (*Store)(nil)
@@ -180,6 +180,7 @@ func (b *batch) do(op *store.Op) (store.Result, error) {
 	case it == nil:
 		result.Record = store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}
 	case op.Kind == store.OpDelete:
+		b.s.version = max(b.s.version, it.Version)
 		b.set(at, old, nil)
 		result.Record = it.Record
 	default:
@@ -287,6 +288,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 		return len(gone) < limit
 	})
 	for _, it := range gone {
+		s.version = max(s.version, it.Version)
 		s.set(it.at, it, nil)
 	}
 	for key, use := range s.uses {

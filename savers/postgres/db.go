@@ -126,6 +126,41 @@ func (t *tx) Later(ctx context.Context, text string, args ...any) error {
 	return finish(results, t.skip(results, n))
 }
 
+// Pipeline sends the queue and the calls, in one round trip for every maxQueued of them.
+func (t *tx) Pipeline(ctx context.Context, calls []sqlsaver.Call, scan func(call int, rows sqlsaver.Rows) error) error {
+	for first := 0; first < len(calls); first += maxQueued {
+		part := calls[first:min(first+maxQueued, len(calls))]
+		before := t.batch.Len()
+		for _, call := range part {
+			t.queue(call.Text, call.Args)
+		}
+		results := t.send(ctx)
+		err := t.skip(results, before)
+		for i := 0; i < len(part) && err == nil; i++ {
+			err = scanAll(results, func(r sqlsaver.Rows) error { return scan(first+i, r) })
+		}
+		if err = finish(results, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanAll calls scan for each row of the next result.
+func scanAll(results pgx.BatchResults, scan func(sqlsaver.Rows) error) error {
+	r, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+		if err := scan(rows{r}); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
 // queue queues a statement, and returns how many statements are queued before it.
 func (t *tx) queue(text string, args []any) (before int) {
 	for _, arg := range args {

@@ -282,6 +282,10 @@ func (t sharedTx) Insert(_ context.Context, text string, args ...any) (int64, er
 	return t.Tx.Insert(context.Background(), text, args...)
 }
 
+func (t sharedTx) Pipeline(_ context.Context, calls []sqlsaver.Call, scan func(call int, rows sqlsaver.Rows) error) error {
+	return t.Tx.Pipeline(context.Background(), calls, scan)
+}
+
 func (t sharedTx) Later(_ context.Context, text string, args ...any) error {
 	return t.Tx.Later(context.Background(), text, args...)
 }

@@ -2,7 +2,10 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/store"
@@ -89,6 +92,64 @@ func testVersions(tb testing.TB, place Storage) {
 		}
 		do(tb, b, remove(users, "k"))
 	}
+	// Versions that many writes have moved ahead of the clock.
+	var ops []store.Op
+	for range 900 {
+		ops = append(ops, put(users, "k", "v"))
+	}
+	for range 3 {
+		for i, r := range do(tb, b, append(ops, remove(users, "k"), put(users, "k", "v"), remove(users, "k"))...) {
+			if r.Record.Version < last || r.Record.Version == last && i < len(ops) {
+				tb.Fatalf("operation %d of a batch: got version %d after %d, want a larger one", i, r.Record.Version, last)
+			}
+			last = r.Record.Version
+		}
+	}
+}
+
+// testVersionsOfWriters lets writers create and delete an item. A version must be larger than all
+// that any writer has seen before it began.
+func testVersionsOfWriters(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	var seen atomic.Int64
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range rounds(100) {
+				// A batch that does other work before it may hold an old reading of the clock.
+				ops := []store.Op{put(users, "k", "v")}
+				for n := range w * 4 {
+					ops = append(ops, get(store.Namespace{"others"}, fmt.Sprint(n)))
+				}
+				slices.Reverse(ops)
+				if i%3 == 0 {
+					ops = append(ops, remove(users, "k"))
+				}
+				before := seen.Load()
+				results, err := b.Do(tb.Context(), ops)
+				if err != nil {
+					tb.Errorf("writer %d: %v", w, err)
+					return
+				}
+				version := results[w*4].Record.Version
+				if version <= before {
+					tb.Errorf("writer %d: got version %d, want more than %d, which was seen before", w, version, before)
+					return
+				}
+				for {
+					if now := seen.Load(); now >= version || seen.CompareAndSwap(now, version) {
+						break
+					}
+				}
+				if _, err := b.Do(tb.Context(), []store.Op{remove(users, "k")}); err != nil {
+					tb.Errorf("writer %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func testIfVersion(tb testing.TB, place Storage) {

@@ -53,6 +53,7 @@ func Cases() []Case {
 		{"a put replaces and keeps the creation time", testReplace},
 		{"a delete removes", testDelete},
 		{"versions grow, also after a delete", testVersions},
+		{"versions grow under concurrent creates and deletes", testVersionsOfWriters},
 		{"a put under a version", testIfVersion},
 		{"a put of an absent item", testIfAbsent},
 		{"a delete under a version", testDeleteIfVersion},

@@ -211,10 +211,15 @@ func faults() map[string]*broken {
 			}
 		}},
 		"versions grow, also after a delete": {result: func(_ *store.Op, r *store.Result) { r.Record.Version = 1 }},
-		"a put under a version":              {op: func(op *store.Op) { op.IfVersion = 0 }},
-		"a put of an absent item":            {op: func(op *store.Op) { op.IfAbsent = false }},
-		"a delete under a version":           {op: func(op *store.Op) { op.IfVersion = 0 }},
-		"namespaces are apart":               {op: joined},
+		"versions grow under concurrent creates and deletes": {result: func(op *store.Op, r *store.Result) {
+			if op.Kind == store.OpPut {
+				r.Record.Version = 1 << 40 / max(r.Record.Version&1023, 1)
+			}
+		}},
+		"a put under a version":    {op: func(op *store.Op) { op.IfVersion = 0 }},
+		"a put of an absent item":  {op: func(op *store.Op) { op.IfAbsent = false }},
+		"a delete under a version": {op: func(op *store.Op) { op.IfVersion = 0 }},
+		"namespaces are apart":     {op: joined},
 		"hostile names": {op: func(op *store.Op) {
 			op.Key = strings.TrimRight(op.Key, " ")
 			if op.Key == "" {

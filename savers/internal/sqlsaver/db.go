@@ -40,11 +40,20 @@ type Tx interface {
 	Runner
 	// Insert runs stInsertLog, and returns the number that the database gave the row.
 	Insert(ctx context.Context, text string, args ...any) (int64, error)
+	// Pipeline runs statements that return rows, in one round trip if the protocol allows that. It
+	// calls scan for each row, with the number of its statement.
+	Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error
 	// Later runs a statement before the next call, Commit included. That call may return its
 	// error.
 	Later(ctx context.Context, text string, args ...any) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context)
+}
+
+// Call is a statement with its arguments.
+type Call struct {
+	Text string
+	Args []any
 }
 
 // Rows are the rows that a query returns. They must be closed.
@@ -77,6 +86,12 @@ func (s *Saver) has(st statement) bool { return s.queries[st].text != "" }
 func (s *Saver) exec(ctx context.Context, db Runner, st statement, args ...any) (int64, error) {
 	q := &s.queries[st]
 	return db.Exec(ctx, q.text, q.bind(args)...)
+}
+
+// ask returns a statement with its arguments.
+func (s *Saver) ask(st statement, args ...any) Call {
+	q := &s.queries[st]
+	return Call{q.text, q.bind(args)}
 }
 
 // query runs a statement that returns rows.

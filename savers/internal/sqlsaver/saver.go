@@ -262,27 +262,35 @@ func (s *Saver) fault(err error) Fault {
 
 // write runs f in a transaction and commits it. It retries as try does.
 func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) error {
-	return s.try(ctx, worst, func() error {
-		tx, err := s.db.Begin(ctx, true)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback(ctx)
-		if err := f(tx); err != nil {
-			return err
-		}
-		return tx.Commit(ctx)
-	})
+	return s.try(ctx, worst, func() error { return s.transact(ctx, f) })
+}
+
+// transact is write without retries.
+func (s *Saver) transact(ctx context.Context, f func(tx Tx) error) error {
+	tx, err := s.db.Begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
 }
 
 // share runs f, which is short, as write does, but in a transaction that may store other calls
 // too.
 func (s *Saver) share(ctx context.Context, worst Fault, f func(tx Tx) error) error {
+	return s.try(ctx, worst, func() error { return s.shared(ctx, f) })
+}
+
+// shared is share without retries.
+func (s *Saver) shared(ctx context.Context, f func(tx Tx) error) error {
 	db, can := s.db.(Sharer)
 	if !can || s.readable { // a state is not short
-		return s.write(ctx, worst, f)
+		return s.transact(ctx, f)
 	}
-	return s.try(ctx, worst, func() error { return db.Share(ctx, f) })
+	return db.Share(ctx, f)
 }
 
 // read runs f in a transaction that sees the database as it is at one moment. It retries.

@@ -116,8 +116,6 @@ const (
 	stStoreInsert
 	stStoreUpdate
 	stStoreTouch
-	stStoreReindex
-	stStoreRemove
 	stStoreInsertEntry
 	stStoreRemoveEntry
 	stStorePutVector
@@ -126,6 +124,7 @@ const (
 	stStoreUsed
 	stStoreUse
 	stStoreExpired
+	stStorePurge
 	stStoreForget
 	prepared // the number of statements that are prepared when a saver is opened
 )
@@ -293,9 +292,7 @@ func signatures() [statements]signature {
 		stStoreLock:        {name: "store_lock", parameters: "namespace, item_key"},
 		stStoreInsert:      {name: "store_insert", parameters: "namespace, item_key, version, created, updated, expires, ttl, entries, value"},
 		stStoreUpdate:      {name: "store_update", parameters: "version, created, updated, expires, ttl, entries, value, namespace, item_key"},
-		stStoreTouch:       {name: "store_touch", parameters: "expires, namespace, item_key"},
-		stStoreReindex:     {name: "store_reindex", parameters: "entries, namespace, item_key"},
-		stStoreRemove:      {name: "store_remove", parameters: "namespace, item_key"},
+		stStoreTouch:       {name: "store_touch", parameters: "expires, entries, namespace, item_key"},
 		stStoreInsertEntry: {name: "store_insert_entry", parameters: "name, namespace, value, item_key"},
 		stStoreRemoveEntry: {name: "store_remove_entry", parameters: "name, namespace, value, item_key"},
 		stStorePutVector:   {name: "store_put_vector", parameters: "namespace, item_key, part, name, hash, vec"},
@@ -304,6 +301,7 @@ func signatures() [statements]signature {
 		stStoreUsed:        {name: "store_used", parameters: "namespace, item_key, once_key"},
 		stStoreUse:         {name: "store_use", parameters: "namespace, item_key, once_key, version, used"},
 		stStoreExpired:     {name: "store_expired", parameters: "limit"},
+		stStorePurge:       {name: "store_purge", parameters: "before, limit"},
 		stStoreForget:      {name: "store_forget", parameters: "age, limit"},
 
 		stHasSchema:           {name: "has_schema"},

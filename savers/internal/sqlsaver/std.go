@@ -159,6 +159,19 @@ func (t *stdTx) Insert(ctx context.Context, text string, args ...any) (int64, er
 	return made.LastInsertId()
 }
 
+func (t *stdTx) Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error {
+	for i, call := range calls {
+		rows, err := t.Query(ctx, call.Text, call.Args...)
+		if err == nil {
+			err = each(rows, func(rows Rows) error { return scan(i, rows) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *stdTx) Later(ctx context.Context, text string, args ...any) error {
 	_, err := t.Exec(ctx, text, args...)
 	return err

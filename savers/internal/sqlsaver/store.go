@@ -87,8 +87,11 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 	writes := slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet && op.Kind != store.OpVectors || op.Refresh })
 	switch {
 	case writes:
-		err = t.s.share(ctx, RolledBack, func(tx Tx) error {
-			results, err = t.write(ctx, tx, ops)
+		err = t.s.try(ctx, RolledBack, func() error {
+			err := t.s.shared(ctx, func(tx Tx) (err error) {
+				results, err = t.write(ctx, tx, ops)
+				return err
+			})
 			if err != nil && t.s.fault(err) == Duplicate { // another call has inserted the row
 				return &againError{err}
 			}
@@ -96,7 +99,8 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 		})
 	case len(ops) == 1:
 		err = t.s.try(ctx, Lost, func() error {
-			results, err = t.reads(ctx, t.s.db, ops)
+			results = make([]store.Result, 1)
+			results[0], err = t.readOne(ctx, &ops[0])
 			return err
 		})
 	default:
@@ -111,35 +115,51 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 	return results, nil
 }
 
-// reads runs operations that only read.
-func (t *Store) reads(ctx context.Context, db Runner, ops []store.Op) ([]store.Result, error) {
-	results := make([]store.Result, len(ops))
-	for i := range ops {
-		var err error
-		if results[i], err = t.readOne(ctx, db, &ops[i]); err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
+func getArgs(op *store.Op) []any { return []any{op.Namespace.Append(nil), []byte(op.Key)} }
+
+// targets are where the columns of stStoreGet are scanned.
+func (r *storeRow) targets(now *int64) []any {
+	return []any{&r.value, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries, now}
 }
 
-func (t *Store) readOne(ctx context.Context, db Runner, op *store.Op) (store.Result, error) {
+// readOne runs an operation that only reads, without a transaction.
+func (t *Store) readOne(ctx context.Context, op *store.Op) (store.Result, error) {
 	if op.Kind == store.OpVectors {
-		return t.vectors(ctx, db, op)
+		return t.vectors(ctx, t.s.db, op)
 	}
-	r, now, err := t.get(ctx, db, op)
-	if err != nil {
+	var r storeRow
+	var now int64
+	var err error
+	if r.found, err = t.s.one(ctx, t.s.db, stStoreGet, getArgs(op), r.targets(&now)...); err != nil {
 		return store.Result{}, err
 	}
 	return r.result(op, now)
 }
 
-// get reads an item with its value.
-func (t *Store) get(ctx context.Context, db Runner, op *store.Op) (r storeRow, now int64, err error) {
-	args := []any{op.Namespace.Append(nil), []byte(op.Key)}
-	r.found, err = t.s.one(ctx, db, stStoreGet, args,
-		&r.value, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries, &now)
-	return r, now, err
+// reads runs operations that only read. It reads all items first.
+func (t *Store) reads(ctx context.Context, tx Tx, ops []store.Op) ([]store.Result, error) {
+	rows, clocks := make([]storeRow, len(ops)), make([]int64, len(ops))
+	var calls []Call
+	var of []int // the operation of each call
+	for i := range ops {
+		if ops[i].Kind == store.OpGet {
+			calls, of = append(calls, t.s.ask(stStoreGet, getArgs(&ops[i])...)), append(of, i)
+		}
+	}
+	err := tx.Pipeline(ctx, calls, func(call int, r Rows) error {
+		i := of[call]
+		rows[i].found = true
+		return r.Scan(rows[i].targets(&clocks[i])...)
+	})
+	results := make([]store.Result, len(ops))
+	for i := 0; i < len(ops) && err == nil; i++ {
+		if ops[i].Kind == store.OpVectors {
+			results[i], err = t.vectors(ctx, tx, &ops[i])
+		} else {
+			results[i], err = rows[i].result(&ops[i], clocks[i])
+		}
+	}
+	return results, err
 }
 
 // result is the result of a get.

@@ -1,6 +1,7 @@
 package sqlsaver
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -8,19 +9,55 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 )
 
-// storeBatch is a transaction of the store that writes.
+// storeBatch is a transaction of the store that writes. It reads and locks all items first, runs
+// the operations on them in memory, and then stores what has changed. So it needs two round trips
+// if the protocol has a pipeline.
 type storeBatch struct {
-	t    *Store
-	tx   Tx
-	now  int64 // when the transaction began
-	over int64 // items that expire by then have expired
-	last int64 // the largest version of this transaction
+	t     *Store
+	tx    Tx
+	now   int64 // after all items are locked
+	over  int64 // items that expire by then have expired
+	last  int64 // the largest version that was read or written
+	slots map[string]*storeSlot
+	order []*storeSlot // by place, so that two batches lock in one order
+	uses  map[string]*storeUse
+	used  []*storeUse // new ones, in order
 }
+
+// storeSlot is an item of a batch.
+type storeSlot struct {
+	ns, key []byte
+	stored  storeRow // as it is stored
+	row     storeRow // as the batch leaves it
+	reads   bool     // the batch reads the value
+	wrote   bool     // the batch has a new value, in row.value
+	dirty   bool
+	source  *store.Op // the last that gave the item index entries and vectors; nil for none
+}
+
+// storeUse is a use of Once.
+type storeUse struct {
+	slot    *storeSlot
+	once    []byte
+	found   bool
+	version int64
+}
+
+// grave is how long the row of a deleted item stays. Its version makes those of a later item
+// larger, also if the writer read the clock earlier.
+const grave = time.Hour
+
+// buried is the ttl in the row of a deleted item. The row expired one grave before the delete, so
+// that it stays deleted if the clock goes back.
+const buried = -1
 
 // write runs operations in a transaction.
 func (t *Store) write(ctx context.Context, tx Tx, ops []store.Op) ([]store.Result, error) {
-	b := storeBatch{t: t, tx: tx}
-	if err := b.clock(ctx); err != nil {
+	b := storeBatch{t: t, tx: tx, slots: make(map[string]*storeSlot), uses: make(map[string]*storeUse)}
+	for i := range ops {
+		b.slot(&ops[i])
+	}
+	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
 	results := make([]store.Result, len(ops))
@@ -30,98 +67,148 @@ func (t *Store) write(ctx context.Context, tx Tx, ops []store.Op) ([]store.Resul
 			return nil, err
 		}
 	}
+	for _, s := range b.order {
+		if err := b.store(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range b.used {
+		if err := t.s.later(ctx, tx, stStoreUse, u.slot.ns, u.slot.key, u.once, u.version, b.now); err != nil {
+			return nil, err
+		}
+	}
 	return results, nil
 }
 
-// clock reads the clock of the server. SQLite has none of its own: its statements read that of the
-// machine, in milliseconds.
-func (b *storeBatch) clock(ctx context.Context) error {
+// slot returns the slot of an operation, and its use of Once or nil.
+func (b *storeBatch) slot(op *store.Op) (*storeSlot, *storeUse) {
+	ns := op.Namespace.Append(nil)
+	at := string(ns) + "\x00\x00" + op.Key
+	s := b.slots[at]
+	if s == nil {
+		s = &storeSlot{ns: ns, key: []byte(op.Key)}
+		b.slots[at] = s
+		b.order = append(b.order, s)
+	}
+	s.reads = s.reads || op.Kind == store.OpGet
+	if op.Once == "" {
+		return s, nil
+	}
+	name := at + "\x00" + op.Once
+	u := b.uses[name]
+	if u == nil {
+		u = &storeUse{slot: s, once: []byte(op.Once)}
+		b.uses[name] = u
+	}
+	return s, u
+}
+
+// read locks all items in the order of their places, and reads what the batch needs of them. The
+// clock is read last.
+func (b *storeBatch) read(ctx context.Context) error {
+	slices.SortFunc(b.order, func(x, y *storeSlot) int {
+		if c := bytes.Compare(x.ns, y.ns); c != 0 {
+			return c
+		}
+		return bytes.Compare(x.key, y.key)
+	})
+	var calls []Call
+	var scans []func(Rows) error
+	ask := func(scan func(Rows) error, st statement, args ...any) {
+		calls, scans = append(calls, b.t.s.ask(st, args...)), append(scans, scan)
+	}
+	for _, s := range b.order {
+		ask(s.scan, stStoreLock, s.ns, s.key)
+	}
+	for _, s := range b.order {
+		if s.reads {
+			ask(s.scanValue, stStoreGet, s.ns, s.key)
+		}
+	}
+	for _, u := range b.uses {
+		ask(u.scan, stStoreUsed, u.slot.ns, u.slot.key, u.once)
+	}
 	if b.t.s.has(stStoreNow) {
-		_, err := b.t.s.one(ctx, b.tx, stStoreNow, nil, &b.now)
-		b.over = b.now
+		ask(func(rows Rows) error { return rows.Scan(&b.now) }, stStoreNow)
+	}
+	if err := b.tx.Pipeline(ctx, calls, func(call int, rows Rows) error { return scans[call](rows) }); err != nil {
 		return err
 	}
-	at := time.Now()
-	b.now, b.over = at.UnixMicro(), (at.UnixMilli()+1)*1000
+	b.over = b.now
+	if !b.t.s.has(stStoreNow) { // SQLite: its statements read the machine's clock, in milliseconds
+		at := time.Now()
+		b.now, b.over = at.UnixMicro(), (at.UnixMilli()+1)*1000
+	}
+	for _, s := range b.order {
+		s.row = s.stored
+		b.last = max(b.last, s.stored.version)
+	}
 	return nil
 }
 
+func (s *storeSlot) scan(rows Rows) error {
+	r := &s.stored
+	r.found = true
+	return rows.Scan(&r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
+}
+
+func (s *storeSlot) scanValue(rows Rows) error {
+	var r storeRow
+	var now int64
+	err := rows.Scan(r.targets(&now)...)
+	s.stored.value = r.value
+	return err
+}
+
+func (u *storeUse) scan(rows Rows) error {
+	u.found = true
+	return rows.Scan(&u.version)
+}
+
+// do runs an operation on its slot.
 func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error) {
-	s := b.t.s
-	ns, key := op.Namespace.Append(nil), []byte(op.Key)
-	switch op.Kind {
-	case store.OpGet:
-		return b.get(ctx, op, ns, key)
-	case store.OpVectors:
+	s, use := b.slot(op)
+	switch {
+	case op.Kind == store.OpVectors && s.source != nil:
+		return s.vectors(op, b.over), nil
+	case op.Kind == store.OpVectors:
 		return b.t.vectors(ctx, b.tx, op)
-	}
-	if op.Once != "" {
-		var version int64
-		used, err := s.one(ctx, b.tx, stStoreUsed, []any{ns, key, []byte(op.Once)}, &version)
-		if err != nil || used {
-			r := store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: version}
-			return store.Result{Record: r, Repeated: true}, err
+	case op.Kind == store.OpGet:
+		if op.Refresh && s.row.live(b.over) && s.row.ttl > 0 {
+			s.row.expires, s.dirty = b.now+s.row.ttl, true
 		}
+		return s.row.result(op, b.over)
 	}
-	old, err := b.lock(ctx, ns, key)
-	if err != nil {
+	if use != nil && use.found {
+		r := store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: use.version}
+		return store.Result{Record: r, Repeated: true}, nil
+	}
+	if err := b.conflict(op, &s.row); err != nil {
 		return store.Result{}, err
 	}
-	if err := b.conflict(op, &old); err != nil {
-		return store.Result{}, err
-	}
-	result := store.Result{Found: old.live(b.over)}
-	made := old
+	result := store.Result{Found: s.row.live(b.over)}
+	made := storeRow{}
 	switch {
 	case op.Kind == store.OpPut:
-		made, err = b.put(ctx, op, ns, key, &old)
+		b.put(op, s)
+		made = s.row
 	case !result.Found:
-		made = storeRow{}
 	case op.Kind == store.OpDelete:
-		err = b.remove(ctx, ns, key, &old)
+		made = s.row
+		s.bury(b.now)
 	default:
-		made.entries = appendEntries([]byte{}, indexed(op))
-		if err = b.index(ctx, ns, key, &old, op); err == nil {
-			err = s.later(ctx, b.tx, stStoreReindex, made.entries, ns, key)
-		}
-	}
-	if err == nil && op.Once != "" {
-		version := made.version
-		if op.Kind == store.OpDelete {
-			version = 0
-		}
-		_, err = s.exec(ctx, b.tx, stStoreUse, ns, key, []byte(op.Once), version, b.now)
+		s.row.entries, s.dirty, s.source = appendEntries([]byte{}, indexed(op)), true, op
+		made = s.row
 	}
 	result.Record = made.record(op)
-	return result, err
-}
-
-// lock reads an item without its value, and locks its row.
-func (b *storeBatch) lock(ctx context.Context, ns, key []byte) (r storeRow, err error) {
-	r.found, err = b.t.s.one(ctx, b.tx, stStoreLock, []any{ns, key},
-		&r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
-	b.last = max(b.last, r.version)
-	return r, err
-}
-
-// get reads an item, and starts its life again if op says so.
-func (b *storeBatch) get(ctx context.Context, op *store.Op, ns, key []byte) (store.Result, error) {
-	if op.Refresh {
-		if _, err := b.lock(ctx, ns, key); err != nil {
-			return store.Result{}, err
+	if use != nil {
+		use.found, use.version = true, made.version
+		if op.Kind == store.OpDelete {
+			use.version = 0
 		}
+		b.used = append(b.used, use)
 	}
-	r, now, err := b.t.get(ctx, b.tx, op)
-	if err != nil {
-		return store.Result{}, err
-	}
-	if op.Refresh && r.live(now) && r.ttl > 0 {
-		r.expires = b.now + r.ttl
-		if err := b.t.s.later(ctx, b.tx, stStoreTouch, r.expires, ns, key); err != nil {
-			return store.Result{}, err
-		}
-	}
-	return r.result(op, now)
+	return result, nil
 }
 
 // conflict returns a *ConflictError if the condition of op does not hold.
@@ -137,8 +224,9 @@ func (b *storeBatch) conflict(op *store.Op, old *storeRow) error {
 	return nil
 }
 
-// put stores an item.
-func (b *storeBatch) put(ctx context.Context, op *store.Op, ns, key []byte, old *storeRow) (storeRow, error) {
+// put gives a slot a new value.
+func (b *storeBatch) put(op *store.Op, s *storeSlot) {
+	old := s.row
 	made := storeRow{found: true, created: b.now, updated: b.now, entries: appendEntries([]byte{}, indexed(op))}
 	if old.live(b.over) {
 		made.version, made.created = old.version+1, old.created
@@ -156,41 +244,76 @@ func (b *storeBatch) put(ctx context.Context, op *store.Op, ns, key []byte, old 
 	case op.KeepExpiry && old.live(b.over):
 		made.ttl, made.expires = old.ttl, old.expires
 	}
-	value := appendSum(op.Value, ns, key)
-	var err error
-	if old.found {
-		err = b.t.s.later(ctx, b.tx, stStoreUpdate,
-			made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value, ns, key)
-	} else {
-		_, err = b.t.s.exec(ctx, b.tx, stStoreInsert,
-			ns, key, made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value)
-	}
-	if err != nil {
-		return made, err
-	}
-	return made, b.index(ctx, ns, key, old, op)
+	made.value = appendSum(op.Value, s.ns, s.key)
+	s.row, s.wrote, s.dirty, s.source = made, true, true, op
 }
 
-// index replaces the index entries and the vectors of an item by those of op.
-func (b *storeBatch) index(ctx context.Context, ns, key []byte, old *storeRow, op *store.Op) error {
-	entries := indexed(op)
-	before, err := parseEntries(old.entries)
+// bury makes a slot that of a deleted item.
+func (s *storeSlot) bury(now int64) {
+	s.row = storeRow{
+		found: true, version: s.row.version, created: s.row.created, updated: now, ttl: buried, expires: max(now-grave.Microseconds(), 1),
+		entries: []byte{}, value: []byte{},
+	}
+	s.wrote, s.dirty, s.source = true, true, new(store.Op)
+}
+
+// store stores what has changed of a slot.
+func (b *storeBatch) store(ctx context.Context, s *storeSlot) error {
+	r, save := &s.row, b.t.s
+	var err error
+	switch {
+	case !s.dirty:
+		return nil
+	case !s.stored.found:
+		err = save.later(ctx, b.tx, stStoreInsert, s.ns, s.key, r.version, r.created, r.updated, r.expires, r.ttl, r.entries, r.value)
+	case s.wrote:
+		err = save.later(ctx, b.tx, stStoreUpdate, r.version, r.created, r.updated, r.expires, r.ttl, r.entries, r.value, s.ns, s.key)
+	default:
+		err = save.later(ctx, b.tx, stStoreTouch, r.expires, notNil(r.entries), s.ns, s.key)
+	}
+	if err != nil || bytes.Equal(r.entries, s.stored.entries) {
+		return err
+	}
+	return b.index(ctx, s)
+}
+
+// vectors returns the vectors that the batch has given an item.
+func (s *storeSlot) vectors(op *store.Op, over int64) store.Result {
+	result := store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}}
+	if !s.row.live(over) || len(s.source.Vectors) == 0 {
+		return result
+	}
+	result.Found, result.Record.Version = true, s.row.version
+	for _, v := range s.source.Vectors {
+		v.Values = slices.Clone(v.Values)
+		result.Record.Vectors = append(result.Record.Vectors, v)
+	}
+	return result
+}
+
+// index replaces the index entries and the vectors of an item.
+func (b *storeBatch) index(ctx context.Context, s *storeSlot) error {
+	before, err := parseEntries(s.stored.entries)
+	if err != nil {
+		return err
+	}
+	after, err := parseEntries(s.row.entries)
 	if err != nil {
 		return err
 	}
 	for _, e := range before {
-		if among(e, entries) {
+		if among(e, after) {
 			continue
 		}
-		if err := b.removeEntry(ctx, ns, key, e); err != nil {
+		if err := b.removeEntry(ctx, s.ns, s.key, e); err != nil {
 			return err
 		}
 	}
-	for _, e := range entries {
+	for _, e := range after {
 		if among(e, before) {
 			continue
 		}
-		if err := b.insertEntry(ctx, ns, key, e, op); err != nil {
+		if err := b.insertEntry(ctx, s.ns, s.key, e, s.source); err != nil {
 			return err
 		}
 	}
@@ -205,28 +328,20 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// remove removes an item with its index entries.
-func (b *storeBatch) remove(ctx context.Context, ns, key []byte, old *storeRow) error {
-	if err := b.index(ctx, ns, key, old, &store.Op{}); err != nil {
-		return err
-	}
-	return b.t.s.later(ctx, b.tx, stStoreRemove, ns, key)
-}
-
-// Sweep removes expired items, and forgets writes that ran once.
+// Sweep removes expired items, and forgets writes that ran once and items that were deleted long
+// ago.
 func (t *Store) Sweep(ctx context.Context, limit int) (removed int, err error) {
 	if err := t.begin(ctx); err != nil {
 		return 0, err
 	}
 	defer t.s.end()
 	err = t.s.write(ctx, RolledBack, func(tx Tx) error {
-		removed = 0
-		b := storeBatch{t: t, tx: tx}
-		if err := b.clock(ctx); err != nil {
-			return err
-		}
+		b := storeBatch{t: t, tx: tx, slots: make(map[string]*storeSlot)}
 		n, err := b.sweep(ctx, limit)
 		removed = n
+		if err == nil {
+			err = t.s.later(ctx, tx, stStorePurge, b.now-2*grave.Microseconds(), int64(limit))
+		}
 		if err == nil {
 			err = t.s.later(ctx, tx, stStoreForget, store.OnceFor.Microseconds(), int64(limit))
 		}
@@ -235,30 +350,29 @@ func (t *Store) Sweep(ctx context.Context, limit int) (removed int, err error) {
 	return removed, t.wrap(ctx, "sweep", err)
 }
 
+// sweep removes expired items. The row of one that was written lately stays, without its value.
 func (b *storeBatch) sweep(ctx context.Context, limit int) (removed int, err error) {
-	var places [][2][]byte
 	rows, err := b.t.s.query(ctx, b.tx, stStoreExpired, int64(limit))
 	if err != nil {
 		return 0, err
 	}
 	err = each(rows, func(rows Rows) error {
-		var at [2][]byte
-		err := rows.Scan(&at[0], &at[1])
-		places = append(places, at)
-		return err
+		s := new(storeSlot)
+		b.order = append(b.order, s)
+		return rows.Scan(&s.ns, &s.key)
 	})
+	if err == nil {
+		err = b.read(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}
-	for _, at := range places {
-		old, err := b.lock(ctx, at[0], at[1])
-		if err != nil {
-			return 0, err
-		}
-		if !old.found || old.live(b.over) { // another call has changed it
+	for _, s := range b.order {
+		if !s.stored.found || s.row.live(b.over) || s.row.ttl == buried { // another call has changed it
 			continue
 		}
-		if err := b.remove(ctx, at[0], at[1], &old); err != nil {
+		s.bury(b.now)
+		if err := b.store(ctx, s); err != nil {
 			return 0, err
 		}
 		removed++

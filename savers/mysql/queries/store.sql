@@ -37,23 +37,10 @@ SET version = ?, created = ?, updated = ?, expires = ?, ttl = ?, entries = ?, va
 WHERE namespace = ? AND item_key = ?;
 
 -- name: store_touch
--- Moves the end of an item's life.
--- parameters: expires, namespace, item_key
+-- Moves the end of an item's life, and replaces the list of its index entries.
+-- parameters: expires, entries, namespace, item_key
 UPDATE graph_store_item
-SET expires = ?
-WHERE namespace = ? AND item_key = ?;
-
--- name: store_reindex
--- Replaces the list of an item's index entries.
--- parameters: entries, namespace, item_key
-UPDATE graph_store_item
-SET entries = ?
-WHERE namespace = ? AND item_key = ?;
-
--- name: store_remove
--- Removes an item.
--- parameters: namespace, item_key
-DELETE FROM graph_store_item
+SET expires = ?, entries = ?
 WHERE namespace = ? AND item_key = ?;
 
 -- name: store_insert_entry
@@ -105,12 +92,20 @@ ORDER BY namespace
 LIMIT 1;
 
 -- name: store_expired
--- Reads the keys of items that have expired.
+-- Reads the keys of items that have expired, and are not deleted.
 -- parameters: limit
 -- returns: namespace, item_key
 SELECT namespace, item_key
 FROM graph_store_item
-WHERE expires > 0 AND expires <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+WHERE expires > 0 AND expires <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND ttl >= 0
+ORDER BY expires
+LIMIT ?;
+
+-- name: store_purge
+-- Removes the rows of items that were deleted long ago.
+-- parameters: before, limit
+DELETE FROM graph_store_item
+WHERE expires > 0 AND expires <= ? AND ttl < 0
 ORDER BY expires
 LIMIT ?;
 

@@ -37,24 +37,11 @@ SET version = $1, created = $2, updated = $3, expires = $4, ttl = $5, entries = 
 WHERE namespace = $8 AND item_key = $9;
 
 -- name: store_touch
--- Moves the end of an item's life.
--- parameters: expires, namespace, item_key
+-- Moves the end of an item's life, and replaces the list of its index entries.
+-- parameters: expires, entries, namespace, item_key
 UPDATE graph_store_item
-SET expires = $1
-WHERE namespace = $2 AND item_key = $3;
-
--- name: store_reindex
--- Replaces the list of an item's index entries.
--- parameters: entries, namespace, item_key
-UPDATE graph_store_item
-SET entries = $1
-WHERE namespace = $2 AND item_key = $3;
-
--- name: store_remove
--- Removes an item.
--- parameters: namespace, item_key
-DELETE FROM graph_store_item
-WHERE namespace = $1 AND item_key = $2;
+SET expires = $1, entries = $2
+WHERE namespace = $3 AND item_key = $4;
 
 -- name: store_insert_entry
 -- Inserts an index entry.
@@ -105,14 +92,24 @@ ORDER BY namespace
 LIMIT 1;
 
 -- name: store_expired
--- Reads the keys of items that have expired.
+-- Reads the keys of items that have expired, and are not deleted.
 -- parameters: limit
 -- returns: namespace, item_key
 SELECT namespace, item_key
 FROM graph_store_item
-WHERE expires > 0 AND expires <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
+WHERE expires > 0 AND expires <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AND ttl >= 0
 ORDER BY expires
 LIMIT $1;
+
+-- name: store_purge
+-- Removes the rows of items that were deleted long ago.
+-- parameters: before, limit
+DELETE FROM graph_store_item
+WHERE (namespace, item_key) IN (
+	SELECT namespace, item_key FROM graph_store_item
+	WHERE expires > 0 AND expires <= $1 AND ttl < 0
+	ORDER BY expires
+	LIMIT $2);
 
 -- name: store_forget
 -- Forgets writes that ran once, long ago.

@@ -1,0 +1,61 @@
+package postgres_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+// TestStoreRoundTrips counts the round trips of batches through a proxy.
+func TestStoreRoundTrips(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := testenv.NewProxy(t, u.Host)
+	saver, err := postgres.Open(t.Context(), strings.Replace(dsn, u.Host, proxy.Addr, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saver.Close()
+	b := saver.Store()
+	ops := func(kind store.OpKind, n int) []store.Op {
+		ops := make([]store.Op, n)
+		for i := range ops {
+			ops[i] = store.Op{Kind: kind, Namespace: store.Namespace{"n"}, Key: fmt.Sprint(i)}
+			if kind == store.OpPut {
+				ops[i].Once = fmt.Sprint(proxy.RoundTrips())
+				ops[i].Index = []store.Entry{{Index: "i", Value: fmt.Append(nil, i)}}
+			}
+		}
+		return ops
+	}
+	for _, c := range []struct {
+		name string
+		kind store.OpKind
+		n    int
+		want int
+	}{
+		{"one put", store.OpPut, 1, 2}, {"50 puts", store.OpPut, 50, 2}, {"50 puts again", store.OpPut, 50, 2},
+		{"one get", store.OpGet, 1, 1}, {"50 gets", store.OpGet, 50, 2}, {"200 gets", store.OpGet, 200, 2},
+		{"one delete", store.OpDelete, 1, 2}, {"50 deletes", store.OpDelete, 50, 2},
+	} {
+		// A connection reads the descriptions of statements once.
+		if _, err := b.Do(t.Context(), ops(c.kind, c.n)); err != nil {
+			t.Fatal(err)
+		}
+		before := proxy.RoundTrips()
+		if _, err := b.Do(t.Context(), ops(c.kind, c.n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := proxy.RoundTrips() - before; got != c.want {
+			t.Errorf("%s: got %d round trips, want %d", c.name, got, c.want)
+		}
+	}
+}
