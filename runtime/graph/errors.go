@@ -64,10 +64,7 @@ type NodeError struct {
 }
 
 func (e *NodeError) Error() string {
-	what := "node " + taskName(e.Node, e.Index)
-	if e.Summary != "" {
-		what += fmt.Sprintf(" %q", e.Summary)
-	}
+	what := "node " + taskName(e.Node, e.Index, e.Summary)
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d", e.Attempt)
 	}
@@ -106,11 +103,14 @@ type ConflictError struct {
 	Field   string
 	Nodes   [2]ID
 	Indexes [2]int // numbers of the sends that the tasks ran, else 0
+
+	// Summaries are those that the tasks set in this run; empty for none.
+	Summaries [2]string
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: nodes %s and %s both set %s in one superstep; let one of them set it, or give the field a reducer such as last",
-		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0]), taskName(e.Nodes[1], e.Indexes[1]), e.Field)
+		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0], e.Summaries[0]), taskName(e.Nodes[1], e.Indexes[1], e.Summaries[1]), e.Field)
 }
 
 // OverflowError reports that the sum of a field exceeds the range of its type. Nothing of the
@@ -124,12 +124,15 @@ type OverflowError struct {
 	Nodes   []ID  // the nodes that added to the field, in the order of merging; the last one exceeded the range
 	Indexes []int // numbers of the sends that the tasks ran, else 0
 	Err     error // a *state.OverflowError
+
+	// Summaries are those that the tasks set in this run, one for each of Nodes; empty for none.
+	Summaries []string
 }
 
 func (e *OverflowError) Error() string {
 	names := make([]string, len(e.Nodes))
 	for i := range e.Nodes {
-		names[i] = taskName(e.Nodes[i], e.Indexes[i])
+		names[i] = taskName(e.Nodes[i], e.Indexes[i], e.Summaries[i])
 	}
 	return fmt.Sprintf("%s: what is added to %s by node %s: %v", where(e.Graph, e.Thread, e.Step), e.Field, strings.Join(names, " and node "), e.Err)
 }
@@ -137,13 +140,17 @@ func (e *OverflowError) Error() string {
 // Unwrap returns the error of package state.
 func (e *OverflowError) Unwrap() error { return e.Err }
 
-// taskName returns the display name of a task: its node, and the number of its send unless that is
-// 0.
-func taskName(node ID, index int) string {
-	if index == 0 {
-		return strconv.Quote(node.String())
+// taskName returns the display name of a task: its node, the number of its send unless that is 0,
+// and its summary if it has one.
+func taskName(node ID, index int, summary string) string {
+	name := strconv.Quote(node.String())
+	if index != 0 {
+		name += fmt.Sprintf(" (send %d)", index)
 	}
-	return fmt.Sprintf("%q (send %d)", node.String(), index)
+	if summary != "" {
+		name += fmt.Sprintf(" %q", summary)
+	}
+	return name
 }
 
 // MutationError reports that a node or route wrote to the state that it got. Only Strict runs

@@ -51,7 +51,8 @@ func (r *run) mergeError(i int, err error) error {
 	}
 	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
 	for k, t := range conflict.Tasks {
-		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.exec.Tasks[t].Node].id, r.exec.Tasks[t].Index
+		sl := &r.exec.Tasks[t]
+		e.Nodes[k], e.Indexes[k], e.Summaries[k] = r.g.nodes[sl.Node].id, sl.Index, sl.Summary
 	}
 	return e
 }
@@ -63,7 +64,7 @@ func (r *run) overflow(i int, over *state.OverflowError) error {
 		sl := &r.exec.Tasks[k]
 		n := &r.g.nodes[sl.Node]
 		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
-			e.Nodes, e.Indexes = append(e.Nodes, n.id), append(e.Indexes, sl.Index)
+			e.Nodes, e.Indexes, e.Summaries = append(e.Nodes, n.id), append(e.Indexes, sl.Index), append(e.Summaries, sl.Summary)
 		}
 	}
 	return e

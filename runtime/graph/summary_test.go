@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -283,5 +284,32 @@ func TestSummaryOutsideOfATask(t *testing.T) {
 	var node *graph.NodeError
 	if !errors.As(err, &node) || node.Summary != "" {
 		t.Errorf("got %v, want an error without a summary", err)
+	}
+}
+
+func TestTheErrorsOfAMergeHaveTheSummariesOfTheTasks(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(u *update)
+		want   string
+	}{
+		"conflict": {func(u *update) { u.Status.Set("x") }, `nodes "charge" "customer ada" and "charge" (send 1) "customer bob" both set Status`},
+		"overflow": {func(u *update) { u.Count.Add(math.MaxInt) }, `what is added to Count by node "charge" "customer ada" and node "charge" (send 1) "customer bob"`},
+	} {
+		b := newWork()
+		charge := graph.TaskNode(b, "charge", func(ctx context.Context, _ work, d doc) (u update, _ error) {
+			graph.Summary(ctx, "customer "+d.Name)
+			test.change(&u)
+			return u, nil
+		})
+		b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+			next := charge.Send(doc{Name: "ada"})
+			next.Add(charge.Send(doc{Name: "bob"}))
+			return next, nil
+		}, "charge")
+		b.Edge("charge", graph.End)
+		th, _ := newThread(t, b)
+		if _, err := th.Invoke(t.Context(), update{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
 	}
 }
