@@ -38,7 +38,7 @@ func (r restorer) prepareQuestions(sl *exec.Task) {
 	sl.Asks.Answers = before.Answers
 	if before.Open() {
 		sl.Asks.Hold(before.Places)
-		sl.Progress = exec.Asking
+		sl.Progress, sl.Stored = exec.Asking, true
 	}
 }
 
@@ -183,10 +183,10 @@ func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
 
 // askables returns the questions of a node: a node of the graph, or of the subgraph that path
 // leads to.
-func (g *core) askables(path []ID, node ID) ([]askable, bool) {
+func (g *core) askables(path []PathElement, node ID) ([]askable, bool) {
 	id := node
 	if len(path) > 0 {
-		id = path[0]
+		id = path[0].Node
 	}
 	n, ok := g.find(string(id))
 	switch {

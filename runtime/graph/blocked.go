@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -81,7 +80,7 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
-	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path()), string(n.id)))
+	below, held, err = n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task))
 	if r.below == nil {
 		r.below = make(map[string][]subgraph.Asked)
 	}
@@ -90,7 +89,7 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 }
 
 // holds is the same for a call of the graph in another run. It only reads.
-func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []subgraph.Asked, held bool, err error) {
+func (g *core) holds(ctx context.Context, log *journal.Branch, path []journal.PathElement) (below []subgraph.Asked, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err

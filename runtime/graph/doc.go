@@ -32,8 +32,8 @@
 // [Question]: the run ends, and continues when somebody has answered.
 //
 // A graph can be a node of another graph, over the same state ([Builder.Subgraph]) or over a state
-// of its own ([MapSubgraph]). [Thread.Stream] yields events during a run. [Thread.At] returns to
-// any checkpoint.
+// of its own ([MapSubgraph]). [TaskSubgraph] runs a graph for each send. [Thread.Stream] yields
+// events during a run. [Thread.At] returns to any checkpoint.
 //
 // # What is stored, and when
 //

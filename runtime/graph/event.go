@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // EventKind is the kind of an event. Streams and Observers have the same kinds. Combine several by
@@ -73,14 +74,40 @@ func (k EventKind) String() string {
 	return strings.Join(names, "|")
 }
 
+// PathElement is one of the subgraph calls around a node: the task that makes the call.
+type PathElement struct {
+	Node  ID
+	Index int // number of the send that the task runs, else 0
+}
+
+// String returns "read" or, for a send with another number than 0, "read[2]".
+func (e PathElement) String() string {
+	if e.Index == 0 {
+		return string(e.Node)
+	}
+	return fmt.Sprintf("%s[%d]", e.Node, e.Index)
+}
+
+// pathOf converts a path to its public form; nil for none.
+func pathOf(path []journal.PathElement) []PathElement {
+	if path == nil {
+		return nil
+	}
+	public := make([]PathElement, len(path))
+	for i, e := range path {
+		public[i] = PathElement{ID(e.Node), e.Index}
+	}
+	return public
+}
+
 // RunEvent is an event of a run, without the types of its graph. Which fields are set depends on
 // Kind.
 type RunEvent struct {
 	Kind   EventKind
 	Graph  string
-	Thread string // empty for Run
-	Path   []ID   // the subgraph nodes around the event, outermost first; nil in the graph itself
-	Step   int    // number of the superstep in the thread
+	Thread string        // empty for Run
+	Path   []PathElement // the subgraph calls around the event, outermost first; nil in the graph itself
+	Step   int           // number of the superstep in the thread
 
 	Node    ID            // node, for the events of a task, and EventUpdate, EventCustom and EventQuestion
 	Index   int           // with Node: number of the send that the task runs, else 0

@@ -83,6 +83,9 @@ func (r host) Call(ctx context.Context, i int) error {
 	if err == nil && n.routes && t.Progress == exec.Waiting {
 		err = n.allows(&r.g.nodes, *r.state.choice(i))
 	}
+	if err == nil && n.sub != nil && r.log != nil {
+		r.calling().over(i)
+	}
 	return err
 }
 

@@ -69,7 +69,7 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 
 			s.old = true
 			_, err = th.Resume(t.Context())
-			if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 2") {
+			if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 3") {
 				t.Errorf("Resume: %v, want ErrGraphChanged with both formats", err)
 			}
 			if _, err := th.UpdateState(t.Context(), update{}); !errors.Is(err, graph.ErrGraphChanged) {

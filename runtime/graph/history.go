@@ -80,12 +80,11 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 	}
 	for i, task := range due {
-		if i > 0 && task.Node == due[i-1].Node {
-			continue
-		}
-		s.Next = append(s.Next, ID(task.Node))
-		if n, ok := t.g.find(task.Node); ok && n > start && t.g.nodes[n].sub != nil {
+		if n, ok := t.g.find(task.Node); t.g.nests && ok && n > start && t.g.nodes[n].sub != nil {
 			s.Calls = append(s.Calls, t.call(rec, task))
+		}
+		if i == 0 || task.Node != due[i-1].Node {
+			s.Next = append(s.Next, ID(task.Node))
 		}
 	}
 	if stops, err := journal.ReadStops(journal.Stops(rec.Meta)); err == nil { // else State returns the error

@@ -40,7 +40,7 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS
 // call returns the subgraph call of a task that is due at rec.
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
 	name := journal.DueCall(rec, t.namespace(), due)
-	return SubgraphCall{Node: ID(due.Node), Namespace: journal.Within(t.namespace(), name), Version: t.version}
+	return SubgraphCall{Node: ID(due.Node), Index: int(due.Index), Namespace: journal.Within(t.namespace(), name), Version: t.version}
 }
 
 func (t Thread[S, U]) namespace() string {

@@ -35,11 +35,11 @@ func (id ID) String() string {
 	return string(id)
 }
 
-// nodePath returns the display name of a node within subgraph nodes: "sub/pay".
-func nodePath(path []ID, node ID) string {
+// nodePath returns the display name of a node within subgraph calls: "sub/pay" or "read[2]/pay".
+func nodePath(path []PathElement, node ID) string {
 	var s string
-	for _, id := range path {
-		s += string(id) + "/"
+	for _, e := range path {
+		s += e.String() + "/"
 	}
 	return s + node.String()
 }
@@ -116,8 +116,8 @@ func (n *Next) Add(m Next) {
 	n.more = append(append(n.more, m.first), m.more...)
 }
 
-// Sender sends inputs to a task node. Each send is one task of the next superstep. TaskNode and
-// RoutingTaskNode return it.
+// Sender sends inputs to a task node. Each send is one task of the next superstep. TaskNode,
+// RoutingTaskNode and TaskSubgraph return it.
 type Sender[In any] struct {
 	ID   ID // the node, for targets of routes, joins and edges
 	wrap func(In) payload

@@ -18,15 +18,19 @@ type NodeOption interface {
 // RoutingNodeOption is an option of RoutingNode and RoutingTaskNode.
 type RoutingNodeOption interface{ routingNode(*nodeOptions) }
 
-// SubgraphOption is an option of Builder.Subgraph. Every SubgraphOption is a MapSubgraphOption,
-// too.
+// SubgraphOption is an option of Builder.Subgraph. Every SubgraphOption is a MapSubgraphOption and
+// a TaskSubgraphOption, too.
 type SubgraphOption interface {
 	MapSubgraphOption
+	TaskSubgraphOption
 	subgraph(*nodeOptions)
 }
 
 // MapSubgraphOption is an option of MapSubgraph.
 type MapSubgraphOption interface{ mapSubgraph(*nodeOptions) }
+
+// TaskSubgraphOption is an option of TaskSubgraph.
+type TaskSubgraphOption interface{ taskSubgraph(*nodeOptions) }
 
 // AnyNodeOption is an option of every kind of node.
 type AnyNodeOption interface {
@@ -58,10 +62,11 @@ type nodeOptions struct {
 // kinds of nodes.
 type nodeOption func(*nodeOptions)
 
-func (f nodeOption) node(o *nodeOptions)        { f(o) }
-func (f nodeOption) routingNode(o *nodeOptions) { f(o) }
-func (f nodeOption) subgraph(o *nodeOptions)    { f(o) }
-func (f nodeOption) mapSubgraph(o *nodeOptions) { f(o) }
+func (f nodeOption) node(o *nodeOptions)         { f(o) }
+func (f nodeOption) routingNode(o *nodeOptions)  { f(o) }
+func (f nodeOption) subgraph(o *nodeOptions)     { f(o) }
+func (f nodeOption) mapSubgraph(o *nodeOptions)  { f(o) }
+func (f nodeOption) taskSubgraph(o *nodeOptions) { f(o) }
 
 // singleNodeOption is an option of a node that can be given once.
 func singleNodeOption(name string, set func(*nodeOptions)) nodeOption {

@@ -34,7 +34,7 @@ func Observe(o Observer) Option {
 // watchers are the observers of a run, or of a subgraph in one.
 type watchers struct {
 	graph, thread string
-	path          []string // the subgraph nodes around the graph
+	path          []PathElement // the subgraph calls around the graph
 	observers     []Observer
 	*observing
 }
@@ -48,7 +48,7 @@ func watching(g *core, thread string) *watchers {
 }
 
 // in returns the observers of a subgraph.
-func (w *watchers) in(child *core, path []string) *watchers {
+func (w *watchers) in(child *core, path []PathElement) *watchers {
 	observers := append(slices.Clip(w.observers), child.opt.observers...)
 	return &watchers{graph: child.name, thread: w.thread, path: path, observers: observers, observing: w.observing}
 }
@@ -58,7 +58,7 @@ func (w *watchers) any() bool { return w != nil && len(w.observers) > 0 }
 
 // notify calls the observers, if there are any.
 func (w *watchers) notify(ctx context.Context, o RunEvent) {
-	o.Graph, o.Thread, o.Path = w.graph, w.thread, ids(w.path)
+	o.Graph, o.Thread, o.Path = w.graph, w.thread, slices.Clone(w.path)
 	for _, observer := range w.observers {
 		w.call(ctx, observer, o)
 	}

@@ -85,7 +85,7 @@ func TestTheOutcomeOfATask(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var told []string
-			note := func(node graph.ID, path []graph.ID, outcome graph.Outcome, err error) {
+			note := func(node graph.ID, path []graph.PathElement, outcome graph.Outcome, err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if node == "n" && path == nil {

@@ -72,9 +72,10 @@ type askable struct {
 	restate func(asked []byte) ([]byte, error) // the stored question, encoded again by today's code
 }
 
-func (q Question[Q, A]) node(o *nodeOptions)        { q.listed(o) }
-func (q Question[Q, A]) routingNode(o *nodeOptions) { q.listed(o) }
-func (q Question[Q, A]) mapSubgraph(o *nodeOptions) { q.listed(o) }
+func (q Question[Q, A]) node(o *nodeOptions)         { q.listed(o) }
+func (q Question[Q, A]) routingNode(o *nodeOptions)  { q.listed(o) }
+func (q Question[Q, A]) mapSubgraph(o *nodeOptions)  { q.listed(o) }
+func (q Question[Q, A]) taskSubgraph(o *nodeOptions) { q.listed(o) }
 
 // listed adds the question to those that a node may ask.
 func (q Question[Q, A]) listed(o *nodeOptions) {
@@ -174,13 +175,13 @@ func (a answer) resumeStream(o *runOptions) { o.answers = append(o.answers, a) }
 
 // OpenQuestion is a question of a thread that has no answer yet.
 type OpenQuestion struct {
-	ID       string // the same in every process until the question is answered
-	Question string // its name
-	Path     []ID   // the subgraph nodes around Node, outermost first; nil for a node of the graph itself
-	Node     ID     // the node that asked
-	Index    int    // number of the send that the task runs, else 0
-	Summary  string // that the task gave Summary; empty for none
-	Payload  []byte // the encoded question; see Question.Decode
+	ID       string        // the same in every process until the question is answered
+	Question string        // its name
+	Path     []PathElement // the subgraph calls around Node, outermost first; nil for a node of the graph itself
+	Node     ID            // the node that asked
+	Index    int           // number of the send that the task runs, else 0
+	Summary  string        // that the task gave Summary; empty for none
+	Payload  []byte        // the encoded question; see Question.Decode
 }
 
 // String returns "approve at sub/review" for logs, with the number of the send, if it is not 0,
@@ -204,7 +205,7 @@ func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 }
 
 // wrapQuestion returns a function that encodes a question of a task.
-func wrapQuestion(path []string, node ID, index int) func(question string, payload []byte) []byte {
+func wrapQuestion(path []journal.PathElement, node ID, index int) func(question string, payload []byte) []byte {
 	return func(question string, payload []byte) []byte {
 		return journal.AppendQuestion(nil, journal.Question{
 			Path: path, Node: string(node), Index: index, Name: question, Payload: payload,
@@ -220,7 +221,7 @@ func readWaiting(key, place string, payload []byte) (OpenQuestion, error) {
 	if err != nil {
 		return OpenQuestion{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
 	}
-	return OpenQuestion{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Payload: q.Payload}, nil
+	return OpenQuestion{ID: id, Question: q.Name, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Payload: q.Payload}, nil
 }
 
 // waitingOf reads the questions among writes, until ctx ends.

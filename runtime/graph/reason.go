@@ -11,12 +11,13 @@ import (
 
 // Stop is a static stop that holds a run: InterruptBefore or InterruptAfter.
 type Stop struct {
-	Path  []ID // the subgraph nodes around Node, outermost first; nil in the graph itself
+	Path  []PathElement // the subgraph calls around Node, outermost first; nil in the graph itself
 	Node  ID
 	After bool // the stop is after the node; else it is before
 }
 
-// String returns "before pay" or "after pay", and "before sub/pay" in a subgraph.
+// String returns "before pay" or "after pay", and "before sub/pay" or "before read[2]/pay" in a
+// subgraph.
 func (s Stop) String() string {
 	side := "before "
 	if s.After {
@@ -56,7 +57,7 @@ func stopsOf(r *run) []journal.Stop {
 func shownStops(stops []journal.Stop) []Stop {
 	var all []Stop
 	for _, s := range stops {
-		all = append(all, Stop{Path: ids(s.Path), Node: ID(s.Node), After: s.After})
+		all = append(all, Stop{Path: pathOf(s.Path), Node: ID(s.Node), After: s.After})
 	}
 	return all
 }

@@ -49,7 +49,7 @@ type Snapshot[S any] struct {
 	Source     checkpoint.Source // the kind of call or commit that wrote it
 	Ran        []ID              // the nodes that ran in the superstep, each once, in task order
 	Next       []ID              // the due nodes, as in Result; nil for none
-	Calls      []SubgraphCall    // the subgraphs among Next
+	Calls      []SubgraphCall    // the calls of the subgraphs among Next, one for each send
 	Created    time.Time         // by the clock of the process that wrote it, in UTC
 	Metadata   map[string]string // of the run or edit that stored it, as the option Metadata set it; nil for none
 
@@ -104,6 +104,7 @@ func appendList[T fmt.Stringer](b *strings.Builder, name string, list []T) {
 // Inside opens it.
 type SubgraphCall struct {
 	Node      ID     // the node of the subgraph
+	Index     int    // number of the send that the call is of, else 0
 	Namespace string // the place of its checkpoints in the thread
 	Version   int    // version of the thread, if that was released; 0 for the open one
 }

@@ -153,6 +153,23 @@ var scenes = map[string]func(*scene){
 		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
 		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
 	},
+	"subgraph_sends": func(sc *scene) {
+		b := newWork()
+		child := compile(sc.t, sc.asking(), graph.SubgraphOnly())
+		read := graph.TaskSubgraph(b, "read", child,
+			func(_ context.Context, _ work, d teststate.Doc) (update, error) { return logged(d.Name), nil },
+			func(_ context.Context, _ work, d teststate.Doc, c work) (update, error) { return logged(c.Log...), nil })
+		b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+			next := read.Send(teststate.Doc{Name: "one"})
+			next.Add(read.Send(teststate.Doc{Name: "two"}))
+			return next, nil
+		}, read.ID)
+		b.Edge(read.ID, graph.End)
+		th := sc.thread(b, graph.Concurrency(1))
+		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
+		res = sc.did("answer the second send")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[1], true)))
+		sc.did("answer the first send")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
+	},
 	"subgraph_stop": func(sc *scene) {
 		th := sc.thread(sc.nested(sc.chain("x", "y"), false, graph.InterruptBefore("y")))
 		sc.did("input")(th.Invoke(sc.t.Context(), input))

@@ -130,7 +130,7 @@ func TestAStopInASubgraphThatNobodySawHoldsTheNextResume(t *testing.T) {
 			t.Fatalf("got %s, %v; want the cancelled run ready", res.Status, err)
 		}
 		res = done(t, graph.Paused)(th.Resume(t.Context()))
-		same(t, "stops", res.Stops, []graph.Stop{{Path: []graph.ID{"sub"}, Node: "x"}})
+		same(t, "stops", res.Stops, []graph.Stop{{Path: []graph.PathElement{{Node: "sub"}}, Node: "x"}})
 		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"x", "sibling"})
 	})

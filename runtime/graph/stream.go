@@ -201,7 +201,7 @@ func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
 		e := w.place(EventCustom, i)
 		e.Attempt, e.Summary, e.Custom = attempt, summary, v
 		if inner, ok := v.(relayed); ok {
-			inner.Path = append([]ID{e.Node}, inner.Path...)
+			inner.Path = append([]PathElement{{e.Node, e.Index}}, inner.Path...)
 			e = inner.event
 		}
 		post(func() bool { return w.r.telling().show(e) })

@@ -61,9 +61,12 @@ func MapSubgraph[S, U, CS, CU any](
 	var k kind
 	if child != nil && in != nil && out != nil {
 		k.sub = &child.core
-		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error {
-			return runMapped(ctx, r, a, i, child, in, out)
+		m := mapping[S, U, CS, CU]{
+			child: child,
+			in:    func(ctx context.Context, s S, _ payload) (CU, error) { return in(ctx, s) },
+			out:   func(ctx context.Context, s S, _ payload, child CS) (U, error) { return out(ctx, s, child) },
 		}
+		f.child = m.run
 	}
 	add(b, id, f, k, opts, MapSubgraphOption.mapSubgraph)
 	return id
@@ -91,22 +94,27 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 	return err
 }
 
-// runMapped runs a subgraph over a state of its own.
-func runMapped[S, U, CS, CU any](
-	ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[CS, CU],
-	in func(context.Context, S) (CU, error), out func(context.Context, S, CS) (U, error),
-) error {
-	s := a.live.View()
+// mapping is a subgraph over a state of its own, with the functions that map the states. The
+// functions get the payload of the task, which is nil without a send.
+type mapping[S, U, CS, CU any] struct {
+	child *Graph[CS, CU]
+	in    func(context.Context, S, payload) (CU, error)
+	out   func(context.Context, S, payload, CS) (U, error)
+}
+
+// run runs the subgraph for the task in slot i.
+func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U], i int) error {
+	s, sent := a.live.View(), r.exec.Tasks[i].Sent
 	if a.strict {
 		s = a.g.schema.Clone(s)
 	}
-	c, inner := newCall(ctx, r, i, child, a.strict)
+	c, inner := newCall(ctx, r, i, m.child, a.strict)
 	begun, err := r.calling().restoreCall(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
-		input, err := in(ctx, s)
+		input, err := m.in(ctx, s, sent)
 		if err == nil {
 			err = r.calling().restoreMemory(i, c)
 		}
@@ -120,7 +128,7 @@ func runMapped[S, U, CS, CU any](
 	}
 	done, err := r.calling().runCall(i, c)
 	if done {
-		a.updates[i], err = out(ctx, s, inner.live.View())
+		a.updates[i], err = m.out(ctx, s, sent, inner.live.View())
 	}
 	if a.strict && err == nil {
 		err = a.mutated(s)
@@ -184,6 +192,17 @@ func (r caller) runCall(i int, c *run) (done bool, err error) {
 	return err == nil, err
 }
 
+// over lets the log drop the call of the task in slot i, whose function has returned, if the call
+// is not needed again. A call over the same state has stored parts of the result.
+func (r caller) over(i int) {
+	t := &r.exec.Tasks[i]
+	n := &r.g.nodes[t.Node]
+	if n.same || n.remembers || t.Progress != exec.Waiting || t.Asks != nil && len(t.Asks.Open()) > 0 {
+		return
+	}
+	r.log.Over(journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task))))
+}
+
 // newChild returns the run of a subgraph for the task in slot i.
 func (r caller) newChild(ctx context.Context, i int, child *core, state typedState) *run {
 	sl := &r.exec.Tasks[i]
@@ -192,10 +211,10 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
 		opt: runOptions{limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata},
 		call: &subgraph.Call{
-			Path: append(slices.Clip(r.path()), string(n.id)), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
+			Path: r.pathTo(&sl.Task), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
 		},
 	}
-	c.watchers = r.watchers.in(child, c.call.Path)
+	c.watchers = r.watchers.in(child, pathOf(c.call.Path))
 	c.opt.stopAt = r.opt.stopAt.in(sl.Node)
 	c.opt.stopAt.addTo(&c.plan)
 	c.init()
@@ -218,12 +237,17 @@ func (r *run) dropUnknown() bool {
 	return r.g.opt.dropUnknown || r.call != nil && r.call.DropUnknown
 }
 
-// path returns the subgraph nodes that lead to a call; nil for the run itself.
-func (r *run) path() []string {
+// path returns the tasks that lead to a call; nil for the run itself.
+func (r *run) path() []journal.PathElement {
 	if r.call == nil {
 		return nil
 	}
 	return r.call.Path
+}
+
+// pathTo returns the path of the call that a task makes.
+func (r caller) pathTo(t *plan.Task) []journal.PathElement {
+	return append(slices.Clip(r.path()), journal.PathElement{Node: string(r.g.nodes[t.Node].id), Index: t.Index})
 }
 
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph

@@ -213,7 +213,9 @@ func nest(t *testing.T, child *graph.Graph[pair, pairUpdate]) *graph.Graph[pair,
 
 func TestAQuestionInASubgraphAtAnyDepth(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		for depth, path := range [][]graph.ID{{"sub"}, {"sub", "deep"}, {"sub", "deep", "deep"}} {
+		for depth, path := range [][]graph.PathElement{
+			{{Node: "sub"}}, {{Node: "sub"}, {Node: "deep"}}, {{Node: "sub"}, {Node: "deep"}, {Node: "deep"}},
+		} {
 			what := fmt.Sprint("depth ", depth)
 			l := new(ledger)
 			child := compilePair(t, asking(l))

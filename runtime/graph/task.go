@@ -29,9 +29,9 @@ func Summary(ctx context.Context, text string) { task.Summarise(ctx, cut(text, m
 
 // CurrentTask returns the task whose node runs under ctx.
 //
-// In the functions of MapSubgraph it returns the task of the subgraph's node. In a route it
-// returns a Task with Graph, Thread, Node (the node that ran) and Step. Attempt and Key are zero
-// there, because a route is not stored and may be called again.
+// In the functions of MapSubgraph and TaskSubgraph it returns the task of the subgraph's node. In
+// a route it returns a Task with Graph, Thread, Node (the node that ran) and Step. Attempt and Key
+// are zero there, because a route is not stored and may be called again.
 //
 // CurrentTask returns the zero Task under any other context, and after the node or route has
 // returned.

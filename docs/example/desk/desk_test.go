@@ -206,6 +206,30 @@ func ExampleNewOffice() {
 	// step 0, next [Start]
 }
 
+func ExampleNewMailing() {
+	ctx := context.Background()
+	app, err := desk.NewMailing(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	res, err := t.Invoke(ctx, desk.StateUpdate{Names: state.Append("Grace", "Alan")})
+	for err == nil && res.Status == graph.Waiting {
+		for _, q := range res.Questions {
+			fmt.Println(q.Path, q.Node)
+		}
+		res, err = desk.Decide(ctx, t, "Ada")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output:
+	// [letter] write
+	// [letter[1]] write
+	// done [Dear Grace Yours, Ada Dear Alan Yours, Ada]
+}
+
 func ExampleNewCounter() {
 	app, err := desk.NewCounter()
 	if err != nil {

@@ -47,6 +47,31 @@ func NewOffice(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error)
 	return g.Compile(graph.Saver(saver))
 }
 
+// NewMailing returns a graph that writes a letter for each name: each send runs a subgraph.
+func NewMailing(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
+	letters, err := newLetters()
+	if err != nil {
+		return nil, err
+	}
+	g := graph.New("mailing", StateSchema)
+	letter := graph.TaskSubgraph(g, "letter", letters,
+		func(_ context.Context, _ State, d Doc) (LetterUpdate, error) {
+			return LetterUpdate{To: state.Set(d.Name)}, nil
+		},
+		func(_ context.Context, _ State, d Doc, l Letter) (StateUpdate, error) {
+			return StateUpdate{Log: state.Append(l.Lines...)}, nil
+		})
+	g.Route(graph.Start, func(_ context.Context, s State) (graph.Next, error) {
+		var next graph.Next
+		for _, name := range s.Names {
+			next.Add(letter.Send(Doc{Name: name}))
+		}
+		return next, nil
+	}, letter.ID)
+	g.Edge(letter.ID, graph.End)
+	return g.Compile(graph.Saver(saver))
+}
+
 // newChecks returns a graph over the state of its parent. It chooses the next nodes of the parent.
 func newChecks() (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("checks", StateSchema)

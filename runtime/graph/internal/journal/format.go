@@ -55,11 +55,11 @@ import (
 //	targets         array, for each an array of two: its node, and what is sent to it as binary or nil
 //	call            array of two: the number of the call among those of the attempt that have an order, or 0;
 //	                its result as binary
-//	stops           array, for each an array of three: the subgraph nodes that lead to it, as an array; the
-//	                node; whether the stop is after it
-//	question        array of five: the subgraph nodes that lead to the asking node, as an array; that node;
-//	                its index; the name of the question; what it asks as binary. A sixth is the summary of
-//	                the task, if it has one
+//	stops           array, for each an array of three: the path to it; the node; whether the stop is after it
+//	question        array of five: the path to the asking node; that node; its index; the name of the
+//	                question; what it asks as binary. A sixth is the summary of the task, if it has one
+//	path            array of the subgraph calls that lead to a node, for each an array of two: the node of
+//	                the task that makes the call, and its index
 
 // StopTask is the task that the question of a call's stop is of. A task key is longer.
 const StopTask = "stop"
@@ -87,7 +87,7 @@ const (
 
 // format is the number of what this file describes. A record at which no subgraph call is due has
 // none: what is stored with it did not change. Format 1 was without a number.
-const format = 2
+const format = 3
 
 // SetFormat notes in a record in which format the subgraph calls are stored that are due at it.
 func SetFormat(meta map[string]string) { meta[metaFormat] = strconv.Itoa(format) }

@@ -88,7 +88,7 @@ func TestStoredMeta(t *testing.T) {
 		"again:key":   "iiiiiiiiiiiiiiii",
 		"next":        "targets",
 		"schemas":     "\x01\x02\x03\x04\x05\x06\a\b",
-		"format":      "2",
+		"format":      "3",
 		"user:key":    "value",
 		"input":       "\xc9lm[\xe8Њ\x12\xe7\xb5\xcd\xc1\xb2\a\xfak",
 	} {
@@ -105,7 +105,7 @@ func TestStoredPayloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	targets := []journal.Target{{Node: "a"}, {Node: "b", Sent: []byte("sent")}, {Node: "c", Sent: []byte{}}}
-	question := journal.Question{Path: []string{"sub", "inner"}, Node: "ask", Index: 300, Name: "approve", Payload: []byte("why")}
+	question := journal.Question{Path: []journal.PathElement{{Node: "sub"}, {Node: "inner", Index: 7}}, Node: "ask", Index: 300, Name: "approve", Payload: []byte("why")}
 	for _, test := range []struct {
 		what string
 		got  []byte
@@ -117,10 +117,10 @@ func TestStoredPayloads(t *testing.T) {
 		{"targets", journal.AppendTargets(nil, targets), "9392a161c092a162c40473656e7492a163c400"},
 		{"a choice", journal.AppendChoice(nil, []byte("update"), targets), "94c40675706461746592a161c092a162c40473656e7492a163c400"},
 		{"a choice without an update", journal.AppendChoice(nil, nil, nil), "91c400"},
-		{"a question", journal.AppendQuestion(nil, question), "9592a3737562a5696e6e6572a361736bcd012ca7617070726f7665c403776879"},
+		{"a question", journal.AppendQuestion(nil, question), "959292a37375620092a5696e6e657207a361736bcd012ca7617070726f7665c403776879"},
 		{"a question of a task with a summary", journal.AppendQuestion(nil, journal.Question{Node: "n", Summary: "s"}), "9690a16e00a0c0a173"},
 		{"no stops", journal.AppendStops(nil, nil), "90"},
-		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []string{"sub"}, Node: "y"}}), "919391a3737562a179c2"},
+		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []journal.PathElement{{Node: "sub", Index: 2}}, Node: "y"}}), "91939192a373756202a179c2"},
 		{"a stop after a node", journal.AppendStops(nil, []journal.Stop{{Node: "a", After: true}}), "919390a161c3"},
 		{"a durable call", journal.AppendCall(nil, journal.Call{Number: 300, Value: []byte("result")}), "92cd012cc406726573756c74"},
 		{"a durable call without a number", journal.AppendCall(nil, journal.Call{Value: []byte{}}), "9200c400"},
@@ -180,10 +180,10 @@ func TestAnotherFormatIsReportedWithBothNumbers(t *testing.T) {
 	if err := journal.CheckFormat(meta); err != nil {
 		t.Errorf("CheckFormat of what SetFormat stored: %v", err)
 	}
-	for stored, want := range map[string]string{"": "format 1", "1": "format 1", "3": "format 3"} {
+	for stored, want := range map[string]string{"": "format 1", "1": "format 1", "2": "format 2"} {
 		err := journal.CheckFormat(map[string]string{"format": stored})
-		if err == nil || !strings.Contains(err.Error(), want+",") || !strings.HasSuffix(err.Error(), "format 2") {
-			t.Errorf("CheckFormat of %q: %v, want an error with %s and format 2", stored, err, want)
+		if err == nil || !strings.Contains(err.Error(), want+",") || !strings.HasSuffix(err.Error(), "format 3") {
+			t.Errorf("CheckFormat of %q: %v, want an error with %s and format 3", stored, err, want)
 		}
 	}
 }

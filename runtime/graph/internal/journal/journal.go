@@ -70,6 +70,9 @@ type Log interface {
 	Lost() error
 	// Broken returns the error of a write that was made later; nil for none that is known.
 	Broken() error
+	// Over says that a subgraph call has ended, and that the run has the result of its task. The
+	// run does not load the call again.
+	Over(namespace string)
 	// LetGo gives up the lease without storing anything, as far as that succeeds.
 	LetGo(ctx context.Context)
 	// Close ends the renewals of the lease, and waits for writes in progress. It stores nothing

@@ -24,11 +24,12 @@ import (
 //
 // OnExit holds the namespaces that the newest record of the run leads to. A call belongs to the
 // record that made it due. So a namespace is dropped when that record is superseded, unless the
-// new one leads to it by Stateful.
+// new one leads to it by Stateful. A call that began in this run is dropped when it is over.
 type OnExit struct {
 	*Sync
 	mu      sync.Mutex
 	held    map[string]*held   // by namespace
+	made    int                // how many namespaces were ever held
 	asked   []checkpoint.Write // the questions that were open when the run opened
 	answers writeSet           // to questions that may be stored
 	last    []Entry            // what the last write still has to store; nil before it was tried
@@ -42,6 +43,8 @@ type held struct {
 	whole  []byte   // the snapshot that deltas follow; nil if they follow the stored head
 	deltas [][]byte // the payloads, one a record
 	writes writeSet
+	number int      // the namespaces are numbered as they are first held
+	calls  []string // the namespaces of the calls in it that are held
 }
 
 // NewOnExit returns a Log that has not been opened.
@@ -91,11 +94,22 @@ func (l *OnExit) hold(e Entry) {
 
 func (l *OnExit) at(namespace string) *held {
 	h := l.held[namespace]
-	if h == nil {
-		h = new(held)
-		l.held[namespace] = h
+	if h != nil {
+		return h
+	}
+	l.made++
+	h = &held{number: l.made}
+	l.held[namespace] = h
+	if namespace != "" {
+		around := l.at(outside(namespace))
+		around.calls = append(around.calls, namespace)
 	}
 	return h
+}
+
+// outside returns the namespace that a call is in.
+func outside(namespace string) string {
+	return namespace[:max(strings.LastIndexByte(namespace, '/'), 0)]
 }
 
 // add makes rec the newest record. after is the stored head if rec is the first.
@@ -121,16 +135,43 @@ func (l *OnExit) drop(namespace string, h *held) {
 			h.writes.add(w)
 		}
 	}
-	if len(l.held) == 1 {
+	if len(h.calls) > 0 {
+		l.dropCalls(h, l.remembered(h), namespace)
+	}
+}
+
+// dropCalls removes the calls in h, at any depth, that are not remembered. by is the namespace
+// whose record ended them.
+func (l *OnExit) dropCalls(h *held, remembered map[string]bool, by string) {
+	h.calls = slices.DeleteFunc(h.calls, func(namespace string) bool {
+		call := l.held[namespace]
+		l.dropCalls(call, remembered, by)
+		if remembered[namespace] {
+			return false
+		}
+		l.withdraw(namespace, call, by)
+		if len(call.calls) > 0 { // a later call remembers one of them
+			*call = held{number: call.number, calls: call.calls}
+			return false
+		}
+		delete(l.held, namespace)
+		return true
+	})
+}
+
+// Over implements Log. A call that began in an earlier run stays: its newest record supersedes
+// what is stored of it.
+func (l *OnExit) Over(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	call := l.held[namespace]
+	if !call.records() || !call.after.IsZero() {
 		return
 	}
-	remembered := l.remembered(h)
-	for inner, call := range l.held {
-		if CallIn(namespace, inner) != "" && !remembered[inner] {
-			l.withdraw(inner, call, namespace)
-			delete(l.held, inner)
-		}
-	}
+	l.dropCalls(call, nil, namespace)
+	around := l.held[outside(namespace)]
+	around.calls = slices.DeleteFunc(around.calls, func(other string) bool { return other == namespace })
+	delete(l.held, namespace)
 }
 
 // remembered returns the held namespaces that the newest record of h leads to by Stateful. It
@@ -234,11 +275,19 @@ func (l *OnExit) entries(o Outcome) ([]Entry, error) {
 	return entries, nil
 }
 
-// namespaces returns those of what is held, inner calls before outer ones.
+// namespaces returns those of what is held, inner calls before outer ones, older ones first.
 func (l *OnExit) namespaces() []string {
 	return slices.SortedFunc(maps.Keys(l.held), func(a, b string) int {
-		return cmp.Or(strings.Count(b, "/")-strings.Count(a, "/"), cmp.Compare(b, a)) // "" is last
+		return cmp.Or(depth(b)-depth(a), l.held[a].number-l.held[b].number)
 	})
+}
+
+// depth returns how many calls lead to a namespace.
+func depth(namespace string) int {
+	if namespace == "" {
+		return 0
+	}
+	return strings.Count(namespace, "/") + 1
 }
 
 // writes returns the pending writes that are held, answers last.
@@ -259,7 +308,7 @@ func (l *OnExit) actOf(w heldWrite) string {
 		namespace = w.by
 	}
 	for namespace != "" {
-		around := namespace[:max(strings.LastIndexByte(namespace, '/'), 0)]
+		around := outside(namespace)
 		if h := l.held[namespace]; h.records() && !h.after.IsZero() || !l.held[around].records() {
 			break
 		}

@@ -8,9 +8,9 @@ import (
 
 // Question is a stored question.
 type Question struct {
-	Path    []string // of the subgraph nodes that lead to the asking one
-	Node    string   // that asks
-	Index   int      // of the send that its task is of
+	Path    []PathElement // of the subgraph calls that lead to the asking node
+	Node    string        // that asks
+	Index   int           // of the send that its task is of
 	Name    string
 	Payload []byte // what it asks
 	Summary string // of the task; empty for none
@@ -34,10 +34,7 @@ const SummaryName = "summary"
 // AppendQuestion appends a question.
 func AppendQuestion(b []byte, q Question) []byte {
 	b = wire.AppendArrayLen(b, 5)
-	b = wire.AppendArrayLen(b, len(q.Path))
-	for _, node := range q.Path {
-		b = wire.AppendString(b, node)
-	}
+	b = appendPath(b, q.Path)
 	b = wire.AppendString(b, q.Node)
 	b = wire.AppendInt(b, int64(q.Index))
 	b = wire.AppendString(b, q.Name)
@@ -51,11 +48,7 @@ func ReadQuestion(b []byte) (q Question, err error) {
 	if fields < 5 || fields > 6 {
 		r.Damage(0, errFields)
 	}
-	for range r.ArrayLen() {
-		if q.Path = append(q.Path, r.Str()); !r.OK() {
-			break
-		}
-	}
+	q.Path = readPath(&r)
 	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
 	if fields == 6 {
 		if q.Summary = r.Str(); q.Summary == "" {

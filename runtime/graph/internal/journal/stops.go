@@ -4,7 +4,7 @@ import "github.com/graphgen-go/graphgen/runtime/wire"
 
 // Stop is a static stop that holds a run.
 type Stop struct {
-	Path  []string // of the subgraph nodes that lead to the node
+	Path  []PathElement // of the subgraph calls that lead to the node
 	Node  string
 	After bool // else before the node
 }
@@ -14,10 +14,7 @@ func AppendStops(b []byte, stops []Stop) []byte {
 	b = wire.AppendArrayLen(b, len(stops))
 	for _, s := range stops {
 		b = wire.AppendArrayLen(b, 3)
-		b = wire.AppendArrayLen(b, len(s.Path))
-		for _, node := range s.Path {
-			b = wire.AppendString(b, node)
-		}
+		b = appendPath(b, s.Path)
 		b = wire.AppendBool(wire.AppendString(b, s.Node), s.After)
 	}
 	return b
@@ -32,11 +29,7 @@ func ReadStops(b []byte) (stops []Stop, err error) {
 	for range r.ArrayLen() {
 		var s Stop
 		r.FixedArray(3)
-		for range r.ArrayLen() {
-			if s.Path = append(s.Path, r.Str()); !r.OK() {
-				break
-			}
-		}
+		s.Path = readPath(&r)
 		s.Node, s.After = r.Str(), r.Bool()
 		if !r.OK() {
 			break

@@ -137,6 +137,9 @@ func (s *Sync) Lost() error {
 // Broken implements Log.
 func (s *Sync) Broken() error { return nil }
 
+// Over implements Log.
+func (s *Sync) Over(string) {}
+
 // LetGo implements Log. If it fails, the lease ends by itself.
 func (s *Sync) LetGo(ctx context.Context) {
 	if s.ended || s.Lost() != nil {

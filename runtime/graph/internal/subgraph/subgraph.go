@@ -22,10 +22,10 @@ import (
 
 // Call is what the run of a subgraph knows of the task that makes the call.
 type Call struct {
-	Path        []string // the nodes that lead to it
-	Same        bool     // it is over the state of the graph it is in
-	Remembers   bool     // the next call of its node begins with the state that this one leaves
-	DropUnknown bool     // a graph that it is in accepts that unknown fields are lost
+	Path        []journal.PathElement // the tasks that lead to it
+	Same        bool                  // it is over the state of the graph it is in
+	Remembers   bool                  // the next call of its node begins with the state that this one leaves
+	DropUnknown bool                  // a graph that it is in accepts that unknown fields are lost
 	Part        checkpoint.Write
 
 	reported int // how many updates are stored in parts
