@@ -1,0 +1,76 @@
+package remember_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/docs/howto/remember"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func TestAConversationKnowsWhatItsUserSaidInAnother(t *testing.T) {
+	backend := memory.NewStore()
+	defer backend.Close()
+	app, err := remember.New(backend, memory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(user, thread, text string) string {
+		t.Helper()
+		ctx := remember.WithUser(t.Context(), user)
+		res, err := app.Thread(thread).Invoke(ctx, remember.StateUpdate{Said: state.Set(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.State.Reply
+	}
+	for _, c := range []struct{ user, thread, says, want string }{
+		{"ada", "1", "I live in Rome", "I know: "},
+		{"ada", "1", "I like tea", "I know: lives in Rome"},
+		{"ada", "2", "hello", "I know: lives in Rome; likes tea"},
+		{"ada", "2", "I live in Oslo", "I know: lives in Rome; likes tea"},
+		{"bob", "3", "hello", "I know: "},
+		{"ada", "4", "hello", "I know: lives in Oslo; likes tea"},
+	} {
+		if got := say(c.user, c.thread, c.says); got != c.want {
+			t.Errorf("%s in thread %s says %q: got the reply %q, want %q", c.user, c.thread, c.says, got, c.want)
+		}
+	}
+	facts, err := remember.Facts(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remember.Forget(remember.WithUser(t.Context(), "ada"), facts); err != nil {
+		t.Fatal(err)
+	}
+	if got := say("ada", "5", "hello"); got != "I know: " {
+		t.Errorf("after Forget: got the reply %q, want nothing known", got)
+	}
+	left, err := backend.Find(context.Background(), store.Query{Limit: 10})
+	if err != nil || len(left) != 0 {
+		t.Errorf("after Forget: got %d items, %v, want none", len(left), err)
+	}
+}
+
+func TestACallWithoutAUserIsRefused(t *testing.T) {
+	app, err := remember.New(memory.NewStore(), memory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = app.Thread("1").Invoke(t.Context(), remember.StateUpdate{Said: state.Set("hello")})
+	if err == nil || !strings.Contains(err.Error(), "no user") {
+		t.Errorf("got %v, want an error that names the missing user", err)
+	}
+}
+
+func TestProfileReadsWhatItWrote(t *testing.T) {
+	backend := memory.NewStore()
+	for _, user := range []string{"ada", "../ada", "%"} {
+		if home, err := remember.Profile(t.Context(), backend, user); err != nil || home != "Oslo" {
+			t.Errorf("%q: got %q, %v, want Oslo", user, home, err)
+		}
+	}
+}
