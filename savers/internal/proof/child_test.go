@@ -27,11 +27,11 @@ const childVariable = "GRAPHGEN_PROOF_CHILD"
 
 // job is what another process is there for.
 type job struct {
-	Role    string // linear, resume, hold or work
+	Role    string // linear, resume, hold, store or work
 	URL     string // of the saver
 	Counter string // the shared counter's file; hold: the run continues while it exists
 	Dir     string // where journals are
-	First   []int  // work: the first thread of each lane
+	First   []int  // work: the first thread of each lane; store: the first batch
 	Finish  bool   // work: to end when those are finished
 	Limit   uint64 // work: the size of a file, in bytes; 0 for none
 }
@@ -61,6 +61,9 @@ func (j *job) run() error {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: j.Limit, Max: j.Limit}); err != nil {
 			return err
 		}
+	}
+	if j.Role == "store" {
+		return j.writeStore()
 	}
 	saver, err := open.Saver(context.Background(), j.URL)
 	if err != nil {

@@ -22,6 +22,12 @@
 // things are losses: a task that runs after its result was acknowledged, and an acknowledged
 // checkpoint that is not in the history exactly once.
 //
+// # Store
+//
+// Writers of the store are killed, and lose connections. Each acknowledged batch must be whole,
+// every other one whole or absent. The indexes must agree with the items. A batch that is repeated
+// under its keys of Once must change nothing.
+//
 // # Random graphs
 //
 // Package graphmodel draws graphs. They run on each saver, with time travel and in storms. Their
