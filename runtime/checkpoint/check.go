@@ -5,9 +5,6 @@ import (
 	"strconv"
 )
 
-// MaxHolder is the longest Opening.Holder that a saver accepts, in bytes.
-const MaxHolder = 1 << 10
-
 // Check returns an [*InvalidError] for the first value in a that no saver accepts, or nil. Every
 // saver calls it first. It needs no storage.
 func (a *Append) Check() error {
@@ -63,12 +60,20 @@ func (a *Append) checkRun() error {
 	switch {
 	case a.Open != nil && a.Namespace != "":
 		return &InvalidError{"open", fmt.Sprintf("set for namespace %s", quote(a.Namespace)), "openings of the root only"}
-	case a.Open != nil && len(a.Open.Holder) > MaxHolder:
-		return &InvalidError{"open.Holder", strconv.Itoa(len(a.Open.Holder)) + " bytes", fmt.Sprintf("at most %d", MaxHolder)}
 	case a.Open == nil && a.Fence.IsZero():
 		return &InvalidError{"fence", "none", "the fence of the run, or an opening"}
 	case a.Release && !a.End:
 		return &InvalidError{"release", "set without End", "both: a version is released by the write its run ends on"}
+	}
+	if a.Open != nil {
+		if err := a.Open.check(); err != nil {
+			return err
+		}
+		if len(a.Records) > 0 {
+			if err := checkGraph("records[0].Graph", a.Records[0].Graph); err != nil {
+				return err
+			}
+		}
 	}
 	return checkStatus(a.Status, int64(a.Lease))
 }

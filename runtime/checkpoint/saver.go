@@ -120,6 +120,9 @@ type Saver interface {
 	// Import keeps record ids, Seq and writes. The new version has no fence and no lease, and the
 	// exported status. It is open even if the exported version was released.
 	//
+	// A new thread gets the exported Graph, Created, Title and Labels. If the thread exists, they
+	// change its own as an opening does, and Created stays.
+	//
 	// The caller must not change the record of an id, because processes keep states in memory by
 	// the ids of records. Edited records need new ids.
 	Import(ctx context.Context, thread string, items iter.Seq2[ExportItem, error]) error
@@ -159,6 +162,12 @@ type Append struct {
 type Opening struct {
 	Holder   string // the host, process or name that runs; shown in a *BusyError
 	TakeOver bool   // take the thread even if the lease of another run is alive
+
+	// Title replaces the title of the thread; empty leaves it.
+	Title string
+	// Labels replace the labels of the thread that have the same names; the others stay. An empty
+	// value removes a label. A thread has at most MaxLabels labels.
+	Labels map[string]string
 }
 
 // DefaultLease is the duration of a lease if the caller names none.
@@ -243,6 +252,14 @@ type Thread struct {
 	Step     int       // of the root's head
 	Updated  time.Time // when the newest run opened or ended, on the saver's clock
 	Versions int       // the number of versions, including the open one
+
+	// The following describes the thread in all its versions. Opening appends set it, and Import
+	// keeps it.
+	Graph   string            // the Graph of the record that opened the newest run
+	Created time.Time         // when the first version began, on the saver's clock
+	Title   string            // empty for none
+	Labels  map[string]string // nil for none; the caller must not modify it
+
 	// Questions are the pending writes of kind Question that have no Answer, oldest first.
 	Questions []Write
 }
@@ -254,6 +271,11 @@ type ThreadQuery struct {
 	After     string    // only ids that sort after this one, for paging
 	Limit     int       // the maximum number of threads; less than 1 is all
 	IdleSince time.Time // only threads without a live lease that were last updated before this time; zero is all
+
+	Graph        string            // empty is any
+	Labels       map[string]string // only threads that have all of these labels
+	CreatedSince time.Time         // only threads created at or after this time; zero is all
+	CreatedUntil time.Time         // only threads created before this time; zero is all
 }
 
 // Version is one version of a thread.

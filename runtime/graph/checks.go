@@ -26,6 +26,9 @@ func (c *compiler[S, U]) checkOptions() {
 	if c.g.name == "" {
 		c.fault("the graph has no name; pass one to graph.New, since it tells the graph's threads from those of others")
 	}
+	if n := len(c.g.name); n > checkpoint.MaxGraph {
+		c.fault("the graph's name has %d bytes, more than the %d that savers store", n, checkpoint.MaxGraph)
+	}
 	for i, name := range o.formerNames {
 		if name == "" || name == c.g.name || slices.Contains(o.formerNames[:i], name) {
 			c.fault("FormerNames lists %q; want other names than the graph's own, each once", name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -23,7 +24,8 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		return none, err
 	} else if at != nil {
 		s := t.snapshot(&at.last, nil)
-		s.State, s.Status = at.state.View(), at.status
+		s.State, s.Status = at.state.View(), at.thread.Status
+		s.Title, s.Labels = at.thread.Title, maps.Clone(at.thread.Labels)
 		return s, nil
 	}
 	t, c, err := t.find(ctx, t.at)
@@ -63,6 +65,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if !c.Committed && t.inside == nil {
 		s.Reason = reasonIn(&c)
 	}
+	s.Title, s.Labels = c.Thread.Title, maps.Clone(c.Thread.Labels)
 	switch {
 	case last.ID != c.Head:
 	case t.inside != nil && !c.Unfinished():

@@ -43,7 +43,7 @@ type standing[S, U any] struct {
 	last    checkpoint.Record // without its payload
 	state   live.Live[S, U]   // a copy
 	chained int
-	status  checkpoint.Status
+	thread  checkpoint.Thread
 }
 
 // noCall is a namespace without records. Loading it returns the position of a thread and reads no
@@ -74,7 +74,7 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	}
 	state.DropUntracked()
 	t.g.heads.giveBack(h)
-	return &standing[S, U]{last: h.tail.Last, state: state, chained: h.chained, status: c.Thread.Status}, nil
+	return &standing[S, U]{last: h.tail.Last, state: state, chained: h.chained, thread: c.Thread}, nil
 }
 
 // recording returns an empty state that records changes.

@@ -258,7 +258,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
-	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver}
+	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels}
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)
 	}

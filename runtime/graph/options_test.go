@@ -91,6 +91,8 @@ var optionsOfCalls = map[string]struct {
 	"Metadata":       {graph.Metadata, inputs + resumes + updates},
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs},
+	"Title":          {graph.Title, inputs + updates},
+	"Label":          {graph.Label, inputs + updates},
 	"DiscardPending": {graph.DiscardPending, inputs + updates},
 	"Rerun":          {graph.Rerun, resumes},
 	"AnswerBytes":    {graph.AnswerBytes, resumes},

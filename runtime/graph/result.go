@@ -53,6 +53,10 @@ type Snapshot[S any] struct {
 	Created    time.Time         // by the clock of the process that wrote it, in UTC
 	Metadata   map[string]string // of the run or edit that stored it, as the option Metadata set it; nil for none
 
+	// Title and Labels are those that the thread has now. They are empty in a history.
+	Title  string
+	Labels map[string]string
+
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.
 	Tasks []TaskState

@@ -67,9 +67,9 @@ type ThreadOption interface {
 	ReleaseOption
 }
 
-// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream, UpdateState
-// and UpdateStates.
-type DiscardOption interface {
+// InputOption is an option of the calls with an input or an update, which can start a thread:
+// Invoke, Stream, UpdateState and UpdateStates.
+type InputOption interface {
 	InvokeOption
 	UpdatesOption
 }
@@ -100,6 +100,8 @@ type runOptions struct {
 	ifHead   checkpoint.ID
 	events   EventKind
 	metadata map[string]string // of the call; nil for none
+	title    string            // empty leaves that of the thread
+	labels   map[string]string // added to those of the thread
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the
@@ -165,7 +167,7 @@ func Wait() ThreadOption { return singleRunOption("Wait", func(o *runOptions) { 
 // DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the
 // last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
-func DiscardPending() DiscardOption {
+func DiscardPending() InputOption {
 	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })
 }
 

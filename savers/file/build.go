@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -24,7 +25,8 @@ type builder struct {
 	namespace string
 	records   []checkpoint.Record
 	writes    []checkpoint.Write
-	bytes     int // of the records and writes that wait for flush
+	thread    *checkpoint.Thread // the first item of an import
+	bytes     int                // of the records and writes that wait for flush
 }
 
 // building is the folder for files that have no thread's name yet. A file there that nobody has
@@ -387,6 +389,7 @@ func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.Export
 			return nil, err
 		}
 	}
+	b.thread = &in.Thread
 	state := &ledger.Event{Restores: true, Ends: true, Status: in.Thread.Status, Time: ledger.Micro(in.Thread.Updated)}
 	return state, in.End()
 }
@@ -414,6 +417,11 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	if !version.Empty() {
 		return version.Exists()
 	}
+	about, err := version.About.Imported(b.thread, time.Now())
+	if err != nil {
+		return err
+	}
+	state.About = &about
 	if err := b.finish(state, version.Number); err != nil {
 		return err
 	}

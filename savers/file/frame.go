@@ -28,7 +28,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver3" // the last digit is the number of the format
+	magic     = "ggsaver4" // the last digit is the number of the format
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )
@@ -231,6 +231,17 @@ func appendHeader(b []byte, id string, number int, salt uint32) ([]byte, error) 
 	return b, closeFrame(b, at, salt, int64(len(magic)))
 }
 
+// appendFirst appends the start of a file: its header, and the description of a thread that has
+// earlier versions.
+func appendFirst(id string, number int, about *ledger.About) ([]byte, error) {
+	salt := newSalt()
+	b, err := appendHeader(nil, id, number, salt)
+	if err != nil || about.Created.IsZero() {
+		return b, err
+	}
+	return appendEvent(b, &ledger.Event{About: about}, nil, nil, 0, salt)
+}
+
 // readHeader decodes the payload of the header frame.
 func readHeader(payload []byte) (id string, number int, err error) {
 	if len(payload) < 5 {
@@ -252,6 +263,7 @@ const (
 	evWrites
 	evStatus
 	evRestores
+	evAbout
 	evTimed = evOpens | evEnds | evReleases | evRestores
 )
 
@@ -277,6 +289,11 @@ func appendEvent(
 	if flags&evRestores != 0 {
 		b = append(b, e.Fence[:]...)
 	}
+	if flags&evAbout != 0 {
+		b = binary.AppendVarint(b, e.About.Created.UnixMicro())
+		b = codec.AppendString(codec.AppendString(b, e.About.Graph), e.About.Title)
+		b = codec.AppendLabels(b, e.About.Labels)
+	}
 	if flags&evRecords != 0 {
 		b = codec.AppendString(b, e.Namespace)
 		b = binary.AppendUvarint(b, uint64(len(records)))
@@ -300,6 +317,7 @@ func eventFlags(e *ledger.Event, records int) (flags byte) {
 	}{
 		{evRecords, records > 0}, {evOpens, e.Opens}, {evEnds, e.Ends}, {evReleases, e.Releases},
 		{evWrites, len(e.Writes) > 0}, {evStatus, e.Status != 0}, {evRestores, e.Restores},
+		{evAbout, e.About != nil},
 	} {
 		if f.is {
 			flags |= f.bit
@@ -363,6 +381,9 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 	}
 	if flags&evRestores != 0 {
 		e.Fence = r.ID()
+	}
+	if flags&evAbout != 0 {
+		e.About = &ledger.About{Created: codec.Time(r.Varint()), Graph: r.String(), Title: r.String(), Labels: r.Labels()}
 	}
 	if flags&evRecords != 0 {
 		e.Namespace = r.String()

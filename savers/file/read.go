@@ -20,6 +20,7 @@ import (
 type span struct {
 	oldest, open int
 	started      bool
+	about        ledger.About // of the thread; zero if the file of the open version is missing
 }
 
 func (sp *span) count() int {
@@ -53,6 +54,7 @@ func (v *volume) span(ctx context.Context, found bool) (span, error) {
 	}
 	sp := span{oldest: 1, open: 1}
 	if v.v != nil {
+		sp.about = v.v.About
 		sp.open, sp.started = v.v.Number, !v.v.Empty()
 		if !v.v.Released.IsZero() { // and not yet renamed
 			sp.open, sp.started = sp.open+1, false
@@ -126,6 +128,9 @@ func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, s
 	if v.v == nil || v.v.Empty() {
 		s.done(v)
 		return nil, sp, errAbsent
+	}
+	if !sp.about.Created.IsZero() {
+		v.v.About = sp.about
 	}
 	return v, sp, nil
 }

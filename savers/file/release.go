@@ -103,7 +103,7 @@ func (v *volume) move(from, to string) error {
 // version replaces it.
 func (v *volume) retire() error {
 	next, number := v.s.siblingPath(v.base, nextName), v.v.Number
-	header, err := appendHeader(nil, v.id, number+1, newSalt())
+	header, err := appendFirst(v.id, number+1, &v.v.About)
 	if err != nil {
 		return err
 	}

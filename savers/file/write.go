@@ -108,10 +108,16 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 			return done, err
 		}
 	}
-	var busy error
+	var busy, tooMany error
+	var about *ledger.About
 	if a.Open != nil {
 		if busy, err = v.busy(now); err != nil {
 			return checkpoint.AppendResult{}, err
+		}
+		if after, changed, err := version.About.Opened(a, now); err != nil {
+			tooMany = err
+		} else if changed {
+			about = &after
 		}
 	}
 	repeated, err := version.Accept(a, busy)
@@ -126,14 +132,17 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 		}
 		return version.Appended(a), err
 	}
-	if err := v.store(a, version, now); err != nil {
+	if tooMany != nil {
+		return checkpoint.AppendResult{}, tooMany
+	}
+	if err := v.store(a, version, about, now); err != nil {
 		return checkpoint.AppendResult{}, err
 	}
 	return v.v.Appended(a), nil
 }
 
-// store writes an accepted Append, with its lease.
-func (v *volume) store(a *checkpoint.Append, version *ledger.Version, now time.Time) error {
+// store writes an accepted Append, with its lease and the thread's new description, if it changes.
+func (v *volume) store(a *checkpoint.Append, version *ledger.Version, about *ledger.About, now time.Time) error {
 	records := make([]checkpoint.Record, len(a.Records))
 	seq := version.NextSeq(a.Namespace)
 	for i := range a.Records {
@@ -141,6 +150,7 @@ func (v *volume) store(a *checkpoint.Append, version *ledger.Version, now time.T
 		records[i].Seq = seq + uint64(i)
 	}
 	e := ledger.AppendEvent(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
+	e.About = about
 	if a.Open != nil && !a.End {
 		return v.storeOpening(a, func() error { return v.write(e, records) }, now)
 	}

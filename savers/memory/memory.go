@@ -32,7 +32,8 @@ type thread struct {
 	mu       sync.Mutex
 	gone     bool // deleted; look it up again
 	versions []*ledger.Version
-	last     int       // the number of the newest version there ever was
+	last     int // the number of the newest version there ever was
+	about    ledger.About
 	renewed  time.Time // when the newest run took its lease or renewed it
 	lease    time.Duration
 	slab     slab
@@ -148,5 +149,6 @@ func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
 	if leased {
 		until = t.renewed.Add(t.lease)
 	}
+	v.About = t.about
 	return v.Describe(leased, until, len(t.versions))
 }

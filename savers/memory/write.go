@@ -36,18 +36,29 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	if v == nil && !starts {
 		return checkpoint.AppendResult{}, missing(a, t)
 	}
-	if v == nil {
-		v = t.start(a.Thread)
-	}
+	about, tooMany := t.about, error(nil)
 	var busy error
 	if a.Open != nil {
 		busy = t.busy(now)
+		about, _, tooMany = t.about.Opened(a, now)
+	}
+	if v == nil {
+		if tooMany != nil {
+			return checkpoint.AppendResult{}, tooMany
+		}
+		v = t.start(a.Thread)
 	}
 	repeated, err := v.Accept(a, busy)
+	if err == nil && !repeated {
+		err = tooMany
+	}
 	if err != nil {
 		return checkpoint.AppendResult{}, err
 	}
 	if !repeated {
+		if a.Open != nil {
+			t.about = about
+		}
 		v.Apply(ledger.AppendEvent(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now))
 	}
 	if a.Open != nil || a.Fence == v.Fence {
@@ -247,7 +258,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if err := checkpoint.CheckThread(id); err != nil {
 		return err
 	}
-	v, err := collect(ctx, id, items)
+	v, described, err := collect(ctx, id, items)
 	if err != nil {
 		return err
 	}
@@ -260,14 +271,20 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if open := t.open(); open != nil {
 		return open.Exists()
 	}
+	about, err := t.about.Imported(described, time.Now())
+	if err != nil {
+		return err
+	}
+	t.about = about
 	t.last++
 	v.Number = t.last
 	t.versions = append(t.versions, v)
 	return nil
 }
 
-// collect makes a version of imported items. It takes no lock: they may come from this very saver.
-func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) (*ledger.Version, error) {
+// collect makes a version of imported items, and returns the first of them too. It takes no lock:
+// they may come from this very saver.
+func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) (*ledger.Version, *checkpoint.Thread, error) {
 	v, in := ledger.New(id, 0), ledger.Intake{}
 	for item, err := range items {
 		if err == nil {
@@ -280,14 +297,14 @@ func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportIt
 			err = v.Follow(imported(item))
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := in.End(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v.Status, v.Updated = in.Thread.Status, in.Thread.Updated
-	return v, nil
+	return v, &in.Thread, nil
 }
 
 // imported returns the event for an item.

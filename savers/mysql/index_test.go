@@ -150,15 +150,18 @@ func fillThreads(t *testing.T, dsn string, n int) {
 		"CREATE TABLE numbers (n BIGINT NOT NULL PRIMARY KEY)",
 		fmt.Sprintf(`INSERT INTO numbers SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d n
 			FROM %[1]s a, %[1]s b, %[1]s c, %[1]s e, %[1]s f HAVING n <= %d`, digits, n),
-		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
+			created, graph, labels)
 			SELECT CONCAT('thread-', LPAD(n - 1, 6, '0')), 1, 1, root + n, 1, IF(n % 100 = 0, 2, status), fence, holder, 0,
-			updated - n * 1000000, n % 100 = 0 FROM graph_thread, numbers`,
+			updated - n * 1000000, n % 100 = 0, updated - n * 1000000, CONCAT('graph-', LPAD((n - 1) % 200, 3, '0')),
+			CONCAT(X'01047573657204', 'u', LPAD((n - 1) % 1000, 3, '0')) FROM graph_thread, numbers`,
 		`INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
 			SELECT t.root, c.seq, t.root, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.step, c.created,
 			REPEAT('x', 200) FROM graph_thread t, graph_checkpoint c WHERE t.thread_key <> 'pattern'`,
 		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
 			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_key <> 'pattern'`,
 		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
+		"INSERT INTO graph_label SELECT 'user', SUBSTR(labels, 8), thread_key FROM graph_thread",
 		"DROP TABLE numbers",
 	)
 	sqltest.Resum(t, database(t, dsn), "UPDATE graph_write SET data = ? WHERE write_no = ?")

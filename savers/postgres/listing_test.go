@@ -22,9 +22,12 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	}
 	id := sqltest.Pattern(t, s)
 	for _, text := range []string{
-		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
+			created, graph, labels)
 			SELECT convert_to('thread-' || lpad((n - 1)::text, 6, '0'), 'UTF8'), 1, 1, n + 1, 1, CASE WHEN n % 100 = 0 THEN 2 ELSE status END,
-			fence, holder, 0, updated - n * 1000000::bigint, n % 100 = 0
+			fence, holder, 0, updated - n * 1000000::bigint, n % 100 = 0,
+			updated - n * 1000000::bigint, convert_to('graph-' || lpad(((n - 1) % 200)::text, 3, '0'), 'UTF8'),
+			'\x01047573657204'::bytea || convert_to('u' || lpad(((n - 1) % 1000)::text, 3, '0'), 'UTF8')
 			FROM graph_thread, generate_series(1, ` + fmt.Sprint(n) + `) n`,
 		`INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
 			SELECT t.root, 1, t.root, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.step, c.created,
@@ -32,6 +35,7 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
 			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_no > 1`,
 		`DELETE FROM graph_thread WHERE thread_no = 1`,
+		`INSERT INTO graph_label SELECT 'user', substr(labels, 8), thread_key FROM graph_thread`,
 	} {
 		exec(t, dsn, text)
 	}

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,8 @@ import (
 var errMalformed = errors.New("malformed")
 
 // format is the number of the format of threads. It is the first byte of each record. Format 3
-// has packs, and format 4 the nodes that ran.
-const format = 4
+// has packs, format 4 the nodes that ran, and format 5 the descriptions of threads.
+const format = 5
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }
@@ -156,6 +158,36 @@ func encodeWrite(thread string, w *checkpoint.Write) []byte {
 		b = append(append(b, 'B'), w.Payload...)
 	}
 	return codec.AppendWriteSum(b, thread)[bound:]
+}
+
+// encodeLabels returns labels as relabel of common.lua reads them, ordered by name.
+func encodeLabels(labels map[string]string) []byte {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(name))), name...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(labels[name]))), labels[name]...)
+	}
+	return b
+}
+
+// decodeLabels decodes what encodeLabels encoded.
+func decodeLabels(s string) (map[string]string, error) {
+	var labels map[string]string
+	for len(s) > 0 {
+		var parts [2]string
+		for i := range parts {
+			if len(s) < 2 || len(s)-2 < int(s[0])<<8|int(s[1]) {
+				return nil, fmt.Errorf("labels: %w", errMalformed)
+			}
+			n := int(s[0])<<8 | int(s[1])
+			parts[i], s = s[2:2+n], s[2+n:]
+		}
+		if labels == nil {
+			labels = make(map[string]string)
+		}
+		labels[parts[0]] = parts[1]
+	}
+	return labels, nil
 }
 
 // noPayload is what stands for what a pending write holds where nobody looks at that.

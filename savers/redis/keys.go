@@ -3,6 +3,7 @@ package redis
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 )
 
 // key returns the key of a thread. Its tag, which decides the slot, is a hash, because an id may
@@ -12,8 +13,31 @@ func (s *Saver) key(thread string) string {
 	return s.prefix + "{" + base64.RawURLEncoding.EncodeToString(sum[:]) + "}"
 }
 
-// indexKeys returns the keys of the index: all threads, those that are not done, and the stamps.
-func (s *Saver) indexKeys() []string {
+// indexKeys returns the keys of the index: all threads, those that are not done, the stamps, and
+// further sets.
+func (s *Saver) indexKeys(sets ...string) []string {
 	tag := s.prefix + "{index}:"
-	return []string{tag + "all", tag + "live", tag + "stamps"}
+	return append([]string{tag + "all", tag + "live", tag + "stamps"}, sets...)
+}
+
+// graphSet returns the key of the set of a graph's threads, and labelSet that of the threads with
+// a label.
+func (s *Saver) graphSet(graph string) string { return s.prefix + "{index}:graph:" + graph }
+
+func (s *Saver) labelSet(name, value string) string {
+	return s.prefix + "{index}:label:" + strconv.Itoa(len(name)) + ":" + name + value
+}
+
+// setsOf returns the sets that have a thread with this graph and these labels.
+func (s *Saver) setsOf(graph string, labels map[string]string) []string {
+	sets := make([]string, 0, 1+len(labels))
+	if graph != "" {
+		sets = append(sets, s.graphSet(graph))
+	}
+	for name, value := range labels {
+		if value != "" {
+			sets = append(sets, s.labelSet(name, value))
+		}
+	}
+	return sets
 }

@@ -155,6 +155,11 @@ func (r *reply) thread(id string) described {
 	now := l.time()
 	d.stamp, d.rev = l.id(), l.text()
 	d.Questions = checkpoint.OpenQuestions(l.writes(id))
+	d.Created, d.Graph, d.Title = l.time(), l.text(), l.text()
+	d.Labels, err = decodeLabels(l.text())
+	if l.err == nil {
+		l.check(err)
+	}
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

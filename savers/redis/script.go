@@ -129,20 +129,20 @@ func (s *Saver) asked(ctx context.Context, what string, ask func(ctx context.Con
 	return <-got, nil
 }
 
-// both runs a script on the index and then one on a thread. On a single server, or what stands
-// for one, they are sent together and run in that order.
-func (s *Saver) both(ctx context.Context, index, args []any, script *goredis.Script, key string) (*reply, error) {
+// both runs a script on sets of the index and then one on a thread. On a single server, or what
+// stands for one, they are sent together and run in that order.
+func (s *Saver) both(ctx context.Context, sets []string, index, args []any, script *goredis.Script, key string) (*reply, error) {
 	single, ok := s.client.(*goredis.Client)
 	if !ok {
-		return s.oneByOne(ctx, index, args, script, key)
+		return s.oneByOne(ctx, sets, index, args, script, key)
 	}
 	pipe := single.Pipeline()
-	first := pipe.EvalSha(ctx, s.script.index.Hash(), s.indexKeys(), index...)
+	first := pipe.EvalSha(ctx, s.script.index.Hash(), sets, index...)
 	second := pipe.EvalSha(ctx, script.Hash(), []string{key}, args...)
 	_, err := pipe.Exec(ctx)
 	switch {
 	case goredis.HasErrorPrefix(first.Err(), "NOSCRIPT"), goredis.HasErrorPrefix(second.Err(), "NOSCRIPT"):
-		return s.oneByOne(ctx, index, args, script, key)
+		return s.oneByOne(ctx, sets, index, args, script, key)
 	case err != nil:
 		return nil, damaged(err)
 	}
@@ -150,8 +150,8 @@ func (s *Saver) both(ctx context.Context, index, args []any, script *goredis.Scr
 	return &reply{values: v}, err
 }
 
-func (s *Saver) oneByOne(ctx context.Context, index, args []any, script *goredis.Script, key string) (*reply, error) {
-	if _, err := s.run(ctx, s.script.index, s.indexKeys(), index...); err != nil {
+func (s *Saver) oneByOne(ctx context.Context, sets []string, index, args []any, script *goredis.Script, key string) (*reply, error) {
+	if _, err := s.run(ctx, s.script.index, sets, index...); err != nil {
 		return nil, err
 	}
 	return s.run(ctx, script, []string{key}, args...)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -18,6 +20,7 @@ type listed struct {
 	id    string
 	stamp checkpoint.ID // of the newest run, or import, that is known
 	gone  bool          // it has no open version; else it is done
+	set   bool          // it leaves only the further set that was read
 }
 
 // A run puts its thread in the index and then opens it. Both calls end within seconds. A thread
@@ -34,7 +37,10 @@ func indexArgs(thread string, stamp checkpoint.ID, over []listed) []any {
 	args = append(args, thread, stamp[:])
 	for i := range over {
 		part := "l"
-		if over[i].gone {
+		switch {
+		case over[i].set:
+			part = "s"
+		case over[i].gone:
 			part = "a"
 		}
 		args = append(args, over[i].id, over[i].stamp[:], part)
@@ -73,24 +79,24 @@ func (s *Saver) relist(ctx context.Context, thread string) error {
 	return s.list(ctx, thread, stamp)
 }
 
-// list puts a thread in the index.
-func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID) error {
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(), indexArgs(thread, stamp, nil)...)
+// list puts a thread in the index, and in further sets of it.
+func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, sets ...string) error {
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(sets...), indexArgs(thread, stamp, nil)...)
 	return err
 }
 
-// unlist takes threads out of the index.
-func (s *Saver) unlist(ctx context.Context, over []listed) error {
+// unlist takes threads out of the index. set is the further set that those with set leave.
+func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) error {
 	if len(over) == 0 {
 		return nil
 	}
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(), indexArgs("", checkpoint.ID{}, over)...)
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, over)...)
 	return err
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the
-// index by pages: the one of all threads if Status is zero or Done, otherwise the one of
-// unfinished threads. It reads each thread in a page, but not its records.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads one
+// set of the index by pages: that of a label, of the unfinished threads, of the graph, or of all
+// threads. It reads each thread in a page, but not its records.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		found, size := 0, firstPage
@@ -161,10 +167,7 @@ type candidate struct {
 // not be there.
 func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from string, size int) ([]candidate, error) {
 	keys := s.indexKeys()
-	index := keys[0]
-	if q.Status != 0 && q.Status != checkpoint.Done {
-		index = keys[1]
-	}
+	index, further := s.set(q)
 	r, err := s.call(ctx, "threads", s.script.list, []string{index, keys[2]}, from, rangeTo(q), size)
 	if err != nil {
 		return nil, err
@@ -184,11 +187,50 @@ func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from st
 	}
 	var over []listed
 	for i := range page {
-		if c := &page[i]; c.damage == nil && c.stale() {
+		c := &page[i]
+		if c.damage == nil && c.stale() {
 			over = append(over, listed{id: c.ID, stamp: c.indexed, gone: !c.open})
 		}
+		if c.damage == nil && further && c.misplaced(q) {
+			over = append(over, listed{id: c.ID, stamp: c.indexed, set: true})
+		}
+	}
+	if further {
+		return page, s.unlist(ctx, over, index)
 	}
 	return page, s.unlist(ctx, over)
+}
+
+// set returns the set of the index that has all threads that q selects. further says that it is
+// one of a graph or a label.
+func (s *Saver) set(q *checkpoint.ThreadQuery) (key string, further bool) {
+	keys := s.indexKeys()
+	switch {
+	case len(q.Labels) > 0:
+		name := labelOf(q)
+		return s.labelSet(name, q.Labels[name]), true
+	case q.Status != 0 && q.Status != checkpoint.Done:
+		return keys[1], false
+	case q.Graph != "":
+		return s.graphSet(q.Graph), true
+	}
+	return keys[0], false
+}
+
+// labelOf returns the name of the label whose set is read.
+func labelOf(q *checkpoint.ThreadQuery) string {
+	return slices.Min(slices.Collect(maps.Keys(q.Labels)))
+}
+
+// misplaced reports whether the set of a graph or a label that q reads should not have the thread.
+// As for stale, the newest run or import is possibly not known yet.
+func (c *candidate) misplaced(q *checkpoint.ThreadQuery) bool {
+	belongs := c.open && c.Graph == q.Graph
+	if len(q.Labels) > 0 {
+		name := labelOf(q)
+		belongs = c.open && ledger.Labelled(c.Labels, map[string]string{name: q.Labels[name]})
+	}
+	return !belongs && (c.indexed == c.stamp || c.age > grace)
 }
 
 // stale reports whether the index should not have the thread among the unfinished ones, or at all.

@@ -70,6 +70,49 @@ func TestTheIndexForgetsWhatIsOver(t *testing.T) {
 	}
 }
 
+// TestTheSetsOfLabelsAndGraphsForgetWhatIsOver lists by label and graph, and looks which threads
+// the sets have before and after.
+func TestTheSetsOfLabelsAndGraphsForgetWhatIsOver(t *testing.T) {
+	addr, prefix := testenv.Redis(t)
+	client := goredis.NewClient(&goredis.Options{Addr: addr})
+	defer client.Close()
+	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix)), t.Context()
+	run := func(thread string, after checkpoint.ID, graph, user string) checkpoint.ID {
+		t.Helper()
+		a := opening(t, thread, after)
+		a.Records[0].Graph, a.Open.Labels, a.End = graph, map[string]string{"user": user}, true
+		if _, err := s.Append(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+		return a.Records[0].ID
+	}
+	head := run("moved", checkpoint.ID{}, "orders", "ada")
+	run("deleted", checkpoint.ID{}, "orders", "ada")
+	run("stays", checkpoint.ID{}, "orders", "ada")
+	run("moved", head, "chats", "bob")
+	if err := s.Delete(ctx, "deleted"); err != nil {
+		t.Fatal(err)
+	}
+	for set, q := range map[string]checkpoint.ThreadQuery{
+		"label:4:userada": {Labels: map[string]string{"user": "ada"}}, "graph:orders": {Graph: "orders"},
+	} {
+		key := prefix + "{index}:" + set
+		if before := client.ZRange(ctx, key, 0, -1).Val(); !slices.Equal(before, []string{"deleted", "moved", "stays"}) {
+			t.Errorf("%s has %q before a listing, want all three", set, before)
+		}
+		if got := listThreads(t, s, q); !slices.Equal(got, []string{"stays"}) {
+			t.Errorf("%s: got %q, want the one that stays", set, got)
+		}
+		if after := client.ZRange(ctx, key, 0, -1).Val(); !slices.Equal(after, []string{"stays"}) {
+			t.Errorf("%s has %q after a listing, want the one that stays", set, after)
+		}
+	}
+	q := checkpoint.ThreadQuery{Labels: map[string]string{"user": "bob"}, Graph: "chats"}
+	if got := listThreads(t, s, q); !slices.Equal(got, []string{"moved"}) {
+		t.Errorf("by the new label: got %q, want the thread that moved", got)
+	}
+}
+
 // A hint may be wrong: a run that was refused has put its thread there, a process died between, a
 // key was removed by hand.
 func TestTheIndexIsAHint(t *testing.T) {

@@ -311,17 +311,25 @@ func (st *stage) commit(ctx context.Context) error {
 	if err := st.flush(ctx); err != nil {
 		return err
 	}
-	if err := st.saver.list(ctx, st.thread, st.uid); err != nil {
+	t := &st.intake.Thread
+	if err := st.saver.list(ctx, st.thread, st.uid, st.saver.setsOf(t.Graph, t.Labels)...); err != nil {
 		return err
 	}
+	var made any = ""
+	if !t.Created.IsZero() {
+		made = micro(t.Created)
+	}
 	version := strings.TrimSuffix(st.prefix, ":")
-	r, err := st.saver.call(ctx, "import", st.saver.script.importing, st.keys, version, st.uid[:], st.thread, st.saver.ttl)
+	r, err := st.saver.call(ctx, "import", st.saver.script.importing, st.keys, version, st.uid[:], st.thread, st.saver.ttl,
+		made, t.Graph, t.Title, encodeLabels(t.Labels))
 	if err != nil {
 		return err
 	}
 	switch outcome := r.text(); outcome {
 	case "ok":
 		return r.err
+	case "labels":
+		return tooManyLabels("thread.Labels", r)
 	case "gone":
 		return fmt.Errorf("redis: import: thread %q: what had come in was dropped, because the rest did not come for an hour; import it again", short(st.thread))
 	default:

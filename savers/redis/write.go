@@ -47,16 +47,18 @@ func (s *Saver) opening(ctx context.Context, a *checkpoint.Append) (*reply, erro
 		return nil, err
 	}
 	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, s.takeOver())
+	sets := s.indexKeys(s.setsOf(a.Records[0].Graph, a.Open.Labels)...)
 	return s.asked(ctx, "append", func(ctx context.Context) (*reply, error) {
-		return s.both(ctx, index, args, s.script.append, s.key(a.Thread))
+		return s.both(ctx, sets, index, args, s.script.append, s.key(a.Thread))
 	})
 }
 
 // appendArgs returns the arguments of append.lua; uid is of this call, when it opens.
 func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
-	flags, holder := "", ""
+	flags, holder, graph, title := "", "", "", ""
+	var labels []byte
 	if a.Open != nil {
-		flags, holder = "o", a.Open.Holder
+		flags, holder, graph, title, labels = "o", a.Open.Holder, a.Records[0].Graph, a.Open.Title, encodeLabels(a.Open.Labels)
 		if a.Open.TakeOver {
 			flags += "t"
 		}
@@ -67,9 +69,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 	if a.Release {
 		flags += "r"
 	}
-	args := make([]any, 0, 12+6*len(a.Records)+4*len(a.Writes))
+	args := make([]any, 0, 15+6*len(a.Records)+4*len(a.Writes))
 	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, uid[:], s.ttl,
-		a.Thread, s.likely(a.Thread), len(a.Records))
+		a.Thread, s.likely(a.Thread), graph, title, labels, len(a.Records))
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
@@ -102,6 +104,8 @@ func flag(is bool) string {
 func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, since time.Time) (checkpoint.AppendResult, error) {
 	switch outcome := r.text(); outcome {
 	case "ok":
+	case "labels":
+		return checkpoint.AppendResult{}, tooManyLabels("open.Labels", r)
 	case "missing":
 		want, reason := a.Fence, "fence"
 		if a.Open != nil {
@@ -163,6 +167,15 @@ func (s *Saver) refused(a *checkpoint.Append, outcome string, r *reply) error {
 		return r.err
 	}
 	return conflict
+}
+
+// tooManyLabels reads how many labels a thread would have.
+func tooManyLabels(field string, r *reply) error {
+	n := r.int()
+	if r.err != nil {
+		return r.err
+	}
+	return checkpoint.TooManyLabels(field, n)
 }
 
 // busy reads who holds a thread.

@@ -72,6 +72,7 @@ type modeller struct {
 	threads    []string
 	namespaces []string
 	tasks      []string
+	graphs     []string
 	ids        map[string][]checkpoint.ID // the IDs of records, by thread
 	bases      map[string][]checkpoint.ID // those of ids that are a base
 	baseOf     map[checkpoint.ID]checkpoint.ID
@@ -91,6 +92,7 @@ func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint
 		threads:    []string{prefix + "a", prefix + "a{}\x00", prefix + "b"},
 		namespaces: []string{"", "k", "child\xff"},
 		tasks:      []string{"one", "two"},
+		graphs:     []string{"g", "h", ""},
 		ids:        make(map[string][]checkpoint.ID),
 		bases:      make(map[string][]checkpoint.ID),
 		baseOf:     make(map[checkpoint.ID]checkpoint.ID),
@@ -180,6 +182,12 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		if m.rare() {
 			q.Status = m.status()
 		}
+		if m.rare() {
+			q.Labels = m.labels()
+		}
+		if m.rare() {
+			q.Graph = oneOf(m, m.graphs)
+		}
 		return func(s checkpoint.Saver) string { return every(s.Threads(ctx, q), timeless) }
 	}
 	q := checkpoint.Query{Limit: m.random.IntN(5), HasStep: m.rare(), Step: m.random.IntN(m.step + 1)}
@@ -228,6 +236,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	a := checkpoint.Append{Thread: thread, Lease: time.Hour, Status: m.status(), Fence: recent(m, m.fences[thread]), After: root.Head}
 	if m.random.IntN(3) == 0 || root.Empty() {
 		a.Open = &checkpoint.Opening{Holder: "holder of " + thread, TakeOver: m.random.IntN(2) == 0}
+		m.describe(a.Open)
 	} else {
 		a.Namespace = oneOf(m, m.namespaces)
 		a.After = load(m.tb, m.want, checkpoint.Ref{Thread: thread, Namespace: a.Namespace}).Head
@@ -235,9 +244,11 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	if m.rare() {
 		a.After = oneOf(m, m.ids[thread])
 	}
+	graph := oneOf(m, m.graphs)
 	before := a.After
 	for range 1 + m.random.IntN(3) {
 		r := m.record(thread, a.Namespace, before)
+		r.Graph = graph
 		a.Records = append(a.Records, r)
 		before = r.ID
 	}
@@ -250,6 +261,23 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	}
 	m.last = &a
 	return a
+}
+
+// describe sometimes gives an opening a title and labels.
+func (m *modeller) describe(o *checkpoint.Opening) {
+	if m.rare() {
+		o.Title = "title " + oneOf(m, m.tasks)
+	}
+	if m.random.IntN(3) == 0 {
+		o.Labels = m.labels()
+		if m.rare() {
+			o.Labels["two"] = "" // removes the label
+		}
+	}
+}
+
+func (m *modeller) labels() map[string]string {
+	return map[string]string{oneOf(m, m.tasks): oneOf(m, m.namespaces[1:])}
 }
 
 func (m *modeller) created(step int) time.Time {
@@ -271,7 +299,7 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 	m.step++
 	r := checkpoint.Record{
 		ID: id, Parent: before, Base: id, Line: id, Step: m.step, Source: checkpoint.Source(1 + m.random.IntN(5)), Created: m.created(m.step),
-		Due: []checkpoint.Task{{Node: oneOf(m, m.tasks)}}, Graph: "g", Fingerprint: 7,
+		Due: []checkpoint.Task{{Node: oneOf(m, m.tasks)}}, Fingerprint: 7,
 	}
 	if m.step%3 == 0 {
 		r.Meta = map[string]string{"step": fmt.Sprint(m.step)}

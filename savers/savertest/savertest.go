@@ -116,6 +116,13 @@ func Cases() []Case {
 		{"threads are listed by id", testThreads},
 		{"threads are listed by what they wait for", testThreadsWaiting},
 		{"every status is stored", testStatuses},
+		{"a thread has a graph, a time of creation, a title and labels", testDescribed},
+		{"a refused opening describes nothing", testDescribedRefused},
+		{"a description stays until the thread is deleted", testDescribedStays},
+		{"descriptions are copied", testDescribedCopied},
+		{"descriptions have limits", testDescribedLimits},
+		{"threads are listed by graph and label", testThreadsDescribed},
+		{"threads are listed by the time of their creation", testThreadsCreated},
 		{"a damaged thread does not end a listing", testThreadsDamaged},
 		{"a load where no records are describes the thread", testThreadAlone},
 

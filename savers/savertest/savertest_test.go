@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -678,6 +679,91 @@ var breaks = []struct {
 		}
 	})},
 	{"lists idle threads", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.IdleSince = q.IdleSince.Add(-1e15) })},
+	{"stores titles", "a thread has a graph, a time of creation, a title and labels", changedOpening(func(a *checkpoint.Append) {
+		a.Open.Title = ""
+	})},
+	{"stores the graph", "a thread has a graph, a time of creation, a title and labels", changedOpening(func(a *checkpoint.Append) {
+		a.Records[0].Graph = ""
+	})},
+	{"removes labels without a value", "a thread has a graph, a time of creation, a title and labels", changedOpening(func(a *checkpoint.Append) {
+		maps.DeleteFunc(a.Open.Labels, func(_, value string) bool { return value == "" })
+	})},
+	{"keeps labels", "a thread has a graph, a time of creation, a title and labels", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			if a.Open != nil {
+				c, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: a.Thread})
+				if err != nil {
+					return checkpoint.AppendResult{}, err
+				}
+				open := *a.Open
+				open.Labels = make(map[string]string)
+				for name := range c.Thread.Labels {
+					open.Labels[name] = ""
+				}
+				maps.Copy(open.Labels, a.Open.Labels)
+				a.Open = &open
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"keeps the time of creation", "a thread has a graph, a time of creation, a title and labels", changedThread(func(t *checkpoint.Thread) {
+		t.Created = t.Updated
+	})},
+	{"describes nothing when it refuses an opening", "a refused opening describes nothing", describedFirst},
+	{"keeps titles over versions", "a description stays until the thread is deleted", changedThread(func(t *checkpoint.Thread) {
+		if t.Version > 1 && t.Title == "title" {
+			t.Title = ""
+		}
+	})},
+	{"forgets labels that were deleted", "a description stays until the thread is deleted", func(b *broken) {
+		before := make(map[string]map[string]string)
+		b.deletes = func(ctx context.Context, thread string) error {
+			c, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: thread})
+			if err == nil {
+				before[thread] = c.Thread.Labels
+				err = b.Saver.Delete(ctx, thread)
+			}
+			return err
+		}
+		changedOpening(func(a *checkpoint.Append) {
+			if a.Open.Labels == nil {
+				a.Open.Labels = before[a.Thread]
+			}
+		})(b)
+	}},
+	{"copies titles", "descriptions are copied", changedImport(func(t *checkpoint.Thread) { t.Title = "" })},
+	{"copies labels", "descriptions are copied", changedImport(func(t *checkpoint.Thread) { t.Labels = nil })},
+	{"copies the graph", "descriptions are copied", changedImport(func(t *checkpoint.Thread) { t.Graph = "" })},
+	{"copies the time of creation", "descriptions are copied", changedImport(func(t *checkpoint.Thread) { t.Created = time.Time{} })},
+	{"limits labels", "descriptions have limits", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			done, err := b.Saver.Append(ctx, a)
+			if invalid := new(checkpoint.InvalidError); errors.As(err, &invalid) && a.Thread == "t" {
+				return done, nil
+			}
+			return done, err
+		}
+	}},
+	{"stores large labels", "descriptions have limits", changedOpening(func(a *checkpoint.Append) {
+		for name, value := range a.Open.Labels {
+			if len(value) == checkpoint.MaxLabelValue {
+				a.Open.Labels[name] = value[1:]
+			}
+		}
+	})},
+	{"lists by label", "threads are listed by graph and label", changedThreads(func(q *checkpoint.ThreadQuery) { q.Labels = nil })},
+	{"lists by all labels", "threads are listed by graph and label", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if len(q.Labels) > 1 {
+			q.Labels = map[string]string{"user": q.Labels["user"]}
+		}
+	})},
+	{"lists by graph", "threads are listed by graph and label", changedThreads(func(q *checkpoint.ThreadQuery) { q.Graph = "" })},
+	{"lists since a time of creation", "threads are listed by the time of their creation", changedThreads(func(q *checkpoint.ThreadQuery) {
+		q.CreatedSince = time.Time{}
+	})},
+	{"lists until a time of creation", "threads are listed by the time of their creation", changedThreads(func(q *checkpoint.ThreadQuery) {
+		q.CreatedUntil = time.Time{}
+	})},
 	{"lists in order", "threads are listed by id", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			var all []checkpoint.Thread
@@ -986,6 +1072,75 @@ func changedThreads(change func(q *checkpoint.ThreadQuery)) func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			change(&q)
 			return b.Saver.Threads(ctx, q)
+		}
+	}
+}
+
+// changedOpening returns a change of a saver that stores openings changed.
+func changedOpening(change func(a *checkpoint.Append)) func(b *broken) {
+	return func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			if a.Open != nil {
+				open := *a.Open
+				open.Labels = maps.Clone(open.Labels)
+				a.Open, a.Records = &open, slices.Clone(a.Records)
+				change(&a)
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}
+}
+
+// describedFirst makes a saver store what an opening describes before it looks whether the opening
+// is refused.
+func describedFirst(b *broken) {
+	about := make(map[string]string)
+	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+		if a.Open != nil {
+			about[a.Thread] = a.Open.Title
+		}
+		return b.Saver.Append(ctx, a)
+	}
+	changedThread(func(t *checkpoint.Thread) { t.Title = about[t.ID] })(b)
+}
+
+// changedThread returns a change of a saver that describes threads changed.
+func changedThread(change func(t *checkpoint.Thread)) func(b *broken) {
+	return func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
+			c, err := b.Saver.Load(ctx, p)
+			change(&c.Thread)
+			return c, err
+		}
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			return func(yield func(checkpoint.Thread, error) bool) {
+				for t, err := range b.Saver.Threads(ctx, q) {
+					change(&t)
+					if !yield(t, err) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// changedImport returns a change of a saver that imports threads changed.
+func changedImport(change func(t *checkpoint.Thread)) func(b *broken) {
+	return func(b *broken) {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
+			return b.Saver.Import(ctx, thread, func(yield func(checkpoint.ExportItem, error) bool) {
+				for item, err := range items {
+					if item.Thread != nil {
+						t := *item.Thread
+						change(&t)
+						item.Thread = &t
+					}
+					if !yield(item, err) {
+						return
+					}
+				}
+			})
 		}
 	}
 }

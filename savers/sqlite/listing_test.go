@@ -86,8 +86,12 @@ func manyThreads(t *testing.T, path string, n int) {
 	for _, text := range []string{
 		`CREATE TABLE numbers (n INTEGER PRIMARY KEY)`,
 		fmt.Sprintf(`WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n <= %d) INSERT INTO numbers SELECT n FROM c`, n),
-		`INSERT INTO graph_thread SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), NULL, 1, 1, n, 1, iif(n % 100 = 0, 2, status),
-			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0), packed_id FROM numbers, graph_thread WHERE thread_no = 1`,
+		`INSERT INTO graph_thread (thread_no, thread_key, thread_id, last_version, version, root, versions, status,
+			fence, holder, lease_until, updated, asked, packed_id, created, graph, labels)
+			SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), NULL, 1, 1, n, 1, iif(n % 100 = 0, 2, status),
+			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0), packed_id,
+			updated - n * 1000000, CAST(printf('graph-%03d', (n - 2) % 200) AS BLOB),
+			CAST(x'01047573657204' || CAST(printf('u%03d', (n - 2) % 1000) AS BLOB) AS BLOB) FROM numbers, graph_thread WHERE thread_no = 1`,
 		`INSERT INTO graph_version SELECT n, 1, n, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
 		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body)
 			SELECT n << 28 | 1, n, id, line_no, flags, step, created, parent, base, commits,
@@ -95,6 +99,7 @@ func manyThreads(t *testing.T, path string, n int) {
 		`INSERT INTO graph_write SELECT n + 1, n, base, write_key, kind, data FROM numbers, graph_write WHERE root = 1 AND n % 100 = 0`,
 		`DROP TABLE numbers`,
 		`DELETE FROM graph_thread WHERE thread_no = 1`,
+		`INSERT INTO graph_label SELECT CAST('user' AS BLOB), substr(labels, 8), thread_key FROM graph_thread`,
 	} {
 		if _, err := db.Exec(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -132,6 +137,21 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 		},
 		"none idle for so long": {checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0), Limit: 50}, "", 0},
 		"no such status":        {checkpoint.ThreadQuery{Status: checkpoint.Failed}, "", 0},
+		"of a label": {
+			checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(42)}, Limit: 10}, "thread-000042", 10,
+		},
+		"of a label, a page": {
+			checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(42)}, After: middle, Limit: 3}, "thread-005042", 3,
+		},
+		"of a label, waiting": {
+			checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(98)}, Status: checkpoint.Waiting, Limit: 10}, "thread-000098", 10,
+		},
+		"of a graph": {checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), After: middle, Limit: 10}, "thread-005007", 10},
+		"of a graph, waiting": {
+			checkpoint.ThreadQuery{Graph: sqltest.GraphOf(98), Status: checkpoint.Waiting, Limit: 10}, "thread-000098", 10,
+		},
+		"of a graph, failed": {checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), Status: checkpoint.Failed}, "", 0},
+		"created in no time": {checkpoint.ThreadQuery{CreatedSince: time.Now().Add(time.Hour)}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(pages)

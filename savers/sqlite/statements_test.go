@@ -23,7 +23,8 @@ func TestStatements(t *testing.T) {
 		read := strings.Join(plan, "\n")
 		for _, line := range plan {
 			_, scanned, scans := strings.Cut(line, "SCAN ")
-			small := scanned == "sqlite_master" || scanned == "CONSTANT ROW" || strings.Contains(read, "CO-ROUTINE "+scanned)
+			small := scanned == "sqlite_master" || scanned == "CONSTANT ROW" || strings.Contains(read, "CO-ROUTINE "+scanned) ||
+				strings.HasPrefix(scanned, "r VIRTUAL TABLE") // a bound list
 			if scans && !small {
 				t.Errorf("%s reads the whole of %s:\n%s", name, scanned, read)
 			}

@@ -9,6 +9,8 @@ package codec
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -347,6 +349,29 @@ func (r *Reader) Write(before *checkpoint.Write) checkpoint.Write {
 	}
 	w.Task, w.Name, w.Payload = r.String(), r.String(), r.Bytes()
 	return w
+}
+
+// AppendLabels appends labels, ordered by name.
+func AppendLabels(b []byte, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(labels)))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b = AppendString(AppendString(b, name), labels[name])
+	}
+	return b
+}
+
+// Labels reads what AppendLabels wrote.
+func (r *Reader) Labels() map[string]string {
+	n := r.count(2)
+	if n == 0 {
+		return nil
+	}
+	labels := make(map[string]string, n)
+	for range n {
+		name := r.String()
+		labels[name] = r.String()
+	}
+	return labels
 }
 
 // Errors of reading are this, wrapped in what was found.

@@ -19,6 +19,7 @@ type Event struct {
 	Releases  bool               // the version is released
 	Status    checkpoint.Status  // zero leaves it
 	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
+	About     *About             // the thread's new description; nil leaves it
 
 	// Restores sets fence, holder, end and time to their earlier values, after the version was
 	// rewritten.
@@ -28,7 +29,7 @@ type Event struct {
 
 // State returns the event that restores what the logs and the pending writes of v do not say.
 func (v *Version) State() *Event {
-	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated}
+	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About}
 }
 
 // AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with
@@ -106,6 +107,9 @@ func (v *Version) Apply(e *Event) {
 	}
 	if e.Releases {
 		v.Released = e.Time
+	}
+	if e.About != nil {
+		v.About = *e.About
 	}
 	if e.Status != 0 {
 		v.Status = e.Status

@@ -22,6 +22,7 @@ type Version struct {
 	Ended    bool          // that run has given its lease up, or there was none
 	Updated  time.Time     // when the newest run opened or ended
 	Released time.Time     // zero while open
+	About    About         // of the thread
 
 	root    []*Entry            // the log of the root, oldest first
 	calls   map[string][]*Entry // the logs of the other namespaces

@@ -105,6 +105,7 @@ func (v *Version) Describe(leased bool, until time.Time, versions int) checkpoin
 	if leased {
 		t.Holder, t.Lease = v.Holder, until
 	}
+	v.About.Describe(&t)
 	if head := v.Head(""); head != nil {
 		t.Head, t.Step = head.ID, head.Step
 	}
@@ -119,10 +120,15 @@ func (v *Version) Listing() checkpoint.Version {
 	}
 }
 
-// Selects reports whether q selects t by its status and its idleness. The names and the limit are
-// the saver's to keep.
+// Selects reports whether q selects t by everything but its id and the limit, which the saver
+// checks.
 func Selects(q *checkpoint.ThreadQuery, t *checkpoint.Thread, leased bool) bool {
-	if q.Status != 0 && t.Status != q.Status {
+	switch {
+	case q.Status != 0 && t.Status != q.Status,
+		q.Graph != "" && t.Graph != q.Graph,
+		!q.CreatedSince.IsZero() && t.Created.Before(q.CreatedSince),
+		!q.CreatedUntil.IsZero() && !t.Created.Before(q.CreatedUntil),
+		!Labelled(t.Labels, q.Labels):
 		return false
 	}
 	return q.IdleSince.IsZero() || !leased && t.Updated.Before(q.IdleSince)

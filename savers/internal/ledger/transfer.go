@@ -36,6 +36,9 @@ func (in *Intake) Take(item checkpoint.ExportItem) error {
 		if item.Thread.Status > checkpoint.Cancelled {
 			return bad(fmt.Sprintf("status %d", item.Thread.Status), "a status that exists")
 		}
+		if err := item.Thread.CheckDescription(); err != nil {
+			return err
+		}
 		in.Thread = *item.Thread
 	case item.Write != nil:
 		if item.Write.Kind == checkpoint.Schema {

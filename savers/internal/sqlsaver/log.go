@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -137,6 +138,15 @@ func (l *log) lease(a *checkpoint.Append) {
 // add stores the records and writes of an Append that was accepted, and the thread's row.
 func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
 	done := checkpoint.AppendResult{Version: l.t.open}
+	if a.Open != nil {
+		about, changed, err := l.t.about.Opened(a, time.UnixMicro(l.t.now))
+		if err == nil && changed {
+			err = l.s.become(ctx, l.tx, l.t, about)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
 	if err := l.addRecords(ctx, a); err != nil {
 		return done, err
 	}

@@ -81,6 +81,9 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 
 // deleteIn removes a thread. The rows that others lead to go first.
 func (s *Saver) deleteIn(ctx context.Context, tx Tx, t *thread) error {
+	if err := s.become(ctx, tx, t, ledger.About{}); err != nil {
+		return err
+	}
 	for _, st := range [...]statement{
 		stDeleteWrites, stDeleteRecords, stDeletePacks, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteThread,
 	} {

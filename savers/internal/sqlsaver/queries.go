@@ -116,11 +116,14 @@ func nameList(list string) []string {
 // placeholder finds the bound values of a statement: $1, ?1 or ?.
 var placeholder = regexp.MustCompile(`[$?](\d*)`)
 
+// literal finds the string literals of a statement. They bind nothing.
+var literal = regexp.MustCompile(`'[^']*'`)
+
 // boundValues returns how many values a statement binds. If they are numbered, every number must
 // occur.
 func boundValues(text string) (n int, err error) {
 	used := make(map[int]bool)
-	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {
+	for _, found := range placeholder.FindAllStringSubmatch(literal.ReplaceAllString(text, "''"), -1) {
 		number := len(used) + 1
 		if found[1] != "" {
 			number, _ = strconv.Atoi(found[1]) // they are digits

@@ -116,6 +116,7 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 		ID: t.id, Version: v.number, Status: v.status, Head: root.ID, Step: root.Step,
 		Updated: time.UnixMicro(v.updated).UTC(), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
 	}
+	t.about.Describe(&d)
 	if v.released == 0 && t.leased() {
 		d.Holder, d.Lease = t.holder, time.UnixMicro(t.until).UTC()
 	}

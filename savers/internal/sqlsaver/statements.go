@@ -41,13 +41,14 @@ const (
 	stSchemas
 	stThreads
 	stThreadsByStatus
-	stThreadsIdle
-	stThreadsIdleByStatus
+	stThreadsByGraph
+	stThreadsByGraphStatus
+	stThreadsByLabel
 	stThreadsFewIdle
+	stThreadsFewCreated
 	stCountIdle
+	stCountCreated
 	stQuestions
-	stQuestionsByStatus
-	stQuestionsFewIdle
 	stPlace
 	stChain
 	stReadByIndex
@@ -65,6 +66,8 @@ const (
 	stLockThread = reads + iota
 	stInsertThread
 	stUpdateThread
+	stInsertLabel
+	stRemoveLabel
 	stRenewLease
 	stEndRun
 	stEndLease
@@ -182,30 +185,49 @@ func signatures() [statements]signature {
 		stUnsettled:           {name: "unsettled", parameters: "log_no"},
 		stWrites:              {name: "writes", parameters: "root"},
 		stSchemas:             {name: "schemas", parameters: "root"},
-		stThreads:             {name: "threads", parameters: "first_key, end_key, limit"},
-		stThreadsByStatus:     {name: "threads_by_status", parameters: "first_key, end_key, status, limit"},
-		stThreadsIdle:         {name: "threads_idle", parameters: "first_key, end_key, idle_since, limit"},
-		stThreadsIdleByStatus: {
-			name:       "threads_idle_by_status",
-			parameters: "first_key, end_key, status, idle_since, limit",
+		stThreads: {
+			name:       "threads",
+			parameters: "first_key, end_key, idle_since, created_since, created_until, limit",
+		},
+		stThreadsByStatus: {
+			name:       "threads_by_status",
+			parameters: "first_key, end_key, status, idle_since, created_since, created_until, limit",
+		},
+		stThreadsByGraph: {
+			name:       "threads_by_graph",
+			parameters: "first_key, end_key, graph, idle_since, created_since, created_until, limit",
+		},
+		stThreadsByGraphStatus: {
+			name:       "threads_by_graph_status",
+			parameters: "first_key, end_key, graph, status, idle_since, created_since, created_until, limit",
+		},
+		stThreadsByLabel: {
+			name: "threads_by_label",
+			parameters: "first_key, end_key, name, value, status, graph, idle_since, created_since, created_until, " +
+				"limit",
 		},
 		stThreadsFewIdle: {
 			name:       "threads_few_idle",
-			parameters: "idle_since, first_key, end_key, status, limit",
+			parameters: "first_key, end_key, idle_since, status, graph, created_since, created_until, limit",
 		},
-		stCountIdle:         {name: "count_idle", parameters: "idle_since"},
-		stQuestions:         {name: "questions", parameters: "first_key, last_key"},
-		stQuestionsByStatus: {name: "questions_by_status", parameters: "first_key, last_key, status"},
-		stQuestionsFewIdle:  {name: "questions_few_idle", parameters: "idle_since, first_key, last_key"},
-		stReadByIndex:       {name: "read_by_index", optional: true},
+		stThreadsFewCreated: {
+			name:       "threads_few_created",
+			parameters: "first_key, end_key, created_since, created_until, status, graph, idle_since, limit",
+		},
+		stCountIdle:    {name: "count_idle", parameters: "idle_since"},
+		stCountCreated: {name: "count_created", parameters: "created_since, created_until"},
+		stQuestions:    {name: "questions", parameters: "roots"},
+		stReadByIndex:  {name: "read_by_index", optional: true},
 
 		stLockThread:   {name: "lock_thread", parameters: "thread_key"},
 		stInsertThread: {name: "insert_thread", parameters: "thread_key, thread_id, fence, holder"},
 		stUpdateThread: {
 			name: "update_thread",
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
-				"thread_no",
+				"created, graph, title, labels, thread_no",
 		},
+		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key"},
+		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},
 		stRenewLease:     {name: "renew_lease", parameters: "status, lease, thread_key, fence"},
 		stEndRun:         {name: "end_run", parameters: "status, thread_key, fence"},
 		stEndLease:       {name: "end_lease", parameters: "thread_key, fence"},

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // thread is a row of graph_thread.
@@ -25,12 +29,14 @@ type thread struct {
 	asked      bool // there may be questions
 	now        int64
 	packed     checkpoint.ID // no packed record has a larger id; zero if none is packed
+	about      ledger.About
 }
 
 // threadRow has the values of a row of graph_thread that a thread has in another form.
 type threadRow struct {
-	full, fence, holder, packed  []byte
-	last, open, versions, status int64
+	full, fence, holder, packed           []byte
+	last, open, versions, status, created int64
+	graph, title, labels                  []byte
 }
 
 // set sets the values of t, which has its id already.
@@ -43,6 +49,63 @@ func (r *threadRow) set(t *thread) error {
 	}
 	t.last, t.open, t.versions, t.status = int(r.last), int(r.open), int(r.versions), checkpoint.Status(r.status)
 	t.holder = string(r.holder)
+	labels, err := labelsOf(r.labels)
+	if err != nil {
+		return fmt.Errorf("thread %.64q: %w", t.id, err)
+	}
+	t.about = ledger.About{Graph: string(r.graph), Created: createdAt(r.created), Title: string(r.title), Labels: labels}
+	return nil
+}
+
+// createdAt decodes the column created, 0 before the first version begins.
+func createdAt(column int64) time.Time {
+	if column == 0 {
+		return time.Time{}
+	}
+	return codec.Time(column)
+}
+
+// labelsOf decodes the column labels.
+func labelsOf(column []byte) (map[string]string, error) {
+	if len(column) == 0 {
+		return nil, nil
+	}
+	in := codec.NewReader(column)
+	labels := in.Labels()
+	if err := in.End(); err != nil {
+		return nil, fmt.Errorf("labels: %w: %w", err, checkpoint.ErrDamaged)
+	}
+	return labels, nil
+}
+
+// labelsColumn returns the value of the column labels.
+func labelsColumn(labels map[string]string) []byte {
+	if len(labels) == 0 {
+		return []byte{}
+	}
+	return codec.AppendLabels(nil, labels)
+}
+
+// become gives the thread another description, and changes the list of labels. The caller stores
+// the row.
+func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About) error {
+	before := t.about.Labels
+	t.about = about
+	for _, change := range [...]struct {
+		st   statement
+		of   map[string]string
+		than map[string]string
+	}{{stRemoveLabel, before, about.Labels}, {stInsertLabel, about.Labels, before}} {
+		for _, name := range slices.Sorted(maps.Keys(change.of)) {
+			value := change.of[name]
+			if other, found := change.than[name]; found && other == value {
+				continue
+			}
+			if err := s.later(ctx, tx, change.st, []byte(name), []byte(value), key(t.id)); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -50,7 +113,7 @@ func (r *threadRow) set(t *thread) error {
 func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
 	t, r := &thread{id: id}, threadRow{}
 	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
-		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &t.now)
+		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -79,7 +142,8 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 // store writes the row back.
 func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	return s.later(ctx, tx, stUpdateThread, int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
-		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked, t.no)
+		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked,
+		t.about.Created.UnixMicro(), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels), t.no)
 }
 
 // never is the time of the last run of a thread that has no open version: it is not listed as

@@ -3,14 +3,18 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // Threads yields the threads that have an open version, as [checkpoint.Saver] says: a page at a
@@ -45,7 +49,6 @@ type listing struct {
 	q        checkpoint.ThreadQuery
 	from, to []byte // keys not read yet: from, up to but without to
 	size     int64
-	few      bool  // the page was read by the index on updated
 	kept     []row // with long ids that have the same beginning: their keys are not in order
 	done     bool
 }
@@ -123,6 +126,7 @@ type row struct {
 	checkpoint.Thread
 	key    []byte
 	asked  bool
+	root   int64
 	damage error // if not nil, only the Thread's ID is set
 }
 
@@ -132,7 +136,7 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.s.query(ctx, db, st, append(args, l.size)...)
+	rows, err := l.s.query(ctx, db, st, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,42 +151,72 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	return page, err
 }
 
-// fewIdle is the number that stCountIdle counts up to: fewer idle threads are few.
-const fewIdle = 1000
+// few is the number that stCountIdle and stCountCreated count up to: fewer threads are few.
+const few = 1000
 
-// statement returns the statement that reads a page, and all its arguments but the last. The index
-// of keys finds many idle threads fast; the index on updated finds few.
+// filters are the values that select threads: nil is any.
+type filters struct{ status, graph, idle, since, until any }
+
+func (l *listing) filters() filters {
+	f := filters{status: optionalStatus(l.q.Status), since: int64(math.MinInt64 / 2), until: int64(math.MaxInt64)}
+	if l.q.Graph != "" {
+		f.graph = []byte(l.q.Graph)
+	}
+	if !l.q.IdleSince.IsZero() {
+		f.idle = ceilMicro(l.q.IdleSince)
+	}
+	if !l.q.CreatedSince.IsZero() {
+		f.since = ceilMicro(l.q.CreatedSince)
+	}
+	if !l.q.CreatedUntil.IsZero() {
+		f.until = ceilMicro(l.q.CreatedUntil)
+	}
+	return f
+}
+
+// statement returns the statement that reads a page, and its arguments. It reads by the index of a
+// label if the query has labels. If few threads are idle, or were created in the time, it reads
+// these. Otherwise it reads by the keys, within the graph and status of the query.
 func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
-	args = []any{l.from, l.to}
-	var status any
-	if l.q.Status != 0 {
-		status = int64(l.q.Status)
+	f := l.filters()
+	if len(l.q.Labels) > 0 {
+		name := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
+		return stThreadsByLabel, []any{
+			l.from, l.to, []byte(name), []byte(l.q.Labels[name]), f.status, f.graph, f.idle, f.since, f.until, l.size,
+		}, nil
 	}
-	if l.q.IdleSince.IsZero() {
-		if status == nil {
-			return stThreads, args, nil
+	var n int64
+	if f.idle != nil {
+		if _, err = l.s.one(ctx, db, stCountIdle, []any{f.idle}, &n); err != nil || n < few {
+			return stThreadsFewIdle, []any{l.from, l.to, f.idle, f.status, f.graph, f.since, f.until, l.size}, err
 		}
-		return stThreadsByStatus, append(args, status), nil
 	}
-	idle, before := int64(0), ceilMicro(l.q.IdleSince)
-	_, err = l.s.one(ctx, db, stCountIdle, []any{before}, &idle)
-	switch l.few = idle < fewIdle; {
-	case l.few:
-		return stThreadsFewIdle, []any{before, l.from, l.to, status}, err
-	case status == nil:
-		return stThreadsIdle, append(args, before), err
+	if !l.q.CreatedSince.IsZero() || !l.q.CreatedUntil.IsZero() {
+		if _, err = l.s.one(ctx, db, stCountCreated, []any{f.since, f.until}, &n); err != nil || n < few {
+			return stThreadsFewCreated, []any{l.from, l.to, f.since, f.until, f.status, f.graph, f.idle, l.size}, err
+		}
 	}
-	return stThreadsIdleByStatus, append(args, status, before), err
+	st, args = stThreads, []any{l.from, l.to}
+	switch {
+	case f.graph != nil && f.status != nil:
+		st, args = stThreadsByGraphStatus, append(args, f.graph, f.status)
+	case f.graph != nil:
+		st, args = stThreadsByGraph, append(args, f.graph)
+	case f.status != nil:
+		st, args = stThreadsByStatus, append(args, f.status)
+	}
+	return st, append(args, f.idle, f.since, f.until, l.size), nil
 }
 
 // ceilMicro returns the first microsecond that is not before t.
 func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
 
 func scanThread(rows Rows) (r row, err error) {
-	var rest, holder, head []byte
-	var version, versions, status, until, updated, now int64
+	var rest, holder, head, graph, title, labels []byte
+	var version, versions, status, until, updated, created, now int64
 	var step *int64
-	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked, &now, &head, &step)
+	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
+		&r.root, &created, &graph, &title, &labels, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
@@ -190,6 +224,10 @@ func scanThread(rows Rows) (r row, err error) {
 		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
 	}
 	r.ID = t.id
+	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title)}
+	if t.about.Labels, err = labelsOf(labels); err != nil {
+		return r, fmt.Errorf("thread %.64q: %w", t.id, err)
+	}
 	var root checkpoint.Record
 	if !setID(&root.ID, head) {
 		return r, fmt.Errorf("thread %.64q: the head's id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
@@ -203,46 +241,44 @@ func scanThread(rows Rows) (r row, err error) {
 
 // ask sets the questions of a page by one statement, if any thread may have some.
 func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
-	if !slices.ContainsFunc(page, func(r row) bool { return r.asked }) {
+	var roots []int64
+	at := make(map[int64]*row)
+	for i := range page {
+		if r := &page[i]; r.asked {
+			roots, at[r.root] = append(roots, r.root), r
+		}
+	}
+	if len(roots) == 0 {
 		return nil
 	}
-	st, args := stQuestions, []any{page[0].key, page[len(page)-1].key}
-	switch {
-	case l.few:
-		st, args = stQuestionsFewIdle, append([]any{ceilMicro(l.q.IdleSince)}, args...)
-	case l.q.Status != 0:
-		st, args = stQuestionsByStatus, append(args, int64(l.q.Status))
-	}
-	rows, err := l.s.query(ctx, db, st, args...)
+	list, err := json.Marshal(roots)
 	if err != nil {
 		return err
 	}
-	writes, damage := make(map[string][]checkpoint.Write), make(map[string]error)
-	ids := make(map[string]string, len(page))
-	for i := range page {
-		ids[string(page[i].key)] = page[i].ID
+	rows, err := l.s.query(ctx, db, stQuestions, string(list))
+	if err != nil {
+		return err
 	}
+	writes := make(map[*row][]checkpoint.Write)
 	err = each(rows, func(rows Rows) error {
-		var key, data []byte
-		if err := rows.Scan(&key, &data); err != nil {
+		var root int64
+		var data []byte
+		if err := rows.Scan(&root, &data); err != nil {
 			return err
 		}
-		id, found := ids[string(key)]
-		if !found { // its question was asked after the page was read
-			return nil
-		}
-		w, err := decodeWrite(id, data)
+		r := at[root]
+		w, err := decodeWrite(r.ID, data)
 		if errors.Is(err, checkpoint.ErrDamaged) {
-			damage[string(key)], err = err, nil
+			if r.damage == nil {
+				r.damage = err
+			}
+			err = nil
 		}
-		writes[string(key)] = append(writes[string(key)], w)
+		writes[r] = append(writes[r], w)
 		return err
 	})
-	for i := range page {
-		r := &page[i]
-		if r.Questions = checkpoint.OpenQuestions(writes[string(r.key)]); r.damage == nil {
-			r.damage = damage[string(r.key)]
-		}
+	for r := range writes {
+		r.Questions = checkpoint.OpenQuestions(writes[r])
 	}
 	return err
 }
@@ -256,6 +292,7 @@ func (l *listing) order(rows []row) (page []row) {
 		}
 		switch {
 		case !strings.HasPrefix(r.ID, l.q.Prefix) || r.ID <= l.q.After:
+		case r.damage == nil && !ledger.Labelled(r.Labels, l.q.Labels): // the statement checked one label
 		case len(r.ID) < plainName:
 			page = append(page, r)
 		default:

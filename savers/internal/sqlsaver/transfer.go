@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -183,6 +184,13 @@ func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) er
 		return err
 	}
 	if t.asked, err = s.putWrites(ctx, tx, t, in.writes); err != nil {
+		return err
+	}
+	about, err := t.about.Imported(&in.thread, time.UnixMicro(t.now))
+	if err == nil {
+		err = s.become(ctx, tx, t, about)
+	}
+	if err != nil {
 		return err
 	}
 	t.status, t.updated = in.thread.Status, in.thread.Updated.UnixMicro()

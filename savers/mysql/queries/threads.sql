@@ -4,9 +4,9 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id,
+	lease_until, updated, asked, packed_id, created, graph, title, labels,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -15,9 +15,9 @@ WHERE thread_key = ?;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id,
+	lease_until, updated, asked, packed_id, created, graph, title, labels,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?
@@ -33,10 +33,11 @@ VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 0, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, thread_no
+--   asked, created, graph, title, labels, thread_no
 UPDATE graph_thread
 SET last_version = ?, version = ?, root = ?, versions = ?, status = ?,
-	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?
+	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?,
+	created = ?, graph = ?, title = ?, labels = ?
 WHERE thread_no = ?;
 
 -- name: renew_lease
@@ -64,3 +65,13 @@ WHERE thread_key = ? AND fence = ? AND version > 0;
 UPDATE graph_thread
 SET lease_until = 0, updated = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 WHERE thread_key = ? AND fence = ?;
+
+-- name: insert_label
+-- Adds a label of a thread to the list of labels.
+-- parameters: name, value, thread_key
+INSERT INTO graph_label (name, value, thread_key) VALUES (?, ?, ?);
+
+-- name: remove_label
+-- Removes a label of a thread from the list of labels.
+-- parameters: name, value, thread_key
+DELETE FROM graph_label WHERE name = ? AND value = ? AND thread_key = ?;

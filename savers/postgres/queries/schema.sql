@@ -26,7 +26,7 @@ SELECT COUNT(*) AS locked FROM l;
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
 DROP TABLE IF EXISTS graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log,
-	graph_version, graph_thread, graph_schema;
+	graph_version, graph_label, graph_thread, graph_schema;
 
 -- name: drop_functions
 -- Drops the functions.

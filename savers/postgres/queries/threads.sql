@@ -4,9 +4,9 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id,
+	lease_until, updated, asked, packed_id, created, graph, title, labels,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1;
@@ -15,9 +15,9 @@ WHERE thread_key = $1;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id,
+	lease_until, updated, asked, packed_id, created, graph, title, labels,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1
@@ -33,11 +33,12 @@ VALUES ($1, $2, 0, 0, 0, 0, 0, $3, $4, 0, 0, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, thread_no
+--   asked, created, graph, title, labels, thread_no
 UPDATE graph_thread
 SET last_version = $1, version = $2, root = $3, versions = $4, status = $5,
-	fence = $6, holder = $7, lease_until = $8, updated = $9, asked = $10
-WHERE thread_no = $11;
+	fence = $6, holder = $7, lease_until = $8, updated = $9, asked = $10,
+	created = $11, graph = $12, title = $13, labels = $14
+WHERE thread_no = $15;
 
 -- name: renew_lease
 -- Renews the lease of the run that holds the fence, unless the run gave the lease up. A NULL
@@ -64,3 +65,13 @@ WHERE thread_key = $2 AND fence = $3 AND version > 0;
 UPDATE graph_thread
 SET lease_until = 0, updated = CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
 WHERE thread_key = $1 AND fence = $2;
+
+-- name: insert_label
+-- Adds a label of a thread to the list of labels.
+-- parameters: name, value, thread_key
+INSERT INTO graph_label (name, value, thread_key) VALUES ($1, $2, $3);
+
+-- name: remove_label
+-- Removes a label of a thread from the list of labels.
+-- parameters: name, value, thread_key
+DELETE FROM graph_label WHERE name = $1 AND value = $2 AND thread_key = $3;

@@ -2,15 +2,15 @@
 --
 -- ARGV: flags (o opens, t takes over, e ends, r releases), namespace, after, fence, status or '', lease in
 -- microseconds, holder, uid for a version that starts and stamp of a run that opens, ttl in milliseconds or '', thread id, number of the version that
--- is likely open, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
+-- is likely open, graph, title and labels for an opening, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
 -- writes.
 --
 -- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
 
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
-local ttl, count = ARGV[9], tonumber(ARGV[12])
-local records, at = {}, 13
+local ttl, count = ARGV[9], tonumber(ARGV[15])
+local records, at = {}, 16
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -103,8 +103,15 @@ for i = 1, count do
 	end
 end
 
--- From here on it is accepted.
 local sets = {}
+if opens then
+	local described, labels = about(int(now), ARGV[12], ARGV[13], ARGV[14])
+	if not described then
+		return { 'labels', int(labels) }
+	end
+	sets = described
+end
+-- From here on it is accepted.
 local function put(field, value)
 	sets[#sets + 1] = field
 	sets[#sets + 1] = value

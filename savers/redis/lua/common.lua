@@ -3,6 +3,9 @@
 --
 --   id                   the thread's id
 --   open first last      numbers: the open version, 0 for none; the oldest and the newest that there are
+--   created graph title  of the thread: when its first version began, what opened its newest run, its title
+--   labels               of the thread: for each label the length of its name in two bytes, the name, and the same of
+--                        its value
 --   stamp                what the index of threads knows the newest run by; no other call made the same
 --
 -- and those of version <v>, each with <v>: before it:
@@ -193,6 +196,59 @@ local function idAt(v, k, seq)
 	return body and string.sub(body, 5 + 16 * (seq - p.first), 20 + 16 * (seq - p.first)) or nil
 end
 
+-- MAXLABELS is how many labels a thread has at most.
+local MAXLABELS = 32
+
+-- relabel returns labels after changes, which have the same form; an empty value removes a label. The second result is the
+-- number of labels.
+local function relabel(labels, changes)
+	local values, names, at = {}, {}, 1
+	for _, s in ipairs({ labels, changes }) do
+		at = 1
+		while at <= #s do
+			local name, value
+			name, value, at = struct.unpack('>I2c0I2c0', s, at)
+			if values[name] == nil then
+				names[#names + 1] = name
+			end
+			values[name] = value
+		end
+	end
+	local all = {}
+	for _, name in ipairs(names) do
+		if values[name] ~= '' then
+			all[#all + 1] = struct.pack('>I2c0I2c0', #name, name, #values[name], values[name])
+		end
+	end
+	return table.concat(all), #all
+end
+
+-- about returns the fields that describe a thread after a change, and their values; nil and the number of labels if it
+-- would have too many. An empty value of a change leaves what is there.
+local function about(created, graph, title, labels)
+	local m, sets = call('HMGET', key, 'created', 'labels'), {}
+	local function put(field, value)
+		if value ~= '' then
+			sets[#sets + 1] = field
+			sets[#sets + 1] = value
+		end
+	end
+	if not m[1] then
+		put('created', created)
+	end
+	put('graph', graph)
+	put('title', title)
+	if labels ~= '' then
+		local all, count = relabel(m[2] or '', labels)
+		if count > MAXLABELS then
+			return nil, count
+		end
+		sets[#sets + 1] = 'labels'
+		sets[#sets + 1] = all
+	end
+	return sets
+end
+
 local function set(pairs)
 	for i = 1, #pairs, PORTION do
 		call('HSET', key, unpack(pairs, i, math.min(i + PORTION - 1, #pairs)))
@@ -322,7 +378,7 @@ end
 local function describe(n, first, last, now)
 	local v = int(n) .. ':'
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', v .. 'updated',
-		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev')
+		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels')
 	local asked = {}
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
@@ -337,5 +393,6 @@ local function describe(n, first, last, now)
 	return {
 		int(n), int(last - first + 1), m[1] or '0', m[2] or '', m[3] or '0', m[4] or '', m[5] or '0', m[6] or '0',
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
+		m[11] or '0', m[12] or '', m[13] or '', m[14] or '',
 	}
 end

@@ -1,7 +1,7 @@
 -- Makes an imported version the thread's next.
 --
 -- KEYS: the thread, what was staged. ARGV: the version that the staged fields are of, uid, thread id, ttl in
--- milliseconds or ''.
+-- milliseconds or '', when the thread was created or '', its graph, title and labels.
 
 local staged, uid = KEYS[2], ARGV[2]
 local open, first, last = thread()
@@ -17,7 +17,13 @@ if call('EXISTS', staged) == 0 then
 end
 local n = last + 1
 local v = int(n) .. ':'
-local numbers = { 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid }
+local numbers, labels = about(ARGV[5] ~= '' and ARGV[5] or int(clock()), ARGV[6], ARGV[7], ARGV[8])
+if not numbers then
+	return { 'labels', int(labels) }
+end
+for _, value in ipairs({ 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid }) do
+	numbers[#numbers + 1] = value
+end
 if call('EXISTS', key) == 0 and v == ARGV[1] .. ':' then
 	call('HSET', staged, unpack(numbers)) -- first, as what adds is: see append.lua
 	call('RENAME', staged, key)

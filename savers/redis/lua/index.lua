@@ -1,8 +1,9 @@
 -- Keeps the index of threads, which is a hint: a thread is in it before its run opens, and leaves it only when what it
 -- left behind is known, or is old. It is not common.lua's hash.
 --
--- KEYS: all threads, those that are not done, the stamps. ARGV: thread id and stamp to add, or '' and ''; then three
--- for each to remove: thread id, the stamp that it must have still, 'a' to remove it whole, 'l' from those not done.
+-- KEYS: all threads, those that are not done, the stamps, and further sets: those of the graph and the labels of the thread
+-- to add. ARGV: thread id and stamp to add, or '' and ''; then three for each to remove: thread id, the stamp that it must
+-- have still, and 'a' to remove it whole, 'l' from those not done, 's' from the fourth set.
 
 local function call(...) return redis.call(...) end
 local t = call('TIME')
@@ -10,10 +11,17 @@ if ARGV[1] ~= '' then
 	call('ZADD', KEYS[1], 0, ARGV[1])
 	call('ZADD', KEYS[2], 0, ARGV[1])
 	call('HSET', KEYS[3], ARGV[1], ARGV[2] .. t[1])
+	for i = 4, #KEYS do
+		call('ZADD', KEYS[i], 0, ARGV[1])
+	end
 end
 for i = 3, #ARGV, 3 do
 	local stamp = call('HGET', KEYS[3], ARGV[i])
-	if stamp and string.sub(stamp, 1, 16) == ARGV[i + 1] then
+	if ARGV[i + 2] == 's' then
+		if string.sub(stamp or '', 1, 16) == (stamp and ARGV[i + 1] or '') then
+			call('ZREM', KEYS[4], ARGV[i])
+		end
+	elseif stamp and string.sub(stamp, 1, 16) == ARGV[i + 1] then
 		call('ZREM', KEYS[2], ARGV[i])
 		if ARGV[i + 2] == 'a' then
 			call('ZREM', KEYS[1], ARGV[i])

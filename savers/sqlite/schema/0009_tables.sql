@@ -19,7 +19,11 @@ CREATE TABLE graph_thread (
 	lease_until  INTEGER NOT NULL,           -- 0 when it was given up
 	updated      INTEGER NOT NULL,
 	asked        INTEGER NOT NULL,           -- TRUE: there may be open questions
-	packed_id    BLOB    NOT NULL DEFAULT x'00000000000000000000000000000000' -- no packed record has a larger id
+	packed_id    BLOB    NOT NULL DEFAULT x'00000000000000000000000000000000', -- no packed record has a larger id
+	created      INTEGER NOT NULL DEFAULT 0, -- when the first version began
+	graph        BLOB    NOT NULL DEFAULT x'', -- the name of the graph that opened the newest run
+	title        BLOB    NOT NULL DEFAULT x'',
+	labels       BLOB    NOT NULL DEFAULT x'' -- the rows of graph_label
 );
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -27,6 +31,20 @@ CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
 CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
 
 CREATE INDEX graph_thread_updated ON graph_thread (updated);
+
+CREATE INDEX graph_thread_created ON graph_thread (created);
+
+CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
+
+CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
+
+-- The labels of threads, for lists. Only a run that changes labels changes them.
+CREATE TABLE graph_label (
+	name       BLOB NOT NULL,
+	value      BLOB NOT NULL,
+	thread_key BLOB NOT NULL,
+	PRIMARY KEY (name, value, thread_key)
+) WITHOUT ROWID;
 
 CREATE TABLE graph_version (
 	thread_no INTEGER NOT NULL,

@@ -21,9 +21,24 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	updated      BIGINT         NOT NULL,
 	asked        BOOLEAN        NOT NULL COMMENT 'there may be open questions',
 	packed_id    BINARY(16)     NOT NULL DEFAULT '' COMMENT 'no packed record has a larger id',
+	created      BIGINT         NOT NULL DEFAULT 0 COMMENT 'when the first version began',
+	graph        VARBINARY(200) NOT NULL DEFAULT '' COMMENT 'the name of the graph that opened the newest run',
+	title        VARBINARY(1024) NOT NULL DEFAULT '',
+	labels       VARBINARY(10000) NOT NULL DEFAULT '' COMMENT 'the rows of graph_label',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
-	KEY graph_thread_updated (updated)
+	KEY graph_thread_updated (updated),
+	KEY graph_thread_created (created),
+	KEY graph_thread_graph (graph, thread_key),
+	KEY graph_thread_graph_status (graph, status, thread_key)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The labels of threads, for lists. Only a run that changes labels changes them.
+CREATE TABLE IF NOT EXISTS graph_label (
+	name       VARBINARY(100) NOT NULL,
+	value      VARBINARY(200) NOT NULL,
+	thread_key VARBINARY(240) NOT NULL,
+	PRIMARY KEY (name, value, thread_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS graph_version (

@@ -1,0 +1,323 @@
+package savertest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// about returns an opening of a graph with a title and labels.
+func about(tb testing.TB, thread string, after checkpoint.ID, graph, title string, labels map[string]string) checkpoint.Append {
+	tb.Helper()
+	a := opening(tb, thread, after)
+	a.Records[0].Graph, a.Open.Title, a.Open.Labels = graph, title, labels
+	return a
+}
+
+// wantDescribed fails unless Load and Threads describe a thread in this way. It returns the time
+// of its creation.
+func wantDescribed(tb testing.TB, s checkpoint.Saver, what, thread, graph, title string, labels map[string]string) time.Time {
+	tb.Helper()
+	loaded := load(tb, s, checkpoint.Ref{Thread: thread}).Thread
+	for from, got := range map[string]checkpoint.Thread{"Load": loaded, "Threads": listed(tb, s, thread)} {
+		if got.Graph != graph || got.Title != title || !maps.Equal(got.Labels, labels) || got.Labels != nil && len(got.Labels) == 0 {
+			tb.Errorf("%s, by %s: got graph %q, title %q, labels %q; want %q, %q, %q",
+				what, from, got.Graph, got.Title, got.Labels, graph, title, labels)
+		}
+		if got.Created.IsZero() || !got.Created.Equal(loaded.Created) || got.Created.Location() != time.UTC {
+			tb.Errorf("%s, by %s: created %v, and by Load %v; want the same time in UTC", what, from, got.Created, loaded.Created)
+		}
+	}
+	return loaded.Created
+}
+
+// listed returns a thread as Threads lists it.
+func listed(tb testing.TB, s checkpoint.Saver, thread string) checkpoint.Thread {
+	tb.Helper()
+	for _, t := range threads(tb, s, checkpoint.ThreadQuery{Prefix: thread}) {
+		if t.ID == thread {
+			return t
+		}
+	}
+	tb.Errorf("thread %.40q is not listed", thread)
+	return checkpoint.Thread{}
+}
+
+func testDescribed(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	labels := map[string]string{"user": "ada", "order": "7"}
+	first := about(tb, "t", checkpoint.ID{}, "orders", "Refund of order 7", labels)
+	r, _ := tryBegin(tb, s, first)
+	labels["user"] = "changed by the caller after the call"
+	want := map[string]string{"user": "ada", "order": "7"}
+	made := wantDescribed(tb, s, "an opening with all of it", "t", "orders", "Refund of order 7", want)
+	if updated := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Updated.Truncate(time.Microsecond); !made.Equal(updated) {
+		tb.Errorf("the thread was created %v and opened %v; want one time of the saver's clock", made, updated)
+	}
+	head := r.commit("")
+	r.end()
+
+	r, _ = tryBegin(tb, s, opening(tb, "t", head))
+	if again := wantDescribed(tb, s, "an opening with none of it", "t", "orders", "Refund of order 7", want); !again.Equal(made) {
+		tb.Errorf("another opening moved the creation from %v to %v", made, again)
+	}
+	r.end()
+	second := about(tb, "t", r.heads[""], "orders v2", "Order 7", map[string]string{"user": "bob", "shop": "\xff\x00", "order": "", "none": ""})
+	r, _ = tryBegin(tb, s, second)
+	want = map[string]string{"user": "bob", "shop": "\xff\x00"}
+	wantDescribed(tb, s, "an opening that changes some", "t", "orders v2", "Order 7", want)
+	second.Open.Title, second.Open.Labels = "sent again", map[string]string{"sent": "again"}
+	if _, err := s.Append(tb.Context(), second); err != nil {
+		tb.Errorf("an opening sent again: %v", err)
+	}
+	wantDescribed(tb, s, "an opening sent again", "t", "orders v2", "Order 7", want)
+	r.commit("")
+	r.commit("child")
+	r.end()
+	r, _ = tryBegin(tb, s, about(tb, "t", r.heads[""], "orders v2", "", map[string]string{"user": "", "shop": ""}))
+	r.end()
+	wantDescribed(tb, s, "an opening that removes all labels", "t", "orders v2", "Order 7", nil)
+}
+
+func testDescribedRefused(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	one := map[string]string{"a": "1"}
+	r, _ := tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "first", one))
+	_, err := s.Append(tb.Context(), about(tb, "t", r.fence, "other", "busy", map[string]string{"a": "2"}))
+	wantBusy(tb, "an opening while another run has the thread", err, "t", "holder of "+r.fence.String())
+	taking := about(tb, "t", newID(tb), "other", "conflict", map[string]string{"a": "2"})
+	taking.Open.TakeOver = true
+	_, err = s.Append(tb.Context(), taking)
+	wantConflict(tb, "an opening after a wrong head", err)
+	wantDescribed(tb, s, "after refused openings", "t", "g", "first", one)
+	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: map[string]string{"a": "2"}}); len(got) != 0 {
+		tb.Errorf("by the label of a refused opening: got %v, want none", got)
+	}
+}
+
+func testDescribedStays(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	labels := map[string]string{"user": "ada"}
+	first := about(tb, "t", checkpoint.ID{}, "g", "title", labels)
+	first.Records[0].Payload = logSnapshot("first")
+	r, _ := tryBegin(tb, s, first)
+	for range 4 {
+		next := r.next("")
+		next.Records[0].Payload = logDelta("more")
+		r.append(next)
+	}
+	r.end()
+	made := wantDescribed(tb, s, "the first version", "t", "g", "title", labels)
+	if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Last: 1}); err != nil {
+		tb.Fatal(err)
+	}
+	wantDescribed(tb, s, "after a prune", "t", "g", "title", labels)
+	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels}); len(got) != 0 {
+		tb.Errorf("a thread without an open version is listed by its label: %v", got)
+	}
+	if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Released: -1}); err != nil {
+		tb.Fatal(err)
+	}
+	r, _ = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "", "", map[string]string{"second": "yes"}))
+	r.end()
+	both := map[string]string{"user": "ada", "second": "yes"}
+	if again := wantDescribed(tb, s, "the next version", "t", "g", "title", both); !again.Equal(made) {
+		tb.Errorf("a release moved the creation from %v to %v", made, again)
+	}
+	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	r, _ = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "newest", nil))
+	r.end()
+	if got := load(tb, s, checkpoint.Ref{Thread: "t", Version: 2}).Thread; got.Title != "newest" || !maps.Equal(got.Labels, both) {
+		tb.Errorf("a released version: got title %q, labels %q; want those that the thread has now, %q and %q", got.Title, got.Labels, "newest", both)
+	}
+	if err := s.Delete(tb.Context(), "t"); err != nil {
+		tb.Fatal(err)
+	}
+	r = begin(tb, s, "t", checkpoint.ID{})
+	r.end()
+	if again := wantDescribed(tb, s, "after a delete", "t", "", "", nil); !again.After(made) {
+		tb.Errorf("after a delete the thread was created %v, not after %v", again, made)
+	}
+	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels}); len(got) != 0 {
+		tb.Errorf("by a label from before the delete: got %v, want none", got)
+	}
+}
+
+func testDescribedCopied(tb testing.TB, place Storage) {
+	tb.Helper()
+	s, ctx := open(tb, place), tb.Context()
+	labels := map[string]string{"user": "ada", "\x00{}": "\xff"}
+	r, _ := tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "title", labels))
+	r.commit("")
+	r.end()
+	made := wantDescribed(tb, s, "the original", "t", "g", "title", labels)
+	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {
+		tb.Fatal(err)
+	}
+	if again := wantDescribed(tb, s, "a copy", "copy", "g", "title", labels); !again.Equal(made) {
+		tb.Errorf("the copy was created %v, and the original %v", again, made)
+	}
+	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels, Graph: "g"}); len(got) != 2 {
+		tb.Errorf("by label: got %d threads, want the original and the copy", len(got))
+	}
+	other, _ := tryBegin(tb, s, about(tb, "other", checkpoint.ID{}, "h", "its own", map[string]string{"user": "bob", "own": "1"}))
+	other.end()
+	before := wantDescribed(tb, s, "a thread before an import", "other", "h", "its own", map[string]string{"user": "bob", "own": "1"})
+	if _, err := s.Release(ctx, "other", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	if err := checkpoint.Copy(ctx, s, "t", 0, s, "other"); err != nil {
+		tb.Fatal(err)
+	}
+	all := map[string]string{"user": "ada", "own": "1", "\x00{}": "\xff"}
+	if again := wantDescribed(tb, s, "a thread after an import", "other", "g", "title", all); !again.Equal(before) {
+		tb.Errorf("an import moved the creation from %v to %v", before, again)
+	}
+}
+
+func testDescribedLimits(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	most := make(map[string]string)
+	for i := range checkpoint.MaxLabels {
+		most[fmt.Sprintf("%02d%s", i, strings.Repeat("\xfe", checkpoint.MaxLabelName-2))] = strings.Repeat("\xff", checkpoint.MaxLabelValue)
+	}
+	graph, title := strings.Repeat("\xff", checkpoint.MaxGraph), strings.Repeat("\x00", checkpoint.MaxTitle)
+	r, _ := tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, graph, title, most))
+	r.end()
+	wantDescribed(tb, s, "the largest description", "t", graph, title, most)
+	for name, value := range most {
+		if got := threads(tb, s, checkpoint.ThreadQuery{Graph: graph, Labels: map[string]string{name: value}}); len(got) != 1 {
+			tb.Errorf("by the largest label: got %d threads, want 1", len(got))
+		}
+		break
+	}
+	for what, a := range map[string]checkpoint.Append{
+		"a graph":          about(tb, "new", checkpoint.ID{}, graph+"x", "", nil),
+		"a title":          about(tb, "new", checkpoint.ID{}, "", title+"x", nil),
+		"a label's name":   about(tb, "new", checkpoint.ID{}, "", "", map[string]string{strings.Repeat("x", checkpoint.MaxLabelName+1): "1"}),
+		"an empty name":    about(tb, "new", checkpoint.ID{}, "", "", map[string]string{"": "1"}),
+		"a label's value":  about(tb, "new", checkpoint.ID{}, "", "", map[string]string{"x": strings.Repeat("x", checkpoint.MaxLabelValue+1)}),
+		"one label more":   about(tb, "t", r.heads[""], "", "", map[string]string{"more": "1"}),
+		"one label at all": about(tb, "new", checkpoint.ID{}, "", "", withOne(most)),
+	} {
+		_, err := s.Append(tb.Context(), a)
+		wantInvalid(tb, what+" that is too large", err)
+	}
+	wantDescribed(tb, s, "after descriptions that are too large", "t", graph, title, most)
+	if got := load(tb, s, checkpoint.Ref{Thread: "new"}); got.Version != 0 {
+		tb.Errorf("an invalid description began version %d", got.Version)
+	}
+}
+
+// withOne returns labels and one more.
+func withOne(labels map[string]string) map[string]string {
+	more := maps.Clone(labels)
+	more["more"] = "1"
+	return more
+}
+
+func testThreadsDescribed(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	users := []string{"ada", "bob", "cy"}
+	for i := range 24 {
+		a := about(tb, fmt.Sprintf("t%02d", i), checkpoint.ID{}, []string{"orders", "chats"}[i%2], "", map[string]string{
+			"user": users[i%3], "even": fmt.Sprint(i%2 == 0),
+		})
+		a.End, a.Status = true, checkpoint.Done
+		if i%4 == 0 {
+			a.Status = checkpoint.Failed
+		}
+		tryBegin(tb, s, a)
+	}
+	moved, _ := tryBegin(tb, s, about(tb, "t00", load(tb, s, checkpoint.Ref{Thread: "t00"}).Head, "chats", "", map[string]string{"user": "bob"}))
+	moved.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Failed})
+	user := func(name string) map[string]string { return map[string]string{"user": name} }
+	for what, c := range map[string]struct {
+		q    checkpoint.ThreadQuery
+		want string
+	}{
+		"a label":               {checkpoint.ThreadQuery{Labels: user("ada")}, "3 6 9 12 15 18 21"},
+		"a label that moved":    {checkpoint.ThreadQuery{Labels: user("bob")}, "0 1 4 7 10 13 16 19 22"},
+		"two labels":            {checkpoint.ThreadQuery{Labels: map[string]string{"user": "ada", "even": "true"}}, "6 12 18"},
+		"a label nobody has":    {checkpoint.ThreadQuery{Labels: user("ad")}, ""},
+		"an empty value":        {checkpoint.ThreadQuery{Labels: user("")}, ""},
+		"a page of a label":     {checkpoint.ThreadQuery{Labels: user("ada"), After: "t09", Limit: 2}, "12 15"},
+		"a prefix and a label":  {checkpoint.ThreadQuery{Labels: user("ada"), Prefix: "t1"}, "12 15 18"},
+		"a label and a status":  {checkpoint.ThreadQuery{Labels: user("bob"), Status: checkpoint.Failed}, "0 4 16"},
+		"a graph":               {checkpoint.ThreadQuery{Graph: "orders", After: "t05"}, "6 8 10 12 14 16 18 20 22"},
+		"a graph that moved":    {checkpoint.ThreadQuery{Graph: "chats", Limit: 3}, "0 1 3"},
+		"a graph and a status":  {checkpoint.ThreadQuery{Graph: "orders", Status: checkpoint.Failed, Limit: 3}, "4 8 12"},
+		"a graph that is not":   {checkpoint.ThreadQuery{Graph: "order"}, ""},
+		"a graph and a label":   {checkpoint.ThreadQuery{Graph: "orders", Labels: user("bob")}, "4 10 16 22"},
+		"an idle one of a user": {checkpoint.ThreadQuery{Labels: user("ada"), IdleSince: time.Now().Add(time.Hour), Limit: 2}, "3 6"},
+		"idle of a graph":       {checkpoint.ThreadQuery{Graph: "chats", IdleSince: time.Now().Add(time.Hour), Limit: 2}, "0 1"},
+		"not so long idle":      {checkpoint.ThreadQuery{Graph: "chats", IdleSince: time.Unix(1, 0)}, ""},
+	} {
+		var got []string
+		for _, t := range threads(tb, s, c.q) {
+			got = append(got, strings.TrimPrefix(strings.TrimPrefix(t.ID, "t"), "0"))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			tb.Errorf("by %s: got %q, want %q", what, text, c.want)
+		}
+	}
+}
+
+func testThreadsCreated(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	var times []time.Time
+	for i := range 6 {
+		r, _ := tryBegin(tb, s, about(tb, fmt.Sprintf("t%d", i), checkpoint.ID{}, "g", "", map[string]string{"a": fmt.Sprint(i % 2)}))
+		r.end()
+		times = append(times, load(tb, s, checkpoint.Ref{Thread: r.thread}).Thread.Created)
+		until(tb, "the clock moves on", func() bool { // so that no two threads have one time
+			after := begin(tb, s, "clock", load(tb, s, checkpoint.Ref{Thread: "clock"}).Head)
+			after.end()
+			return load(tb, s, checkpoint.Ref{Thread: "clock"}).Thread.Updated.After(times[i])
+		})
+	}
+	if err := s.Delete(tb.Context(), "clock"); err != nil {
+		tb.Fatal(err)
+	}
+	if !slices.IsSortedFunc(times, time.Time.Compare) {
+		tb.Fatalf("the threads were created at %v, want ascending times", times)
+	}
+	for what, c := range map[string]struct {
+		q    checkpoint.ThreadQuery
+		want string
+	}{
+		"since":             {checkpoint.ThreadQuery{CreatedSince: times[4]}, "t4 t5"},
+		"until":             {checkpoint.ThreadQuery{CreatedUntil: times[2]}, "t0 t1"},
+		"between":           {checkpoint.ThreadQuery{CreatedSince: times[1], CreatedUntil: times[4]}, "t1 t2 t3"},
+		"a page":            {checkpoint.ThreadQuery{CreatedSince: times[1], After: "t2", Limit: 2}, "t3 t4"},
+		"of a graph":        {checkpoint.ThreadQuery{Graph: "g", CreatedUntil: times[1]}, "t0"},
+		"of another graph":  {checkpoint.ThreadQuery{Graph: "h", CreatedUntil: times[1]}, ""},
+		"with a label":      {checkpoint.ThreadQuery{Labels: map[string]string{"a": "1"}, CreatedSince: times[2]}, "t3 t5"},
+		"never":             {checkpoint.ThreadQuery{CreatedSince: times[3], CreatedUntil: times[3]}, ""},
+		"of another status": {checkpoint.ThreadQuery{Status: checkpoint.Failed, CreatedSince: times[0]}, ""},
+	} {
+		var got []string
+		for _, t := range threads(tb, s, c.q) {
+			got = append(got, t.ID)
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			tb.Errorf("%s: got %q, want %q", what, text, c.want)
+		}
+	}
+}
