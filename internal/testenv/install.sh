@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
-# and Node.js with npm, by which a test installs Mermaid. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
+# Node.js with npm, by which a test installs Mermaid, and Python with pip, by which tests install PostgreSQL with pgvector. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
 # any more, and says what to do otherwise.
 set -eu
 
@@ -25,8 +25,10 @@ browser() {
 
 npm_there() { have node && have npm; }
 
+pip_there() { have python3 && python3 -m pip --version >/dev/null 2>&1; }
+
 packages=$(missing)
-[ -z "$packages" ] && browser && npm_there && exit 0
+[ -z "$packages" ] && browser && npm_there && pip_there && exit 0
 
 root=
 if [ "$(id -u)" != 0 ]; then
@@ -44,6 +46,7 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	# A machine may do without a browser: the tests of examples/approval in one are then left out, and make test says so.
 	browser || $apt install -y --no-install-recommends chromium >/dev/null || true
 	npm_there || $apt install -y --no-install-recommends nodejs npm >/dev/null || true
+	pip_there || $apt install -y --no-install-recommends python3 python3-pip >/dev/null || true
 fi
 [ -z "$packages" ] && exit 0
 
@@ -52,7 +55,7 @@ cat >&2 <<'END'
 Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql pgbouncer
 macOS: brew install redis mariadb postgresql pgbouncer
 Most tests can use running servers instead (compose.yaml starts the first three): set GRAPHGEN_TEST_REDIS_ADDR,
-GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
+GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN, GRAPHGEN_TEST_PGVECTOR_DSN and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
 Or leave out every test that needs one: go test -short ./...
 END
 exit 1

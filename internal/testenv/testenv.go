@@ -9,6 +9,7 @@
 //
 //	GRAPHGEN_TEST_MYSQL_DSN
 //	GRAPHGEN_TEST_POSTGRES_DSN
+//	GRAPHGEN_TEST_PGVECTOR_DSN         a PostgreSQL with the extension vector
 //	GRAPHGEN_TEST_POSTGRES_POOLER_DSN  a pooler with every database of its server
 //	GRAPHGEN_TEST_REDIS_ADDR
 //
@@ -42,6 +43,7 @@ const (
 var (
 	sharedMySQL    = sync.OnceValues(func() (*Server, error) { return start(ownMySQL(false), 1) })
 	sharedPostgres = sync.OnceValues(func() (*Server, error) { return start(postgres(false), 1) })
+	sharedPgvector = sync.OnceValues(startPgvector)
 	sharedPooler   = sync.OnceValues(startPooler)
 	sharedRedis    = sync.OnceValues(func() (*Server, error) { return start(redis(false), 1) })
 	sharedCluster  = sync.OnceValues(startCluster)

@@ -36,7 +36,8 @@ type Saver struct{ *sqlsaver.Saver }
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the database: typed memory across threads, for package store. It uses
-// the connections of the saver, and its Close leaves them open.
+// the connections of the saver, and its Close leaves them open. It searches by meaning with an
+// HNSW index if the extension vector (pgvector) is installed.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
 // Option changes how Open opens a database.
@@ -129,6 +130,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	d := &sqlsaver.Dialect{
 		Name: "postgres", Files: files, Classify: classify,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
+		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
 	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
 	if err != nil {

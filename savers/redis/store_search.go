@@ -58,7 +58,7 @@ func cut(b string, n int) (part, rest string, ok bool) {
 	return b[:n], b[n:], true
 }
 
-// cutPrefixed cuts a part with its length before it: one byte, or two bytes and a number of float32.
+// cutPrefixed cuts a part with its length before it: a byte, or two bytes that count float32.
 func cutPrefixed(b string, size int, ok bool) (part, rest string, cutOK bool) {
 	head, b, found := cut(b, size)
 	if !ok || !found {

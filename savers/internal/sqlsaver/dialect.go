@@ -1,6 +1,11 @@
 package sqlsaver
 
-import "io/fs"
+import (
+	"context"
+	"io/fs"
+
+	"github.com/graphgen-go/graphgen/runtime/store"
+)
 
 // Dialect is how one kind of database differs from the others.
 type Dialect struct {
@@ -12,6 +17,11 @@ type Dialect struct {
 	// a slice. Without them, a vector is bytes: its numbers, little-endian.
 	Vector      func(values []float32) any
 	ParseVector func(to []float32, column []byte) ([]float32, error)
+
+	// IndexVectors makes the server's index for a vector index, unless it exists, and returns how
+	// to search by it. It returns nil if the server has none. A dialect without IndexVectors
+	// compares vectors one by one.
+	IndexVectors func(ctx context.Context, tx Tx, spec store.VectorSpec) (*VectorSearch, error)
 }
 
 // Fault says what an error of a database means for the call.

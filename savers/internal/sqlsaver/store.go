@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 type Store struct {
 	s      *Saver
 	closed atomic.Bool
+
+	searches sync.Map // by name of the vector index: *VectorSearch
 }
 
 var _ store.Backend = (*Store)(nil)

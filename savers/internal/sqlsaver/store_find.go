@@ -54,10 +54,12 @@ func (t *Store) Find(ctx context.Context, q store.Query) (found []store.Record, 
 	return found, nil
 }
 
-func scanItem(rows Rows) (store.Record, error) {
+// scanItem reads an item. more are the columns after those of an item.
+func scanItem(rows Rows, more ...any) (store.Record, error) {
 	var r storeRow
 	var ns, key []byte
-	if err := rows.Scan(&ns, &key, &r.value, &r.version, &r.created, &r.updated, &r.expires); err != nil {
+	to := []any{&ns, &key, &r.value, &r.version, &r.created, &r.updated, &r.expires}
+	if err := rows.Scan(append(to, more...)...); err != nil {
 		return store.Record{}, err
 	}
 	n, err := store.ParseNamespace(ns)
@@ -75,17 +77,16 @@ func (t *Store) find(q *store.Query) (text string, args []any) {
 	if q.After != nil {
 		afterNamespace, afterKey = q.After.Namespace.Append(afterNamespace), []byte(q.After.Key)
 	}
-	return t.where(stStoreFind, q, afterNamespace, afterKey, int64(q.Limit))
+	return t.where(&t.s.queries[stStoreFind], q, afterNamespace, afterKey, int64(q.Limit))
 }
 
 // where returns a statement with the bounds and the conditions of a query, and its arguments. more
 // are those after the bounds.
-func (t *Store) where(st statement, q *store.Query, more ...any) (text string, args []any) {
+func (t *Store) where(query *query, q *store.Query, more ...any) (text string, args []any) {
 	first, end := q.Namespace.Append([]byte{}), endOf(q.Namespace)
 	if q.Exact {
 		end = append(slices.Clone(first), 0)
 	}
-	query := &t.s.queries[st]
 	args = query.bind(append([]any{first, end}, more...))
 	head, tail, _ := strings.Cut(query.text, "/* conditions */")
 	c := conditions{first: first, end: end, exact: q.Exact, next: len(args)}

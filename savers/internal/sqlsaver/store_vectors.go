@@ -108,6 +108,7 @@ func (t *Store) Declare(ctx context.Context, spec store.VectorSpec) (stored stor
 		return stored, err
 	}
 	defer t.s.end()
+	var search *VectorSearch
 	err = t.s.write(ctx, RolledBack, func(tx Tx) error {
 		if _, err := t.s.exec(ctx, tx, stStoreDeclare, []byte(spec.Name), []byte(spec.Model), int64(spec.Dims)); err != nil {
 			return err
@@ -116,85 +117,16 @@ func (t *Store) Declare(ctx context.Context, spec store.VectorSpec) (stored stor
 		var model []byte
 		_, err := t.s.one(ctx, tx, stStoreDeclared, []any{[]byte(spec.Name)}, &model, &stored.Dims)
 		stored.Model = string(model)
+		if err == nil && t.s.d.IndexVectors != nil {
+			search, err = t.s.d.IndexVectors(ctx, tx, stored)
+		}
 		return err
 	})
 	if err != nil {
 		return store.VectorSpec{}, t.wrap(ctx, "declare", err)
 	}
+	if search != nil {
+		t.searches.Store(spec.Name, search)
+	}
 	return stored, nil
-}
-
-// Search compares the vectors of all items that q selects.
-func (t *Store) Search(ctx context.Context, q store.VectorQuery) (hits []store.Hit, err error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	if err := t.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer t.s.end()
-	if slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }) {
-		return nil, nil // no value is in no range
-	}
-	err = t.s.read(ctx, func(tx Tx) error {
-		near, err := t.nearest(ctx, tx, &q)
-		if err == nil {
-			hits, err = t.hits(ctx, tx, near)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, t.wrap(ctx, "search", err)
-	}
-	return hits, nil
-}
-
-// nearest compares vectors one by one.
-func (t *Store) nearest(ctx context.Context, tx Tx, q *store.VectorQuery) ([]store.Near, error) {
-	text, args := t.where(stStoreSearch, &q.Query, []byte(q.Index), int64(store.MaxCompared+1))
-	rows, err := tx.Query(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	n := store.NewNearest(q)
-	var values []float32
-	err = each(rows, func(rows Rows) error {
-		var ns, key, column []byte
-		if err := rows.Scan(&ns, &key, &column); err != nil {
-			return err
-		}
-		var err error
-		if values, err = t.s.d.parseVector(values[:0], column); err != nil {
-			return err
-		}
-		score, near, err := n.Compare(values)
-		if near {
-			n.Keep(string(ns), string(key), score)
-		}
-		return err
-	})
-	return n.Items(), err
-}
-
-// hits reads items that a search has found.
-func (t *Store) hits(ctx context.Context, tx Tx, near []store.Near) ([]store.Hit, error) {
-	ops := make([]store.Op, len(near))
-	for i, n := range near {
-		ns, err := store.ParseNamespace([]byte(n.Namespace))
-		if err != nil {
-			return nil, err
-		}
-		ops[i] = store.Op{Kind: store.OpGet, Namespace: ns, Key: n.Key}
-	}
-	results, err := t.reads(ctx, tx, ops)
-	if err != nil {
-		return nil, err
-	}
-	var hits []store.Hit
-	for i := range results {
-		if results[i].Found { // otherwise it has expired since
-			hits = append(hits, store.Hit{Record: results[i].Record, Score: near[i].Score})
-		}
-	}
-	return hits, nil
 }
