@@ -133,6 +133,9 @@ func (s *Spec) target(r *rand.Rand, node int, name string) target {
 	return p
 }
 
+// failing is what an attempt changes that fails.
+var failing = []change{{what: addLog, text: "of a failed attempt"}}
+
 // falling is what the fallback of a task changes.
 func (s *Spec) falling(d doing, view State) []change {
 	seen := hash(s.Seed, "fallback", d.node, d.index, d.job, Text(view))

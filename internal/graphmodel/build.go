@@ -113,6 +113,9 @@ func (b *building) options(n *Node) (opts []graph.NodeOption) {
 	for _, o := range b.policies(n) {
 		opts = append(opts, o)
 	}
+	if n.Keeps {
+		opts = append(opts, graph.KeepUpdateOnError())
+	}
 	if n.Asks > 0 {
 		opts = append(opts, questions[0], questions[1])
 	}
@@ -139,7 +142,7 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 		err = b.world.fail(t.Key, n)
 	}
 	if err != nil {
-		return update([]change{{what: addLog, text: "of a failed attempt"}}), next, err
+		return update(failing), next, err
 	}
 	d.mended = b.world.isMended()
 	u = update(b.spec.does(d, view))

@@ -40,14 +40,21 @@ func (d *drawing) draw(n int) {
 	for i := range d.Nodes {
 		d.leave(i)
 	}
-	d.calls()
+	d.extras()
 }
 
-// calls draws which nodes make durable calls. It does not change what else is drawn for a seed.
-func (d *drawing) calls() {
+// extras draws which nodes make durable calls and keep updates of failed attempts. It does not
+// change what else is drawn for a seed. A crash can lose a kept update, so that such a graph is
+// Exact.
+func (d *drawing) extras() {
 	for i := range d.Nodes {
-		if n := &d.Nodes[i]; n.Kind != Sub {
-			n.Calls = max(int(hash("calls", d.Seed, i)%8)-4, 0)
+		n := &d.Nodes[i]
+		if n.Kind == Sub {
+			continue
+		}
+		n.Calls = max(int(hash("calls", d.Seed, i)%8)-4, 0)
+		if n.Fails > 0 && !n.Panics && hash("keeps", d.Seed, i)%3 == 0 {
+			n.Keeps, d.Exact = true, true
 		}
 	}
 }
@@ -108,7 +115,7 @@ func (d *drawing) drawChain(n int) {
 	d.Entry = []int{0}
 	d.stops()
 	d.faults()
-	d.calls()
+	d.extras()
 }
 
 // enter draws what follows Start.

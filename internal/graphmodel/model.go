@@ -95,7 +95,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	m.stopAt(stops)
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
-			t.succeeded = false
+			t.succeeded, t.kept = false, nil
 		}
 	}
 	m.stopped = false                    // the call that stopped has ended, and this is another one

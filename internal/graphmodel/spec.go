@@ -74,6 +74,7 @@ type Node struct {
 	Late    bool // it fails after it has its answers
 	Retry   int  // attempts
 	Falls   bool // it has a fallback
+	Keeps   bool // the updates of its failed attempts count
 	Lets    bool // its failure does not cancel its siblings
 	Astray  int  // how often its route fails in one state
 	Owner   bool // only this node changes Notes in all ways, and sets Draft
@@ -179,7 +180,7 @@ func (s *Spec) text(indent string) string {
 		}{
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"},
 			{n.Named, "named"}, {n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
-			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Lets, "continues on error"},
+			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Keeps, "keeps updates"}, {n.Lets, "continues on error"},
 		} {
 			if f.is {
 				out += " " + f.name

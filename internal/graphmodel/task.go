@@ -14,8 +14,9 @@ type task struct {
 	choice    []target   // rule 8.7
 	questions []string   // in the order asked
 	answers   map[string]int64
-	results   []int64  // of the durable calls that it made
-	call      *machine // of the node of a subgraph
+	kept      [][]change // the updates of failed attempts (rule 11.13)
+	results   []int64    // of the durable calls that it made
+	call      *machine   // of the node of a subgraph
 
 	failed   bool // in this run, as are those that follow
 	panicked bool
@@ -112,7 +113,7 @@ func (m *machine) perform(t *task) {
 	}
 	d := doing{node: t.node, index: t.index, job: t.job}
 	t.failed, t.succeeded, t.inside = false, true, nil
-	t.changes = [][]change{m.spec.falling(d, m.state.State)}
+	t.changes = append(slices.Clone(t.kept), m.spec.falling(d, m.state.State))
 	if n.routes() {
 		t.choice = m.spec.chooses(d, m.state.State)
 	}
@@ -126,6 +127,9 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 		m.fate.fails[key]++
 		t.failed = true
 		t.panicked = n.Panics
+		if n.Keeps {
+			t.kept = append(t.kept, failing)
+		}
 		return n.Panics
 	}
 	if breaks && !n.Late {
@@ -155,7 +159,7 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 	case breaks:
 		return fail()
 	}
-	t.succeeded, t.changes = true, [][]change{m.spec.does(d, m.state.State)}
+	t.succeeded, t.changes = true, append(slices.Clone(t.kept), m.spec.does(d, m.state.State))
 	if n.routes() {
 		t.choice = m.spec.chooses(d, m.state.State)
 	}

@@ -58,6 +58,12 @@ type typedState interface {
 	appendResult(i int, n *node) ([]byte, error)
 	decodeResult(i int, n *node, b []byte) error
 
+	// keepFailed keeps the update in slot i, of a failed attempt, and returns the encoded update
+	// and the number of those kept. The bytes are nil if the update changes nothing. restoreFailed
+	// adds an encoded update.
+	keepFailed(i int) (update []byte, n int, err error)
+	restoreFailed(i int, update []byte) error
+
 	// merge merges the update of a node in slot i. After an error the state must not be used any
 	// more.
 	merge(i int, n *node) error
@@ -85,6 +91,7 @@ type adapter[S, U any] struct {
 	apart   live.Live[S, U] // the state at the opening of the run, if live began as a copy of it
 	updates []U             // by slot
 	choices []Next          // by slot, in a graph in which some node routes
+	failed  [][]U           // by slot: the updates of failed attempts; nil for none
 	merged  [][]U           // by slot: the updates of a subgraph over the same state, in the order in which they merged there
 	all     []U             // in such a subgraph: the updates that keep kept
 	input   *U
@@ -129,6 +136,9 @@ func (a *adapter[S, U]) reset(n int) {
 	}
 	if a.g.nests {
 		a.merged = emptied(a.merged, n)
+	}
+	if a.g.keeps || a.failed != nil {
+		a.failed = emptied(a.failed, n)
 	}
 }
 
@@ -247,12 +257,17 @@ func (a *adapter[S, U]) changes(i int, n *node, field string) bool {
 	})
 }
 
-// updatesIn returns the updates in slot i: one, or those of a subgraph over the same state.
+// updatesIn returns the updates in slot i: one, or those of a subgraph over the same state. Those
+// of failed attempts come before them.
 func (a *adapter[S, U]) updatesIn(i int, n *node) []U {
+	updates := a.updates[i : i+1]
 	if n.same && len(a.merged[i]) > 0 {
-		return a.merged[i]
+		updates = a.merged[i]
 	}
-	return a.updates[i : i+1]
+	if failed := a.failedIn(i); failed != nil {
+		return append(slices.Clip(failed), updates...)
+	}
+	return updates
 }
 
 func (a *adapter[S, U]) appendResult(i int, n *node) (_ []byte, err error) {
@@ -289,6 +304,12 @@ func (a *adapter[S, U]) readUpdates(into []U, b []byte) ([]U, error) {
 }
 
 func (a *adapter[S, U]) merge(i int, n *node) error {
+	failed := a.failedIn(i)
+	for k := range failed {
+		if err := a.live.Merge(i, &failed[k]); err != nil {
+			return err
+		}
+	}
 	if !n.same || len(a.merged[i]) == 0 { // no call: an edit as the node
 		return a.live.Merge(i, &a.updates[i])
 	}

@@ -212,6 +212,14 @@ func (r restorer) restoreResults() error {
 			r.prepareQuestions(&r.exec.Tasks[i])
 		}
 	}
+	for i := range r.exec.Tasks {
+		if !r.pending.Named() {
+			break
+		}
+		if err := r.restoreKept(i); err != nil {
+			return err
+		}
+	}
 	if !r.pending.Results() {
 		return nil
 	}

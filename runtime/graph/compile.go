@@ -39,6 +39,7 @@ type core struct {
 	routes      bool        // some node chooses its successors
 	asks        bool        // some node lists questions
 	remembers   bool        // some subgraph remembers
+	keeps       bool        // some node keeps the updates of failed attempts
 	fallsBack   bool        // some subgraph has a fallback
 	leadsUp     bool        // some node or route can choose
 	newState    func() typedState
@@ -64,6 +65,7 @@ type node struct {
 	to      []int      // targets, by number
 	places  map[ID]int // indexes in targets, for many targets; else nil
 
+	keeps     bool // the updates of its failed attempts count
 	continues bool // its failure does not cancel its siblings
 	limits    []Limiter
 	remembers bool // the subgraph continues from its last call
@@ -155,7 +157,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
-			continues: d.opts.continues, limits: d.opts.limits,
+			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits,
 			questions: d.opts.questions, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
@@ -167,6 +169,7 @@ func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions) > 0, c.g.remembers || n.remembers
+	c.g.keeps = c.g.keeps || n.keeps
 }
 
 // addFormer adds the former ids of nodes, after all present ids are known.

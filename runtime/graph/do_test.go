@@ -265,7 +265,7 @@ func TestADurableCallWhoseResultIsNotStored(t *testing.T) {
 		}, graph.Retry(graph.RetryPolicy{Attempts: attempts, Base: 1}))
 		build.Fallback("pay", func(context.Context, work, error) (update, error) { return logged("fallback"), nil })
 		s := memory.New()
-		refuses := &refusing{Saver: s, refuse: 1}
+		refuses := &refusing{Saver: s, refuse: 1, prefix: "do:"}
 		th := compile(t, build, graph.Saver(refuses)).Thread("t")
 		res, err := th.Invoke(t.Context(), input)
 		if attempts == 1 {
@@ -280,14 +280,15 @@ func TestADurableCallWhoseResultIsNotStored(t *testing.T) {
 	}
 }
 
-// refusing refuses the first results of durable calls.
+// refusing refuses the first results with certain names.
 type refusing struct {
 	checkpoint.Saver
 	refuse int
+	prefix string // of the names of the results that it refuses
 }
 
 func (r *refusing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
-	if r.refuse > 0 && len(w.Writes) > 0 && strings.HasPrefix(w.Writes[0].Name, "do:") {
+	if r.refuse > 0 && len(w.Writes) > 0 && strings.HasPrefix(w.Writes[0].Name, r.prefix) {
 		r.refuse--
 		return errBroken
 	}

@@ -140,8 +140,8 @@ func (e *OverflowError) Error() string {
 // Unwrap returns the error of package state.
 func (e *OverflowError) Unwrap() error { return e.Err }
 
-// taskName returns the display name of a task: its node, the number of its send unless that is 0,
-// and its summary if it has one.
+// taskName returns the display name of a task: its node, the number of its send and its summary.
+// It leaves out the number 0 and an empty summary.
 func taskName(node ID, index int, summary string) string {
 	name := strconv.Quote(node.String())
 	if index != 0 {

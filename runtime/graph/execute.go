@@ -77,6 +77,9 @@ func (r host) Call(ctx context.Context, i int) error {
 		}
 		err = r.state.fallBack(ctx, t, i)
 	}
+	if err != nil && n.keeps && (t.Asks == nil || len(t.Asks.Open()) == 0) {
+		return r.keepUpdate(i, n, err)
+	}
 	if err == nil && r.opt.strict {
 		err = r.keepsToWrites(i, n)
 	}
@@ -133,7 +136,7 @@ func (r host) May(i int) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var panicked *PanicError
-	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) {
+	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) || errors.Is(t.Err, errNotKept) {
 		return false, false
 	}
 	stored := t.Calls != nil || r.g.nodes[t.Node].sub != nil

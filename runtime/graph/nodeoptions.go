@@ -54,6 +54,7 @@ type nodeOptions struct {
 	targets   []ID
 	remembers bool
 	continues bool
+	keeps     bool
 	limits    []Limiter
 	writes    []string // nil if not declared
 }
@@ -109,6 +110,19 @@ func FormerIDs(ids ...ID) AnyNodeOption {
 // Resume runs only the failed tasks. If a fallback handles the failure, no task has failed.
 func ContinueOnError() AnyNodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
+}
+
+// KeepUpdateOnError keeps the update that the node returns with an error, for example the tokens
+// that a failed attempt has paid for. Without it, such an update is dropped. Kept updates merge
+// before the result of the task, in the order of the attempts, as changes of the same task. The
+// result is that of a later attempt or of the fallback, in this run or after a Resume. If the task
+// never succeeds, the updates are never merged.
+//
+// An update is stored when its attempt has failed. With OnExit it is stored when the run ends.
+// Rerun drops the kept updates of a node. The update of an attempt that asks a question and has no
+// answer is not kept, nor one that Strict finds fault with.
+func KeepUpdateOnError() NodeOption {
+	return singleNodeOption("KeepUpdateOnError", func(o *nodeOptions) { o.keeps = true })
 }
 
 // Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.

@@ -238,6 +238,9 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 			sl := exec.Task{Task: d}
 			key := r.taskKey(&sl.Task)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
+			for n := range journal.Kept(r.pending.Parts(key)) {
+				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
+			}
 			if r.g.nodes[d.Node].sub != nil {
 				calls[journal.Within(r.log.Namespace, r.log.Call(key))] = true
 				r.log.BeginAgain(key, rec.ID)

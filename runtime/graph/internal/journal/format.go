@@ -44,6 +44,7 @@ import (
 //	                  the thread made. Of the task "edit above": that of an edit of a graph around the call
 //	  Result "do:" name, with "#" and an ordinal from the second call on: of a durable call, a call
 //	  Result "named:" name  of a call of DoNamed: likewise. Both have "fallback:" before them in a Fallback
+//	  Result "kept:" number  the update that a failed attempt returned, from 1 in the order of attempts
 //	  Question place, Answer place
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
@@ -272,6 +273,9 @@ func StepName(step int) string { return strconv.Itoa(step) }
 // EditName is the name of the part of a result that has the updates of edits after the record of a
 // step.
 func EditName(step int) string { return "edit " + strconv.Itoa(step) }
+
+// KeptName is the name of the result that is the n-th update of a failed attempt, from 1.
+func KeptName(n int) string { return "kept:" + strconv.Itoa(n) }
 
 // AppendUpdates appends encoded updates.
 func AppendUpdates(b []byte, n int, update func(i int, b []byte) ([]byte, error)) (_ []byte, err error) {

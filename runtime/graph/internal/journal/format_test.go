@@ -64,6 +64,7 @@ func TestStoredNamespaces(t *testing.T) {
 	golden(t, "the scope of the run", journal.Scope(""), "")
 	golden(t, "the task of a stop", journal.StopTask, "stop")
 	golden(t, "the name of a summary", journal.SummaryName, "summary")
+	golden(t, "the name of an update of a failed attempt", journal.KeptName(12), "kept:12")
 	golden(t, "the name of a step's part", journal.StepName(12), "12")
 
 	rec := &checkpoint.Record{ID: id(2), Base: id(3), Line: id(1), Step: 1, Meta: map[string]string{}}

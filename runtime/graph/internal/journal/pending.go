@@ -90,8 +90,22 @@ func (p *Pending) Result(key string) ([]byte, bool) {
 // Results reports whether the result of some task is stored.
 func (p *Pending) Results() bool { return len(p.results) > 0 }
 
-// Parts returns the stored parts of the result of a subgraph call, by name; nil for none.
-func (p *Pending) Parts(call string) map[string][]byte { return p.parts[call] }
+// Named reports whether results with names are stored.
+func (p *Pending) Named() bool { return len(p.parts) > 0 }
+
+// Kept returns the updates of failed attempts among the named results of a task, in their order.
+func Kept(parts map[string][]byte) (updates [][]byte) {
+	for {
+		b, ok := parts[KeptName(len(updates)+1)]
+		if !ok {
+			return updates
+		}
+		updates = append(updates, b)
+	}
+}
+
+// Parts returns the stored results of a task or subgraph call that have names; nil for none.
+func (p *Pending) Parts(key string) map[string][]byte { return p.parts[key] }
 
 // Asked returns what a task asked; nil for nothing.
 func (p *Pending) Asked(key string) *Asked { return p.asked[key] }
