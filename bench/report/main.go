@@ -72,6 +72,8 @@ var lines = []line{
 	{what: "the same without hot threads", bench: "Turn/memory,_cold", unit: "ns/turn-1000", base: "Turn/memory,_cold", beside: "ns/turn-10"},
 	{what: "turn 1,000 compared with turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", beside: "ns/turn-10", limit: 1.3},
 	{what: "turn 1,000 compared with turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", beside: "ns/turn-10", limit: 1.3},
+	{what: "search of 10,000 items by meaning, 384 dimensions, compared with dot products alone", bench: "Search/graphgen", unit: "ns/op", base: "Search/baseline_dot_products"},
+	{what: "the same with a filter that selects 1 %", bench: "Search/graphgen,_1_in_100", unit: "ns/op", base: "Search/baseline_dot_products,_1_in_100"},
 	{what: "a step with the file saver, compared with write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
 }
 

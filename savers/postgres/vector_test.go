@@ -204,7 +204,7 @@ func TestSearchByHNSW(t *testing.T) {
 	}
 }
 
-// TestVerifySchemaMakesNoIndex searches tables that a program may not change.
+// TestVerifySchemaMakesNoIndex searches tables that a program must not change.
 func TestVerifySchemaMakesNoIndex(t *testing.T) {
 	url := testenv.Pgvector(t)
 	items(t, url)
