@@ -146,18 +146,18 @@ func (s *Spec) falling(d doing, view State) []change {
 }
 
 // entering is the input of a call.
-func (s *Spec) entering(node int, view State) []change {
+func (s *Spec) entering(d doing, view State) []change {
 	return []change{
-		{what: addLog, text: fmt.Sprintf("in %08x", uint32(hash(s.Seed, "in", node, Text(view))))},
+		{what: addLog, text: fmt.Sprintf("in %08x", uint32(hash(s.Seed, "in", d.node, d.index, d.job, Text(view))))},
 		{what: setDraft, text: "given"},
 	}
 }
 
 // leaving is what a subgraph's node changes, given the last state of its call.
-func (s *Spec) leaving(node int, view, child State) []change {
-	seen := hash(s.Seed, "out", node, Text(view), Text(child))
+func (s *Spec) leaving(d doing, view, child State) []change {
+	seen := hash(s.Seed, "out", d.node, d.index, d.job, Text(view), Text(child))
 	return []change{
-		{what: addLog, text: fmt.Sprintf("%s %08x", s.Nodes[node].Name, uint32(seen))},
+		{what: addLog, text: fmt.Sprintf("%s %08x", s.Nodes[d.node].Name, uint32(seen))},
 		{what: addCount, number: 1},
 		{what: putFact, key: "child", text: child.Last},
 		{what: putItem, key: "child", number: child.Count},

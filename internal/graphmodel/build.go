@@ -87,7 +87,7 @@ func (b *building) node(i int) error {
 			return b.run(ctx, i, view, in)
 		}
 		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, choosing...)
-	case Sub:
+	case Sub, SubTask:
 		return b.sub(i)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (b *building) fallbacks() {
 			b.g.RoutingFallback(id, func(ctx context.Context, view State, err error) (StateUpdate, graph.Next, error) {
 				return run(ctx, view, Job{}, err)
 			})
-		case Task:
+		case Task, SubTask:
 			graph.TaskFallback(b.g, b.senders[i], plain)
 		case RoutingTask:
 			graph.RoutingTaskFallback(b.g, b.senders[i], run)
@@ -264,6 +264,10 @@ func (b *building) sub(i int) error {
 		b.g.Subgraph(graph.ID(n.Name), child, same...)
 		return nil
 	}
+	if n.Kind == SubTask {
+		b.subTask(i, child, same)
+		return nil
+	}
 	var opts []graph.MapSubgraphOption
 	for _, o := range same {
 		opts = append(opts, o)
@@ -273,13 +277,30 @@ func (b *building) sub(i int) error {
 	}
 	graph.MapSubgraph(b.g, graph.ID(n.Name), child,
 		func(_ context.Context, view State) (StateUpdate, error) {
-			return update(b.spec.entering(i, view)), nil
+			return update(b.spec.entering(doing{node: i}, view)), nil
 		},
 		func(ctx context.Context, view, child State) (StateUpdate, error) {
 			b.world.begin(graph.CurrentTask(ctx))
-			return update(b.spec.leaving(i, view, child)), nil
+			return update(b.spec.leaving(doing{node: i}, view, child)), nil
 		}, opts...)
 	return nil
+}
+
+// subTask adds a subgraph that is called for each send.
+func (b *building) subTask(i int, child *App, same []graph.SubgraphOption) {
+	var opts []graph.TaskSubgraphOption
+	for _, o := range same {
+		opts = append(opts, o)
+	}
+	b.senders[i] = graph.TaskSubgraph(b.g, graph.ID(b.spec.Nodes[i].Name), child,
+		func(ctx context.Context, view State, job Job) (StateUpdate, error) {
+			return update(b.spec.entering(doing{node: i, index: graph.CurrentTask(ctx).Index, job: job}, view)), nil
+		},
+		func(ctx context.Context, view State, job Job, child State) (StateUpdate, error) {
+			t := graph.CurrentTask(ctx)
+			b.world.begin(t)
+			return update(b.spec.leaving(doing{node: i, index: t.Index, job: job}, view, child)), nil
+		}, opts...)
 }
 
 func (b *building) next(choice []target) graph.Next {

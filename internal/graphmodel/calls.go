@@ -34,8 +34,8 @@ func (m *machine) editBelow(changes []change) {
 // stoppedCall is a call that has begun, is due and is not finished.
 type stoppedCall struct {
 	*machine
-	nodes []int // that lead to it
-	same  bool  // it is over the state of its parent
+	path []dueTask // the tasks that lead to it
+	same bool      // it is over the state of its parent
 }
 
 // stoppedCalls returns those that tasks of m made.
@@ -45,7 +45,7 @@ func (m *machine) stoppedCalls() (calls []stoppedCall) {
 		if t == nil || t.call == nil || t.succeeded || t.lost || t.call.done || len(t.call.due) > 0 && t.call.due[0].node == Start {
 			continue
 		}
-		calls = append(calls, stoppedCall{t.call, []int{d.node}, m.spec.Nodes[d.node].Same})
+		calls = append(calls, stoppedCall{t.call, []dueTask{d}, m.spec.Nodes[d.node].Same})
 	}
 	return calls
 }
@@ -55,7 +55,7 @@ func (m *machine) callsAtAnyDepth() (calls []stoppedCall) {
 	for _, c := range m.stoppedCalls() {
 		calls = append(calls, c)
 		for _, inner := range c.callsAtAnyDepth() {
-			calls = append(calls, stoppedCall{inner.machine, append(slices.Clone(c.nodes), inner.nodes...), inner.same})
+			calls = append(calls, stoppedCall{inner.machine, append(slices.Clone(c.path), inner.path...), inner.same})
 		}
 	}
 	return calls

@@ -83,6 +83,9 @@ func (d *drawing) node(i int) Node {
 func (d *drawing) sub(n *Node, i int) {
 	n.Kind, n.Same, n.Up = Sub, d.chance(35), d.chance(30)
 	n.Recalls = !n.Same && d.chance(35)
+	if i > 0 && !n.Same && d.chance(60) {
+		n.Kind, n.Recalls = SubTask, false // rule 18.25
+	}
 	child := &drawing{Spec: &Spec{Seed: d.rand.Uint64() >> 8}, depth: d.depth + 1, same: n.Same}
 	child.rand = rand.New(rand.NewPCG(child.Seed, uint64(child.depth)))
 	if n.Up {
@@ -254,7 +257,7 @@ func (d *drawing) faults() {
 			clashes++
 			n.Clashes = clashes
 		}
-		n.Booms = d.depth == 0 && n.Kind != Sub && d.chance(3)
+		n.Booms = d.depth == 0 && n.Child == nil && d.chance(3)
 		raced := slices.ContainsFunc(d.Races, func(f Fan) bool { return slices.Contains(f.From, i) })
 		if raced && n.Child != nil && !wild {
 			n.Child.tame(patient)
@@ -263,7 +266,7 @@ func (d *drawing) faults() {
 			continue
 		}
 		n.Lets = d.chance(15)
-		if n.Kind == Sub {
+		if n.Child != nil {
 			d.fallBack(n, raced && !wild)
 			continue
 		}

@@ -193,16 +193,18 @@ func (p *Pair) editCall(ctx context.Context) error {
 		return nil
 	}
 	in, spec := p.Thread, p.spec
-	for _, n := range c.nodes {
+	for _, d := range c.path {
 		snap, err := in.State(ctx)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(snap.Calls, func(call graph.SubgraphCall) bool { return string(call.Node) == spec.name(n) })
+		i := slices.IndexFunc(snap.Calls, func(call graph.SubgraphCall) bool {
+			return string(call.Node) == spec.name(d.node) && call.Index == d.index
+		})
 		if i < 0 {
-			return fmt.Errorf("got the calls %v, want one of %s", snap.Calls, spec.name(n))
+			return fmt.Errorf("got the calls %v, want one of %s.%d", snap.Calls, spec.name(d.node), d.index)
 		}
-		spec = spec.Nodes[n].Child
+		spec = spec.Nodes[d.node].Child
 		child, err := spec.build(p.World, StateSchema, nil, []graph.Option{graph.SubgraphOnly()})
 		if err != nil {
 			return err
@@ -210,7 +212,7 @@ func (p *Pair) editCall(ctx context.Context) error {
 		in = graph.Inside(in, snap.Calls[i], child)
 	}
 	p.Model.EditCall(c)
-	what := fmt.Sprint("edit of the call ", c.nodes)
+	what := fmt.Sprint("edit of the call ", c.path)
 	p.said = append(p.said, what)
 	if _, err := in.UpdateState(ctx, update(p.Model.changesOf(c))); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -53,6 +53,7 @@ const (
 	Task
 	RoutingTask
 	Sub
+	SubTask // a call for each send (rule 18.23)
 )
 
 // Node is one node of a Spec.
@@ -88,7 +89,7 @@ type Node struct {
 }
 
 // takes reports whether the node is a task node.
-func (n *Node) takes() bool { return n.Kind == Task || n.Kind == RoutingTask }
+func (n *Node) takes() bool { return n.Kind == Task || n.Kind == RoutingTask || n.Kind == SubTask }
 
 // routes reports whether the node chooses for itself.
 func (n *Node) routes() bool { return n.Kind == Routing || n.Kind == RoutingTask }
@@ -141,7 +142,7 @@ func (s *Spec) Stormy(lost bool) bool {
 // its call may change the winner: a failed call of the saver, MaxSteps, a drain.
 func (s *Spec) Rivals() bool {
 	return slices.ContainsFunc(s.Races, func(f Fan) bool {
-		return slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Kind == Sub })
+		return slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Child != nil })
 	}) || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.Rivals() })
 }
 
@@ -197,5 +198,5 @@ func (s *Spec) text(indent string) string {
 
 // String names the kind.
 func (k Kind) String() string {
-	return [...]string{"plain", "routing", "task", "routing task", "subgraph"}[k]
+	return [...]string{"plain", "routing", "task", "routing task", "subgraph", "subgraph task"}[k]
 }

@@ -95,7 +95,7 @@ func (m *machine) perform(t *task) {
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1
 	for attempt := 1; ; attempt++ {
 		var final bool
-		if n.Kind == Sub {
+		if n.Child != nil {
 			final = m.performCall(t, key)
 		} else {
 			final = m.attempt(t, n, key)
@@ -111,7 +111,7 @@ func (m *machine) perform(t *task) {
 	if !n.Falls {
 		return
 	}
-	d := doing{node: t.node, index: t.index, job: t.job}
+	d := t.doing()
 	t.failed, t.succeeded, t.inside = false, true, nil
 	t.changes = append(slices.Clone(t.kept), m.spec.falling(d, m.state.State))
 	if n.routes() {
@@ -172,7 +172,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 	var out Outcome
 	switch c := t.call; {
 	case c == nil:
-		t.call = m.newCall(t.node, key)
+		t.call = m.newCall(t, key)
 		out = t.call.run()
 	case !c.done:
 		out = c.resume()
@@ -183,7 +183,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 	case c.done: // rule 18.13
 		t.succeeded, t.choice, t.changes = true, c.forParent, c.changes
 		if !n.Same {
-			t.changes = [][]change{m.spec.leaving(t.node, m.state.State, c.state.State)}
+			t.changes = [][]change{m.spec.leaving(t.doing(), m.state.State, c.state.State)}
 		}
 	case out.Failed != "":
 		t.failed = true
@@ -199,20 +199,23 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 
 // newCall returns the machine of a call that begins. Its state is empty, that of the newest call
 // of the node, or that of the parent (rules 18.2, 18.3 and 18.5).
-func (m *machine) newCall(node int, key string) *machine {
-	n := &m.spec.Nodes[node]
-	c := &machine{spec: n.Child, fate: m.fate, name: key, own: m.own.in(node), commit: func([]string) {}}
-	if last, ok := m.remembered[node]; ok {
+func (m *machine) newCall(t *task, key string) *machine {
+	n := &m.spec.Nodes[t.node]
+	c := &machine{spec: n.Child, fate: m.fate, name: key, own: m.own.in(t.node), commit: func([]string) {}}
+	if last, ok := m.remembered[t.node]; ok {
 		c.state, c.remembered = last.state, last.inside
 	}
 	if n.Same {
 		c.state = m.state
 		c.begin(0)
 	} else {
-		c.begin(0, m.spec.entering(node, m.state.State))
+		c.begin(0, m.spec.entering(t.doing(), m.state.State))
 	}
 	return c
 }
+
+// doing is what decides what the task does, without answers.
+func (t *task) doing() doing { return doing{node: t.node, index: t.index, job: t.job} }
 
 // open are the questions of a task that have no answer.
 func (t *task) open() []string {
