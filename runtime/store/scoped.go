@@ -135,6 +135,19 @@ func (s *scoped) Search(ctx context.Context, q VectorQuery) ([]Hit, error) {
 // Sweep removes expired items of all scopes.
 func (s *scoped) Sweep(ctx context.Context, limit int) (int, error) { return s.inner.Sweep(ctx, limit) }
 
+// Notify calls changed after writes in the scope, if the inner backend is a Notifier.
+func (s *scoped) Notify(ctx context.Context, n Namespace, changed func()) (stop func(), err error) {
+	inner, can := s.inner.(Notifier)
+	if !can {
+		return func() {}, nil
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return inner.Notify(ctx, at.Below(n...), changed)
+}
+
 // Close does nothing.
 func (s *scoped) Close() error { return nil }
 

@@ -24,6 +24,7 @@ type Store struct {
 	uses    map[string]usage // of Op.Once, by namespace, key and once
 	specs   map[string]store.VectorSpec
 	version int64 // the newest of items that were created or removed
+	watched map[*watched]struct{}
 }
 
 var _ store.Backend = (*Store)(nil)
@@ -107,6 +108,9 @@ func (s *Store) Do(ctx context.Context, ops []store.Op) ([]store.Result, error) 
 			b.undo()
 			return nil, err
 		}
+	}
+	if !reads {
+		s.notify(ops)
 	}
 	return results, nil
 }

@@ -28,7 +28,7 @@ import (
 func (s *Saver) Store() store.Backend {
 	tag := s.prefix + "{" + s.prefix + "store}:"
 	t := &itemStore{s: s}
-	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs"} {
+	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs", "changes"} {
 		t.keys = append(t.keys, tag+name)
 	}
 	return t

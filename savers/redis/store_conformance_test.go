@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -33,7 +34,7 @@ func TestStoreConformance(t *testing.T) {
 		tb.Helper()
 		addr, prefix := testenv.Redis(tb)
 		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
-			return openStore(goredis.NewClient(&goredis.Options{Addr: addr}), prefix)
+			return openStore(goredis.NewClient(&goredis.Options{Addr: addr, ReadTimeout: time.Minute}), prefix)
 		}}
 	})
 }
@@ -43,7 +44,7 @@ func TestStoreConformanceOnACluster(t *testing.T) {
 		tb.Helper()
 		addrs, prefix := testenv.RedisCluster(tb)
 		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
-			return openStore(goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs}), prefix)
+			return openStore(goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs, ReadTimeout: time.Minute}), prefix)
 		}}
 	})
 }

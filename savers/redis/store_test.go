@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -22,7 +23,7 @@ import (
 func storeOn(tb testing.TB) (store.Backend, *goredis.Client, string) {
 	tb.Helper()
 	addr, prefix := testenv.Redis(tb)
-	client := goredis.NewClient(&goredis.Options{Addr: addr})
+	client := goredis.NewClient(&goredis.Options{Addr: addr, ReadTimeout: time.Minute})
 	b, err := openStore(client, prefix)
 	if err != nil {
 		tb.Fatal(err)

@@ -145,3 +145,18 @@ func Forget(ctx context.Context, facts *store.Collection[Fact]) error {
 	}
 	return nil
 }
+
+// Follow calls say for each fact that is new, has changed or is gone, until ctx ends.
+func Follow(ctx context.Context, facts *store.Collection[Fact], say func(text string)) error {
+	for change, err := range facts.Watch(ctx, store.Every(5*time.Second)) {
+		switch {
+		case err != nil:
+			return err
+		case change.Removed:
+			say("forgot " + change.Item.Key)
+		default:
+			say(change.Item.Value.Text)
+		}
+	}
+	return nil
+}

@@ -74,3 +74,34 @@ func TestProfileReadsWhatItWrote(t *testing.T) {
 		}
 	}
 }
+
+func TestFollowSaysWhatChanges(t *testing.T) {
+	backend := memory.NewStore()
+	facts, err := remember.Facts(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(remember.WithUser(t.Context(), "ada"))
+	defer cancel()
+	said := make(chan string)
+	done := make(chan error, 1)
+	go func() { done <- remember.Follow(ctx, facts, func(text string) { said <- text }) }()
+	want := func(text string) {
+		t.Helper()
+		if got := <-said; got != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+	}
+	if _, err := facts.Put(ctx, "home", remember.Fact{Text: "lives in Rome"}); err != nil {
+		t.Fatal(err)
+	}
+	want("lives in Rome")
+	if err := facts.Delete(ctx, "home"); err != nil {
+		t.Fatal(err)
+	}
+	want("forgot home")
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("after the end of the context: got %v, want no error", err)
+	}
+}

@@ -100,6 +100,10 @@ func Cases() []Case {
 		{"updates under many writers lose nothing", testUpdates},
 		{"a scope confines", testScoped},
 
+		{"a watch sees all changes", testWatch},
+		{"a watch is bounded, and ends", testWatchLimit},
+		{"a watch is notified", testNotify},
+
 		{"a search finds the nearest", testSearch},
 		{"texts of one value are embedded apart", testSearchTexts},
 		{"a search with a filter that selects 1 %", testSearchFilter},

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -78,6 +79,7 @@ type broken struct {
 	search     func(ctx context.Context, b store.Backend, q store.VectorQuery) ([]store.Hit, error)
 	sweep      func(ctx context.Context, b store.Backend, limit int) (int, error)
 	closes     func() error
+	notify     func(ctx context.Context, n store.Namespace, changed func()) (stop func(), err error)
 }
 
 func (b *broken) Do(ctx context.Context, ops []store.Op) ([]store.Result, error) {
@@ -140,6 +142,13 @@ func (b *broken) Sweep(ctx context.Context, limit int) (int, error) {
 		return b.sweep(ctx, b.Backend, limit)
 	}
 	return b.Backend.Sweep(ctx, limit)
+}
+
+func (b *broken) Notify(ctx context.Context, n store.Namespace, changed func()) (stop func(), err error) {
+	if b.notify != nil {
+		return b.notify(ctx, n, changed)
+	}
+	return b.Backend.(store.Notifier).Notify(ctx, n, changed)
 }
 
 func (b *broken) Close() error {
@@ -317,7 +326,14 @@ func faults() map[string]*broken {
 				op.Index = nil
 			}
 		}},
-		"a scope confines": {op: func(op *store.Op) { op.Namespace = op.Namespace[len(op.Namespace)-1:] }},
+		"a scope confines":         {op: func(op *store.Op) { op.Namespace = op.Namespace[len(op.Namespace)-1:] }},
+		"a watch sees all changes": {find: backwards()},
+		"a watch is bounded, and ends": {find: func(context.Context, store.Backend, store.Query) ([]store.Record, error) {
+			return nil, errors.New("no items")
+		}},
+		"a watch is notified": {notify: func(context.Context, store.Namespace, func()) (func(), error) {
+			return nil, errors.New("no notifications")
+		}},
 		"a cancelled context": {do: func(ctx context.Context, b store.Backend, ops []store.Op) ([]store.Result, error) {
 			return b.Do(context.WithoutCancel(ctx), ops)
 		}},
@@ -336,6 +352,18 @@ func faults() map[string]*broken {
 		}},
 	})
 	return all
+}
+
+// backwards returns a Find whose versions become smaller.
+func backwards() func(ctx context.Context, b store.Backend, q store.Query) ([]store.Record, error) {
+	var calls atomic.Int64
+	return func(ctx context.Context, b store.Backend, q store.Query) ([]store.Record, error) {
+		page, err := b.Find(ctx, q)
+		for i := range page {
+			page[i].Version -= calls.Add(1)
+		}
+		return page, err
+	}
 }
 
 // reversed is a Find with the items of each page in the wrong order.

@@ -198,6 +198,7 @@ func (b *bench) all(t *testing.T, c *count) {
 		{"cut and slow connections", 0.15, b.server != nil, proveCuts},
 		{"killed writers of the store", 0.05, b.url != "" && b.name != "file" && !b.again, proveStoreKills},
 		{"cut connections of the store", 0.05, b.server != nil && !b.again, proveStoreCuts},
+		{"cut connections of a watch", 0, b.server != nil && !b.again, proveWatchCuts},
 	} {
 		if !p.with {
 			continue

@@ -34,11 +34,16 @@
 // results must be those of the model, and so the same on every saver.
 package proof
 
-//go:generate go tool graphgen -type=State
+//go:generate go tool graphgen -type=State,Note
 
 // State is the state of the graph that runs while things go wrong.
 type State struct {
 	Log   []string          `graph:"append"`
 	Count int64             `graph:"sum"`
 	Facts map[string]string `graph:"merge"`
+}
+
+// Note is a value of the store.
+type Note struct {
+	Text string
 }

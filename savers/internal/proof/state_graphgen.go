@@ -257,3 +257,60 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// AppendWire appends the MessagePack encoding of v to b and returns the extended slice.
+func (v *Note) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecNote{}.Append(b, v)
+}
+
+// DecodeWire decodes b into v. It keeps no reference to b.
+// If it returns an error, v is unchanged.
+func (v *Note) DecodeWire(b []byte) error {
+	r := graphwire.NewReader("Note", b)
+	var out Note
+	graphgenCodecNote{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
+
+// WireShape describes how Note is stored, for tools.
+func (*Note) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Note",
+		Types: graphshape.Types{
+			{Name: "Note", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Text", Wire: "Text", Type: "string"},
+			}},
+		},
+	}
+}
+
+// graphgenCodecNote encodes, decodes and compares values of type Note.
+type graphgenCodecNote struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecNote) Append(b []byte, v *Note) ([]byte, error) {
+	b = append(b, "\x81\xa4Text"...) // map of 1, key "Text"
+	return graphwire.AppendString(b, v.Text), nil
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecNote) Read(r *graphwire.Reader, v *Note) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Text":
+			v.Text = r.Str()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Note has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	Text string
+} = Note{}

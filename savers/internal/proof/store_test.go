@@ -152,7 +152,7 @@ func (b *bench) killWriter(t *testing.T, s store.Backend, first int, c *count) i
 		}
 		return repeated
 	}
-	// A server may still run the last batch, whose client is gone. The repeated batch waits for it.
+	// A server may still run the last batch of the killed writer. The repeated one waits for it.
 	if got := again(tried); got != 0 && got != storeItems+1 {
 		t.Errorf("batch %d again: %d of its writes are repeated, want all or none", tried, got)
 	}
@@ -169,8 +169,8 @@ func (b *bench) killWriter(t *testing.T, s store.Backend, first int, c *count) i
 	return tried + 1
 }
 
-// storedBatch returns the number of the batch that all items of a writer are of, and fails the test
-// if the items are of several.
+// storedBatch returns the number of the batch that all items of a writer have, and fails the test
+// if they have several.
 func storedBatch(t *testing.T, s store.Backend, writer string) (n int) {
 	t.Helper()
 	page, err := s.Find(t.Context(), store.Query{Namespace: store.Namespace{writer}, Limit: 100})
@@ -194,7 +194,8 @@ func storedBatch(t *testing.T, s store.Backend, writer string) (n int) {
 	return n
 }
 
-// checkStore fails unless all items of a writer are as batch n has left them, and the index agrees.
+// checkStore fails unless all items of a writer are as batch n has left them, and the index
+// agrees.
 func checkStore(t *testing.T, s store.Backend, writer string, n int) {
 	t.Helper()
 	want := storeItems + 1 - n%2

@@ -15,6 +15,8 @@
 --   vectors  hash by place: the vectors of the item. For each, the hash of its text, the index with a byte of length before
 --            it, two bytes of dimensions and the numbers, of 4 bytes, little-endian
 --   specs    hash by vector index: its dimensions, a space and its model
+--   changes  not a key, but the channel of notifications: a message is the namespace of all items that a batch has changed,
+--            or empty if there are several
 --
 -- The form of an index entry is AppendPart of the index and AppendPart of the value.
 

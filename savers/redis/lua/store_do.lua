@@ -123,9 +123,13 @@ for _, field in ipairs(fields) do
 	call('HSET', ONCE, field, uses[field])
 	call('ZADD', USED, int(now), field)
 end
-local removed = false
+local removed, namespace = false, nil -- of all changes, '' for several
 for _, s in ipairs(order) do
 	local it, stored = s.it, s.stored
+	if s.dirty then
+		local at = string.sub(s.place, 1, string.find(s.place, '\0\0', 1, true) - 1)
+		namespace = (namespace == nil or namespace == at) and at or ''
+	end
 	if s.dirty and it then
 		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl, it.entries }, ' '))
 		if s.value then
@@ -152,5 +156,8 @@ for _, s in ipairs(order) do
 end
 if removed and not puts then
 	call('HSET', HEAD, 'format', FORMAT, 'last', int(last))
+end
+if namespace then
+	call('PUBLISH', KEYS[12], namespace)
 end
 return all
