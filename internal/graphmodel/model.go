@@ -91,7 +91,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	for _, q := range answers {
 		m.answer(q)
 	}
-	blocked := len(rerun) == 0 && m.blocked(len(answers) == 0)
+	blocked := len(rerun) == 0 && m.blocked()
 	m.stopAt(stops)
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {

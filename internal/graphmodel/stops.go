@@ -16,16 +16,16 @@ func (m *machine) stops() bool {
 
 // blocked reports whether every task of the superstep in progress is held, and one of them waits
 // for an answer. A stop of one call then holds nothing, because nothing would run (rule
-// 13.12). Without inside, no call counts as held: an answer went to one of them, perhaps.
-func (m *machine) blocked(inside bool) bool {
-	held, waits := m.held(inside)
+// 13.15).
+func (m *machine) blocked() bool {
+	held, waits := m.held()
 	return held && waits
 }
 
 // held reports whether every task of the superstep in progress is held, and whether one of them
 // waits for an answer. A task is held if it has its result, has lost a race, waits for an answer
 // or is a call that is held.
-func (m *machine) held(inside bool) (held, waits bool) {
+func (m *machine) held() (held, waits bool) {
 	won := map[int]bool{}
 	for _, d := range m.runnable() {
 		if t := m.tasks[d.key()]; t != nil && t.succeeded {
@@ -36,11 +36,11 @@ func (m *machine) held(inside bool) (held, waits bool) {
 		t, race := m.tasks[d.key()], m.raceOf(d.node)
 		switch {
 		case race >= 0 && won[race], t != nil && t.succeeded:
-		case t == nil || t.call != nil && !inside:
+		case t == nil:
 			return false, false
 		case t.call != nil && t.call.stopped:
 		case t.call != nil:
-			all, below := t.call.held(true)
+			all, below := t.call.held()
 			if !all || t.call.stops() {
 				return false, false
 			}
@@ -74,7 +74,7 @@ func (m *machine) clearStopsOfCalls() {
 		}
 		if c.stopped {
 			c.cleared, c.stopped = nil, false
-			for _, d := range c.runnable() { // of a call, no stop of a later run holds the superstep either
+			for _, d := range c.runnable() { // rule 13.16
 				c.cleared = append(c.cleared, d.node)
 			}
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -16,7 +17,8 @@ import (
 // prober reads whether a run can make progress, without running it.
 type prober struct {
 	*run
-	below map[string][]subgraph.Asked // by task key: the open questions of subgraphs
+	writes []checkpoint.Write          // that the opening will store: answers
+	below  map[string][]subgraph.Asked // by task key: the open questions of subgraphs
 }
 
 // listedAsWaiting reports whether the stored status of a waiting thread is Waiting. If a run died
@@ -80,7 +82,7 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
-	below, held, err = n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task))
+	below, held, err = n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task), r.writes)
 	if r.below == nil {
 		r.below = make(map[string][]subgraph.Asked)
 	}
@@ -88,14 +90,17 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 	return below, held, err
 }
 
-// holds is the same for a call of the graph in another run. It only reads.
-func (g *core) holds(ctx context.Context, log *journal.Branch, path []journal.PathElement) (below []subgraph.Asked, held bool, err error) {
+// holds is the same for a call of the graph in another run. It only reads. writes are those that
+// the opening of that run will store.
+func (g *core) holds(
+	ctx context.Context, log *journal.Branch, path []journal.PathElement, writes []checkpoint.Write,
+) (below []subgraph.Asked, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Last
-	r := &prober{run: &run{
+	r := &prober{writes: writes, run: &run{
 		g: g, thread: log.Thread(), ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(), call: &subgraph.Call{Path: path},
 	}}
 	r.init()
@@ -105,7 +110,7 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []journal.Pa
 	if g.owns(r.thread, last) != nil || r.restoring().place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
-	r.restoring().gather(c.Writes)
+	r.restoring().gather(append(slices.Clip(c.Writes), writes...))
 	switch halt := r.pending.Stop(); {
 	case halt != nil && halt.Open():
 		return nil, true, nil

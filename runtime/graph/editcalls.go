@@ -88,10 +88,14 @@ func (r *reach) openInside(e callEdit) error {
 // thread.
 func (r *reach) callAt(c checkpoint.Chain, namespace string) (_ checkpoint.Chain, err error) {
 	ended := false
+	g := r.g // of the call that is looked at; nil if it is not known
 	for at := ""; at != namespace; {
 		name := journal.CallIn(at, namespace)
 		i := slices.IndexFunc(c.Due, func(d checkpoint.Task) bool { return journal.DueCall(&c.Last, at, d) == name })
-		ended = ended || i < 0 || journal.Finished(c.Writes, &c.Last, at, c.Due[i])
+		ended = ended || i < 0 || journal.Finished(c.Writes, &c.Last, at, c.Due[i]) || g.hasLost(&c, at, c.Due[i])
+		if i >= 0 {
+			g = g.subgraphOf(c.Due[i].Node)
+		}
 		at = journal.Within(at, name)
 		if c, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: at}); err != nil {
 			return c, err
@@ -102,10 +106,41 @@ func (r *reach) callAt(c checkpoint.Chain, namespace string) (_ checkpoint.Chain
 		ended = ended || !c.Unfinished()
 	}
 	if ended {
-		return c, fmt.Errorf("%s: %w, or is not due any more; State of the thread lists the calls that are due",
+		return c, fmt.Errorf("%s: %w, lost a race, or is not due any more; State of the thread lists the calls that are due",
 			where(r.g.name, r.thread, -1), ErrCallEnded)
 	}
 	return c, nil
+}
+
+// subgraphOf returns the graph of a subgraph node; nil if there is none.
+func (g *core) subgraphOf(node string) *core {
+	if g == nil {
+		return nil
+	}
+	if n, ok := g.find(node); ok && n > start {
+		return g.nodes[n].sub
+	}
+	return nil
+}
+
+// raceOf returns the any-of join that a node leads to, from 1; 0 for none.
+func (g *core) raceOf(node string) int {
+	if g == nil {
+		return 0
+	}
+	if n, ok := g.find(node); ok && n > start {
+		return g.plan.Nodes[n].Race
+	}
+	return 0
+}
+
+// hasLost reports whether another task of its race has a stored result. c is the head of the
+// namespace in which the task is due.
+func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Task) bool {
+	race := g.raceOf(due.Node)
+	return race > 0 && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
+		return g.raceOf(d.Node) == race && journal.Finished(c.Writes, &c.Last, namespace, d)
+	})
 }
 
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.

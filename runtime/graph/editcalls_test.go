@@ -287,6 +287,41 @@ func checkpointState(t *testing.T, c *checkpoint.Chain) []byte {
 }
 
 // TestAForkLeavesTheEditOfACall: the call begins again without it, and the old handle is stale.
+// TestAnEditOfACallThatLostItsRaceIsRefused: the result of the winner is stored, and a sibling
+// outside of the race asks.
+func TestAnEditOfACallThatLostItsRaceIsRefused(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		child := compilePair(t, pairs(nil, "a", "b"), graph.InterruptBefore("b"))
+		b := newWork()
+		graph.MapSubgraph(b, "sub", child, toPair, fromPair)
+		b.Node("fast", say("fast"))
+		b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+			_, err := amount.Ask(ctx, "how much?")
+			return logged("asked"), err
+		}, amount)
+		b.Node("won", say("won"))
+		b.JoinAny([]graph.ID{"sub", "fast"}, "won")
+		for _, id := range []graph.ID{"sub", "fast", "ask"} {
+			b.Edge(graph.Start, id)
+		}
+		b.Edge("ask", graph.End)
+		b.Edge("won", graph.End)
+		th, _ := newThread(t, b, d, graph.Concurrency(1))
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		in := callOf(t, th, "sub", child)
+		_, err := in.UpdateState(t.Context(), pairUpdate{Bar: state.Append("late")})
+		if !errors.Is(err, graph.ErrCallEnded) && !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Errorf("got %v, want ErrCallEnded or, if the call has stored nothing, ErrNotFound", err)
+		}
+		if d == graph.Sync && !errors.Is(err, graph.ErrCallEnded) {
+			t.Errorf("got %v, want ErrCallEnded", err)
+		}
+		same(t, "head", stored(t, th).Checkpoint, res.Checkpoint)
+		res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
+		same(t, "log", strings.Join(res.State.Log, ", "), "fast, asked, won")
+	})
+}
+
 func TestAForkLeavesTheEditOfACall(t *testing.T) {
 	child := compilePair(t, pairs(nil, "a", "b"), graph.InterruptBefore("b"))
 	th, _ := newThread(t, around(t, nil, child))

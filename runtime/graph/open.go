@@ -153,8 +153,8 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
 	r.restoring().gather(append(slices.Clone(c.Writes), writes...))
-	p := &prober{run: r.run}
-	blocked, err := p.blocked(c, len(writes) == 0)
+	p := &prober{run: r.run, writes: writes}
+	blocked, err := p.blocked(c, len(writes) == 0 || !paused(c) && r.plan.Stops())
 	if err != nil {
 		return err
 	}

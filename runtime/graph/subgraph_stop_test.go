@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -363,4 +364,40 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 			same(t, fmt.Sprint(what, ", ", name, ": what is open"), len(threadOf(t, s).Questions), 0)
 		}
 	})
+}
+
+// TestAStopBeforeTasksThatAllWaitHoldsNothing: rule 13.15. A resume answers one of two questions,
+// of nodes or of a call, and names a stop before what still waits.
+func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {
+	ask := func(ctx context.Context, _ pair) (pairUpdate, error) {
+		_, err := amount.AskNamed(ctx, "one", "how much?")
+		_, again := amount.AskNamed(ctx, "two", "how much?")
+		return pairUpdate{}, errors.Join(err, again)
+	}
+	inner := graph.New("inner", teststate.PairSchema)
+	inner.Node("ask", ask, amount)
+	inner.Chain(graph.Start, "ask", graph.End)
+	top := newWork()
+	top.Node("sub", func(ctx context.Context, _ work) (update, error) {
+		_, err := ask(ctx, pair{})
+		return update{}, err
+	}, amount)
+	deep := newWork()
+	graph.MapSubgraph(deep, "sub", compilePair(t, inner), toPair, fromPair)
+	for name, b := range map[string]*graph.Builder[work, update]{"node": top, "call": deep} {
+		b.Chain(graph.Start, "sub", graph.End)
+		t.Run(name, func(t *testing.T) {
+			eachDurability(t, func(t *testing.T, d graph.Durability) {
+				th, _ := newThread(t, b, d)
+				res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+				same(t, "questions", len(res.Questions), 2)
+				stop := graph.InterruptBefore("sub")
+				res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
+				same(t, "questions left", len(res.Questions), 1)
+				same(t, "stored status", stored(t, th).Status, graph.Waiting)
+				res = done(t, graph.Paused)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
+				done(t, graph.Done)(th.Resume(t.Context()))
+			})
+		})
+	}
 }
