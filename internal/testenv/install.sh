@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
-# Node.js with npm, by which a test installs Mermaid, and Python with pip, by which tests install PostgreSQL with pgvector. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
+# Node.js with npm, by which a test installs Mermaid, and Python with pip, by which tests install PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
 # any more, and says what to do otherwise.
 set -eu
 
@@ -55,7 +55,7 @@ cat >&2 <<'END'
 Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql pgbouncer
 macOS: brew install redis mariadb postgresql pgbouncer
 Most tests can use running servers instead (compose.yaml starts the first three): set GRAPHGEN_TEST_REDIS_ADDR,
-GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN, GRAPHGEN_TEST_PGVECTOR_DSN and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
+GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN, GRAPHGEN_TEST_PGVECTOR_DSN, GRAPHGEN_TEST_REDIS8_ADDR and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
 Or leave out every test that needs one: go test -short ./...
 END
 exit 1

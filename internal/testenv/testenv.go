@@ -12,6 +12,7 @@
 //	GRAPHGEN_TEST_PGVECTOR_DSN         a PostgreSQL with the extension vector
 //	GRAPHGEN_TEST_POSTGRES_POOLER_DSN  a pooler with every database of its server
 //	GRAPHGEN_TEST_REDIS_ADDR
+//	GRAPHGEN_TEST_REDIS8_ADDR          a Redis 8, which has vector sets
 //
 // StartMySQL, StartPostgres, StartPooler and StartRedis start a server for a single test, which
 // may kill and restart it. If GRAPHGEN_TEST_MYSQLD is the path of a mysqld, all servers for MySQL
@@ -43,6 +44,7 @@ const (
 var (
 	sharedMySQL    = sync.OnceValues(func() (*Server, error) { return start(ownMySQL(false), 1) })
 	sharedPostgres = sync.OnceValues(func() (*Server, error) { return start(postgres(false), 1) })
+	sharedRedis8   = sync.OnceValues(startRedis8)
 	sharedPgvector = sync.OnceValues(startPgvector)
 	sharedPooler   = sync.OnceValues(startPooler)
 	sharedRedis    = sync.OnceValues(func() (*Server, error) { return start(redis(false), 1) })

@@ -62,6 +62,8 @@ var (
 	storeFindLua string
 	//go:embed lua/store_namespaces.lua
 	storeNamespacesLua string
+	//go:embed lua/store_near.lua
+	storeNearLua string
 	//go:embed lua/store_declare.lua
 	storeDeclareLua string
 	//go:embed lua/store_sweep.lua
@@ -73,7 +75,7 @@ type scripts struct {
 	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack *goredis.Script // on a thread
 	index, list                                                                                                                        *goredis.Script // on the index
 
-	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare *goredis.Script
+	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
 }
 
 func newScripts() scripts {
@@ -85,7 +87,7 @@ func newScripts() scripts {
 		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
 		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
-		storeDeclare: items(storeDeclareLua),
+		storeDeclare: items(storeDeclareLua), storeNear: items(storeNearLua),
 	}
 }
 

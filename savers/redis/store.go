@@ -25,6 +25,8 @@ import (
 // other prefixes have stores in other slots.
 //
 // A write whose reply was lost is not sent again: it fails with store.ErrUnavailable.
+//
+// On Redis 8 it searches by meaning with vector sets.
 func (s *Saver) Store() store.Backend {
 	tag := s.prefix + "{" + s.prefix + "store}:"
 	t := &itemStore{s: s}

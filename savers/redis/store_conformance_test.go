@@ -39,6 +39,16 @@ func TestStoreConformance(t *testing.T) {
 	})
 }
 
+func TestStoreConformanceWithVectorSets(t *testing.T) {
+	storetest.Run(t, func(tb testing.TB) storetest.Storage {
+		tb.Helper()
+		addr, prefix := testenv.RedisVectorSets(tb)
+		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
+			return openStore(goredis.NewClient(&goredis.Options{Addr: addr}), prefix)
+		}}
+	})
+}
+
 func TestStoreConformanceOnACluster(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Storage {
 		tb.Helper()

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -93,7 +94,7 @@ func (t *itemStore) Declare(ctx context.Context, spec store.VectorSpec) (store.V
 	if err != nil {
 		return store.VectorSpec{}, err
 	}
-	dims, model, _ := strings.Cut(r.text(), " ")
+	dims, model, _ := strings.Cut(strings.TrimPrefix(r.text(), "v"), " ")
 	stored := store.VectorSpec{Name: spec.Name, Model: model}
 	if stored.Dims, err = strconv.Atoi(dims); err != nil || r.err != nil {
 		return store.VectorSpec{}, fmt.Errorf("redis: declare: vector index %q: %w: %w", spec.Name, store.ErrDamaged, errors.Join(err, r.err))
@@ -104,9 +105,10 @@ func (t *itemStore) Declare(ctx context.Context, spec store.VectorSpec) (store.V
 // tries is how often a search starts again because other writers have changed what it found.
 const tries = 5
 
-// Search compares the vectors of all items that q selects. It reads them by several scripts, and
-// then the nearest items by one. If one of them has changed meanwhile, it starts again, and at
-// last leaves that one out.
+// Search asks the vector set of the index. If there is none, or it has too few items that q
+// selects, Search reads the vectors of all items by several scripts, and compares them. Then it
+// reads the nearest items by one script. If one of them has changed meanwhile, it starts again.
+// The last try leaves that one out.
 func (t *itemStore) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -120,29 +122,14 @@ func (t *itemStore) Search(ctx context.Context, q store.VectorQuery) ([]store.Hi
 }
 
 func (t *itemStore) search(ctx context.Context, q store.VectorQuery) (hits []store.Hit, changed bool, err error) {
-	nearest := store.NewNearest(&q)
-	versions := make(map[string]int64) // of items that were near when they were read
-	all := q.Query
-	all.Limit = store.MaxCompared + 1
-	f := finding{t: t, ctx: ctx, q: &all, where: conditions(q.Where)}
-	f.hit = func(at string, version int64, vectors string) error {
-		return eachVector(vectors, func(_, index string, values []float32) error {
-			if index != q.Index {
-				return nil
-			}
-			score, near, err := nearest.Compare(values)
-			if near {
-				ns, key, _ := strings.Cut(at, "\x00\x00")
-				nearest.Keep(ns, key, score)
-				versions[at] = version
-			}
-			return err
-		})
+	versions := make(map[string]int64) // by place, of items that were near when they were read
+	found, err := t.bySet(ctx, &q, versions)
+	if err == nil && len(found) < q.Limit {
+		found, err = t.compared(ctx, &q, versions)
 	}
-	if err := f.run(); err != nil {
+	if err != nil {
 		return nil, false, err
 	}
-	found := nearest.Items()
 	ops := make([]store.Op, len(found))
 	for i, near := range found {
 		ns, err := store.ParseNamespace([]byte(near.Namespace))
@@ -166,4 +153,93 @@ func (t *itemStore) search(ctx context.Context, q store.VectorQuery) (hits []sto
 		hits = append(hits, store.Hit{Record: results[i].Record, Score: near.Score})
 	}
 	return hits, changed, nil
+}
+
+// compared compares the vectors of all items that q selects.
+func (t *itemStore) compared(ctx context.Context, q *store.VectorQuery, versions map[string]int64) ([]store.Near, error) {
+	nearest := store.NewNearest(q)
+	all := q.Query
+	all.Limit = store.MaxCompared + 1
+	f := finding{t: t, ctx: ctx, q: &all, where: conditions(q.Where)}
+	f.hit = func(at string, version int64, vectors string) error {
+		return eachVector(vectors, func(_, index string, values []float32) error {
+			if index != q.Index {
+				return nil
+			}
+			score, near, err := nearest.Compare(values)
+			if near {
+				ns, key, _ := strings.Cut(at, "\x00\x00")
+				nearest.Keep(ns, key, score)
+				versions[at] = version
+			}
+			return err
+		})
+	}
+	err := f.run()
+	return nearest.Items(), err
+}
+
+// bySet asks the vector set. It returns fewer items than the limit if there is no set, if a filter
+// has a range, or if the set has no more. Elements of one item, and equal scores, make it ask for
+// more elements.
+func (t *itemStore) bySet(ctx context.Context, q *store.VectorQuery, versions map[string]int64) ([]store.Near, error) {
+	filter, ok := setFilter(&q.Query)
+	if !ok {
+		return nil, nil
+	}
+	var vector []byte
+	for _, x := range q.Vector {
+		vector = binary.LittleEndian.AppendUint32(vector, math.Float32bits(x))
+	}
+	need := q.Offset + q.Limit
+	for count := need + 1; ; count *= 4 {
+		r, err := t.call(ctx, "search", t.s.script.storeNear, false, []any{q.Index, vector, filter, count})
+		if err != nil || r.text() != "1" {
+			return nil, err
+		}
+		elements, nearest := r.int(), store.NewNearest(q)
+		seen, least, last := make(map[string]bool), 0.0, 0.0
+		for r.more() {
+			at, version := r.text(), r.number()
+			last, err = strconv.ParseFloat(r.text(), 64)
+			r.check(err)
+			if ns, key, _ := strings.Cut(at, "\x00\x00"); !seen[at] {
+				seen[at], versions[at] = true, version
+				nearest.Keep(ns, key, 2*last-1) // VSIM has (1 + cosine) / 2
+			}
+			if len(seen) == need {
+				least = last
+			}
+		}
+		if r.err != nil || elements < count || len(seen) > need && last < least {
+			return nearest.Items(), t.wrap(ctx, "search", r.err)
+		}
+	}
+}
+
+// setFilter returns the filter of a vector set for a query. It reports false if there is none: it
+// has no ranges.
+func setFilter(q *store.Query) (filter string, ok bool) {
+	quoted := func(s string) string { return `"` + hex.EncodeToString([]byte(s)) + `"` }
+	var all []string
+	switch ns := string(q.Namespace.Append(nil)); {
+	case q.Exact:
+		all = append(all, ".x == "+quoted(ns))
+	case ns != "":
+		all = append(all, quoted(ns)+" in .n")
+	}
+	for _, c := range q.Where {
+		var one []string
+		for _, r := range c.Ranges {
+			if !exactly(r) {
+				return "", false
+			}
+			one = append(one, quoted(form(c.Index, r.From, false))+" in .e")
+		}
+		if len(one) == 0 {
+			return "", false
+		}
+		all = append(all, "("+strings.Join(one, " or ")+")")
+	}
+	return strings.Join(all, " and "), true
 }

@@ -50,6 +50,9 @@ func TestStoreRefusesAnotherFormat(t *testing.T) {
 	_, calls["Find"] = b.Find(t.Context(), store.Query{Limit: 1})
 	_, calls["Namespaces"] = b.Namespaces(t.Context(), store.NamespaceQuery{})
 	_, calls["Sweep"] = b.Sweep(t.Context(), 1)
+	_, calls["Declare"] = b.Declare(t.Context(), store.VectorSpec{Name: "x", Model: "m", Dims: 1})
+	search := store.VectorQuery{Query: store.Query{Limit: 1}, Index: "x", Vector: []float32{1}}
+	_, calls["Search"] = b.Search(t.Context(), search)
 	for name, err := range calls {
 		if err == nil || !strings.Contains(err.Error(), "has format 99, and this release reads format 1") {
 			t.Errorf("%s: got %v, want an error with both formats", name, err)

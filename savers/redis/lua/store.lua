@@ -5,7 +5,8 @@
 --   items    sorted set by bytes: the places of all items. A place is Namespace.Append, 00 00 and the key, so places sort
 --            as Find does, and the first 00 00 of a place ends its namespace
 --   meta     hash by place: "version created updated expires ttl " and the index entries, each as two bytes of length and
---            its form. Times in microseconds; expires 0 is never, ttl 0 is an end that a read does not move
+--            its form. Times in microseconds; expires 0 is never, ttl 0 is an end that a read does not move, and a v follows
+--            ttl if the item has vectors
 --   value    hash by place: the value and a checksum of place and value
 --   index    sorted set by bytes: namespace, 00 00, form and key of each index entry
 --   values   sorted set by bytes: form and place of each index entry
@@ -14,14 +15,18 @@
 --   used     sorted set by time: the fields of once
 --   vectors  hash by place: the vectors of the item. For each, the hash of its text, the index with a byte of length before
 --            it, two bytes of dimensions and the numbers, of 4 bytes, little-endian
---   specs    hash by vector index: its dimensions, a space and its model
+--   specs    hash by vector index: v if it has a vector set, its dimensions, a space and its model
+--   near:    and the name of a vector index: a vector set, if the server had them when the index was declared. An element
+--            is a place and the number of the vector in the item, from 1, as a byte. Its attributes have the bytes in hex of
+--            the namespace (x), of all that contain it (n), and of the forms of index entries (e)
 --   changes  not a key, but the channel of notifications: a message is the namespace of all items that a batch has changed,
 --            or empty if there are several
 --
 -- The form of an index entry is AppendPart of the index and AppendPart of the value.
 
 local HEAD, ITEMS, META, VALUE, INDEX, VALUES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local EXPIRES, ONCE, USED, VECTORS = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local EXPIRES, ONCE, USED, VECTORS, SPECS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local NEAR = string.sub(HEAD, 1, -5) .. 'near:' -- HEAD ends with head
 local FORMAT = '1'
 local call = redis.call
 
@@ -47,12 +52,13 @@ local function item(place)
 	if not m then
 		return nil
 	end
-	local version, created, updated, expires, ttl, at = string.match(m, '^(%d+) (%d+) (%d+) (%d+) (%d+) ()')
+	local version, created, updated, expires, ttl, v, at = string.match(m, '^(%d+) (%d+) (%d+) (%d+) (%d+)(v?) ()')
 	if not version then
 		error('damaged: the head of an item of the store')
 	end
 	return {
-		version = version, created = created, updated = updated, expires = expires, ttl = ttl, entries = string.sub(m, at),
+		version = version, created = created, updated = updated, expires = expires, ttl = ttl, v = v,
+		entries = string.sub(m, at),
 	}
 end
 
@@ -98,11 +104,69 @@ local function replace(place, before, after)
 	end
 end
 
+-- sets has the keys of the vector sets of indexes; false for none.
+local sets = {}
+local function vectorset(index)
+	if sets[index] == nil then
+		local spec = call('HGET', SPECS, index)
+		sets[index] = spec and string.sub(spec, 1, 1) == 'v' and NEAR .. index
+	end
+	return sets[index]
+end
+
+local function hex(s)
+	return '"' .. string.gsub(s, '.', function(c) return string.format('%02x', string.byte(c)) end) .. '"'
+end
+
+-- attributes returns those of an element, as JSON.
+local function attributes(place, entries)
+	local namespace = string.sub(place, 1, string.find(place, '\0\0', 1, true) - 1)
+	local above, all, at = {}, {}, 0
+	while at < #namespace do
+		at = select(2, string.find(namespace, '\0\1', at + 1, true))
+		above[#above + 1] = hex(string.sub(namespace, 1, at))
+	end
+	for i, form in ipairs(forms(entries)) do
+		all[i] = hex(form)
+	end
+	return '{"x":' .. hex(namespace) .. ',"n":[' .. table.concat(above, ',') .. '],"e":[' .. table.concat(all, ',') .. ']}'
+end
+
+-- elements calls f for each vector that has a vector set.
+local function elements(place, vectors, f)
+	local at, number = 1, 0
+	while at <= #vectors do
+		local n = string.byte(vectors, at + 16)
+		local key = vectorset(string.sub(vectors, at + 17, at + 16 + n))
+		local from = at + 19 + n
+		at, number = from + 4 * struct.unpack('<I2', vectors, from - 2), number + 1
+		if key then
+			f(key, place .. string.char(number), string.sub(vectors, from, at - 1))
+		end
+	end
+end
+
+-- move makes the elements of an item those of after instead of those of before.
+local function move(place, before, after, entries)
+	local json = after ~= '' and attributes(place, entries)
+	if before == after then
+		elements(place, after, function(key, element) call('VSETATTR', key, element, json) end)
+		return
+	end
+	elements(place, before, function(key, element) call('VREM', key, element) end)
+	elements(place, after, function(key, element, values)
+		call('VADD', key, 'FP32', values, element, 'NOQUANT', 'SETATTR', json)
+	end)
+end
+
 -- remove removes a stored item.
 local function remove(place, it)
 	call('HDEL', META, place)
 	call('HDEL', VALUE, place)
-	call('HDEL', VECTORS, place)
+	if it.v == 'v' then
+		move(place, call('HGET', VECTORS, place) or '', '')
+		call('HDEL', VECTORS, place)
+	end
 	call('ZREM', ITEMS, place)
 	call('ZREM', EXPIRES, place)
 	replace(place, it.entries, '')

