@@ -430,6 +430,69 @@ func graphgenConversationDecodeUpdate(b []byte, u *ConversationUpdate) error {
 	return graphcell.UpdateError(&r)
 }
 
+// AppendWire appends the MessagePack encoding of v to b and returns the extended slice.
+func (v *Fact) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecFact{}.Append(b, v)
+}
+
+// DecodeWire decodes b into v. It keeps no reference to b.
+// If it returns an error, v is unchanged.
+func (v *Fact) DecodeWire(b []byte) error {
+	r := graphwire.NewReader("Fact", b)
+	var out Fact
+	graphgenCodecFact{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
+
+// WireShape describes how Fact is stored, for tools.
+func (*Fact) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Fact",
+		Types: graphshape.Types{
+			{Name: "Fact", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Kind", Wire: "Kind", Type: "string"},
+				{Name: "Text", Wire: "Text", Type: "string"},
+			}},
+		},
+	}
+}
+
+// graphgenCodecFact encodes, decodes and compares values of type Fact.
+type graphgenCodecFact struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecFact) Append(b []byte, v *Fact) ([]byte, error) {
+	b = append(b, "\x82\xa4Kind"...) // map of 2, key "Kind"
+	b = graphwire.AppendString(b, v.Kind)
+	b = append(b, "\xa4Text"...) // key "Text"
+	return graphwire.AppendString(b, v.Text), nil
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecFact) Read(r *graphwire.Reader, v *Fact) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Kind":
+			v.Kind = r.Str()
+		case "Text":
+			v.Text = r.Str()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Fact has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	Kind string
+	Text string
+} = Fact{}
+
 // graphgenCodecMessage encodes, decodes and compares values of type Message.
 type graphgenCodecMessage struct{}
 

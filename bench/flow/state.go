@@ -1,7 +1,7 @@
 // Package flow has the states of the graphs whose running is measured.
 package flow
 
-//go:generate go tool graphgen -type=Counter,Conversation
+//go:generate go tool graphgen -type=Counter,Conversation,Fact
 
 // Counter is a state that costs next to nothing.
 type Counter struct {
@@ -17,4 +17,9 @@ type Conversation struct {
 // Message is one message.
 type Message struct {
 	ID, Role, Text string
+}
+
+// Fact is a value of the store.
+type Fact struct {
+	Kind, Text string
 }

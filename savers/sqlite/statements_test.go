@@ -21,6 +21,9 @@ func TestStatements(t *testing.T) {
 	defer db.Close()
 	for name, plan := range sqltest.Statements(t, db, "EXPLAIN QUERY PLAN") {
 		read := strings.Join(plan, "\n")
+		if name == "store_find" && !strings.Contains(read, "(namespace,item_key)>(?,?)") {
+			t.Errorf("%s does not seek the place after which a page begins:\n%s", name, read)
+		}
 		for _, line := range plan {
 			_, scanned, scans := strings.Cut(line, "SCAN ")
 			small := scanned == "sqlite_master" || scanned == "CONSTANT ROW" || strings.Contains(read, "CO-ROUTINE "+scanned) ||

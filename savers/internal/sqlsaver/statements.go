@@ -305,7 +305,7 @@ func signatures() [statements]signature {
 		stDeleteThread:         {name: "delete_thread", parameters: "thread_no"},
 
 		stStoreGet:         {name: "store_get", parameters: "namespace, item_key"},
-		stStoreFind:        {name: "store_find", parameters: "first_namespace, end_namespace, after_namespace, after_key, limit"},
+		stStoreFind:        {name: "store_find", parameters: "end_namespace, after_namespace, after_key, limit"},
 		stStoreNamespace:   {name: "store_namespace", parameters: "first_namespace, end_namespace"},
 		stStoreVectors:     {name: "store_vectors", parameters: "namespace, item_key"},
 		stStoreSearch:      {name: "store_search", parameters: "first_namespace, end_namespace, name, limit"},

@@ -71,23 +71,39 @@ func scanItem(rows Rows, more ...any) (store.Record, error) {
 	return record, err
 }
 
-// find returns the statement for a query and its arguments.
+// find returns the statement for a query and its arguments. It begins after one place, which the
+// database seeks: the last item of the page before, or the namespace. No key is empty.
 func (t *Store) find(q *store.Query) (text string, args []any) {
-	afterNamespace, afterKey := []byte{}, []byte{}
+	first, end := bounds(q)
+	namespace, key := first, []byte{}
 	if q.After != nil {
-		afterNamespace, afterKey = q.After.Namespace.Append(afterNamespace), []byte(q.After.Key)
+		if after := q.After.Namespace.Append([]byte{}); bytes.Compare(after, first) >= 0 {
+			namespace, key = after, []byte(q.After.Key)
+		}
 	}
-	return t.where(&t.s.queries[stStoreFind], q, afterNamespace, afterKey, int64(q.Limit))
+	return t.conditioned(&t.s.queries[stStoreFind], q, end, namespace, key, int64(q.Limit))
+}
+
+// bounds returns the range of the namespaces that q selects.
+func bounds(q *store.Query) (first, end []byte) {
+	first, end = q.Namespace.Append([]byte{}), endOf(q.Namespace)
+	if q.Exact {
+		end = append(slices.Clone(first), 0)
+	}
+	return first, end
 }
 
 // where returns a statement with the bounds and the conditions of a query, and its arguments. more
 // are those after the bounds.
 func (t *Store) where(query *query, q *store.Query, more ...any) (text string, args []any) {
-	first, end := q.Namespace.Append([]byte{}), endOf(q.Namespace)
-	if q.Exact {
-		end = append(slices.Clone(first), 0)
-	}
-	args = query.bind(append([]any{first, end}, more...))
+	first, end := bounds(q)
+	return t.conditioned(query, q, append([]any{first, end}, more...)...)
+}
+
+// conditioned returns a statement with the conditions of a query, and its arguments.
+func (t *Store) conditioned(query *query, q *store.Query, values ...any) (text string, args []any) {
+	first, end := bounds(q)
+	args = query.bind(values)
 	head, tail, _ := strings.Cut(query.text, "/* conditions */")
 	c := conditions{first: first, end: end, exact: q.Exact, next: len(args)}
 	switch {

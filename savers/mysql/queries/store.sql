@@ -70,12 +70,12 @@ INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
 VALUES (?, ?, ?, ?, ?);
 
 -- name: store_find
--- Reads a page of live items, by namespace and key. The program inserts conditions on indexes.
--- parameters: first_namespace, end_namespace, after_namespace, after_namespace, after_key, limit
+-- Reads a page of live items, by namespace and key, after a place. The program inserts conditions on indexes.
+-- parameters: end_namespace, after_namespace, after_namespace, after_key, limit
 -- returns: namespace, item_key, value, version, created, updated, expires
 SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
 FROM graph_store_item i
-WHERE i.namespace >= ? AND i.namespace < ? AND (i.namespace > ? OR i.namespace = ? AND i.item_key > ?)
+WHERE i.namespace < ? AND (i.namespace > ? OR i.namespace = ? AND i.item_key > ?)
 AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) /* conditions */
 ORDER BY i.namespace, i.item_key
 LIMIT ?;

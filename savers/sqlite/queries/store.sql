@@ -65,15 +65,15 @@ INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
 VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: store_find
--- Reads a page of live items, by namespace and key. The program inserts conditions on indexes.
--- parameters: first_namespace, end_namespace, after_namespace, after_key, limit
+-- Reads a page of live items, by namespace and key, after a place. The program inserts conditions on indexes.
+-- parameters: end_namespace, after_namespace, after_key, limit
 -- returns: namespace, item_key, value, version, created, updated, expires
 SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
 FROM graph_store_item i
-WHERE i.namespace >= ?1 AND i.namespace < ?2 AND (i.namespace, i.item_key) > (?3, ?4)
+WHERE i.namespace < ?1 AND (i.namespace, i.item_key) > (?2, ?3)
 AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
 ORDER BY i.namespace, i.item_key
-LIMIT ?5;
+LIMIT ?4;
 
 -- name: store_namespace
 -- Reads the first namespace with a live item.
