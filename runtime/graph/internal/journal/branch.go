@@ -53,6 +53,7 @@ type scratch struct {
 	record  [1]checkpoint.Record
 	due     []checkpoint.Task
 	ran     []string
+	one     [1]string // ran of a superstep of one node, as most are
 	payload []byte
 }
 
@@ -128,12 +129,14 @@ func (b *Branch) Names(n int) []string {
 	if b.Keeps() {
 		return make([]string, n)
 	}
+	if n == 1 {
+		return b.next.one[:]
+	}
 	b.next.ran = slices.Grow(b.next.ran[:0], n)[:n]
 	return b.next.ran
 }
 
-// Keep makes what Fill, Due and Names returned last the caller's: the next record gets memory of
-// its own.
+// Keep makes what Fill and Due returned last the caller's: the next record gets memory of its own.
 func (b *Branch) Keep() { b.next = scratch{} }
 
 // Open opens the run with records after the head, and returns the pending writes of the thread.
@@ -153,6 +156,7 @@ func (b *Branch) Begin(rec checkpoint.Record) {
 	if len(b.first) == 0 {
 		b.stored = b.Head
 	}
+	rec.Ran = slices.Clone(rec.Ran)
 	b.first, b.Head, b.Base = append(b.first, rec), rec.ID, rec.ID
 	b.Keep()
 }
