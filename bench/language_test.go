@@ -296,3 +296,33 @@ func BenchmarkHistory(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCache is a run of one node that costs nothing, called and with its result from a cache
+// in memory.
+func BenchmarkCache(b *testing.B) {
+	for _, cached := range []bool{false, true} {
+		name := "the node is called"
+		g := graph.New("cache", flow.CounterSchema)
+		g.Node("n", func(context.Context, flow.Counter) (u flow.CounterUpdate, _ error) {
+			u.N.Add(1)
+			return u, nil
+		})
+		g.Chain(graph.Start, "n", graph.End)
+		if cached {
+			name = "cached result"
+			g.Cache("n", graph.MemoryCache(1<<20), 0, func(flow.Counter) string { return "key" })
+		}
+		app, err := g.Compile()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if res, err := app.Run(context.Background(), flow.CounterUpdate{}); err != nil || res.State.N != 1 {
+					b.Fatal(res.State.N, err)
+				}
+			}
+		})
+	}
+}

@@ -28,6 +28,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"11.6":  {"a machine runs one task at a time, and stops at the first failure", "TestSeveralFailuresAreJoinedInTaskOrder"},
 	"11.10": {"a failed write ends the model's run", "TestAFallbackDoesNotHideOtherFaults"},
 	"11.12": {"a machine runs one task at a time", "TestALimitIsFair"},
+	"11.14": {"caches are not modelled", "TestACachedResultReplacesTheCallOfTheNode"},
 	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},
 	"12.7":  {"all answers are right", "TestWrongAnswersAreRefusedBeforeAnythingRuns"},
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},

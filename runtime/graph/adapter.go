@@ -45,6 +45,8 @@ type typedState interface {
 	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the
 	// update in slot i.
 	fallBack(ctx context.Context, t *exec.Task, i int) error
+	// cacheKey returns the key that the function of a cache makes for task t.
+	cacheKey(t *exec.Task) (string, error)
 	// choice returns the choice of the routing node in slot i.
 	choice(i int) *Next
 	// up returns the choice of a subgraph for Parent; the zero Next for none.
@@ -362,6 +364,7 @@ type funcs[S, U any] struct {
 	route   func(context.Context, S) (Next, error)
 
 	fallback func(context.Context, S, payload, error) (U, Next, error)
+	cacheKey func(S, payload) (string, error)
 }
 
 func (f *funcs[S, U]) none() bool {

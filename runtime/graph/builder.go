@@ -21,6 +21,7 @@ type Builder[S, U any] struct {
 	short  [][]ID // chains without an edge
 
 	fallbacks []fallbackDecl[S, U]
+	caches    []cacheDecl[S]
 }
 
 type nodeDecl[S, U any] struct {

@@ -114,15 +114,21 @@ func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 // node, its choice.
 func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
 	sl := &r.exec.Tasks[i]
-	n := &r.g.nodes[sl.Node]
-	payload, err := r.state.appendResult(i, n)
+	payload, err := r.resultIn(i)
+	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
+}
+
+// resultIn returns the encoded result of the task in slot i. readResult reads it.
+func (r recorder) resultIn(i int) (payload []byte, err error) {
+	n := &r.g.nodes[r.exec.Tasks[i].Node]
+	payload, err = r.state.appendResult(i, n)
 	if err == nil && n.routes {
 		var targets []journal.Target
 		if targets, err = encodeTargets(*r.state.choice(i)); err == nil {
 			payload = journal.AppendChoice(nil, payload, targets)
 		}
 	}
-	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
+	return payload, err
 }
 
 // results returns the writes of a superstep that cannot commit. They are results that are not

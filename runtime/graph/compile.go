@@ -66,6 +66,7 @@ type node struct {
 	places  map[ID]int // indexes in targets, for many targets; else nil
 
 	keeps     bool // the updates of its failed attempts count
+	cache     nodeCache
 	continues bool // its failure does not cancel its siblings
 	limits    []Limiter
 	remembers bool // the subgraph continues from its last call
@@ -97,6 +98,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addJoins()
 	c.addRaces()
 	c.addFallbacks()
+	c.addCaches()
 	c.addStops()
 	c.checkOptions()
 	c.checkWrites()
@@ -110,7 +112,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
-			Fallback: g.funcs[i].fallback != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
+			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
 		})
 	}
 	g.newState = func() typedState { return newAdapter(g, false) }

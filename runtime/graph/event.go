@@ -50,13 +50,17 @@ const (
 	// next attempt of the task.
 	EventTaskFallback
 
+	// EventTaskCached: a task has its result from the Cache of its node, and no attempt. With Err,
+	// the cache failed, and the task did without it.
+	EventTaskCached
+
 	// EventAll is every kind.
-	EventAll = EventTaskFallback<<1 - 1
+	EventAll = EventTaskCached<<1 - 1
 )
 
 var eventNames = [...]string{
 	"update", "state", "task started", "task ended", "custom", "checkpoint", "question", "run ended", "run started", "task retry",
-	"task stuck", "task update", "task fallback",
+	"task stuck", "task update", "task fallback", "task cached",
 }
 
 // String returns the name of a kind, such as "task started". It joins those of several kinds by
@@ -121,7 +125,8 @@ type RunEvent struct {
 	Next       []ID          // EventCheckpoint: the nodes that are due
 
 	Status Status // EventRunEnded
-	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback.
+	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback,
+	// and of the cache for EventTaskCached.
 	// For EventRunEnded an Observer gets the error of the run; a stream yields that error with the
 	// event.
 	Err error

@@ -154,3 +154,26 @@ func ExampleLimit() {
 	fmt.Println(res.State.Count, err)
 	// Output: 3 <nil>
 }
+
+// The second run gets the result of the first one.
+func ExampleBuilder_Cache() {
+	b := graph.New("summaries", TicketSchema)
+	b.Node("summarise", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		fmt.Println("the model is called")
+		return TicketUpdate{Log: state.Append("summary of " + s.Status)}, nil
+	})
+	b.Cache("summarise", graph.MemoryCache(1<<20), time.Hour, func(s Ticket) string { return "v1 " + s.Status })
+	b.Chain(graph.Start, "summarise", graph.End)
+	app, err := b.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		res, err := app.Run(context.Background(), TicketUpdate{Status: state.Set("a long text")})
+		fmt.Println(res.State.Log, err)
+	}
+	// Output:
+	// the model is called
+	// [summary of a long text] <nil>
+	// [summary of a long text] <nil>
+}

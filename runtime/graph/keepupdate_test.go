@@ -89,8 +89,8 @@ func TestTheUpdateOfATaskThatWaitsIsNotKept(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"paid"})
 }
 
-// TestKeptUpdatesSurviveEveryCrash: at every call of the saver the process dies. Only the update of
-// the attempt that was being stored can be lost, and none counts twice.
+// TestKeptUpdatesSurviveEveryCrash: at every call of the saver the process dies. Only the update
+// of the attempt that was being stored can be lost, and none counts twice.
 func TestKeptUpdatesSurviveEveryCrash(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for left := 1; ; left++ {

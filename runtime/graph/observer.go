@@ -16,8 +16,8 @@ import (
 // the context of the run or of the node.
 //
 // An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
-// EventTaskRetry, EventTaskFallback, EventTaskStuck and EventCheckpoint. A stream yields the same
-// events, and also the events with data of the run.
+// EventTaskRetry, EventTaskFallback, EventTaskCached, EventTaskStuck and EventCheckpoint. A stream
+// yields the same events, and also the events with data of the run.
 //
 // If an Observer panics, the run ends with an error at the next checkpoint. The results of its
 // nodes are stored.

@@ -186,7 +186,7 @@ func (r publisher) event(kind EventKind, step int) event {
 
 // watched reports whether the consumer wants events of tasks during a superstep.
 func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskStuck|
+	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskCached|EventTaskStuck|
 		EventTaskUpdate|EventCustom)
 }
 
@@ -241,6 +241,13 @@ func (w watcher) Stuck(i int, since time.Duration, summary string, post func(fun
 // FallingBack implements exec.Watcher.
 func (w watcher) FallingBack(i int, err error, post func(func() bool)) {
 	e := w.event(EventTaskFallback, i)
+	e.Err = err
+	post(func() bool { return w.r.telling().show(e) })
+}
+
+// Cached implements exec.Watcher.
+func (w watcher) Cached(i int, err error, post func(func() bool)) {
+	e := w.place(EventTaskCached, i)
 	e.Err = err
 	post(func() bool { return w.r.telling().show(e) })
 }

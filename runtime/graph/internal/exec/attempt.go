@@ -15,6 +15,9 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
+	if n.Cached && s.cached(ctx, i, seen) {
+		return
+	}
 	for t.Attempt = 1; ; t.Attempt++ {
 		if t.Asks != nil && t.Failure == nil {
 			t.Asks.Restart() // a Fallback asks after what the node has asked
@@ -27,6 +30,9 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		}
 		if t.Err == nil && t.Progress == Waiting && t.Asks == nil {
 			t.Progress = Succeeded // as most do: Outcome would say so
+			if n.Cached && t.Failure == nil {
+				s.cache(ctx, i, seen)
+			}
 			return
 		}
 		switch outcome := t.Outcome(ctx); {

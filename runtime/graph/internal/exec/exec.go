@@ -42,6 +42,7 @@ type Node struct {
 
 	Limits    []Limiter // which each attempt waits for
 	Fallback  bool      // the Host has a function that handles the last failure
+	Cached    bool      // the Host may have the result of a task without an attempt
 	Continues bool      // a task that failed finally does not cancel its siblings
 }
 
@@ -129,6 +130,11 @@ type Host interface {
 	Retrying(ctx context.Context, i int, delay time.Duration)
 	// FallingBack says that the Fallback of task i begins, because of its Failure.
 	FallingBack(ctx context.Context, i int)
+	// Cached looks up the result of task i in the cache of its node, and Cache puts it there.
+	// ShowCached reports a hit, or the error of either.
+	Cached(ctx context.Context, i int) (hit bool, err error)
+	Cache(ctx context.Context, i int) error
+	ShowCached(ctx context.Context, i int, err error)
 	// May reports whether the node of task i, which failed, may be retried, and whether its
 	// Fallback may handle the failure.
 	May(i int) (retry, fallBack bool)
@@ -153,4 +159,7 @@ type Watcher interface {
 	Stuck(i int, since time.Duration, summary string, post func(func() bool))
 	// FallingBack says that the Fallback of task i begins, because of err.
 	FallingBack(i int, err error, post func(func() bool))
+	// Cached says that task i has its result from the cache of its node, or that the cache failed
+	// with err.
+	Cached(i int, err error, post func(func() bool))
 }

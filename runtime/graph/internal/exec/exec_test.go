@@ -34,6 +34,12 @@ func (h *host) Call(ctx context.Context, i int) error { return h.nodes[h.step.Ta
 
 func (h *host) Key(*task.Task) string { return "key" }
 
+func (h *host) Cached(context.Context, int) (bool, error) { return false, nil }
+
+func (h *host) Cache(context.Context, int) error { return nil }
+
+func (h *host) ShowCached(context.Context, int, error) {}
+
 func (h *host) Calls(*task.Task, bool) *task.Calls { return new(task.Calls) }
 
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
