@@ -1,0 +1,58 @@
+package mysql_test
+
+import (
+	"fmt"
+	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+)
+
+// TestStoreRoundTrips counts the round trips of batches through a proxy. The protocol has no
+// pipeline: a put locks and writes its item, each in a round trip.
+func TestStoreRoundTrips(t *testing.T) {
+	config, err := driver.ParseDSN(testenv.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := testenv.NewProxy(t, config.Addr)
+	config.Addr = proxy.Addr
+	saver, err := mysql.Open(t.Context(), config.FormatDSN(), mysql.MaxConns(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saver.Close()
+	b := saver.Store()
+	trips := func(kind store.OpKind, n int) int {
+		ops := make([]store.Op, n)
+		for i := range ops {
+			ops[i] = store.Op{Kind: kind, Namespace: store.Namespace{"n"}, Key: fmt.Sprint(i)}
+		}
+		before := proxy.RoundTrips()
+		if _, err := b.Do(t.Context(), ops); err != nil {
+			t.Fatal(err)
+		}
+		return proxy.RoundTrips() - before
+	}
+	for _, c := range []struct {
+		name       string
+		kind       store.OpKind
+		each, more int // round trips for each operation, and for the transaction
+	}{
+		{"put", store.OpPut, 2, 3}, {"get", store.OpGet, 1, 3}, {"delete", store.OpDelete, 2, 3},
+	} {
+		trips(store.OpPut, 50) // there are items, and prepared statements
+		trips(c.kind, 50)
+		trips(store.OpPut, 50)
+		if got, want := trips(c.kind, 50), 50*c.each+c.more; got != want {
+			t.Errorf("%s: 50 take %d round trips, want %d", c.name, got, want)
+		}
+	}
+	trips(store.OpGet, 1)
+	if got := trips(store.OpGet, 1); got != 1 {
+		t.Errorf("one get takes %d round trips, want 1", got)
+	}
+}
