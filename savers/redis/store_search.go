@@ -105,10 +105,9 @@ func (t *itemStore) Declare(ctx context.Context, spec store.VectorSpec) (store.V
 // tries is how often a search starts again because other writers have changed what it found.
 const tries = 5
 
-// Search asks the vector set of the index. If there is none, or it has too few items that q
-// selects, Search reads the vectors of all items by several scripts, and compares them. Then it
-// reads the nearest items by one script. If one of them has changed meanwhile, it starts again.
-// The last try leaves that one out.
+// Search asks the vector set of the index. If that returns too few items, Search reads all vectors
+// by several scripts, and compares them. Then it reads the nearest items by one script. If one of
+// them has changed meanwhile, it starts again. The last try leaves out items that have changed.
 func (t *itemStore) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
