@@ -113,6 +113,17 @@ func TestDueReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
 	}
 }
 
+func TestTheNameOfTheOnlyNodeThatRanNeedsNoMemory(t *testing.T) {
+	b := journal.NewBranch(journal.NewSync(config(newSpy())))
+	got := testing.AllocsPerRun(100, func() {
+		b.Keep() // as a run that begins
+		b.Names(1)[0] = "node"
+	})
+	if got != 0 {
+		t.Errorf("got %v allocations for one name, want 0", got)
+	}
+}
+
 // TestACallsFirstRecordIsStoredWithItsNextWrite counts the calls of the saver.
 func TestACallsFirstRecordIsStoredWithItsNextWrite(t *testing.T) {
 	s := newSpy()
