@@ -50,6 +50,8 @@ var lines = []line{
 	{what: "a run of two nodes in a subgraph, compared with the two alone", bench: "Subgraph/graphgen", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
 	{what: "the same, with a subgraph over the same state", bench: "Subgraph/graphgen,_same_state", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
 	{what: "a run of one node with a cached result, compared with a node that does nothing", bench: "Cache/cached_result", unit: "ns/op", base: "Cache/the_node_is_called"},
+	{what: "one of 1,000 sends into a graph of three steps, compared with a function of three calls", bench: "TaskSubgraph/graphgen", unit: "ns/call", base: "TaskSubgraph/baseline_a_function"},
+	{what: "the same with the memory saver, which stores each step of each call", bench: "TaskSubgraph/graphgen_memory_saver", unit: "ns/call", base: "TaskSubgraph/baseline_a_function_memory_saver"},
 	{what: "100 supersteps with a stream of updates, compared with none", bench: "Stream/graphgen", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "the same, with a stream of everything", bench: "Stream/graphgen,_tasks_too", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "a history of 10,000 checkpoints, compared with its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},

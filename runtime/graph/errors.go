@@ -28,7 +28,7 @@ var (
 	// ErrInside is returned by calls that run, fork or release a Thread that Inside returned. Only
 	// UpdateState without a node can be called there.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
-	// ErrCallEnded is returned by UpdateState inside a subgraph call that has ended or lost a race,
+	// ErrCallEnded is returned by UpdateState inside a subgraph call that has ended, lost a race,
 	// or is not due any more because the thread was forked or the call began again.
 	ErrCallEnded = errors.New("the subgraph call has ended")
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
