@@ -40,6 +40,52 @@ func ExampleTaskNode() {
 	// Output: ONE-TWO-THREE
 }
 
+// Each word gets a run of a graph of its own, with two nodes, and one node sees all results.
+func ExampleTaskSubgraph() {
+	child := graph.New("letter", TicketSchema)
+	child.Node("write", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("Dear " + s.Status)}, nil
+	})
+	child.Node("sign", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("yours, Ada")}, nil
+	})
+	child.Chain(graph.Start, "write", "sign", graph.End)
+	letters, err := child.Compile(graph.SubgraphOnly())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := graph.New("mailing", TicketSchema)
+	letter := graph.TaskSubgraph(b, "letter", letters,
+		func(_ context.Context, _ Ticket, name wire.String) (TicketUpdate, error) {
+			return TicketUpdate{Status: state.Set(string(name))}, nil
+		},
+		func(_ context.Context, _ Ticket, _ wire.String, l Ticket) (TicketUpdate, error) {
+			return TicketUpdate{Log: state.Append(strings.Join(l.Log, ", "))}, nil
+		})
+	b.Route(graph.Start, func(_ context.Context, s Ticket) (graph.Next, error) {
+		var next graph.Next
+		for name := range strings.FieldsSeq(s.Status) {
+			next.Add(letter.Send(wire.String(name)))
+		}
+		return next, nil
+	}, letter.ID)
+	b.Edge(letter.ID, graph.End)
+	app, err := b.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := app.Run(context.Background(), TicketUpdate{Status: state.Set("Grace Alan")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, line := range res.State.Log {
+		fmt.Println(line)
+	}
+	// Output:
+	// Dear Grace, yours, Ada
+	// Dear Alan, yours, Ada
+}
+
 // A node runs when all nodes before it have run, whichever superstep they run in.
 func ExampleBuilder_Join() {
 	b := graph.New("report", TicketSchema)

@@ -184,7 +184,7 @@ type OpenQuestion struct {
 	Payload  []byte        // the encoded question; see Question.Decode
 }
 
-// String returns "approve at sub/review" for logs, with the number of the send, if it is not 0,
+// String returns "approve at sub/review" for logs. It adds the number of a send, if it is not 0,
 // and the summary: "approve at review[3] (customer 42)".
 func (q OpenQuestion) String() string {
 	s := q.Question + " at " + nodePath(q.Path, q.Node)
