@@ -395,7 +395,7 @@ func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {
 				res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
 				same(t, "questions left", len(res.Questions), 1)
 				same(t, "stored status", stored(t, th).Status, graph.Waiting)
-				res = done(t, graph.Paused)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
+				done(t, graph.Paused)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
 				done(t, graph.Done)(th.Resume(t.Context()))
 			})
 		})
