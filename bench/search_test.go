@@ -10,7 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// The vectors of a search: those of a small model of sentences, of which there are many.
+// A search has many vectors, as a small model of sentences makes them.
 const (
 	searchItems = 10_000
 	searchDims  = 384

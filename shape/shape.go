@@ -8,7 +8,8 @@
 // Types are written as in Go source, without aliases, relative to the package of the state: int,
 // []byte, time.Time, *Plan, map[string][]Money, money.Amount.
 //
-//   - A named type that Go does not declare itself has an entry in a table. A struct has one too.
+//   - Each named type has an entry in a table, except the predeclared types of Go and time.Time. A
+//     struct has one too.
 //     The key of an entry is the type as it is written.
 //   - All other types consist of bool, numbers, strings and time.Time, combined by *, [], [n] and
 //     map[key]. The key of a map is an underlying type.
@@ -27,7 +28,7 @@
 //   - A type with its own codec is stored as the codec writes it. Binary is binary, Text and JSON
 //     are strings, and Wire can be any value.
 //
-// A snapshot also marks each field that it stores under a new name although the field had a former
+// A snapshot also has a mark for each field that had a former name and is now stored under a new
 // one. The mark is "was," followed by the former name; its value is the new name. Any other
 // unknown name is a field that the program that wrote the snapshot did not know.
 //

@@ -60,7 +60,7 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 type BusyError struct {
 	Thread  string
 	Holder  string
-	Until   time.Time // when the lease ends unless it is renewed, on the saver's clock; zero if only its process knows
+	Until   time.Time // when the lease ends unless it is renewed, on the saver's clock; zero if the saver does not know
 	Request string    // the request id of the caller, if the other run has the same; set by package graph, not by savers
 }
 

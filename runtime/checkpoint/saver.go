@@ -1,6 +1,6 @@
 // Package checkpoint is the contract between graphs and the savers that store their checkpoints.
 //
-// A thread is a named line of runs. It has versions: at most one is open, and the others are
+// A thread is a named sequence of runs. It has versions: at most one is open, and the others are
 // released and read-only. A version has pending writes, and a log of records in each namespace.
 // The namespace of the thread itself, the root, is "". Each call of a subgraph has a namespace of
 // its own. A [Saver] keeps all of this as bytes. It never sees a state, a node or a graph, so
@@ -77,8 +77,9 @@ type Saver interface {
 
 	// Threads yields the open versions that q selects, ordered by thread id (bytewise). For a
 	// damaged thread it yields an error that is ErrDamaged, with a Thread that has only the ID,
-	// and continues. The ID is empty if it cannot be read. A damaged thread does not count towards
-	// q.Limit, even if q might not select it. Any other error ends the sequence.
+	// and continues. The ID is empty if it cannot be read. Threads yields every damaged thread,
+	// because it cannot check whether q selects it. A damaged thread does not count towards
+	// q.Limit. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil
@@ -184,8 +185,7 @@ type AppendResult struct {
 type PutWrites struct {
 	Thread string
 	Fence  ID
-	// Writes are the pending writes of the base of Last, in the order in which they were first
-	// stored. There are none after the base is committed.
+	// Writes are the pending writes to store, in order.
 	Writes []Write       // may be empty: the lease is renewed
 	Status Status        // the new status of the thread; zero keeps the old one
 	Lease  time.Duration // as in Append

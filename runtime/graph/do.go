@@ -12,8 +12,12 @@ import (
 )
 
 // ErrNotDurable is returned by Do and DoNamed if the call cannot be made durable. The call was not
-// made. The context is not that of a node, or another call of the task is in progress. Or an
-// earlier execution of the node made other calls.
+// made. There are five causes:
+//   - the context is not that of a node
+//   - the name is not valid
+//   - the call is made inside another call
+//   - another call by Do, or a call by DoNamed with the same name, is in progress
+//   - an earlier execution of the node made other calls
 var ErrNotDurable = task.ErrNotDurable
 
 // Do calls f and stores its result, on behalf of the node that runs under ctx. If the node runs
@@ -32,7 +36,7 @@ var ErrNotDurable = task.ErrNotDurable
 // that a service that accepts idempotency keys repeats nothing.
 //
 // The node must make the same calls in the same order each time it runs. Several calls may have
-// the same name: the n-th gets the n-th result. If the results that are stored are those of other
+// the same name: the n-th gets the n-th result. If an earlier execution of the node made other
 // calls, Do returns ErrNotDurable. Concurrent calls, and calls whose order varies, need DoNamed.
 // The calls of a fallback are separate from those of its node. A name has 1 to 200 bytes. It must
 // not contain the number sign.

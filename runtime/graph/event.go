@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// EventKind is the kind of an event. Streams and Observers have the same kinds. Combine several by
-// |, for Events.
+// EventKind is the kind of an event. Streams yield all kinds. Observers get only those that are
+// not marked "Only in streams". Combine several kinds by |, for Events.
 type EventKind uint16
 
 const (

@@ -153,8 +153,8 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 // History yields the thread's checkpoints that q selects, newest first. With At it yields only
 // older ones. HistoryForward yields checkpoints from old to new.
 //
-// The loop reads records on demand. A page costs as much as State at its oldest checkpoint. The
-// changes in the page, and a copy of each map of the state for each checkpoint, add to that.
+// The loop reads records on demand. A page costs one load of the state at its oldest checkpoint.
+// The changes in the page, and a copy of the state's maps for each checkpoint, add to the cost.
 // Without a Limit the loop reads pages of growing size.
 //
 // With q.Headers the snapshots have no State. History then decodes no state, and reads hardly more

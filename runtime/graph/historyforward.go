@@ -16,8 +16,9 @@ import (
 // The State of a snapshot is valid until the next iteration, which overwrites it. Clone a state to
 // keep it.
 //
-// If most is greater than 0, only the newest most checkpoints are searched for that of At. If it
-// is not among them, the error is checkpoint.ErrNotFound. Other errors are those of History.
+// If most is greater than 0, HistoryForward looks for the checkpoint of At only among that number
+// of newest checkpoints. If it is not among them, the error is checkpoint.ErrNotFound. Other
+// errors are those of History.
 func (t Thread[S, U]) HistoryForward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		if err := t.forward(ctx, most, yield); err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
-// Limiter decides when an attempt of a node may start. Concurrent and Rate return limiters for one
-// process. Implement it for others, such as a limit that all processes share. It must be safe for
-// concurrent use.
+// Limiter decides when an attempt of a node may start. MaxConcurrent and Rate return limiters for
+// one process. Implement it for others, such as a limit that all processes share. It must be safe
+// for concurrent use.
 type Limiter interface {
 	// Acquire waits until an attempt may start, and returns a function that the run calls when the
 	// attempt has ended; nil for none. Acquire returns an error if ctx ends.

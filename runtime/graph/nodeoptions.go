@@ -126,8 +126,8 @@ func KeepUpdateOnError() NodeOption {
 }
 
 // Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
-// With several policies, the first whose If reports true for the error applies: it has the maximum
-// number of attempts and the pause. An error that no policy applies to is not retried.
+// With several policies, the first one whose If reports true for the error applies. Its Attempts
+// and its pauses count. An error that no policy applies to is not retried.
 //
 // An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause. The
 // run waits for exactly that delay, and Max does not bound it. The function RetryAfter makes such

@@ -108,8 +108,8 @@ func (q Question[Q, A]) listed(o *nodeOptions) {
 // The n-th call of a question gets the n-th answer. Concurrent calls need AskNamed.
 //
 // v must not contain values that change between runs of the node, such as the time of day. If the
-// payload differs when the node runs again, Ask returns ErrNotAskable. Fields that were added to Q
-// in the meantime must be zero.
+// payload differs when the node runs again, Ask returns ErrNotAskable. If fields were added to Q
+// since the question was stored, v must have zero values in them.
 func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskNamed(ctx, "", v) }
 
 // AskNamed is Ask with a name for this call. The name, instead of the order of the calls,

@@ -9,7 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Result is the outcome of a run. If err is not nil, the Result holds the last committed state.
+// Result is the outcome of a run. If a run on a thread ends with an error, the Result holds the
+// last committed state. If the call opens no run, the Result is zero.
 type Result[S any] struct {
 	// State is the newest committed state. The caller may keep and read it. Lists, maps and
 	// pointers in it may be shared with others: use Clone before writing through them.
@@ -19,7 +20,7 @@ type Result[S any] struct {
 	Questions []OpenQuestion
 	// Next are the due nodes, which Resume runs. Each is listed once, however many inputs were
 	// sent to it. If no node is due, Next lists what may follow: the targets of routes that
-	// BeforeRoute postponed, or End after a stop behind the last node. It is nil only if the run
+	// BeforeRoute postponed, or End after a stop after the last node. It is nil only if the run
 	// has finished.
 	Next []ID
 	// Stops are the static stops that hold the run and its subgraph calls, if Status is Paused.
@@ -60,7 +61,8 @@ type Snapshot[S any] struct {
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.
 	Tasks []TaskState
-	// Questions are the open questions of those tasks, oldest first.
+	// Questions are the open questions of those tasks: first those of the tasks themselves, oldest
+	// first, then those of their subgraph calls.
 	Questions []OpenQuestion
 	// Status is the status of the thread if this checkpoint is its head, else zero.
 	Status Status

@@ -18,7 +18,7 @@ type Event[S, U any] struct {
 	State    S             // EventState; it shares memory as Result.State does
 	Question *OpenQuestion // EventQuestion
 	Custom   any           // EventCustom
-	Child    any           // with a Path: the typed Event of the subgraph; only there are Update and State set
+	Child    any           // set if Path is not empty: the Event with the types of the subgraph. It has Update and State; this Event does not
 	Result   *Result[S]    // EventRunEnded
 }
 

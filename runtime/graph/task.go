@@ -10,8 +10,9 @@ import (
 // Node, Step, Index (the number of the send, else 0), Attempt (from 1) and Key.
 //
 // Key makes side effects idempotent. It is the same for all attempts of a task, also after a crash
-// and a resume. Two tasks never have the same key, even on different threads. Replays and forks
-// have keys of their own.
+// and a resume. Two tasks never have the same key, even on different threads. A copy of a thread
+// (checkpoint.Copy) is an exception: its tasks have the keys of the original.
+// Replays and forks have keys of their own.
 type Task = task.Task
 
 // maxSummary is how many bytes a summary may have.

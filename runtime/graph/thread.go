@@ -60,9 +60,9 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 // stored result run. If nothing is due, the status is Done: nothing runs and nothing is stored. If
 // the thread waits for answers and none is given, nothing runs either.
 //
-// At an older checkpoint (see At), Resume is a replay. Tasks that were due there and have run
-// since then run again, on a new run line. If they have not run, because the thread continued
-// elsewhere, Resume continues that line with its stored results and questions.
+// At an older checkpoint (see At), Resume is a replay. If the tasks that were due at the
+// checkpoint have run, they run again, with new task keys. If the thread was forked before they
+// ran, Resume continues the old branch, with its stored results, questions and keys.
 //
 // It returns checkpoint.ErrNotFound if the thread does not exist. It returns ErrGraphChanged if
 // the thread needs nodes or fields that the code does not have. Other errors are those of Invoke.

@@ -15,7 +15,7 @@ import (
 // returns its id. Nodes do not run; routes may.
 //
 // At the head it is an edit: due tasks stay due, with their stored results and questions. At an
-// older checkpoint it is a fork: the tasks that were due there are due again, on a new run line.
+// older checkpoint it is a fork: the tasks that were due there are due again, with new task keys.
 // On a thread that does not exist it stores u as the first state. Nothing is due then, and the
 // next input merges into that state.
 //
@@ -55,7 +55,7 @@ type NodeUpdate[U any] struct {
 // UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these
 // nodes had run and returned them. The updates merge in task order: by the declaration of their
 // nodes, and for one node in the order given. Conflicts are errors, as in a run. Each route is
-// called once, and joins of the nodes advance from empty.
+// called once. All joins are reset first, and then the given nodes count as sources that have run.
 //
 // Only a task node can be named more than once. Of the nodes that lead to one any-of join only one
 // can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of

@@ -68,8 +68,9 @@ func (c ListChange[T]) String() string {
 
 // KeyedChange is the difference, by key, between two lists whose elements have keys. The zero
 // KeyedChange means that the lists are equal. Finding it takes time in proportion to the lists,
-// and memory for the differences. If elements were both removed and added, it also takes an index
-// of Before between the first and the last place with different keys.
+// and memory for the differences. If elements were both removed and added, it also needs memory
+// for an index of a part of Before. The part reaches from the first to the last place where the
+// keys differ.
 //
 // Each key must belong to one element, as updates ensure. If a list from elsewhere has a key
 // twice, only Before and After are reliable.
@@ -77,7 +78,7 @@ func (c ListChange[T]) String() string {
 // The lists and everything that the elements refer to share memory with the two states and must
 // only be read.
 type KeyedChange[T any] struct {
-	Before, After []T         // the whole lists; the other fields are empty when one list is nil and the other empty
+	Before, After []T         // the whole lists. If one list is nil and the other has no elements, Removed, Changed and Added are empty
 	Removed       []T         // elements with keys that only Before has, in its order
 	Changed       []Change[T] // elements with keys in both lists, in the order of After
 	Added         []T         // elements with keys that only After has, in its order

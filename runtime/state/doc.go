@@ -43,8 +43,9 @@
 //
 // A delta lists the operations on each field that changed: set, append, put, delete, set at an
 // index, remove at indexes, clear. The stored operation alone defines its effect. Reading
-// therefore runs no reducer, and a changed reducer does not affect stored data. A field that the
-// code does not have is kept unchanged and written back.
+// therefore runs no reducer. A changed reducer affects no checkpoint; it can affect stored results
+// of tasks, which contain updates. A field that the code does not have is kept unchanged and
+// written back.
 //
 // # Other packages
 //

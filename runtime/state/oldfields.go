@@ -10,8 +10,9 @@ import (
 // state are already decoded. If Migrate returns an error, the run fails with it. If Migrate
 // returns nil, every one of these fields counts as written.
 //
-// Migrate must read every field, so that no data is lost by mistake. A field that was not read, or
-// only as a type that it does not have, is an error. To drop a field, call Raw.
+// Migrate must read every field, so that no data is lost by mistake. It is an error if a field was
+// not read, or was read only by methods of another type than the stored one. To drop a field, call
+// Raw.
 //
 // The methods take the name that a field is stored under: its wire name, or one of its former
 // names. An OldFields is valid only until Migrate returns.

@@ -217,8 +217,8 @@ const maxUpdates = 100
 // several times. If there is no item, change gets the zero value, and Update creates the item. An
 // error of change ends Update, which stores nothing.
 //
-// Update keeps the lifetime of the item, and the stored fields that the code does not know. It
-// returns the stored item without Created, Updated and Expires.
+// Update keeps the lifetime of the item, and the stored fields that the code does not know. In the
+// returned item, Created, Updated and Expires are zero.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(value *T) error) (Item[T], error) {
 	made := make(vectorsOf)
 	for try := 1; ; try++ {

@@ -83,7 +83,8 @@ func Exact() FindOption { return exact{} }
 
 // List yields the items of c and of the namespaces below it, by namespace and then by key. It
 // reads lazily, in pages of 100: an item that changes during the loop may be yielded as it was
-// before. An error ends the sequence, except a [*ValueError], which stands for one item.
+// before. A *ValueError reports one item that cannot be read, and the sequence continues. Any
+// other error ends the sequence.
 func (c *Collection[T]) List(ctx context.Context, opts ...ListOption) iter.Seq2[Item[T], error] {
 	return c.Filter().List(ctx, opts...)
 }

@@ -45,9 +45,9 @@ func Offset(n int) SearchOption { return offset(n) }
 // Search returns the items of c and of the namespaces below it whose meaning is nearest to text,
 // the nearest first. The index is one that [NewCollection] got. The default [Limit] is 10.
 //
-// The distance is the cosine similarity of the vectors: a·b / (|a| |b|). Items with equal scores
-// are in the order of their namespaces and keys. There are fewer items than the limit only if
-// fewer match. An item that cannot be read is left out, and Search returns the others with a
+// The score is the cosine similarity of the vectors: a·b / (|a| |b|). Items with equal scores are
+// in the order of their namespaces and keys. There are fewer items than the limit only if fewer
+// match. An item that cannot be read is left out, and Search returns the others with a
 // [*ValueError].
 //
 // A backend without an index of vectors compares all vectors of the namespaces for which the

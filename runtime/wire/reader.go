@@ -100,8 +100,9 @@ func (r *Reader) Damage(offset int, err error) {
 	}
 }
 
-// Framed marks the end of the frame, which this module writes for every type. An error before this
-// point is an error of malformed data. It reports whether there is none.
+// Framed marks the end of the part of the data whose form does not depend on the types of the
+// program. An error before this point is an error of malformed data. It reports whether there is
+// none.
 func (r *Reader) Framed() bool {
 	if r.err != nil {
 		r.err.garbled = true

@@ -9,10 +9,10 @@
 //
 // A process that dies, or a power cut, leaves at most one bad frame, at the end of the file. That
 // frame is any mixture of old and new pages. A bad frame that no whole frame follows is torn, as
-// in any write-ahead log. Readers stop before a torn frame, and the next writer cuts it off. A
-// bad frame that a whole frame follows is damage. The error is [checkpoint.ErrDamaged] and names
-// the file and the byte. So damage to the last frame of a file, which was acknowledged, counts as
-// torn. Damage to any other frame is found.
+// in any write-ahead log. Readers stop before a torn frame, and the next writer cuts it off. A bad
+// frame that a whole frame follows is damage. The error is [checkpoint.ErrDamaged] and names the
+// file and the byte. So if the last frame is damaged after it was acknowledged, it counts as torn,
+// and its write is lost. Damage to any other frame is found.
 //
 // A file may end in zeros. A long run reserves this room in advance, because syncing a file is
 // faster if its size does not change. The end of the run cuts the room off. NoSync turns syncing
@@ -20,11 +20,12 @@
 //
 // # Who may write
 //
-// The lease of a run is a locked file that holds when the lease ends. The operating system drops
-// the lock when the process dies, which frees the thread immediately. A stopped process keeps the
-// lock, but its lease ends all the same. Single writes exclude each other by a lock on the
-// thread's own file. If a stopped process keeps that lock, another process replaces the file with
-// a copy. The stopped process's later writes to the old file are refused. Readers take no lock.
+// The lease of a run is a locked file, which contains the time at which the lease ends. The
+// operating system drops the lock when the process dies, which frees the thread immediately. A
+// stopped process keeps the lock, but its lease ends all the same. Single writes exclude each
+// other by a lock on the thread's own file. If a stopped process keeps that lock, another process
+// replaces the file with a copy. The stopped process's later writes to the old file are refused.
+// Readers take no lock.
 //
 // Release, Delete, Prune, Import and Repair also take the folder's lock. The renames after a run
 // that releases its version take it too. A process that is stopped during one of these calls

@@ -21,10 +21,10 @@ type Repaired struct {
 	Calls   int    // how many whole calls of Append and PutWrites are among those bytes
 }
 
-// Repair makes a thread usable again whose file is damaged. It keeps everything up to the damage,
-// which is an earlier state of the thread, and drops the rest. If even the header is damaged, the
-// version is empty afterwards. The damaged file stays in the folder under a name that the Saver
-// ignores; Kept is its path. Version 0 is the open one.
+// Repair makes a thread usable again whose file is damaged. It keeps the part of the file before
+// the damage and drops the rest. The thread is then in an earlier state. If even the header is
+// damaged, the version is empty afterwards. The damaged file stays in the folder under a name that
+// the Saver ignores; Kept is its path. Version 0 is the open one.
 //
 // Repair of a thread that is not damaged changes nothing. Repair returns a *BusyError if a run
 // holds the lease, ErrNotFound if there is no such version, and ErrDamaged for a file of another

@@ -44,7 +44,7 @@ type Option func(*options)
 
 type options struct {
 	mode     sqlsaver.Mode
-	patience time.Duration
+	retry    time.Duration
 	conns    int
 	readable bool
 	packing  pack.Policy // the zero Packing but for tests
@@ -59,7 +59,7 @@ func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recre
 
 // RetryTimeout sets for how long a call is retried after a deadlock or a lost connection. The
 // default is 10 s. A call is retried only if it cannot store anything twice.
-func RetryTimeout(d time.Duration) Option { return func(o *options) { o.patience = d } }
+func RetryTimeout(d time.Duration) Option { return func(o *options) { o.retry = d } }
 
 // MaxConns sets the maximum number of connections. The default is 16. Calls that find none free
 // wait.
@@ -85,19 +85,19 @@ func Schema() fs.FS { return sqlsaver.Files(files) }
 // github.com/go-sql-driver/mysql reads it. The caller must close the saver. The error says what is
 // wrong with the DSN, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
-	o := options{patience: sqlsaver.DefaultPatience, conns: 16}
+	o := options{retry: sqlsaver.DefaultPatience, conns: 16}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.patience <= 0 || o.conns <= 0 {
-		return nil, fmt.Errorf("mysql: open: patience %v, %d connections: want more than zero", o.patience, o.conns)
+	if o.retry <= 0 || o.conns <= 0 {
+		return nil, fmt.Errorf("mysql: open: RetryTimeout %v, %d connections: want more than zero", o.retry, o.conns)
 	}
 	db, err := connect(dsn, &o)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
 	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Classify: classify}
-	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}

@@ -26,7 +26,7 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.one("synchronous", "full", "normal") == "normal" {
 		opts = append(opts, sqlite.Synchronous(sqlite.Normal))
 	}
-	if d := s.duration("busy"); d > 0 {
+	if d := s.duration("busy_timeout"); d > 0 {
 		opts = append(opts, sqlite.BusyTimeout(d))
 	}
 	if n := s.number("max_size", 64); n > 0 {
@@ -45,15 +45,15 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 }
 
 // tables returns the options that all savers for database servers share.
-func tables[O any](s *settings, verify func() O, conns func(int) O, patience func(time.Duration) O, readable func() O) (opts []O) {
+func tables[O any](s *settings, verify func() O, conns func(int) O, retry func(time.Duration) O, readable func() O) (opts []O) {
 	if s.one("schema", "create", "verify") == "verify" {
 		opts = append(opts, verify())
 	}
 	if n := s.number("max_conns", 16); n > 0 {
 		opts = append(opts, conns(int(n)))
 	}
-	if d := s.duration("patience"); d > 0 {
-		opts = append(opts, patience(d))
+	if d := s.duration("retry_timeout"); d > 0 {
+		opts = append(opts, retry(d))
 	}
 	if s.yes("readable_state") {
 		opts = append(opts, readable())
@@ -107,7 +107,7 @@ func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if d := s.duration("ttl"); d > 0 {
 		opts = append(opts, redis.TTL(d))
 	}
-	if s.yes("accept_weaker") {
+	if s.yes("allow_unsafe_settings") {
 		opts = append(opts, redis.AllowUnsafeSettings(nil))
 	}
 	c, err := redisClient(s)

@@ -16,10 +16,10 @@
 // The query of the URL contains further settings of the saver:
 //
 //	file       no_sync=true, shared_folder=true
-//	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true, shared_folder=true
-//	redis      prefix=app:, ttl=720h, accept_weaker=true
-//	mysql      schema=verify, max_conns=32, patience=30s, readable_state=true
-//	postgres   schema=verify, max_conns=32, patience=30s, readable_state=true, prepare_statements=true
+//	sqlite     synchronous=normal, busy_timeout=30s, max_size=1000000000, readable_state=true, shared_folder=true
+//	redis      prefix=app:, ttl=720h, allow_unsafe_settings=true
+//	mysql      schema=verify, max_conns=32, retry_timeout=30s, readable_state=true
+//	postgres   schema=verify, max_conns=32, retry_timeout=30s, readable_state=true, prepare_statements=true
 //
 // The packages of the savers describe these settings. Other settings are passed to the driver of a
 // server, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there is no

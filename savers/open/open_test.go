@@ -70,7 +70,7 @@ func TestFile(t *testing.T) {
 
 func TestSQLite(t *testing.T) {
 	dir := t.TempDir()
-	remembers(t, "sqlite://"+dir+"/a.db?synchronous=normal&busy=3s&max_size=100000000&readable_state=true", true)
+	remembers(t, "sqlite://"+dir+"/a.db?synchronous=normal&busy_timeout=3s&max_size=100000000&readable_state=true", true)
 	t.Chdir(dir)
 	remembers(t, "sqlite:b.db", true)
 	if _, err := os.Stat(filepath.Join(dir, "b.db")); err != nil {
@@ -80,12 +80,12 @@ func TestSQLite(t *testing.T) {
 
 func TestRedis(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
-	remembers(t, "redis://"+addr+"/0?accept_weaker=true&ttl=1h&prefix="+url.QueryEscape(prefix), true)
+	remembers(t, "redis://"+addr+"/0?allow_unsafe_settings=true&ttl=1h&prefix="+url.QueryEscape(prefix), true)
 }
 
 func TestRedisCluster(t *testing.T) {
 	addrs, prefix := testenv.RedisCluster(t)
-	q := url.Values{"cluster": {"true"}, "accept_weaker": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
+	q := url.Values{"cluster": {"true"}, "allow_unsafe_settings": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
 	remembers(t, "redis://"+addrs[0]+"?"+q.Encode(), true)
 }
 
@@ -96,7 +96,7 @@ func TestMySQL(t *testing.T) {
 	}
 	u := url.URL{
 		Scheme: "mysql", User: url.UserPassword(config.User, config.Passwd), Host: config.Addr, Path: config.DBName,
-		RawQuery: "max_conns=3&patience=5s&readable_state=true&timeout=5s",
+		RawQuery: "max_conns=3&retry_timeout=5s&readable_state=true&timeout=5s",
 	}
 	remembers(t, u.String(), true)
 	u.RawQuery = "schema=verify"
@@ -107,7 +107,7 @@ func TestMySQL(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	u := testenv.Postgres(t)
-	remembers(t, u+"&max_conns=3&patience=5s&readable_state=true&prepare_statements=true", true)
+	remembers(t, u+"&max_conns=3&retry_timeout=5s&readable_state=true&prepare_statements=true", true)
 	if err := opened(t, u+"&schema=verify").Close(); err != nil {
 		t.Error(err)
 	}
@@ -125,7 +125,7 @@ func TestWrongURLs(t *testing.T) {
 		"file://relative/path":                       `"relative" is in the place of the host`,
 		"file:///tmp/x?keep=1":                       `no setting "keep"`,
 		"sqlite:x.db?synchronous=off":                `synchronous is "off"; want full or normal`,
-		"sqlite:x.db?busy=3":                         "want a time",
+		"sqlite:x.db?busy_timeout=3":                 "want a time",
 		"sqlite:x.db?max_size=-1":                    "a number above 0",
 		"sqlite:x.db?readable_state=1&wal=no":        `readable_state is "1"; want true or false`,
 		"mysql://user:secret@h/db?schema=drop":       `schema is "drop"; want create or verify`,

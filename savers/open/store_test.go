@@ -23,7 +23,7 @@ func TestStoreByURLPassesTheSuite(t *testing.T) {
 					at += filepath.Join(tb.TempDir(), "store.db")
 				case "redis:":
 					addr, prefix := testenv.Redis(tb)
-					at += "//" + addr + "/0?accept_weaker=true&prefix=" + url.QueryEscape(prefix)
+					at += "//" + addr + "/0?allow_unsafe_settings=true&prefix=" + url.QueryEscape(prefix)
 				}
 				return storetest.Storage{
 					Shared: scheme != "memory:",

@@ -45,7 +45,7 @@ type Option func(*options)
 
 type options struct {
 	mode     sqlsaver.Mode
-	patience time.Duration
+	retry    time.Duration
 	conns    int
 	readable bool
 	prepare  bool
@@ -62,7 +62,7 @@ func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recre
 
 // RetryTimeout sets for how long a call is retried after a deadlock or a lost connection. The
 // default is 10 s. A call is retried only if it cannot store anything twice.
-func RetryTimeout(d time.Duration) Option { return func(o *options) { o.patience = d } }
+func RetryTimeout(d time.Duration) Option { return func(o *options) { o.retry = d } }
 
 // defaultConns is the default maximum of connections.
 const defaultConns = 16
@@ -99,12 +99,12 @@ func Schema() fs.FS { return sqlsaver.Files(files) }
 // the first schema of search_path. The caller must close the saver. The error says what is wrong
 // with the URL, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
-	o := options{patience: sqlsaver.DefaultPatience, conns: defaultConns}
+	o := options{retry: sqlsaver.DefaultPatience, conns: defaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.patience <= 0 || o.conns <= 0 || o.conns > 1<<20 {
-		return nil, fmt.Errorf("postgres: open: patience %v, %d connections: want more than zero, and at most %d connections", o.patience, o.conns, 1<<20)
+	if o.retry <= 0 || o.conns <= 0 || o.conns > 1<<20 {
+		return nil, fmt.Errorf("postgres: open: RetryTimeout %v, %d connections: want more than zero, and at most %d connections", o.retry, o.conns, 1<<20)
 	}
 	config, err := parse(url)
 	if err != nil {
@@ -132,7 +132,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
-	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says. It is one round
-// trip. For a checkpoint in a pack that is not its own base, it is two.
+// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says. It is one round trip.
+// If the checkpoint is in a pack and its base is another record, Load takes two round trips.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err

@@ -89,7 +89,7 @@ type Option func(*Saver)
 func Prefix(prefix string) Option { return func(s *Saver) { s.prefix = prefix } }
 
 // TTL makes a thread expire d after its newest run ended as Done, or after its release. The
-// precision is a millisecond. A running, waiting, paused or failed thread never expires. A thread
+// precision is a millisecond. A thread with an unfinished open version never expires. A thread
 // expires with all its versions. The default is 0: threads stay until they are deleted.
 func TTL(d time.Duration) Option {
 	return func(s *Saver) {

@@ -34,8 +34,8 @@ type Storage struct {
 
 	// Alter replaces bytes wherever the storage holds them in a record or a pending write, as a
 	// faulty disk would. It returns the number of replacements. Both slices have the same length.
-	// During the call no open saver has read the bytes. Alter is nil if only the process of the
-	// saver can change the storage.
+	// The suite calls Alter only while no open saver has read the bytes. Alter is nil if only the
+	// process of the saver can change the storage.
 	Alter func(tb testing.TB, stored, altered []byte) int
 }
 

@@ -79,7 +79,7 @@ func Facts(backend store.Backend) (*store.Collection[Fact], error) {
 // memory has the nodes of the graph.
 type memory struct{ facts *store.Collection[Fact] }
 
-// recall reads the newest state of the user's facts.
+// recall reads the user's facts from the store.
 func (m memory) recall(ctx context.Context, _ State) (StateUpdate, error) {
 	var u StateUpdate
 	var known []string

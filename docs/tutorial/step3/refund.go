@@ -66,7 +66,7 @@ func choose(_ context.Context, s State) (graph.Next, error) {
 
 func pay(ctx context.Context, s State) (StateUpdate, error) {
 	fmt.Println("pay runs")
-	// The bank takes an order only once for each name of a file.
+	// The name of the file identifies the payment. Writing the same file again pays nothing more.
 	name := filepath.Join("bank", graph.CurrentTask(ctx).Key)
 	if err := os.WriteFile(name, []byte(s.Order), 0o600); err != nil {
 		return StateUpdate{}, err

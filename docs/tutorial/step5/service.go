@@ -83,7 +83,7 @@ func (s *service) sweep(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// resume resumes the threads with a status that no run holds.
+// resume resumes the threads that have the given status and are not held by a run.
 func (s *service) resume(ctx context.Context, status checkpoint.Status) {
 	for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status, IdleSince: time.Now()}) {
 		if err != nil {

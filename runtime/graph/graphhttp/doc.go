@@ -16,7 +16,7 @@
 // live. The events of a superstep that has not committed may be repeated. A client that must not
 // miss something reads it from checkpoints.
 //
-// The stream ends with an EventQuestion for each pending question, followed by an EventRunEnded. A
+// The stream ends with an EventQuestion for each open question, followed by an EventRunEnded. A
 // client that needs no further events then closes its EventSource. Otherwise the EventSource
 // reconnects and receives the EventRunEnded again. If the stream cannot continue, because the
 // saver does not answer or an event cannot be encoded, it ends with an event named broken. The

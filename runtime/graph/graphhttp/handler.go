@@ -16,9 +16,9 @@ type Request[U any] struct {
 	// access it.
 	Thread string
 	// After is the newest checkpoint that the client has. The Last-Event-ID header takes
-	// precedence. If After is zero, the stream of a GET begins with the newest checkpoint. A page
-	// that was rendered from a checkpoint names that checkpoint. A POST ignores After: its stream
-	// begins with its run.
+	// precedence. If After is zero, the stream of a GET begins with the newest checkpoint. If the
+	// page was rendered from a checkpoint, set After to that checkpoint. A POST ignores After: its
+	// stream begins with its run.
 	After checkpoint.ID
 	// Input starts a run on a POST, with the options of Invoke. If Input is nil, the POST resumes
 	// the thread with the options of Resume, which include the answers.

@@ -40,8 +40,9 @@ type Hub[S, U any] struct {
 	replays chan struct{} // holds a value for each client that is reading stored checkpoints
 }
 
-// New returns a Hub for app, which must have a saver. The Hub sends no EventRunEnded if Events
-// leaves it out. It always sends checkpoints, because clients continue from them.
+// New returns a Hub for app, which must have a saver. If the option Events of this package does
+// not include EventRunEnded, the Hub does not send that event. It always sends checkpoints,
+// because clients continue from them.
 func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option) *Hub[S, U] {
 	h := &Hub[S, U]{
 		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}),

@@ -107,7 +107,7 @@ func benches() map[string]func(t *testing.T, b *bench) {
 		},
 		"sqlite": func(t *testing.T, b *bench) {
 			t.Helper()
-			b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db") + "?busy=" + patience.String()
+			b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db") + "?busy_timeout=" + patience.String()
 		},
 		"redis": func(t *testing.T, b *bench) {
 			t.Helper()
@@ -117,7 +117,7 @@ func benches() map[string]func(t *testing.T, b *bench) {
 		"redis cluster": func(t *testing.T, b *bench) { // whose nodes are not killed: they keep nothing
 			t.Helper()
 			addrs, prefix := testenv.RedisCluster(t)
-			q := url.Values{"cluster": {"true"}, "accept_weaker": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
+			q := url.Values{"cluster": {"true"}, "allow_unsafe_settings": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
 			b.url = "redis://" + addrs[0] + "?" + q.Encode()
 		},
 		"mysql":                    furnishMySQL,
