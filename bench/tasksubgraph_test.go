@@ -29,8 +29,8 @@ func spread(declare func(g *graph.Builder[flow.Counter, flow.CounterUpdate]) gra
 	return g
 }
 
-// BenchmarkTaskSubgraph is 1,000 sends into a graph of three steps. It is compared with 1,000 sends
-// to a function that makes the same three calls.
+// BenchmarkTaskSubgraph is 1,000 sends into a graph of three steps. It is compared with 1,000
+// sends to a function that makes the same three calls.
 func BenchmarkTaskSubgraph(b *testing.B) {
 	ctx := context.Background()
 	child := graph.New("three", flow.CounterSchema)
