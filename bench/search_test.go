@@ -62,6 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	search := func(q store.VectorQuery) func(b *testing.B) {
 		return func(b *testing.B) {
+			b.Helper()
 			for b.Loop() {
 				if hits, err := s.Search(b.Context(), q); err != nil || len(hits) != 10 {
 					b.Fatalf("got %d items, %v, want 10", len(hits), err)

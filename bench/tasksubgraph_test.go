@@ -88,5 +88,6 @@ func BenchmarkTaskSubgraph(b *testing.B) {
 }
 
 func perCall(b *testing.B) {
+	b.Helper()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/calls, "ns/call")
 }

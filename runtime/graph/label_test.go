@@ -87,8 +87,8 @@ func TestWrongTitlesAndLabelsStoreNothing(t *testing.T) {
 			t.Errorf("got %v, want an error with %q", err, what)
 		}
 	}
-	for thread := range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
-		t.Errorf("a wrong option stored thread %+v", thread)
+	for thread, err := range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		t.Errorf("a wrong option stored thread %+v, %v", thread, err)
 	}
 	for i := range checkpoint.MaxLabels {
 		done(t, graph.Done)(th.Invoke(t.Context(), input, graph.Label(fmt.Sprint(i), "1")))

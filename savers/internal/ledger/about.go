@@ -70,7 +70,7 @@ func (b About) with(graph, title string, labels map[string]string, created time.
 }
 
 // Describe sets the fields of t that b has.
-func (b *About) Describe(t *checkpoint.Thread) {
+func (b About) Describe(t *checkpoint.Thread) {
 	t.Graph, t.Created, t.Title, t.Labels = b.Graph, b.Created, b.Title, b.Labels
 }
 
