@@ -82,6 +82,18 @@ type Saver interface {
 	// q.Limit. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
+	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
+	// Within a graph it returns those that have been due for longest. It moves the Wake of the
+	// returned threads to q.Reserve from now, so that other callers do not get them meanwhile.
+	// That is no lock: only an opening Append takes a thread. It moves the Wake of a due thread
+	// with a live lease to the end of the lease. If q.Reserve is zero, Ready changes nothing.
+	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
+
+	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
+	// is not the fence of the thread, or if the thread has no open version. It fails with a
+	// *BusyError if a lease is alive.
+	Rewake(ctx context.Context, r Rewake) error
+
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil
 	// if there are none. Version 0 is the open one. For a thread without an open version it
 	// returns nil. If another version does not exist, it returns ErrNotFound. The caller must not
@@ -157,12 +169,19 @@ type Append struct {
 	Lease   time.Duration // the duration of the lease from now, on the saver's clock; zero is the saver's DefaultLease
 	End     bool          // the run ends with this Append, which ends the lease
 	Release bool          // with End: also releases the version
+	Wake    time.Time     // with End: when the thread is due, as Thread.Wake; zero is never, and a time in the past is now
+	// Progress sets Attempts to 0. It is for the first write of a run with Attempts that stores a
+	// result or a record.
+	Progress bool
 }
 
 // Opening describes the run that an opening Append starts.
 type Opening struct {
 	Holder   string // the host, process or name that runs; shown in a *BusyError
 	TakeOver bool   // take the thread even if the lease of another run is alive
+	// Retry adds one to the Attempts of the thread if the run before did not end, or failed.
+	// Without Retry, an opening sets them to 0.
+	Retry bool
 
 	// Title replaces the title of the thread; empty leaves it.
 	Title string
@@ -179,6 +198,8 @@ type AppendResult struct {
 	Version int     // the number of the version, from 1
 	Head    uint64  // the Seq of the last record
 	Writes  []Write // for an opening: the pending writes of all namespaces, read after the fence was taken
+
+	Attempts int // for an opening: those of the thread, including this run
 }
 
 // PutWrites is one atomic write of pending writes.
@@ -190,6 +211,9 @@ type PutWrites struct {
 	Status Status        // the new status of the thread; zero keeps the old one
 	Lease  time.Duration // as in Append
 	End    bool          // the run ends with this call, which ends the lease
+	Wake   time.Time     // as in Append
+
+	Progress bool // as in Append
 }
 
 // Ref names a checkpoint.
@@ -252,6 +276,15 @@ type Thread struct {
 	Step     int       // of the root's head
 	Updated  time.Time // when the newest run opened or ended, on the saver's clock
 	Versions int       // the number of versions, including the open one
+
+	// Wake is when the thread is due without anybody's call, on the saver's clock; zero is
+	// never. An opening sets it to the end of its lease, and the end of the run to the Wake of
+	// its write. Only Ready and Rewake change it otherwise. It is never later than the thread is
+	// due, but may be earlier. A release, a new version and an Import have none.
+	Wake time.Time
+	// Attempts counts the openings with Retry after runs that did not end or that failed. A run
+	// that ends with another status than Failed sets it to 0, and so does Progress.
+	Attempts int
 
 	// The following describes the thread in all its versions. Opening appends set it, and Import
 	// keeps it.

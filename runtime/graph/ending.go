@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -57,7 +58,16 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	case status == Ready && r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 	}
-	return journal.Outcome{Status: status, End: status != 0}
+	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
+}
+
+// wakeAfter returns when the thread is due after the run ends with a status: at once after a drain,
+// else never. The caller of a run whose context ended, or that failed, decides about it.
+func wakeAfter(r *run, status Status) time.Time {
+	if status == Ready && r.ctx.Err() == nil && r.stopping != nil && r.stopping() {
+		return time.Unix(1, 0) // the past, on every clock
+	}
+	return time.Time{}
 }
 
 // reasonsOf returns the reasons why r ends, because of cause, with a superstep that cannot be

@@ -100,7 +100,7 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true})
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: c.Thread.Wake})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.

@@ -247,7 +247,7 @@ func (r *run) giveUp(cause error) error {
 		}
 		return cause
 	}
-	o := journal.Outcome{Status: r.status, End: true}
+	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status)}
 	if r.health == unsure {
 		o.Status = 0 // if that commit is stored, it has set the status of the thread
 	}

@@ -257,7 +257,7 @@ func (s *transcribed) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Ch
 }
 
 func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	lines := []string{fmt.Sprintf("  Append to %s after %s", s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End)}
+	lines := []string{fmt.Sprintf("  Append to %s after %s", s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End) + wakes(a.Wake)}
 	if a.Open != nil {
 		lines[0] += ", opening"
 	}
@@ -280,7 +280,7 @@ func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoi
 }
 
 func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
-	lines := []string{"  PutWrites" + says(p.Status, p.End)}
+	lines := []string{"  PutWrites" + says(p.Status, p.End) + wakes(p.Wake)}
 	for i := range p.Writes {
 		lines = append(lines, s.tr.write(&p.Writes[i]))
 	}
@@ -288,6 +288,14 @@ func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) err
 	err := s.Saver.PutWrites(ctx, p)
 	s.tr.printf("%s%s", strings.Join(lines, "\n"), failed(err))
 	return err
+}
+
+// wakes describes the Wake of a write.
+func wakes(wake time.Time) string {
+	if wake.IsZero() {
+		return ""
+	}
+	return ", due"
 }
 
 func says(status checkpoint.Status, end bool) (text string) {

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
@@ -28,7 +29,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver4" // the last digit is the number of the format
+	magic     = "ggsaver5" // the last digit is the number of the format
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )
@@ -254,7 +255,7 @@ func readHeader(payload []byte) (id string, number int, err error) {
 	return string(payload[4:]), int(n), nil
 }
 
-// The flags in the first byte of an event.
+// The flags at the start of an event, a uvarint.
 const (
 	evRecords = 1 << iota
 	evOpens
@@ -264,6 +265,9 @@ const (
 	evStatus
 	evRestores
 	evAbout
+	evWake
+	evRetries
+	evProgress
 	evTimed = evOpens | evEnds | evReleases | evRestores
 )
 
@@ -276,7 +280,7 @@ func appendEvent(
 	at := len(b)
 	b = openFrame(b)
 	flags := eventFlags(e, len(records))
-	b = append(b, flags)
+	b = binary.AppendUvarint(b, flags)
 	if flags&evTimed != 0 {
 		b = binary.AppendVarint(b, e.Time.UnixMicro())
 	}
@@ -288,6 +292,10 @@ func appendEvent(
 	}
 	if flags&evRestores != 0 {
 		b = append(b, e.Fence[:]...)
+		b = binary.AppendUvarint(b, uint64(e.Attempts))
+	}
+	if flags&evWake != 0 {
+		b = binary.AppendVarint(b, wakeMicro(*e.Wake))
 	}
 	if flags&evAbout != 0 {
 		b = binary.AppendVarint(b, e.About.Created.UnixMicro())
@@ -310,14 +318,22 @@ func appendEvent(
 	return b, closeFrame(b, at, salt, start+int64(at))
 }
 
-func eventFlags(e *ledger.Event, records int) (flags byte) {
+// wakeMicro returns a time as it is stored; the zero time is 0.
+func wakeMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func eventFlags(e *ledger.Event, records int) (flags uint64) {
 	for _, f := range [...]struct {
-		bit byte
+		bit uint64
 		is  bool
 	}{
 		{evRecords, records > 0}, {evOpens, e.Opens}, {evEnds, e.Ends}, {evReleases, e.Releases},
 		{evWrites, len(e.Writes) > 0}, {evStatus, e.Status != 0}, {evRestores, e.Restores},
-		{evAbout, e.About != nil},
+		{evAbout, e.About != nil}, {evWake, e.Wake != nil}, {evRetries, e.Retries}, {evProgress, e.Progress},
 	} {
 		if f.is {
 			flags |= f.bit
@@ -365,10 +381,11 @@ func appendWrites(b []byte, writes []checkpoint.Write) []byte {
 // the entry of a namespace's newest record, or nil.
 func readEvent(payload []byte, start int64, head func(namespace string) *ledger.Entry) (*ledger.Event, error) {
 	r := codec.NewReader(payload)
-	flags := r.Byte()
+	flags := r.Uvarint()
 	e := &ledger.Event{
 		Opens: flags&evOpens != 0, Ends: flags&evEnds != 0,
 		Releases: flags&evReleases != 0, Restores: flags&evRestores != 0,
+		Retries: flags&evRetries != 0, Progress: flags&evProgress != 0,
 	}
 	if flags&evTimed != 0 {
 		e.Time = codec.Time(r.Varint())
@@ -380,7 +397,14 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 		e.Holder = r.String()
 	}
 	if flags&evRestores != 0 {
-		e.Fence = r.ID()
+		e.Fence, e.Attempts = r.ID(), r.Int()
+	}
+	if flags&evWake != 0 {
+		var wake time.Time
+		if micro := r.Varint(); micro != 0 {
+			wake = codec.Time(micro)
+		}
+		e.Wake = &wake
 	}
 	if flags&evAbout != 0 {
 		e.About = &ledger.About{Created: codec.Time(r.Varint()), Graph: r.String(), Title: r.String(), Labels: r.Labels()}

@@ -23,6 +23,7 @@ type listing struct {
 	ended  bool // with a run that gave its lease up
 	fence  checkpoint.ID
 	thread checkpoint.Thread
+	ready  checkpoint.ReadyThread
 }
 
 // tick exceeds the time in which two changes of a file may get the same timestamp. A listing of a
@@ -197,7 +198,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	l = listing{info: info, id: v.id}
 	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
 		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
-		l.thread = v.v.Describe(true, time.Time{}, 1)
+		l.thread, l.ready = v.v.Describe(true, time.Time{}, 1), v.v.Ready()
 	}
 	if time.Since(info.ModTime()) > tick {
 		s.mu.Lock()

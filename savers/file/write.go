@@ -149,7 +149,8 @@ func (v *volume) store(a *checkpoint.Append, version *ledger.Version, about *led
 		records[i] = ledger.Normal(a.Records[i])
 		records[i].Seq = seq + uint64(i)
 	}
-	e := ledger.AppendEvent(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
+	e := new(ledger.Event)
+	e.Append(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
 	e.About = about
 	if a.Open != nil && !a.End {
 		return v.storeOpening(a, func() error { return v.write(e, records) }, now)
@@ -223,8 +224,13 @@ func (v *volume) putWrites(ctx context.Context, w *checkpoint.PutWrites) error {
 	if err := version.AcceptWrites(w); err != nil {
 		return err
 	}
-	if len(w.Writes) > 0 || w.End || w.Status != 0 && w.Status != version.Status {
-		e := &ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: ledger.Micro(now)}
+	if len(w.Writes) > 0 || w.End || w.Progress && version.Attempts > 0 || w.Status != 0 && w.Status != version.Status {
+		e := &ledger.Event{
+			Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: ledger.Micro(now), Progress: w.Progress,
+		}
+		if w.End && !w.Wake.IsZero() {
+			e.Wake = ledger.EndWake(w.Wake, now)
+		}
 		if err := v.write(e, nil); err != nil {
 			return err
 		}

@@ -59,7 +59,9 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 		if a.Open != nil {
 			t.about = about
 		}
-		v.Apply(ledger.AppendEvent(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now))
+		var e ledger.Event
+		e.Append(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)
+		v.Apply(&e)
 	}
 	if a.Open != nil || a.Fence == v.Fence {
 		t.renew(now, a.Lease)
@@ -121,7 +123,11 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	}
 	now := time.Now()
 	t.renew(now, w.Lease)
-	v.Apply(&ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: now})
+	e := &ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: now, Progress: w.Progress}
+	if !w.Wake.IsZero() && w.End {
+		e.Wake = ledger.EndWake(w.Wake, now)
+	}
+	v.Apply(e)
 	return nil
 }
 

@@ -91,7 +91,7 @@ var files embed.FS
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the tables. After each file, insert its version into
-// graph_schema, as Open does: 9 after 0009_tables.sql.
+// graph_schema, as Open does: 12 after 0012_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database

@@ -13,6 +13,7 @@ import (
 // these data, a plain commit names the values to compare and to store.
 type lease struct {
 	fence   checkpoint.ID
+	graph   string
 	version int
 	renewed time.Time // no later than the server did
 	length  int64     // microseconds
@@ -45,7 +46,7 @@ type plain struct {
 // than the log, or after the first quarter of the lease.
 func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	r := &a.Records[0]
-	if a.Open != nil || a.End || a.Release || a.Status != 0 || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if a.Open != nil || a.End || a.Release || a.Progress || a.Status != 0 || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		a.After.IsZero() || !r.Commits.IsZero() && r.Commits != a.After {
 		return p, false
 	}

@@ -18,8 +18,9 @@ import (
 var errMalformed = errors.New("malformed")
 
 // format is the number of the format of threads. It is the first byte of each record. Format 3
-// has packs, format 4 the nodes that ran, and format 5 the descriptions of threads.
-const format = 5
+// has packs, format 4 the nodes that ran, format 5 the
+// descriptions of threads, and format 6 when they are due.
+const format = 6
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }

@@ -28,6 +28,9 @@ func (s *Saver) labelSet(name, value string) string {
 	return s.prefix + "{index}:label:" + strconv.Itoa(len(name)) + ":" + name + value
 }
 
+// wakes returns the key of the wakes of a graph's threads.
+func (s *Saver) wakes(graph string) string { return s.prefix + "{index}:wake:" + graph }
+
 // setsOf returns the sets that have a thread with this graph and these labels.
 func (s *Saver) setsOf(graph string, labels map[string]string) []string {
 	sets := make([]string, 0, 1+len(labels))

@@ -139,6 +139,7 @@ type described struct {
 	released time.Time
 	stamp    checkpoint.ID
 	rev      string
+	fence    checkpoint.ID
 }
 
 // thread reads what describe of common.lua returns.
@@ -160,6 +161,7 @@ func (r *reply) thread(id string) described {
 	if l.err == nil {
 		l.check(err)
 	}
+	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

@@ -52,6 +52,12 @@ var (
 	endLua string
 	//go:embed lua/index.lua
 	indexLua string
+	//go:embed lua/ready.lua
+	readyLua string
+	//go:embed lua/wakes.lua
+	wakesLua string
+	//go:embed lua/rewake.lua
+	rewakeLua string
 	//go:embed lua/list.lua
 	listLua string
 	//go:embed lua/store.lua
@@ -72,8 +78,8 @@ var (
 
 // scripts are the scripts with their hashes.
 type scripts struct {
-	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack *goredis.Script // on a thread
-	index, list                                                                                                                        *goredis.Script // on the index
+	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack, rewake *goredis.Script // on a thread
+	index, list, ready, wakes                                                                                                                  *goredis.Script // on the index
 
 	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
 }
@@ -84,8 +90,8 @@ func newScripts() scripts {
 	return scripts{
 		append: thread(appendLua), commit: goredis.NewScript(commitLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
 		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
-		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua),
-		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
+		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua), rewake: thread(rewakeLua),
+		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua),
 		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
 		storeDeclare: items(storeDeclareLua), storeNear: items(storeNearLua),
 	}

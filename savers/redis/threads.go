@@ -31,10 +31,11 @@ const grace = 600 // seconds
 // listing removes the others.
 const maxOver = 128
 
-// indexArgs returns the arguments of index.lua: a thread to add, or "", and threads to remove.
-func indexArgs(thread string, stamp checkpoint.ID, over []listed) []any {
-	args := make([]any, 0, 2+3*len(over))
-	args = append(args, thread, stamp[:])
+// indexArgs returns the arguments of index.lua: a thread to add, or "", the wake to lower its own
+// to, and threads to remove.
+func indexArgs(thread string, stamp checkpoint.ID, wake string, over []listed) []any {
+	args := make([]any, 0, 3+3*len(over))
+	args = append(args, thread, stamp[:], wake)
 	for i := range over {
 		part := "l"
 		switch {
@@ -81,7 +82,7 @@ func (s *Saver) relist(ctx context.Context, thread string) error {
 
 // list puts a thread in the index, and in further sets of it.
 func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, sets ...string) error {
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(sets...), indexArgs(thread, stamp, nil)...)
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(sets...), indexArgs(thread, stamp, "", nil)...)
 	return err
 }
 
@@ -90,7 +91,7 @@ func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) error 
 	if len(over) == 0 {
 		return nil
 	}
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, over)...)
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, "", over)...)
 	return err
 }
 

@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -26,6 +28,9 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	var err error
 	since := time.Now()
 	if a.Open == nil {
+		if err := s.lower(ctx, a.Thread, a.End, a.Wake); err != nil {
+			return checkpoint.AppendResult{}, err
+		}
 		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, s.appendArgs(&a, checkpoint.ID{})...)
 	} else {
 		r, err = s.opening(ctx, &a)
@@ -46,8 +51,13 @@ func (s *Saver) opening(ctx context.Context, a *checkpoint.Append) (*reply, erro
 	if err != nil {
 		return nil, err
 	}
-	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, s.takeOver())
-	sets := s.indexKeys(s.setsOf(a.Records[0].Graph, a.Open.Labels)...)
+	graph := a.Records[0].Graph
+	wake := "in" + strconv.FormatInt(leaseArg(a.Lease), 10)
+	if a.End && !a.Wake.IsZero() {
+		wake = "at" + wakeArg(a.Wake)
+	}
+	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, wake, s.takeOver())
+	sets := s.indexKeys(append(s.setsOf(graph, a.Open.Labels), s.wakes(graph))...)
 	return s.asked(ctx, "append", func(ctx context.Context) (*reply, error) {
 		return s.both(ctx, sets, index, args, s.script.append, s.key(a.Thread))
 	})
@@ -62,6 +72,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 		if a.Open.TakeOver {
 			flags += "t"
 		}
+		if a.Open.Retry {
+			flags += "a"
+		}
 	}
 	if a.End {
 		flags += "e"
@@ -69,9 +82,12 @@ func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 	if a.Release {
 		flags += "r"
 	}
-	args := make([]any, 0, 15+6*len(a.Records)+4*len(a.Writes))
+	if a.Progress {
+		flags += "p"
+	}
+	args := make([]any, 0, 16+6*len(a.Records)+4*len(a.Writes))
 	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, uid[:], s.ttl,
-		a.Thread, s.likely(a.Thread), graph, title, labels, len(a.Records))
+		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records))
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
@@ -121,13 +137,16 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 	revived, stamp := r.text() == "1", r.id()
 	done.Writes = r.writes(a.Thread)
 	stored := r.text()
+	if n := r.int(); a.Open != nil {
+		done.Attempts = n
+	}
 	h, err := parseHead(stored)
 	r.check(err)
 	if r.err != nil {
 		return checkpoint.AppendResult{}, r.err
 	}
 	if a.Open != nil && !a.End {
-		s.opened(a.Thread, lease{fence: a.Records[0].ID, version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
+		s.opened(a.Thread, lease{fence: a.Records[0].ID, graph: strings.Clone(a.Records[0].Graph), version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
 	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // otherwise it was stored before
 		k := known{head: stored, entry: h.entry(last), id: h.id, seq: h.seq}
@@ -196,8 +215,15 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if w.End {
 		flags = "e"
 	}
-	args := make([]any, 0, 5+4*len(w.Writes))
-	args = writeArgs(append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl), w.Thread, w.Writes)
+	if w.Progress {
+		flags += "p"
+	}
+	if err := s.lower(ctx, w.Thread, w.End, w.Wake); err != nil {
+		return err
+	}
+	args := make([]any, 0, 6+4*len(w.Writes))
+	args = append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl, wakeArg(w.Wake))
+	args = writeArgs(args, w.Thread, w.Writes)
 	since := time.Now()
 	r, err := s.call(ctx, "put writes", s.script.put, []string{s.key(w.Thread)}, args...)
 	if err != nil {

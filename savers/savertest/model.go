@@ -136,7 +136,7 @@ func (m *modeller) call() (what, got, want string) {
 	case n < 15:
 		w := checkpoint.PutWrites{
 			Thread: thread, Fence: recent(m, m.fences[thread]), Writes: m.writes(thread), Lease: time.Hour,
-			Status: m.status(), End: m.rare(),
+			Status: m.status(), End: m.rare(), Progress: m.rare(),
 		}
 		return each(fmt.Sprintf("put %+v", w), func(s checkpoint.Saver) (any, error) { return nil, s.PutWrites(ctx, w) })
 	case n == 15:
@@ -237,6 +237,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	if m.random.IntN(3) == 0 || root.Empty() {
 		a.Open = &checkpoint.Opening{Holder: "holder of " + thread, TakeOver: m.random.IntN(2) == 0}
 		m.describe(a.Open)
+		a.Open.Retry = m.often()
 	} else {
 		a.Namespace = oneOf(m, m.namespaces)
 		a.After = load(m.tb, m.want, checkpoint.Ref{Thread: thread, Namespace: a.Namespace}).Head
@@ -254,6 +255,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	}
 	a.Writes = m.writes(thread)
 	a.End = m.rare()
+	a.Progress = m.rare()
 	a.Release = a.End && m.rare()
 	if a.Open != nil {
 		a.Fence = checkpoint.ID{}

@@ -109,7 +109,7 @@ func state(c *checkpoint.Chain) string {
 
 // timeless prints a thread without the times of the saver's clock.
 func timeless(t checkpoint.Thread) string {
-	t.Updated, t.Created = time.Time{}, time.Time{}
+	t.Updated, t.Created, t.Wake = time.Time{}, time.Time{}, time.Time{}
 	if !t.Lease.IsZero() {
 		t.Lease = time.Unix(1, 0).UTC()
 	}

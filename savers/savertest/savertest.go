@@ -123,6 +123,11 @@ func Cases() []Case {
 		{"descriptions have limits", testDescribedLimits},
 		{"threads are listed by graph and label", testThreadsDescribed},
 		{"threads are listed by the time of their creation", testThreadsCreated},
+		{"threads are ready when they are due", testReady},
+		{"a thread is ready when its lease has ended", testReadyLeases},
+		{"a wake is set if the fence is that of the newest run", testRewake},
+		{"attempts without progress are counted", testAttempts},
+		{"a ready thread is reserved once", testReadyOnce},
 		{"a damaged thread does not end a listing", testThreadsDamaged},
 		{"a load where no records are describes the thread", testThreadAlone},
 

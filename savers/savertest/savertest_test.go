@@ -74,6 +74,8 @@ type broken struct {
 	load     func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 	history  func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
 	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
+	ready    func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error)
+	rewake   func(ctx context.Context, r checkpoint.Rewake) error
 	schemas  func(ctx context.Context, thread string, version int) (map[uint64][]byte, error)
 	versions func(ctx context.Context, thread string) ([]checkpoint.Version, error)
 	release  func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error)
@@ -117,6 +119,20 @@ func (b *broken) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq
 		return b.threads(ctx, q)
 	}
 	return b.Saver.Threads(ctx, q)
+}
+
+func (b *broken) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	if b.ready != nil {
+		return b.ready(ctx, q)
+	}
+	return b.Saver.Ready(ctx, q)
+}
+
+func (b *broken) Rewake(ctx context.Context, r checkpoint.Rewake) error {
+	if b.rewake != nil {
+		return b.rewake(ctx, r)
+	}
+	return b.Saver.Rewake(ctx, r)
 }
 
 func (b *broken) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
@@ -764,6 +780,77 @@ var breaks = []struct {
 	{"lists until a time of creation", "threads are listed by the time of their creation", changedThreads(func(q *checkpoint.ThreadQuery) {
 		q.CreatedUntil = time.Time{}
 	})},
+	{"wakes a run that ended", "threads are ready when they are due", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Wake = time.Time{}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"waits for a wake", "threads are ready when they are due", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			if !w.Wake.IsZero() {
+				w.Wake = time.Unix(1, 0)
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"reserves ready threads", "threads are ready when they are due", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = 0 })},
+	{"leaves out threads", "threads are ready when they are due", changedReady(func(q *checkpoint.ReadyQuery) { q.Except = nil })},
+	{"takes graphs in turn", "threads are ready when they are due", changedReady(func(q *checkpoint.ReadyQuery) {
+		q.Graphs = slices.Sorted(slices.Values(q.Graphs))
+	})},
+	{"reserves once", "a ready thread is reserved once", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = min(q.Reserve, 1) })},
+	{"leaves the wake to commits", "a thread is ready when its lease has ended", func(b *broken) {
+		moved := make(map[string]time.Time)
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			if !w.End && w.Lease > 0 {
+				moved[w.Thread] = time.Now().Add(w.Lease)
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+		changedThread(func(t *checkpoint.Thread) {
+			if wake := moved[t.ID]; !wake.IsZero() {
+				t.Wake = wake
+			}
+		})(b)
+	}},
+	{"looks at leases", "a thread is ready when its lease has ended", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.Saver.Ready(ctx, q)
+			for t := range b.Saver.Threads(ctx, checkpoint.ThreadQuery{}) {
+				if t.Holder != "" && slices.Contains(q.Graphs, t.Graph) && t.Lease.Sub(got.Now) < 90*time.Minute && t.ID == "short" {
+					got.Threads = append(got.Threads, checkpoint.ReadyThread{ID: t.ID})
+				}
+			}
+			return got, err
+		}
+	}},
+	{"compares the fence of a rewake", "a wake is set if the fence is that of the newest run", func(b *broken) {
+		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error {
+			got, err := b.Saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+			if err == nil && len(got.Threads) == 1 && got.Threads[0].ID == r.Thread {
+				r.Fence = got.Threads[0].Fence
+			}
+			return b.Saver.Rewake(ctx, r)
+		}
+	}},
+	{"rewakes", "a wake is set if the fence is that of the newest run", func(b *broken) {
+		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error { return nil }
+	}},
+	{"counts attempts", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = false })},
+	{"forgets attempts of a person", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = true })},
+	{"forgets attempts by a result", "attempts without progress are counted", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Progress = false
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"forgets attempts by a commit", "attempts without progress are counted", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			a.Progress = false
+			return b.Saver.Append(ctx, a)
+		}
+	}},
 	{"lists in order", "threads are listed by id", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			var all []checkpoint.Thread
@@ -1121,6 +1208,15 @@ func changedThread(change func(t *checkpoint.Thread)) func(b *broken) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func changedReady(change func(q *checkpoint.ReadyQuery)) func(b *broken) {
+	return func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			change(&q)
+			return b.Saver.Ready(ctx, q)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 9") {
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 12") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

@@ -88,7 +88,7 @@ func (v *Version) Appended(a *checkpoint.Append) checkpoint.AppendResult {
 	}
 	out := checkpoint.AppendResult{Version: v.Number, Head: e.Seq}
 	if a.Open != nil {
-		out.Writes = v.Writes()
+		out.Writes, out.Attempts = v.Writes(), v.Attempts
 	}
 	return out
 }

@@ -20,6 +20,10 @@ type Event struct {
 	Status    checkpoint.Status  // zero leaves it
 	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
 	About     *About             // the thread's new description; nil leaves it
+	Wake      *time.Time         // when the thread is due, or the zero time; nil leaves it, and is never with Ends
+	Retries   bool               // with Opens: counts as an attempt
+	Progress  bool               // sets the attempts to 0
+	Attempts  int                // with Restores
 
 	// Restores sets fence, holder, end and time to their earlier values, after the version was
 	// rewritten.
@@ -29,20 +33,28 @@ type Event struct {
 
 // State returns the event that restores what the logs and the pending writes of v do not say.
 func (v *Version) State() *Event {
-	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About}
+	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About,
+		Wake: &v.Wake, Attempts: v.Attempts}
 }
 
-// AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with
-// the Seq that NextSeq returns for the first.
-func AppendEvent(a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) *Event {
-	e := &Event{
+// Append makes e the event of an accepted Append; the entries are the saver's to make, with the
+// Seq that NextSeq returns for the first.
+func (e *Event) Append(a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) {
+	*e = Event{
 		Namespace: a.Namespace, Entries: entries, Writes: writes,
-		Ends: a.End, Releases: a.Release, Status: a.Status, Time: now,
+		Ends: a.End, Releases: a.Release, Status: a.Status, Time: now, Progress: a.Progress,
 	}
 	if a.Open != nil {
-		e.Opens, e.Holder = true, a.Open.Holder
+		e.Opens, e.Holder, e.Retries = true, a.Open.Holder, a.Open.Retry
+		wake := Micro(now.Add(leaseOf(a.Lease)))
+		e.Wake = &wake
 	}
-	return e
+	if a.End {
+		e.Wake = nil
+		if !a.Wake.IsZero() {
+			e.Wake = EndWake(a.Wake, now)
+		}
+	}
 }
 
 // NextSeq returns the Seq of the record that follows the head of a namespace.
@@ -99,6 +111,17 @@ func (v *Version) Apply(e *Event) {
 	if e.Restores {
 		v.Fence, v.Holder, v.Ended, v.Updated = e.Fence, e.Holder, e.Ends, e.Time
 	}
+	if e.Restores {
+		v.Attempts = e.Attempts
+	}
+	if e.Opens {
+		v.Attempts = Attempts(v.Attempts, e.Retries, v.Ended, v.Status)
+	}
+	if e.Wake != nil {
+		v.Wake = *e.Wake
+	} else if e.Ends {
+		v.Wake = time.Time{}
+	}
 	if e.Opens {
 		v.Fence, v.Holder, v.Ended, v.Updated = e.Entries[0].ID, e.Holder, false, e.Time
 	}
@@ -106,7 +129,7 @@ func (v *Version) Apply(e *Event) {
 		v.Ended, v.Updated = true, e.Time
 	}
 	if e.Releases {
-		v.Released = e.Time
+		v.Released, v.Wake, v.Attempts = e.Time, time.Time{}, 0
 	}
 	if e.About != nil {
 		v.About = *e.About
@@ -114,6 +137,40 @@ func (v *Version) Apply(e *Event) {
 	if e.Status != 0 {
 		v.Status = e.Status
 	}
+	if e.Progress || e.Ends && !e.Restores && v.Status != checkpoint.Failed {
+		v.Attempts = 0
+	}
+}
+
+// Attempts returns the attempts of a thread after an opening. ended and status are those that the
+// run before left.
+func Attempts(before int, retry, ended bool, status checkpoint.Status) int {
+	switch {
+	case !retry:
+		return 0
+	case !ended || status == checkpoint.Failed:
+		return before + 1
+	}
+	return before
+}
+
+// EndWake returns when a thread is due after a run that ends at the time now.
+func EndWake(wake, now time.Time) *time.Time {
+	if wake.IsZero() {
+		return &wake
+	}
+	if wake.Before(now) {
+		wake = now
+	}
+	wake = Micro(wake)
+	return &wake
+}
+
+func leaseOf(lease time.Duration) time.Duration {
+	if lease == 0 {
+		return checkpoint.DefaultLease
+	}
+	return lease
 }
 
 // add adds an entry at the end of a log. It drops the pending writes of the base that the entry

@@ -23,6 +23,8 @@ type Version struct {
 	Updated  time.Time     // when the newest run opened or ended
 	Released time.Time     // zero while open
 	About    About         // of the thread
+	Wake     time.Time     // when the thread is due; zero for never
+	Attempts int           // as in checkpoint.Thread
 
 	root    []*Entry            // the log of the root, oldest first
 	calls   map[string][]*Entry // the logs of the other namespaces

@@ -100,6 +100,7 @@ func inOrder(bases ...map[identity]*stored) []checkpoint.Write {
 func (v *Version) Describe(leased bool, until time.Time, versions int) checkpoint.Thread {
 	t := checkpoint.Thread{
 		ID: v.Thread, Version: v.Number, Status: v.Status, Updated: v.Updated, Versions: versions,
+		Wake: v.Wake, Attempts: v.Attempts,
 		Questions: checkpoint.OpenQuestions(v.Writes()),
 	}
 	if leased {

@@ -107,6 +107,9 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 		return checkpoint.AppendResult{}, nil, err
 	}
 	done, err := l.append(ctx, a)
+	if a.Open != nil {
+		done.Attempts = t.attempts
+	}
 	return done, &held{thread: t.no, version: done.Version, root: l.at.root, log: l.at.log, head: l.head}, err
 }
 
@@ -129,6 +132,7 @@ func (s *Saver) start(ctx context.Context, tx Tx, t *thread) (err error) {
 	t.updated = t.now
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = t.last, checkpoint.Running, checkpoint.ID{}, "", 0, false
 	t.packed = checkpoint.ID{} // of this version nothing is
+	t.wake, t.attempts = 0, 0
 	t.root, err = s.insertLog(ctx, tx, t.no, int64(t.open), "")
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 // plain, or if the tables have changed since the run made the head.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	r := &a.Records[0]
-	if s.readable && a.End || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if s.readable && a.End || a.Open != nil || a.Progress || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
 		return done, nil, false, nil
 	}
@@ -147,7 +147,7 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 
 // commitLast ends the run and stores a plain commit after h, or returns errOther.
 func (s *Saver) commitLast(ctx context.Context, tx Tx, a *checkpoint.Append, h *held) error {
-	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), key(a.Thread), a.Fence[:])
+	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), wakeColumn(a.Wake), key(a.Thread), a.Fence[:])
 	if err == nil && rows == 0 {
 		err = errOther
 	}

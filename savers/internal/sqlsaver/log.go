@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // log is the log that an Append writes to, in a transaction that has locked the thread's row.
@@ -239,6 +240,7 @@ func (l *log) lineOf(ctx context.Context, r *checkpoint.Record) error {
 func (l *log) settle(ctx context.Context, a *checkpoint.Append) error {
 	t := l.t
 	if a.Open != nil {
+		t.attempts, t.wake = ledger.Attempts(t.attempts, a.Open.Retry, t.until == 0, t.status), t.now+micro(a.Lease)
 		t.fence, t.holder, t.until, t.updated = a.Records[0].ID, a.Open.Holder, t.now+micro(a.Lease), t.now
 	} else {
 		l.lease(a)
@@ -246,8 +248,11 @@ func (l *log) settle(ctx context.Context, a *checkpoint.Append) error {
 	if a.Status != 0 {
 		t.status = a.Status
 	}
+	if a.Progress {
+		t.attempts = 0
+	}
 	if a.End {
-		t.until, t.updated = 0, t.now
+		t.end(a.Wake)
 	}
 	if a.Release {
 		if err := l.s.close(ctx, l.tx, t); err != nil {

@@ -117,6 +117,9 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 		Updated: time.UnixMicro(v.updated).UTC(), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
 	}
 	t.about.Describe(&d)
+	if v.released == 0 {
+		d.Wake, d.Attempts = wakeAt(t.wake), t.attempts
+	}
 	if v.released == 0 && t.leased() {
 		d.Holder, d.Lease = t.holder, time.UnixMicro(t.until).UTC()
 	}

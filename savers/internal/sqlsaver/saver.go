@@ -89,6 +89,8 @@ type Saver struct {
 	mu   sync.Mutex
 	runs map[checkpoint.ID]*run // by fence: those that this saver opened and that have not ended
 
+	low map[string]lowMark // by graph
+
 	states map[int64]state // of a readable saver, by the log of the root
 
 	packing pack.Policy
@@ -124,6 +126,7 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
 		db: db, d: d, patience: o.Patience, readable: o.Readable, packing: o.Packing,
 		runs: make(map[checkpoint.ID]*run), states: make(map[int64]state),
+		low: make(map[string]lowMark),
 	}
 	if s.patience == 0 {
 		s.patience = DefaultPatience

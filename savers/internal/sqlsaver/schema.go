@@ -30,11 +30,11 @@ func Files(embedded embed.FS) fs.FS {
 	return files
 }
 
-// migrate brings the tables to the newest version. The folder schema has a file of statements for
-// each version, in order, with an empty line after each statement. A file is named for its
-// version: 0009_tables.sql makes the tables of version 9, and a file after it changes them. Tables
-// that are older than the first file are an error. Where statements that change tables are not
-// part of a transaction, each must be harmless when it runs again.
+// migrate brings the tables to the newest version. The folder schema has a file of statements
+// for each version, in order, with an empty line after each statement. A file is named for its
+// version: 0012_tables.sql makes the tables of version 12, and a file after it changes them.
+// Tables that are older than the first file are an error. Where statements that change tables
+// are not part of a transaction, each must be harmless when it runs again.
 func (s *Saver) migrate(ctx context.Context, mode Mode) error {
 	files, err := fs.Sub(s.d.Files, "schema")
 	if err != nil {

@@ -48,6 +48,7 @@ const (
 	stThreadsFewCreated
 	stCountIdle
 	stCountCreated
+	stReady
 	stQuestions
 	stPlace
 	stChain
@@ -71,6 +72,9 @@ const (
 	stRenewLease
 	stEndRun
 	stEndLease
+	stRewake
+	stLockReady
+	stReserve
 	stInsertVersion
 	stReleaseVersion
 	stPutState
@@ -216,6 +220,7 @@ func signatures() [statements]signature {
 		},
 		stCountIdle:    {name: "count_idle", parameters: "idle_since"},
 		stCountCreated: {name: "count_created", parameters: "created_since, created_until"},
+		stReady:        {name: "ready", parameters: "graph, low, limit"},
 		stQuestions:    {name: "questions", parameters: "roots"},
 		stReadByIndex:  {name: "read_by_index", optional: true},
 
@@ -224,13 +229,16 @@ func signatures() [statements]signature {
 		stUpdateThread: {
 			name: "update_thread",
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
-				"created, graph, title, labels, thread_no",
+				"created, graph, title, labels, wake, attempts, thread_no",
 		},
 		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key"},
 		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},
 		stRenewLease:     {name: "renew_lease", parameters: "status, lease, thread_key, fence"},
-		stEndRun:         {name: "end_run", parameters: "status, thread_key, fence"},
+		stEndRun:         {name: "end_run", parameters: "status, wake, thread_key, fence"},
 		stEndLease:       {name: "end_lease", parameters: "thread_key, fence"},
+		stRewake:         {name: "rewake", parameters: "wake, thread_key, fence"},
+		stLockReady:      {name: "lock_ready", parameters: "graph, low, due, limit"},
+		stReserve:        {name: "reserve", parameters: "threads, wake"},
 		stInsertVersion:  {name: "insert_version", parameters: "thread_no, number, root, status, updated"},
 		stReleaseVersion: {name: "release_version", parameters: "status, updated, released, thread_no, number"},
 		stPutState:       {name: "put_state", parameters: "thread_no, version, seq, state_json"},

@@ -30,12 +30,15 @@ type thread struct {
 	now        int64
 	packed     checkpoint.ID // no packed record has a larger id; zero if none is packed
 	about      ledger.About
+	wake       int64 // when the thread is due, 0 for never
+	attempts   int
 }
 
 // threadRow has the values of a row of graph_thread that a thread has in another form.
 type threadRow struct {
 	full, fence, holder, packed           []byte
 	last, open, versions, status, created int64
+	attempts                              int64
 	graph, title, labels                  []byte
 }
 
@@ -48,7 +51,7 @@ func (r *threadRow) set(t *thread) error {
 		return fmt.Errorf("thread %.64q: the fence or packed_id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
 	}
 	t.last, t.open, t.versions, t.status = int(r.last), int(r.open), int(r.versions), checkpoint.Status(r.status)
-	t.holder = string(r.holder)
+	t.holder, t.attempts = string(r.holder), int(r.attempts)
 	labels, err := labelsOf(r.labels)
 	if err != nil {
 		return fmt.Errorf("thread %.64q: %w", t.id, err)
@@ -113,7 +116,8 @@ func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About
 func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
 	t, r := &thread{id: id}, threadRow{}
 	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
-		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels, &t.now)
+		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels,
+		&t.wake, &r.attempts, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -143,7 +147,8 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	return s.later(ctx, tx, stUpdateThread, int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked,
-		t.about.Created.UnixMicro(), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels), t.no)
+		t.about.Created.UnixMicro(), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels),
+		t.wake, int64(t.attempts), t.no)
 }
 
 // never is the time of the last run of a thread that has no open version: it is not listed as
@@ -154,6 +159,6 @@ const never = math.MaxInt64
 func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
 	err := s.later(ctx, tx, stReleaseVersion, int64(t.status), t.updated, t.now, t.no, int64(t.open))
 	t.open, t.root, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, 0, checkpoint.ID{}, "", 0, false
-	t.updated = never
+	t.updated, t.wake, t.attempts = never, 0, 0
 	return err
 }

@@ -37,12 +37,12 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 // renew stores a PutWrites without writes by one statement: it renews or ends the lease, and sets
 // the status. It reports whether the run still had the thread.
 func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
-	if len(w.Writes) > 0 || w.End && s.readable {
+	if len(w.Writes) > 0 || w.Progress || w.End && s.readable {
 		return false, nil
 	}
 	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
 	if w.End {
-		st, args = stEndRun, []any{optionalStatus(w.Status), key(w.Thread), w.Fence[:]}
+		st, args = stEndRun, []any{optionalStatus(w.Status), wakeColumn(w.Wake), key(w.Thread), w.Fence[:]}
 	}
 	err = s.try(ctx, Lost, func() error {
 		rows, err := s.exec(ctx, s.db, st, args...)
@@ -55,7 +55,7 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 // putOne stores a single write by one statement, if the thread's row need not change. It reports
 // whether it did.
 func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored bool, err error) {
-	if len(p.Writes) != 1 || p.End || p.Writes[0].Kind == checkpoint.Discard {
+	if len(p.Writes) != 1 || p.End || p.Progress || p.Writes[0].Kind == checkpoint.Discard {
 		return false, nil
 	}
 	w, st := &p.Writes[0], stPutWriteFenced
@@ -90,8 +90,11 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 	if t.until != 0 {
 		t.until = t.now + micro(w.Lease)
 	}
+	if w.Progress {
+		t.attempts = 0
+	}
 	if w.End {
-		t.until, t.updated = 0, t.now
+		t.end(w.Wake)
 		if err := s.endState(ctx, tx, t); err != nil {
 			return err
 		}

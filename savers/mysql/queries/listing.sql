@@ -5,9 +5,9 @@
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -24,9 +24,9 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: status, first_key, end_key, idle_since, idle_since, created_since, created_until,
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -43,9 +43,9 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: graph, first_key, end_key, idle_since, idle_since, created_since, created_until,
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -62,9 +62,9 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: graph, status, first_key, end_key, idle_since, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -81,9 +81,9 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, idle_since,
 --   created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -103,9 +103,9 @@ ORDER BY l.thread_key LIMIT ?;
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -123,9 +123,9 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since,
 --   idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,

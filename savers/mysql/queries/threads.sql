@@ -4,9 +4,10 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, created, graph, title, labels, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
+--   attempts, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -15,9 +16,10 @@ WHERE thread_key = ?;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, created, graph, title, labels, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
+--   attempts, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?
@@ -33,11 +35,11 @@ VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 0, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, thread_no
+--   asked, created, graph, title, labels, wake, attempts, thread_no
 UPDATE graph_thread
 SET last_version = ?, version = ?, root = ?, versions = ?, status = ?,
 	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?,
-	created = ?, graph = ?, title = ?, labels = ?
+	created = ?, graph = ?, title = ?, labels = ?, wake = ?, attempts = ?
 WHERE thread_no = ?;
 
 -- name: renew_lease
@@ -51,12 +53,14 @@ SET status = COALESCE(CAST(? AS SIGNED), status),
 WHERE thread_key = ? AND fence = ? AND version > 0;
 
 -- name: end_run
--- Ends the lease of the run that holds the fence, and sets the thread's status. A NULL status
--- leaves the status as it is. It changes no row if the run has lost the thread.
--- parameters: status, thread_key, fence
+-- Ends the lease of the run that holds the fence, and sets the thread's status and wake. A NULL
+-- status leaves the status as it is. A wake in the past is now. A run that failed keeps its
+-- attempts. It changes no row if the run has lost the thread.
+-- parameters: status, wake, wake, wake, status, thread_key, fence
 UPDATE graph_thread
-SET status = COALESCE(CAST(? AS SIGNED), status), lease_until = 0,
-	updated = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+SET status = COALESCE(CAST(? AS SIGNED), status), lease_until = 0, updated = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+	wake = CASE WHEN CAST(? AS SIGNED) = 0 THEN 0 WHEN ? < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) ELSE ? END,
+	attempts = CASE WHEN COALESCE(CAST(? AS SIGNED), status) = 4 THEN attempts ELSE 0 END
 WHERE thread_key = ? AND fence = ? AND version > 0;
 
 -- name: end_lease
@@ -75,3 +79,10 @@ INSERT INTO graph_label (name, value, thread_key) VALUES (?, ?, ?);
 -- Removes a label of a thread from the list of labels.
 -- parameters: name, value, thread_key
 DELETE FROM graph_label WHERE name = ? AND value = ? AND thread_key = ?;
+
+-- name: rewake
+-- Sets the wake of a thread that no run holds. A wake in the past is now.
+-- parameters: wake, wake, wake, thread_key, fence
+UPDATE graph_thread
+SET wake = CASE WHEN CAST(? AS SIGNED) = 0 THEN 0 WHEN ? < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) ELSE ? END
+WHERE thread_key = ? AND fence = ? AND version > 0 AND lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));

@@ -5,9 +5,9 @@
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -23,9 +23,9 @@ ORDER BY t.thread_key LIMIT $6;
 -- Lists the threads of a status, as threads does.
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -41,9 +41,9 @@ ORDER BY t.thread_key LIMIT $7;
 -- Lists the threads of a graph, as threads does.
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -59,9 +59,9 @@ ORDER BY t.thread_key LIMIT $7;
 -- Lists the threads of a graph and a status, as threads does.
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -78,9 +78,9 @@ ORDER BY t.thread_key LIMIT $8;
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -100,9 +100,9 @@ ORDER BY l.thread_key LIMIT $10;
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -119,9 +119,9 @@ ORDER BY t.thread_key LIMIT $8;
 -- Lists threads by the index on created. It is for when count_created finds few.
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -153,16 +153,20 @@ FROM (SELECT 1 AS one FROM graph_thread WHERE created >= $1 AND created < $2 LIM
 -- Reads the questions and answers of versions. roots is a JSON array of the logs of their roots.
 -- parameters: roots
 -- returns: root, data
-SELECT graph_write.root, graph_write.data
+SELECT r.root, w.data
 FROM (SELECT CAST(value AS bigint) AS root FROM json_array_elements_text(CAST($1 AS json)) value) r
-	JOIN graph_write ON graph_write.root = r.root
-WHERE graph_write.kind IN (2, 3) -- questions and answers
-AND NOT EXISTS (
-	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
-	WHERE b.root = graph_write.root AND b.id = graph_write.base
-	AND (b.marked_committed OR n.commits_previous)
-)
-ORDER BY graph_write.write_no;
+	CROSS JOIN LATERAL (
+		SELECT graph_write.data, graph_write.write_no
+		FROM graph_write
+		WHERE graph_write.root = r.root AND graph_write.kind IN (2, 3) -- questions and answers
+		AND NOT EXISTS (
+			SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
+			WHERE b.root = graph_write.root AND b.id = graph_write.base
+			AND (b.marked_committed OR n.commits_previous)
+		)
+		OFFSET 0 -- the server plans this alone, so that it reads by root
+	) w
+ORDER BY w.write_no;
 
 -- name: read_by_index
 -- Makes the rest of the transaction read by index. A server that has no statistics of its tables

@@ -4,9 +4,10 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, created, graph, title, labels, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
+--   attempts, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1;
@@ -15,9 +16,10 @@ WHERE thread_key = $1;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, packed_id, created, graph, title, labels, now
+--   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
+--   attempts, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1
@@ -33,12 +35,12 @@ VALUES ($1, $2, 0, 0, 0, 0, 0, $3, $4, 0, 0, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, thread_no
+--   asked, created, graph, title, labels, wake, attempts, thread_no
 UPDATE graph_thread
 SET last_version = $1, version = $2, root = $3, versions = $4, status = $5,
 	fence = $6, holder = $7, lease_until = $8, updated = $9, asked = $10,
-	created = $11, graph = $12, title = $13, labels = $14
-WHERE thread_no = $15;
+	created = $11, graph = $12, title = $13, labels = $14, wake = $15, attempts = $16
+WHERE thread_no = $17;
 
 -- name: renew_lease
 -- Renews the lease of the run that holds the fence, unless the run gave the lease up. A NULL
@@ -51,13 +53,15 @@ SET status = COALESCE(CAST($1 AS bigint), status),
 WHERE thread_key = $3 AND fence = $4 AND version > 0;
 
 -- name: end_run
--- Ends the lease of the run that holds the fence, and sets the thread's status. A NULL status
--- leaves the status as it is. It changes no row if the run has lost the thread.
--- parameters: status, thread_key, fence
+-- Ends the lease of the run that holds the fence, and sets the thread's status and wake. A NULL
+-- status leaves the status as it is. A wake in the past is now. A run that failed keeps its
+-- attempts. It changes no row if the run has lost the thread.
+-- parameters: status, wake, thread_key, fence
 UPDATE graph_thread
-SET status = COALESCE(CAST($1 AS bigint), status), lease_until = 0,
-	updated = CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
-WHERE thread_key = $2 AND fence = $3 AND version > 0;
+SET status = COALESCE(CAST($1 AS bigint), status), lease_until = 0, updated = CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint),
+	wake = CASE WHEN CAST($2 AS bigint) = 0 THEN 0 WHEN $2 < CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) THEN CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) ELSE $2 END,
+	attempts = CASE WHEN COALESCE(CAST($1 AS bigint), status) = 4 THEN attempts ELSE 0 END
+WHERE thread_key = $3 AND fence = $4 AND version > 0;
 
 -- name: end_lease
 -- Ends the lease of the run that holds the fence, when the saver closes.
@@ -75,3 +79,10 @@ INSERT INTO graph_label (name, value, thread_key) VALUES ($1, $2, $3);
 -- Removes a label of a thread from the list of labels.
 -- parameters: name, value, thread_key
 DELETE FROM graph_label WHERE name = $1 AND value = $2 AND thread_key = $3;
+
+-- name: rewake
+-- Sets the wake of a thread that no run holds. A wake in the past is now.
+-- parameters: wake, thread_key, fence
+UPDATE graph_thread
+SET wake = CASE WHEN CAST($1 AS bigint) = 0 THEN 0 WHEN $1 < CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) THEN CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) ELSE $1 END
+WHERE thread_key = $2 AND fence = $3 AND version > 0 AND lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint);

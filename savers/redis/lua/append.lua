@@ -1,16 +1,16 @@
 -- Appends records after the head of a namespace: the compare-and-append that everything rests on.
 --
--- ARGV: flags (o opens, t takes over, e ends, r releases), namespace, after, fence, status or '', lease in
+-- ARGV: flags (o opens, t takes over, a counts as an attempt, e ends, r releases, p progress), namespace, after, fence, status or '', lease in
 -- microseconds, holder, uid for a version that starts and stamp of a run that opens, ttl in milliseconds or '', thread id, number of the version that
--- is likely open, graph, title and labels for an opening, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
+-- is likely open, graph, title and labels for an opening, wake for an end, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
 -- writes.
 --
 -- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
 
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
-local ttl, count = ARGV[9], tonumber(ARGV[15])
-local records, at = {}, 16
+local ttl, count = ARGV[9], tonumber(ARGV[16])
+local records, at = {}, 17
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -50,8 +50,9 @@ end
 
 local function stored(n, seq, revived)
 	local v = int(n) .. ':'
+	local attempts = opens and call('HGET', key, v .. 'attempts') or '0'
 	local stamp = ends and call('HGET', key, 'stamp') or ''
-	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '' }
+	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '', attempts }
 end
 
 local newest = open > 0 and open - 1 or last -- the newest released version
@@ -175,6 +176,14 @@ put(v .. 'rev', int((tonumber(m[8]) or 0) + 1))
 put(v .. 'until', lease)
 if opens then
 	put('stamp', ARGV[8])
+	local attempts = tonumber(call('HGET', key, v .. 'attempts')) or 0
+	if not has(flags, 'a') then
+		attempts = 0
+	elseif m[9] and (m[6] ~= '1' or m[10] == FAILED) then
+		attempts = attempts + 1
+	end
+	put(v .. 'attempts', int(attempts))
+	put(v .. 'wake', lease)
 	put(v .. 'fence', records[1].id)
 	put(v .. 'holder', ARGV[7])
 	put(v .. 'ended', ends and '1' or '')
@@ -183,8 +192,16 @@ elseif ends then
 	put(v .. 'ended', '1')
 	put(v .. 'updated', int(now))
 end
+if has(flags, 'p') or ends and (status ~= '' and status or was) ~= FAILED then
+	put(v .. 'attempts', '0')
+end
+if ends then
+	put(v .. 'wake', wakeAt(ARGV[15], now))
+end
 if releases then
 	put('open', '0')
+	put(v .. 'wake', '0')
+	put(v .. 'attempts', '0')
 	put(v .. 'released', int(now))
 end
 -- What adds comes first: a server that is out of memory refuses it, and would not refuse what removes.

@@ -13,6 +13,8 @@
 --   uid                  of the version: no other has it, of whatever thread, ever
 --   fence holder until ended status updated released    as the contract says; times in microseconds; until is not moved
 --                        by each commit, but by one after a quarter of the lease
+--   wake                 when the thread is due, 0 or none for never; the index of wakes is a hint of it
+--   attempts             openings in a row that followed a crash or a failure
 --   rev                  counts the changes, but for plain commits
 --   nk                   how many namespaces; they are numbered from 1
 --   n:<namespace>        head id, then number:seq:snapshot:first:step:count of its log. Records first to seq are all
@@ -249,6 +251,16 @@ local function about(created, graph, title, labels)
 	return sets
 end
 
+local FAILED = '4'
+
+-- wakeAt returns when a thread is due after a run that ended now: a wake in the past is now.
+local function wakeAt(wake, now)
+	if wake == '0' then
+		return '0'
+	end
+	return int(math.max(tonumber(wake), now))
+end
+
 local function set(pairs)
 	for i = 1, #pairs, PORTION do
 		call('HSET', key, unpack(pairs, i, math.min(i + PORTION - 1, #pairs)))
@@ -378,7 +390,8 @@ end
 local function describe(n, first, last, now)
 	local v = int(n) .. ':'
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', v .. 'updated',
-		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels')
+		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels',
+		v .. 'fence', v .. 'wake', v .. 'attempts')
 	local asked = {}
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
@@ -393,6 +406,6 @@ local function describe(n, first, last, now)
 	return {
 		int(n), int(last - first + 1), m[1] or '0', m[2] or '', m[3] or '0', m[4] or '', m[5] or '0', m[6] or '0',
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
-		m[11] or '0', m[12] or '', m[13] or '', m[14] or '',
+		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', m[16] or '0', m[17] or '0',
 	}
 end

@@ -1,6 +1,7 @@
 -- Stores pending writes under the fence.
 --
--- ARGV: flags (e ends), fence, status or '', lease in microseconds, ttl in milliseconds or ''; then the writes.
+-- ARGV: flags (e ends, p progress), fence, status or '', lease in microseconds, ttl in milliseconds or '', wake for an
+-- end; then the writes.
 
 local flags, fence, status, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
 local now = clock()
@@ -26,9 +27,16 @@ end
 if has(flags, 'e') then
 	put(v .. 'ended', '1')
 	put(v .. 'updated', int(now))
+	put(v .. 'wake', wakeAt(ARGV[6], now))
+	if (status ~= '' and status or m[3]) ~= FAILED then
+		put(v .. 'attempts', '0')
+	end
+end
+if has(flags, 'p') then
+	put(v .. 'attempts', '0')
 end
 set(sets)
-storeAll(v, 6)
+storeAll(v, 7)
 if has(flags, 'e') or status ~= '' then
 	local s = call('HMGET', key, v .. 'status', v .. 'ended')
 	expire(ttl, s[1], s[2], now)

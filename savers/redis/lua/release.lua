@@ -25,7 +25,7 @@ local head = l and l.id or NONE
 if ARGV[1] ~= NONE and ARGV[1] ~= head then
 	return { 'conflict', 'head', head }
 end
-call('HSET', key, 'open', '0', v .. 'released', int(now), v .. 'releaser', ARGV[3],
+call('HSET', key, 'open', '0', v .. 'released', int(now), v .. 'releaser', ARGV[3], v .. 'wake', '0', v .. 'attempts', '0',
 	v .. 'rev', int((tonumber(call('HGET', key, v .. 'rev')) or 0) + 1))
 expire(ARGV[2], DONE, '1', now)
 return released(open)

@@ -7,9 +7,9 @@
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -25,9 +25,9 @@ ORDER BY t.thread_key LIMIT ?6;
 -- Lists the threads of a status, as threads does.
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -43,9 +43,9 @@ ORDER BY t.thread_key LIMIT ?7;
 -- Lists the threads of a graph, as threads does.
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -61,9 +61,9 @@ ORDER BY t.thread_key LIMIT ?7;
 -- Lists the threads of a graph and a status, as threads does.
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -80,9 +80,9 @@ ORDER BY t.thread_key LIMIT ?8;
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -102,9 +102,9 @@ ORDER BY l.thread_key LIMIT ?10;
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -121,9 +121,9 @@ ORDER BY t.thread_key LIMIT ?8;
 -- Lists threads by the index on created. It is for when count_created finds few.
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, now, head, step
+--   root, created, graph, title, labels, wake, attempts, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,

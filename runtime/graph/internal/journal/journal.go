@@ -31,6 +31,7 @@ type Outcome struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
 	Keep   bool              // it leaves the version open, also with Config.Release
+	Wake   time.Time         // with End: when the thread is due without anybody's call; zero is never
 }
 
 // Entry is one atomic write to a namespace.

@@ -49,6 +49,7 @@ func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
 		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release && !e.Keep,
+		Wake: e.Wake,
 	}
 }
 
@@ -89,7 +90,7 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 		return err
 	}
 	return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
-		Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End,
+		Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End, Wake: e.Wake,
 	})
 }
 

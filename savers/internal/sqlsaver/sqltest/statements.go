@@ -152,7 +152,7 @@ func value(parameter string) any {
 		return "{1}"
 	case "state_json":
 		return "{}"
-	case "roots":
+	case "roots", "threads":
 		return "[1, 2]"
 	}
 	return int64(1)

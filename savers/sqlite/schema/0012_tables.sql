@@ -23,7 +23,9 @@ CREATE TABLE graph_thread (
 	created      INTEGER NOT NULL DEFAULT 0, -- when the first version began
 	graph        BLOB    NOT NULL DEFAULT x'', -- the name of the graph that opened the newest run
 	title        BLOB    NOT NULL DEFAULT x'',
-	labels       BLOB    NOT NULL DEFAULT x'' -- the rows of graph_label
+	labels       BLOB    NOT NULL DEFAULT x'', -- the rows of graph_label
+	wake         INTEGER NOT NULL DEFAULT 0, -- when the thread is due; 0: never
+	attempts     INTEGER NOT NULL DEFAULT 0 -- openings in a row that followed a crash or a failure
 );
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -35,6 +37,8 @@ CREATE INDEX graph_thread_updated ON graph_thread (updated);
 CREATE INDEX graph_thread_created ON graph_thread (created);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
+
+CREATE INDEX graph_thread_wake ON graph_thread (graph, wake, thread_no) WHERE wake > 0;
 
 CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
 

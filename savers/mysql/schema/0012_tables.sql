@@ -25,10 +25,13 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	graph        VARBINARY(200) NOT NULL DEFAULT '' COMMENT 'the name of the graph that opened the newest run',
 	title        VARBINARY(1024) NOT NULL DEFAULT '',
 	labels       VARBINARY(10000) NOT NULL DEFAULT '' COMMENT 'the rows of graph_label',
+	wake         BIGINT         NOT NULL DEFAULT 0 COMMENT 'when the thread is due; 0: never',
+	attempts     INT            NOT NULL DEFAULT 0 COMMENT 'openings in a row that followed a crash or a failure',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
 	KEY graph_thread_updated (updated),
 	KEY graph_thread_created (created),
+	KEY graph_thread_wake (graph, wake, thread_no),
 	KEY graph_thread_graph (graph, thread_key),
 	KEY graph_thread_graph_status (graph, status, thread_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

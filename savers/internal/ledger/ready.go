@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Round is one call of Ready of a saver that looks at every thread.
+type Round struct {
+	Query  *checkpoint.ReadyQuery
+	Result checkpoint.ReadyThreads
+
+	due []checkpoint.ReadyThread
+}
+
+// NewRound begins a call at the time now.
+func NewRound(q *checkpoint.ReadyQuery, now time.Time) *Round {
+	return &Round{Query: q, Result: checkpoint.ReadyThreads{Now: Micro(now)}}
+}
+
+// Ready returns the version as a thread that Ready may return.
+func (v *Version) Ready() checkpoint.ReadyThread {
+	return checkpoint.ReadyThread{
+		ID: v.Thread, Graph: v.About.Graph, Status: v.Status, Wake: v.Wake, Fence: v.Fence, Attempts: v.Attempts,
+	}
+}
+
+// Look notes a thread with an open version, for Due. until is the end of its lease; zero for none.
+// Look returns the end of the lease if the Wake of the thread must be moved to it, else zero.
+func (r *Round) Look(t checkpoint.ReadyThread, until time.Time) (move time.Time) {
+	if t.Wake.IsZero() || !slices.Contains(r.Query.Graphs, t.Graph) || slices.Contains(r.Query.Except, t.ID) {
+		return move
+	}
+	switch {
+	case t.Wake.After(r.Result.Now):
+		r.Later(t.Wake)
+	case until.IsZero():
+		r.due = append(r.due, t)
+	default:
+		r.Later(Micro(until))
+		if r.Query.Reserve > 0 {
+			move = Micro(until)
+		}
+	}
+	return move
+}
+
+// Later notes the Wake that a thread has after the call.
+func (r *Round) Later(wake time.Time) {
+	if r.Result.Next.IsZero() || wake.Before(r.Result.Next) {
+		r.Result.Next = wake
+	}
+}
+
+// Due calls take with the due threads in their order, until the limit is reached. take returns the
+// Wake that the thread has now, or zero if the thread is not due any more.
+func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
+	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int {
+		return cmp.Or(slices.Index(r.Query.Graphs, a.Graph)-slices.Index(r.Query.Graphs, b.Graph), a.Wake.Compare(b.Wake))
+	})
+	for _, t := range r.due {
+		wake := t.Wake
+		if len(r.Result.Threads) < r.Query.Limit {
+			var err error
+			if wake, err = take(t); err != nil {
+				return err
+			}
+			if wake.IsZero() {
+				continue
+			}
+			r.Result.Threads = append(r.Result.Threads, t)
+		}
+		r.Later(wake)
+	}
+	return nil
+}
+
+// Reserved returns the Wake of a thread that the call returns.
+func (r *Round) Reserved(t *checkpoint.ReadyThread) time.Time {
+	if r.Query.Reserve == 0 {
+		return t.Wake
+	}
+	return Micro(r.Result.Now.Add(r.Query.Reserve))
+}
+
+// Is reports whether v is still as t says.
+func (v *Version) Is(t *checkpoint.ReadyThread) bool {
+	return v.Wake.Equal(t.Wake) && v.Fence == t.Fence
+}
+
+// AcceptRewake returns an error if v refuses a Rewake. busy is the error for a live lease, or nil.
+func (v *Version) AcceptRewake(r *checkpoint.Rewake, busy error) error {
+	if r.Fence != v.Fence {
+		return v.conflict("fence", "", r.Fence, v.Fence)
+	}
+	return busy
+}

@@ -1,0 +1,297 @@
+package sqlsaver
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// end ends the run of a thread. The caller has set the status.
+func (t *thread) end(wake time.Time) {
+	t.until, t.updated, t.wake = 0, t.now, wakeColumn(wake)
+	if t.wake != 0 {
+		t.wake = max(t.wake, t.now)
+	}
+	if t.status != checkpoint.Failed {
+		t.attempts = 0
+	}
+}
+
+// wakeColumn returns a time as the column wake has it.
+func wakeColumn(wake time.Time) int64 {
+	if wake.IsZero() {
+		return 0
+	}
+	return max(wake.UnixMicro(), 1)
+}
+
+// wakeAt decodes the column wake.
+func wakeAt(column int64) time.Time { return createdAt(column) }
+
+// lowMark is the least wake that threads of a graph can have. Each reservation leaves a dead entry
+// at the left edge of the index, which servers clean up late. Reading begins after most of them.
+type lowMark struct {
+	wake  int64
+	polls int
+}
+
+// A call reads from the low mark on, but every sixteenth from the start. A thread whose wake was
+// set lately may become visible late: the mark is so much lower than the wakes that were seen.
+const (
+	fullPolls = 16
+	lowBelow  = int64(checkpoint.DefaultLease / time.Microsecond)
+)
+
+// from returns where the next call begins to read a graph.
+func (s *Saver) from(graph string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mark := s.low[graph]
+	mark.polls++
+	if mark.polls%fullPolls == 0 {
+		mark.wake = 0
+	}
+	s.low[graph] = mark
+	return max(mark.wake, 1)
+}
+
+// seen notes the least wake of a graph that a call has seen, or the time of the call.
+func (s *Saver) seen(graph string, wake int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mark := s.low[graph]
+	mark.wake = wake - lowBelow
+	s.low[graph] = mark
+}
+
+// Ready returns threads that are due, as [checkpoint.Saver] says. It reads them by index, and
+// locks them only if it moves their wake.
+func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	if err := q.Check(); err != nil {
+		return checkpoint.ReadyThreads{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.ReadyThreads{}, err
+	}
+	defer s.end()
+	r := readyCall{s: s, q: &q, taken: make(map[int64]bool)}
+	graphs := q.Graphs
+	if len(graphs) == 0 {
+		graphs = []string{""} // for the time
+	}
+	for _, graph := range graphs {
+		if err := r.graph(ctx, graph); err != nil {
+			return checkpoint.ReadyThreads{}, s.wrap(ctx, "ready", err)
+		}
+	}
+	if len(q.Graphs) == 0 {
+		r.result = checkpoint.ReadyThreads{Now: r.result.Now}
+	}
+	return r.result, nil
+}
+
+// readyCall is one call of Ready.
+type readyCall struct {
+	s      *Saver
+	q      *checkpoint.ReadyQuery
+	result checkpoint.ReadyThreads
+	taken  map[int64]bool // the threads whose wake the call has moved
+}
+
+// readyRow is a row of graph_thread with a wake.
+type readyRow struct {
+	checkpoint.ReadyThread
+	no, wake, until, now int64
+}
+
+// graph adds the threads of one graph. Each round moves the wakes of some due threads. The last
+// round reads the next wake.
+func (r *readyCall) graph(ctx context.Context, graph string) error {
+	low, size := r.s.from(graph), 0
+	for {
+		want := r.q.Limit - len(r.result.Threads)
+		size = max(2*size, want+len(r.q.Except)+1)
+		rows, err := r.look(ctx, graph, low, size)
+		if err != nil {
+			return err
+		}
+		if r.q.Reserve == 0 {
+			if len(rows) == size && r.free(rows) < want {
+				continue // most of them have live leases: look at more
+			}
+			r.list(rows, want)
+		} else if want > 0 && slices.ContainsFunc(rows, r.isDue) {
+			moved, err := r.reserve(ctx, graph, low, rows[0].now, want)
+			if err != nil {
+				return err
+			}
+			if moved > 0 {
+				continue
+			}
+		}
+		r.next(graph, rows)
+		return nil
+	}
+}
+
+// isDue reports whether the call can return or move a thread.
+func (r *readyCall) isDue(row readyRow) bool {
+	return row.no != 0 && row.wake <= row.now && !r.taken[row.no] && !slices.Contains(r.q.Except, row.ID)
+}
+
+// free counts the due threads without a live lease.
+func (r *readyCall) free(rows []readyRow) (n int) {
+	for i := range rows {
+		if r.isDue(rows[i]) && rows[i].until <= rows[i].now {
+			n++
+		}
+	}
+	return n
+}
+
+// list adds up to want due threads to the result, without a change.
+func (r *readyCall) list(rows []readyRow, want int) {
+	for i := range rows {
+		if r.isDue(rows[i]) && rows[i].until <= rows[i].now && want > 0 {
+			r.result.Threads = append(r.result.Threads, rows[i].ReadyThread)
+			want--
+		}
+	}
+}
+
+// next notes the earliest wake of a graph, and the time of the call.
+func (r *readyCall) next(graph string, rows []readyRow) {
+	now := rows[0].now
+	r.result.Now = wakeAt(now)
+	least := now
+	if rows[0].no != 0 {
+		least = min(least, rows[0].wake)
+	}
+	r.s.seen(graph, least)
+	for i := range rows {
+		if row := &rows[i]; row.no != 0 && !slices.Contains(r.q.Except, row.ID) {
+			if r.result.Next.IsZero() || row.Wake.Before(r.result.Next) {
+				r.result.Next = row.Wake
+			}
+			return
+		}
+	}
+}
+
+// look reads threads of a graph by their wake. The first row has the time. Its number is 0 if
+// there is no thread.
+func (r *readyCall) look(ctx context.Context, graph string, low int64, size int) (rows []readyRow, err error) {
+	err = r.s.list(ctx, func(db Runner) error {
+		rows, err = r.rows(ctx, db, stReady, graph, []byte(graph), low, int64(size))
+		return err
+	})
+	slices.SortStableFunc(rows, func(a, b readyRow) int { return cmp.Compare(a.wake, b.wake) })
+	if err == nil && len(rows) == 0 {
+		err = errors.New("the server did not return its time")
+	}
+	return rows, err
+}
+
+func (r *readyCall) rows(ctx context.Context, db Runner, st statement, graph string, args ...any) (all []readyRow, err error) {
+	rows, err := r.s.query(ctx, db, st, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		row, err := scanReady(rows, graph)
+		all = append(all, row)
+		return err
+	})
+	return all, err
+}
+
+func scanReady(rows Rows, graph string) (row readyRow, err error) {
+	var key, rest, fence []byte
+	var no, status, wake, until, attempts sql.NullInt64
+	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &wake, &until, &fence, &attempts); err != nil || !no.Valid {
+		return row, err
+	}
+	row.no, row.wake, row.until = no.Int64, wake.Int64, until.Int64
+	row.ReadyThread = checkpoint.ReadyThread{
+		ID: nameOf(key, rest), Graph: graph, Status: checkpoint.Status(status.Int64), Wake: wakeAt(wake.Int64), Attempts: int(attempts.Int64),
+	}
+	if !setID(&row.Fence, fence) {
+		err = fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", row.ID, checkpoint.ErrDamaged)
+	}
+	return row, err
+}
+
+// reserve moves the wakes of up to want due threads, and returns how many it moved. It adds those
+// without a live lease to the result.
+func (r *readyCall) reserve(ctx context.Context, graph string, low, due int64, want int) (moved int, err error) {
+	var rows []readyRow
+	err = r.s.write(ctx, RolledBack, func(tx Tx) error {
+		if r.s.has(stReadByIndex) {
+			if err := r.s.later(ctx, tx, stReadByIndex); err != nil {
+				return err
+			}
+		}
+		rows, err = r.rows(ctx, tx, stLockReady, graph, []byte(graph), low, due, int64(want+len(r.q.Except)+len(r.taken)))
+		if err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(row readyRow) bool { return !r.isDue(row) })
+		rows = rows[:min(len(rows), want)]
+		if len(rows) == 0 {
+			return nil
+		}
+		numbers := make([]int64, len(rows))
+		for i := range rows {
+			numbers[i] = rows[i].no
+		}
+		list, err := json.Marshal(numbers)
+		if err != nil {
+			return err
+		}
+		return r.s.later(ctx, tx, stReserve, string(list), rows[0].now+r.q.Reserve.Microseconds())
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i := range rows {
+		r.taken[rows[i].no] = true
+		if rows[i].until <= rows[i].now {
+			r.result.Threads = append(r.result.Threads, rows[i].ReadyThread)
+		}
+	}
+	return len(rows), nil
+}
+
+// Rewake sets when a thread is due, as [checkpoint.Saver] says.
+func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	return s.wrap(ctx, "rewake", s.write(ctx, RolledBack, func(tx Tx) error {
+		t, err := s.thread(ctx, tx, stLockThread, r.Thread)
+		switch {
+		case err != nil:
+			return err
+		case t == nil || t.open == 0:
+			return ledger.Missing(r.Thread, "", r.Fence, "fence", t != nil && t.versions > 0)
+		case t.fence != r.Fence:
+			return t.conflict("fence", "", r.Fence, t.fence)
+		}
+		if err := t.busy(); err != nil {
+			return err
+		}
+		return s.later(ctx, tx, stRewake, wakeColumn(r.Wake), key(r.Thread), r.Fence[:])
+	}))
+}

@@ -1,0 +1,34 @@
+-- Threads that are due.
+
+-- name: ready
+-- Lists the threads of a graph by wake, from low on, due or not. If there is none, it returns the
+-- time alone.
+-- parameters: graph, low, limit
+-- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+SELECT c.now, t.thread_no, t.thread_key, t.thread_id, t.status, t.wake, t.lease_until, t.fence, t.attempts
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now) c
+	LEFT JOIN (
+		SELECT thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+		FROM graph_thread
+		WHERE graph = ? AND wake >= ? AND wake > 0
+		ORDER BY wake, thread_no LIMIT ?
+	) t ON 1 = 1;
+
+-- name: lock_ready
+-- Lists the threads of a graph whose wake is from low to due, and locks them until the transaction
+-- ends. It leaves out those that another transaction has locked.
+-- parameters: graph, low, due, limit
+-- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+FROM graph_thread
+WHERE graph = ? AND wake >= ? AND wake > 0 AND wake <= ?
+ORDER BY wake, thread_no LIMIT ?
+FOR UPDATE SKIP LOCKED;
+
+-- name: reserve
+-- Moves the wake of threads; that of a thread with a live lease to the end of the lease. threads is
+-- a JSON array of thread_no.
+-- parameters: threads, wake
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (no BIGINT PATH '$')) r STRAIGHT_JOIN graph_thread t ON t.thread_no = r.no
+SET t.wake = CASE WHEN t.lease_until > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) THEN t.lease_until ELSE ? END;

@@ -1,0 +1,293 @@
+package savertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// atOnce is a Wake that is in the past.
+var atOnce = time.Unix(1, 0)
+
+// ended starts a thread of a graph and ends its run with a Wake.
+func ended(tb testing.TB, s checkpoint.Saver, thread, graph string, status checkpoint.Status, wake time.Time) *run {
+	tb.Helper()
+	a := about(tb, thread, checkpoint.ID{}, graph, "", nil)
+	a.Records[0].Payload = logSnapshot("first")
+	r, _ := tryBegin(tb, s, a)
+	r.putWith(checkpoint.PutWrites{End: true, Status: status, Wake: wake})
+	return r
+}
+
+// ready calls Ready.
+func ready(tb testing.TB, s checkpoint.Saver, q checkpoint.ReadyQuery) checkpoint.ReadyThreads {
+	tb.Helper()
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	got, err := s.Ready(tb.Context(), q)
+	if err != nil {
+		tb.Fatalf("ready %+v: %v", q, err)
+	}
+	if got.Now.IsZero() {
+		tb.Errorf("ready %+v: got no time", q)
+	}
+	return got
+}
+
+// wantReady fails unless Ready, which changes nothing, returns these threads of a graph.
+func wantReady(tb testing.TB, s checkpoint.Saver, what, graph, want string) checkpoint.ReadyThreads {
+	tb.Helper()
+	got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{graph}})
+	if text := readyIDs(got); text != want {
+		tb.Fatalf("%s: got %q ready, want %q", what, text, want)
+	}
+	return got
+}
+
+func readyIDs(r checkpoint.ReadyThreads) string {
+	var ids []string
+	for _, t := range r.Threads {
+		ids = append(ids, t.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func wakeOf(tb testing.TB, s checkpoint.Saver, thread string) time.Time {
+	tb.Helper()
+	return load(tb, s, checkpoint.Ref{Thread: thread}).Thread.Wake
+}
+
+func testReady(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	first := ended(tb, s, "first", "g", checkpoint.Ready, atOnce)
+	ended(tb, s, "never", "g", checkpoint.Done, time.Time{})
+	ended(tb, s, "other", "h", checkpoint.Ready, atOnce)
+	later := load(tb, s, checkpoint.Ref{Thread: "first"}).Thread.Updated.Add(time.Hour).Truncate(time.Second)
+	ended(tb, s, "later", "g", checkpoint.Waiting, later)
+	until(tb, "the clock moves on", func() bool { // so that no two threads have one time
+		return ready(tb, s, checkpoint.ReadyQuery{}).Now.After(wakeOf(tb, s, "first"))
+	})
+	ended(tb, s, "second", "g", checkpoint.Ready, atOnce)
+
+	got := wantReady(tb, s, "a list", "g", "first second")
+	if len(got.Threads) == 2 {
+		t := got.Threads[0]
+		if t.Graph != "g" || t.Status != checkpoint.Ready || t.Fence != first.fence || t.Attempts != 0 || t.Wake.After(got.Now) || t.Wake.Before(later.Add(-2*time.Hour)) {
+			tb.Errorf("a ready thread: got %+v at %v; want graph g, ready, fence %s, no attempts, and a wake before now", t, got.Now, first.fence)
+		}
+	}
+	if wake := wakeOf(tb, s, "later"); !wake.Equal(later) || !wakeOf(tb, s, "never").IsZero() {
+		tb.Errorf("wakes: got %v and %v, want %v and none", wake, wakeOf(tb, s, "never"), later)
+	}
+	if next := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Except: []string{"first", "second"}}).Next; !next.Equal(later) {
+		tb.Errorf("the next wake: got %v, want %v", next, later)
+	}
+	if next := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"none"}}).Next; !next.IsZero() {
+		tb.Errorf("the next wake of a graph without threads: got %v, want none", next)
+	}
+	if got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"h", "g"}, Limit: 2}); readyIDs(got) != "other first" {
+		tb.Errorf("of two graphs: got %q, want the one of the first graph and the oldest of the second", readyIDs(got))
+	}
+	if got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Except: []string{"first"}}); readyIDs(got) != "second" {
+		tb.Errorf("except one: got %q, want the other", readyIDs(got))
+	}
+	reserved := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1, Reserve: time.Hour})
+	if readyIDs(reserved) != "first" {
+		tb.Errorf("reserved: got %q, want the oldest", readyIDs(reserved))
+	}
+	got = wantReady(tb, s, "after a reservation", "g", "second")
+	if len(got.Threads) == 1 && (got.Next.IsZero() || got.Next.After(got.Threads[0].Wake)) {
+		tb.Errorf("the next wake is %v, want that of the thread that was left, %v, or a time before", got.Next, got.Threads[0].Wake)
+	}
+	ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Millisecond})
+	until(tb, "a short reservation ends", func() bool {
+		return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "second"
+	})
+	if err := s.Delete(tb.Context(), "second"); err != nil {
+		tb.Fatal(err)
+	}
+	wantReady(tb, s, "after a delete", "g", "")
+	for _, q := range []checkpoint.ReadyQuery{
+		{Limit: 0}, {Limit: 1, Reserve: -1}, {Limit: 1, Graphs: []string{strings.Repeat("x", checkpoint.MaxGraph+1)}},
+	} {
+		_, err := s.Ready(tb.Context(), q)
+		wantInvalid(tb, fmt.Sprintf("ready %+v", q), err)
+	}
+}
+
+func testReadyLeases(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	held, _ := tryBegin(tb, s, about(tb, "held", checkpoint.ID{}, "g", "", nil))
+	before := wakeOf(tb, s, "held")
+	lease := load(tb, s, checkpoint.Ref{Thread: "held"}).Thread.Lease
+	if before.IsZero() || lease.Sub(before).Abs() > time.Second {
+		tb.Errorf("an opening set the wake %v, want the end of its lease, %v", before, lease)
+	}
+	held.putWith(checkpoint.PutWrites{Lease: 2 * time.Hour})
+	held.commit("")
+	next := held.next("")
+	next.Status, next.Lease = checkpoint.Running, 2*time.Hour
+	held.append(next)
+	held.put(held.write("task", checkpoint.Result, "", "x"))
+	if after := wakeOf(tb, s, "held"); !after.Equal(before) {
+		tb.Errorf("renewals, commits and writes moved the wake from %v to %v", before, after)
+	}
+	short := about(tb, "short", checkpoint.ID{}, "g", "", nil)
+	short.Lease = time.Millisecond
+	r, _ := tryBegin(tb, s, short)
+	until(tb, "a lease ends", func() bool { return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "short" })
+	r.putWith(checkpoint.PutWrites{Lease: time.Hour}) // the run lives after all
+	got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Second})
+	if len(got.Threads) != 0 {
+		tb.Errorf("while the lease is alive: got %q, want none", readyIDs(got))
+	}
+	if got = wantReady(tb, s, "with living leases", "g", ""); got.Next.Before(got.Now.Add(30 * time.Minute)) {
+		tb.Errorf("the next wake is %v at %v, want the end of a lease", got.Next, got.Now)
+	}
+	r.putWith(checkpoint.PutWrites{End: true, Wake: atOnce})
+	wantReady(tb, s, "after the end of the run", "g", "short")
+	a := r.next("")
+	a.End, a.Status = true, checkpoint.Done
+	r.append(a)
+	wantReady(tb, s, "after an end without a wake", "g", "")
+	again := about(tb, "short", r.heads[""], "g", "", nil)
+	again.End, again.Status, again.Wake = true, checkpoint.Ready, atOnce
+	tryBegin(tb, s, again)
+	wantReady(tb, s, "after an opening that ends", "g", "short")
+}
+
+func testRewake(tb testing.TB, place Storage) {
+	tb.Helper()
+	s, ctx := open(tb, place), tb.Context()
+	r := ended(tb, s, "t", "g", checkpoint.Waiting, time.Time{})
+	for _, wake := range []time.Time{atOnce, {}, atOnce} {
+		if err := s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: r.fence, Wake: wake}); err != nil {
+			tb.Fatal(err)
+		}
+		want := "t"
+		if wake.IsZero() {
+			want = ""
+		}
+		wantReady(tb, s, fmt.Sprintf("a wake of %v", wake), "g", want)
+	}
+	wantConflict(tb, "with another fence", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: newID(tb)}))
+	wantConflict(tb, "of a thread that does not exist", s.Rewake(ctx, checkpoint.Rewake{Thread: "none", Fence: r.fence}))
+	wantInvalid(tb, "of no thread", s.Rewake(ctx, checkpoint.Rewake{Fence: r.fence}))
+	wantReady(tb, s, "after refused calls", "g", "t")
+	second, _ := tryBegin(tb, s, about(tb, "t", r.fence, "g", "", nil))
+	wantConflict(tb, "with the fence of the run before", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: r.fence}))
+	wantBusy(tb, "of a held thread", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: second.fence}), "t", "holder of "+second.fence.String())
+	second.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Ready, Wake: atOnce})
+
+	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {
+		tb.Fatal(err)
+	}
+	wantReady(tb, s, "after an import", "g", "t")
+	if wake := wakeOf(tb, s, "copy"); !wake.IsZero() {
+		tb.Errorf("an import has the wake %v, want none", wake)
+	}
+	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	wantReady(tb, s, "after a release", "g", "")
+	wantConflict(tb, "after a release", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: second.fence, Wake: atOnce}))
+	if err := s.Rewake(ctx, checkpoint.Rewake{Thread: "copy", Wake: atOnce}); err != nil {
+		tb.Fatal(err)
+	}
+	wantReady(tb, s, "an import that was woken", "g", "copy")
+}
+
+func testAttempts(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	head := checkpoint.ID{}
+	opened := func(what string, retry bool, want int) *run {
+		tb.Helper()
+		a := about(tb, "t", head, "g", "", nil)
+		a.Open.Retry, a.Open.TakeOver = retry, true
+		r, done := tryBegin(tb, s, a)
+		head = r.heads[""]
+		if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Attempts; done.Attempts != want || got != want {
+			tb.Errorf("%s: the opening returns %d attempts and the thread has %d, want %d", what, done.Attempts, got, want)
+		}
+		return r
+	}
+	opened("the first run", true, 0)
+	opened("after a crash", true, 1)
+	opened("after two crashes", true, 2).putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Failed})
+	r := opened("after a failure", true, 3)
+	r.putWith(checkpoint.PutWrites{Progress: true, Writes: []checkpoint.Write{r.write("a", checkpoint.Result, "", "x")}})
+	r = opened("after a crash with a result", true, 1)
+	next := r.next("")
+	next.Progress = true
+	r.append(next)
+	head = r.heads[""]
+	opened("after a crash with a commit", true, 1).putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
+	opened("after a clean end", true, 0)
+	opened("after a crash", true, 1)
+	r = opened("by a person", false, 0)
+	last := r.next("")
+	last.End, last.Status = true, checkpoint.Failed
+	r.append(last)
+	head = r.heads[""]
+	opened("after a failure", true, 1)
+	if got := opened("after a crash", true, 2); got != nil {
+		listed := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})
+		if len(listed.Threads) != 0 {
+			tb.Errorf("a held thread is ready: %+v", listed)
+		}
+		last = got.next("")
+		last.End, last.Status, last.Wake = true, checkpoint.Failed, atOnce
+		got.append(last)
+	}
+	if got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}}).Threads; len(got) != 1 || got[0].Attempts != 2 {
+		tb.Errorf("a failed thread: got %+v, want it with 2 attempts", got)
+	}
+}
+
+// testReadyOnce lets several callers reserve threads at once.
+func testReadyOnce(tb testing.TB, place Storage) {
+	tb.Helper()
+	s, other := open(tb, place), open(tb, place)
+	const n = 30
+	for i := range n {
+		ended(tb, s, fmt.Sprintf("t%02d", i), "g", checkpoint.Ready, atOnce)
+	}
+	var mu sync.Mutex
+	var got []string
+	var done sync.WaitGroup
+	for i := range 4 {
+		saver := []checkpoint.Saver{s, other}[i%2]
+		done.Go(func() {
+			for range 200 {
+				found, err := saver.Ready(tb.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 4, Reserve: time.Hour})
+				if err != nil {
+					tb.Errorf("ready: %v", err)
+					return
+				}
+				mu.Lock()
+				for _, t := range found.Threads {
+					got = append(got, t.ID)
+				}
+				all := len(got)
+				mu.Unlock()
+				if all >= n {
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+	slices.Sort(got)
+	if once := slices.Compact(slices.Clone(got)); len(got) != n || len(once) != n {
+		tb.Errorf("got %d threads, %d of them different; want %d, each once", len(got), len(once), n)
+	}
+}
