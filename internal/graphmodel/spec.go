@@ -138,12 +138,22 @@ func (s *Spec) Stormy(lost bool) bool {
 	return !s.Exact && !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && !n.Child.Stormy(lost) })
 }
 
-// Rivals reports whether a subgraph takes part in a race, at any depth. Then anything that delays
-// its call may change the winner: a failed call of the saver, MaxSteps, a drain.
+// Rivals reports whether a subgraph, or a node with durable calls, takes part in a race, at any
+// depth. Then a failed call of the saver, MaxSteps or a drain may change the winner.
 func (s *Spec) Rivals() bool {
+	return s.races(func(n *Node) bool { return n.Child != nil || n.Calls > 0 })
+}
+
+// RivalSubgraphs reports whether a subgraph takes part in a race, at any depth.
+func (s *Spec) RivalSubgraphs() bool {
+	return s.races(func(n *Node) bool { return n.Child != nil })
+}
+
+// races reports whether a node for which is holds takes part in a race, at any depth.
+func (s *Spec) races(is func(*Node) bool) bool {
 	return slices.ContainsFunc(s.Races, func(f Fan) bool {
-		return slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Child != nil })
-	}) || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.Rivals() })
+		return slices.ContainsFunc(f.From, func(i int) bool { return is(&s.Nodes[i]) })
+	}) || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.races(is) })
 }
 
 // racy reports whether the graph has an any-of join, at any depth. Tasks then have to run one at a

@@ -257,7 +257,7 @@ func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
 	eachStorm(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
 		deaths, taken := 0, 0
-		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && spec.Rivals() }
+		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && spec.RivalSubgraphs() }
 		dies := third(d, func(*graphmodel.Spec) bool { return d != anyDurability })
 		drawn(t, 17, fits, func(spec *graphmodel.Spec) error {
 			_, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, spec.Alone())
