@@ -61,8 +61,8 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
 }
 
-// wakeAfter returns when the thread is due after the run ends with a status: at once after a drain,
-// else never. The caller of a run whose context ended, or that failed, decides about it.
+// wakeAfter returns when the thread is due after the run ends with a status: at once after a
+// drain, else never. The caller of a run whose context ended, or that failed, decides about it.
 func wakeAfter(r *run, status Status) time.Time {
 	if status == Ready && r.ctx.Err() == nil && r.stopping != nil && r.stopping() {
 		return time.Unix(1, 0) // the past, on every clock
