@@ -61,7 +61,7 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
 }
 
-// wakeAfter returns when the thread is due after the run ends with a status: at once after a
+// wakeAfter returns when the thread is due after the run ends with a status: immediately after a
 // drain, else never. The caller of a run whose context ended, or that failed, decides about it.
 func wakeAfter(r *run, status Status) time.Time {
 	if status == Ready && r.ctx.Err() == nil && r.stopping != nil && r.stopping() {

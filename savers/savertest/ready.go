@@ -253,7 +253,7 @@ func testAttempts(tb testing.TB, place Storage) {
 	}
 }
 
-// testReadyOnce lets several callers reserve threads at once.
+// testReadyOnce lets several callers reserve threads immediately.
 func testReadyOnce(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, other := open(tb, place), open(tb, place)
