@@ -49,7 +49,7 @@ func (s *Saver) reserve(ctx context.Context, t *checkpoint.ReadyThread, round *l
 	}
 	err = s.alone(ctx, t.ID, func(v *volume, busy error) error {
 		if busy != nil || !v.v.Is(t) {
-			return nil
+			return nil //nolint:nilerr // a thread that a run holds is not due
 		}
 		wake = round.Reserved(t)
 		return v.write(&ledger.Event{Wake: &wake}, nil)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
@@ -81,26 +82,35 @@ func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 
 // commands are the commands that docs/savers.md lists for a user with ACLs.
 const commands = "EVAL EVALSHA PING UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
-	"ZADD ZRANGEBYLEX ZREM"
+	"ZADD ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREM ZSCORE"
 
-func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
+// storeCommands are the other commands that a user of the store needs.
+const storeCommands = "HSETNX PUBLISH SCRIPT|LOAD SUBSCRIBE ZLEXCOUNT"
+
+// userOf returns a client of a user who may only run commands that docs/savers.md lists.
+func userOf(t *testing.T, commands string) *goredis.Client {
+	t.Helper()
 	server := testenv.StartRedis(t, true)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
 	defer client.Close()
-	rules := []any{"ACL", "SETUSER", "app", "on", "nopass", "~app:*", "-@all"}
+	rules := []any{"ACL", "SETUSER", "app", "on", "nopass", "~app:*", "&app:*", "-@all"}
 	doc, err := os.ReadFile("../../docs/savers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range strings.Fields(commands) {
-		if rules = append(rules, "+"+command); !strings.Contains(string(doc), "`"+command+"`") {
+		if rules = append(rules, "+"+command); !strings.Contains(string(doc), "`"+strings.ReplaceAll(command, "|", " ")+"`") {
 			t.Errorf("docs/savers.md does not list %s", command)
 		}
 	}
 	if err := client.Do(t.Context(), rules...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	app := goredis.NewClient(&goredis.Options{Addr: server.Addr, Username: "app", Password: "any"})
+	return goredis.NewClient(&goredis.Options{Addr: server.Addr, Username: "app", Password: "any"})
+}
+
+func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
+	app := userOf(t, commands)
 	s := openOn(t, app, redis.Prefix("app:"), asked, redis.TTL(time.Hour))
 	want, _ := turns(t, 20, s)
 	packNow(t, s)
@@ -122,7 +132,45 @@ func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
 	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"copy", packtest.Thread}; !slices.Equal(got, want) {
 		t.Errorf("got threads %q, want %q", got, want)
 	}
+	due, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"conversation"}, Limit: 10, Reserve: time.Second})
+	if err != nil || len(due.Threads) != 0 {
+		t.Errorf("got the due threads %+v, %v, want none", due.Threads, err)
+	}
 	if err := s.Delete(t.Context(), packtest.Thread); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAUserOfTheStoreNeedsTheDocumentedCommandsAlone(t *testing.T) {
+	b, err := openStore(userOf(t, commands+" "+storeCommands), "app:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	n, can := b.(ofSaver).Backend.(store.Notifier)
+	if !can {
+		t.Fatal("the store cannot notify")
+	}
+	stop, err := n.Notify(t.Context(), nil, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	putAll(t, b, many(100))
+	fill(t, b)
+	for what, q := range map[string]store.Query{
+		"a page":  {Limit: 10},
+		"a value": {Where: only("mod", "7"), Limit: 10},
+		"a range": {Where: inRange("number", "000010", "000020"), Limit: 10},
+	} {
+		if n, err := finds(t, b, q)(); err != nil || n == 0 {
+			t.Errorf("%s: got %d items, %v", what, n, err)
+		}
+	}
+	if _, err := b.Namespaces(t.Context(), store.NamespaceQuery{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Sweep(t.Context(), 10); err != nil {
 		t.Error(err)
 	}
 }

@@ -817,7 +817,10 @@ var breaks = []struct {
 	{"looks at leases", "a thread is ready when its lease has ended", func(b *broken) {
 		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
 			got, err := b.Saver.Ready(ctx, q)
-			for t := range b.Saver.Threads(ctx, checkpoint.ThreadQuery{}) {
+			for t, failed := range b.Saver.Threads(ctx, checkpoint.ThreadQuery{}) {
+				if failed != nil {
+					return got, failed
+				}
 				if t.Holder != "" && slices.Contains(q.Graphs, t.Graph) && t.Lease.Sub(got.Now) < 90*time.Minute && t.ID == "short" {
 					got.Threads = append(got.Threads, checkpoint.ReadyThread{ID: t.ID})
 				}
