@@ -59,7 +59,7 @@ func (c *counted) count(t *testing.T, query string) (n int) {
 }
 
 // An update of a row that changes no indexed column needs no new index entries (HOT). Commits and
-// renewals must be such updates, so they may not touch the wake.
+// renewals must be such updates, so they must not touch the wake.
 func TestCommitsAndRenewalsChangeNoIndexedColumn(t *testing.T) {
 	const updates = 50 // as many as fit on the page of the row
 	s := openCounted(t, testenv.Postgres(t))
@@ -106,8 +106,8 @@ func TestCommitsAndRenewalsChangeNoIndexedColumn(t *testing.T) {
 	}
 }
 
-// Ready reads what it returns. Threads that it has reserved leave index entries that cannot be
-// removed while an old snapshot is open, and it must not read those again each time.
+// Ready reads about what it returns. Reservations leave index entries, which the server cannot
+// remove while an old snapshot is open. Ready must not read those again each time.
 func TestReadyReadsFewRows(t *testing.T) {
 	const n, limit = 10_000, 100
 	dsn := testenv.Postgres(t)
