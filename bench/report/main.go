@@ -56,7 +56,7 @@ var lines = []line{
 	{what: "the same, with a stream of everything", bench: "Stream/graphgen,_tasks_too", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "a history of 10,000 checkpoints, compared with its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},
 	{what: "restoring 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "restore-ns", base: "ColdTurn", beside: "floor-ns"},
-	{what: "the load before it, compared with that", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", beside: "floor-ns"},
+	{what: "loading these 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", beside: "floor-ns"},
 	{what: "encode, compared with a hand-written codec", bench: "Encode/graphgen", unit: "ns/op", base: "Encode/baseline_hand-written", limit: 1.15},
 	{what: "encode: tinylib/msgp", bench: "Encode/tinylib_msgp", unit: "ns/op", base: "Encode/baseline_hand-written"},
 	{what: "encode: vmihailenco/msgpack", bench: "Encode/vmihailenco_msgpack", unit: "ns/op", base: "Encode/baseline_hand-written"},
