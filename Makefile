@@ -10,6 +10,11 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 # The go command's ... skips testdata, so the packages there are named.
 PACKAGES := ./... ./testdata/golden/...
 
+# The modules in folders of this one, and those of them that have generated code. A new one needs no line here. The peers
+# of bench are not ours, and tools has no code.
+MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' ':!tools' ':!bench/peers' ':!*/testdata/*'))
+GENERATED := $(patsubst %/go.mod,%,$(shell git grep -l 'graphgen/cmd/graphgen' -- $(MODULES:%=%/go.mod)))
+
 # The race detector is the one thing that needs a C compiler: RACE= tests without it. TESTFLAGS=-short leaves out the tests
 # that need servers; otherwise those that are missing are installed, where that needs nobody's password.
 RACE ?= -race
@@ -34,7 +39,7 @@ run: ## Generate, build and run the ticket triage example, in DIR= or an empty t
 generate: ## Write all generated code anew
 	@go generate ./...
 	@go run ./cmd/graphgen ./testdata/golden/...
-	@go -C bench generate ./...
+	@for mod in $(GENERATED); do go -C $$mod generate ./... || exit 1; done
 
 .PHONY: test
 test: ## Run every test under the race detector
@@ -44,7 +49,9 @@ test: ## Run every test under the race detector
 	@tags=; for browser in "$$GRAPHGEN_TEST_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
 		if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then tags="-tags browser"; fi; done; \
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
-	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
+	failed=; set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
+	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
+	[ -z "$$failed" ]
 
 .PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site
 check: check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
@@ -60,7 +67,7 @@ check-format:
 check-generated:
 	go run ./cmd/graphgen -check ./...
 	go run ./cmd/graphgen -check ./testdata/golden/...
-	go -C bench tool graphgen -check ./...
+	@set -x; for mod in $(GENERATED); do go -C $$mod tool graphgen -check ./... || exit 1; done
 
 check-modules:
 	@for mod in $$(git ls-files '*go.mod' ':!*/testdata/*'); do \
@@ -69,16 +76,17 @@ check-modules:
 
 check-vet:
 	go vet $(PACKAGES)
-	go -C bench vet ./...
+	@set -x; for mod in $(MODULES); do go -C $$mod vet ./... || exit 1; done
 
 # All code for the systems that no test runs on here.
 check-cross:
-	@for os in windows darwin; do GOOS=$$os go vet $(PACKAGES) || exit 1; done
+	@for os in windows darwin; do GOOS=$$os go vet $(PACKAGES) || exit 1; \
+	for mod in $(filter-out bench,$(MODULES)); do GOOS=$$os go -C $$mod vet ./... || exit 1; done; done
 
 check-lint:
 	$(TOOL) staticcheck -tags browser $(PACKAGES)
 	$(TOOL) golangci-lint run
-	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
+	@set -x; for mod in $(MODULES); do (cd $$mod && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run) || exit 1; done
 
 # It is not in the module tools, because it does not compile with the version of a package that golangci-lint needs.
 check-workflows:
@@ -105,6 +113,17 @@ SOAK ?= 10m
 soak: ## Break servers, disks, processes and connections under running graphs, for SOAK=10m
 	@internal/testenv/install.sh
 	GRAPHGEN_SOAK=$(SOAK) go test -run Soak -count=1 -timeout 120m -v ./savers/internal/proof
+	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker
+	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
+	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
+
+# The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder.
+ORDERS ?= 1000
+STORE ?=
+
+.PHONY: fleet
+fleet: ## Kill replicas of the order service under load, and check that each of ORDERS=1000 ends once; STORE=url
+	@go run ./examples/orders/fleet -orders $(ORDERS) $(if $(STORE),-store '$(STORE)')
 
 # How long make fuzz runs each fuzzer: a time, or a number of inputs such as 1000x.
 FUZZTIME ?= 10s
@@ -118,6 +137,14 @@ bench: ## Measure speed and each baseline; docs/performance.md explains
 	@internal/testenv/install.sh
 	@go -C bench run ./report
 	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x
+	@go test ./engines/enginetest ./savers/postgres ./savers/redis -run '^$$' -bench 'Hub|Engine' -benchtime 1000x
+	@go -C engines/nats test -run '^$$' -bench . -benchtime 1000x
+	@go test ./engines/enginetest -run '^$$' -bench Polling -benchtime 20x
+
+.PHONY: bench-large
+bench-large: ## Measure stores of 1,000,000 items on SQLite and PostgreSQL; takes minutes
+	@internal/testenv/install.sh
+	@go -C bench test ./savers -run '^$$' -bench 'Store(Text)?/(sqlite|postgres)' -benchtime 20x -timeout 1h -items 1000000
 
 .PHONY: peers
 peers: ## Run the same graphs in other frameworks; bench/peers/README.md explains

@@ -113,14 +113,14 @@ func (n *noted) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, err
 }
 
-func (n *noted) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
+func (n *noted) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	text := fmt.Sprintf("  put writes: %s, fence %s", ending(p.Status, p.End), n.d.name(p.Fence))
 	for i := range p.Writes {
 		text += "\n    " + n.d.write(&p.Writes[i])
 	}
-	err := n.Saver.PutWrites(ctx, p)
+	done, err := n.Saver.PutWrites(ctx, p)
 	n.d.note("%s\n    -> %v", text, err)
-	return err
+	return done, err
 }
 
 func (n *noted) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {

@@ -83,8 +83,12 @@ func (f *faulty) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.
 	return a, err
 }
 
-func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
-	return f.call(func() error { return f.Saver.PutWrites(ctx, w) })
+func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) (done checkpoint.PutResult, err error) {
+	err = f.call(func() error { done, err = f.Saver.PutWrites(ctx, w); return err })
+	if err != nil {
+		done = checkpoint.PutResult{}
+	}
+	return done, err
 }
 
 func (f *faulty) Load(ctx context.Context, p checkpoint.Ref) (c checkpoint.Chain, err error) {

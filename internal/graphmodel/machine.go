@@ -98,7 +98,7 @@ func (m *machine) emptyJoins() [][]bool {
 // resume continues at the head (rules 15.1 and 18.11).
 func (m *machine) resume() Outcome {
 	m.status = ""
-	if m.stopped || m.stops() {
+	if m.stopped || m.stops() && !m.blocked() { // rule 13.15
 		return m.stop()
 	}
 	if len(m.pending) > 0 {

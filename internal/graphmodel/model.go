@@ -87,12 +87,11 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	if m.done {
 		return m.outcome("done") // rule 15.2
 	}
-	m.stopAt(nil)
+	m.stopAt(stops)
 	for _, q := range answers {
 		m.answer(q)
 	}
 	blocked := len(rerun) == 0 && m.blocked()
-	m.stopAt(stops)
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
 			t.succeeded, t.kept = false, nil

@@ -63,14 +63,14 @@ func (w *World) offer(record checkpoint.ID, writes []checkpoint.Write) []checkpo
 	return w.offers[record]
 }
 
-func (s *recording) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
-	err := s.Saver.PutWrites(ctx, p)
+func (s *recording) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	done, err := s.Saver.PutWrites(ctx, p)
 	if err == nil {
 		s.w.mu.Lock()
 		defer s.w.mu.Unlock()
 		s.w.note(p.Writes)
 	}
-	return err
+	return done, err
 }
 
 // learn records which tasks the given records make due. The keys of deferred tasks that have to

@@ -41,7 +41,7 @@ func (m *machine) held() (held, waits bool) {
 		case t.call != nil && t.call.stopped:
 		case t.call != nil:
 			all, below := t.call.held()
-			if !all || t.call.stops() {
+			if !all || t.call.stops() && !below {
 				return false, false
 			}
 			waits = waits || below

@@ -28,6 +28,9 @@ func (a *Append) Check() error {
 		}
 		before = a.Records[i].ID
 	}
+	if err := a.Messages.check(); err != nil {
+		return err
+	}
 	return checkWrites(a.Writes)
 }
 
@@ -114,6 +117,9 @@ func (w *PutWrites) Check() error {
 	if err := checkStatus(w.Status, int64(w.Lease)); err != nil {
 		return err
 	}
+	if err := w.Messages.check(); err != nil {
+		return err
+	}
 	return checkWrites(w.Writes)
 }
 
@@ -179,8 +185,8 @@ func (w *Write) check() *InvalidError {
 		return &InvalidError{"Base", "none", "the id of the record that made the task due"}
 	case w.Task == "" || len(w.Task) > MaxNamespace:
 		return &InvalidError{"Task", strconv.Itoa(len(w.Task)) + " bytes", fmt.Sprintf("1 to %d", MaxNamespace)}
-	case w.Kind < Result || w.Kind > Schema:
-		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer, Failure, Discard or Schema"}
+	case w.Kind < Result || w.Kind > Outcome:
+		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer, Failure, Discard, Schema or Outcome"}
 	case len(w.Name) > MaxNamespace:
 		return &InvalidError{"Name", strconv.Itoa(len(w.Name)) + " bytes", fmt.Sprintf("at most %d", MaxNamespace)}
 	}

@@ -30,7 +30,7 @@ type ConflictError struct {
 	Namespace string
 	Want      ID     // the head or fence that the caller named
 	Found     ID     // the current one; zero for none
-	Reason    string // the cause: "head", "fence", "released", or "exists" for an id or thread that exists already
+	Reason    string // the cause: "head", "fence", "released", "mail" for newer messages, or "exists" for an id or thread that exists
 }
 
 func (e *ConflictError) Error() string {
@@ -41,6 +41,8 @@ func (e *ConflictError) Error() string {
 	switch e.Reason {
 	case "fence":
 		return fmt.Sprintf("checkpoint: %s: %s: the run that holds it opened with %s, not %s; open a run of your own", where, ErrConflict, e.Found, e.Want)
+	case "mail":
+		return fmt.Sprintf("checkpoint: %s: %s: it has a newer message; read its messages again", where, ErrConflict)
 	case "released":
 		return fmt.Sprintf("checkpoint: %s: %s: its version was released; a new run starts an empty one", where, ErrConflict)
 	case "exists":

@@ -28,14 +28,17 @@ type ReadyThread struct {
 	Graph    string
 	Status   Status
 	Wake     time.Time // when it became due
-	Fence    ID        // of the newest run; zero if the version was imported
+	Fence    ID        // of the newest run; zero if the version was imported, or if no version is open
 	Attempts int
+	Posted   uint64            // the number of the newest message
+	Labels   map[string]string // nil for none; the caller must not modify it
 }
 
 // Rewake sets when a thread is due.
 type Rewake struct {
 	Thread string
 	Fence  ID        // of the newest run, as in ReadyThread
+	Posted uint64    // the number of the newest message, as in ReadyThread
 	Wake   time.Time // as in Append
 }
 

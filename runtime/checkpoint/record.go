@@ -94,14 +94,14 @@ func (s Source) String() string {
 	return "unknown source"
 }
 
-// Write is a pending write: a stored result, question, answer or failure of a task whose superstep
-// has not committed. A Write of kind Schema is not pending. It belongs to the version; SchemaWrite
-// makes it.
+// Write is a pending write: a stored result, question, answer, failure or outcome of a task whose
+// superstep has not committed. A Write of kind Schema is not pending. It belongs to the version;
+// SchemaWrite makes it.
 //
-// Namespace, Base, Task, Kind and Name identify a write. The first Result or Schema with the same
-// identity is kept. For every other kind, a later write replaces the earlier one and takes its
-// place in the order. The writes of one call apply in order, so a Discard can be followed by a new
-// Result. A write whose base has been committed is accepted and has no effect.
+// Namespace, Base, Task, Kind and Name identify a write. The first Result, Outcome or Schema with
+// the same identity is kept. For every other kind, a later write replaces the earlier one and
+// takes its place in the order. The writes of one call apply in order, so a Discard can be
+// followed by a new Result. A write whose base has been committed is accepted and has no effect.
 //
 // Savers copy the payloads that they store. Nobody may modify a payload that a saver returns.
 type Write struct {
@@ -123,9 +123,10 @@ const (
 	Failure                  // the task failed; the payload is the error's text, or the task's summary if the write has a name
 	Discard                  // removes the Result and Failure of the task with this Name, so that the task runs again; is not stored
 	Schema                   // the description of a state's schema, for tools
+	Outcome                  // how one execution of the task ended in another process, see Outcomes
 )
 
-// String returns "result", "question", "answer", "failure", "discard" or "schema".
+// String returns "result", "question", "answer", "failure", "discard", "schema" or "outcome".
 func (k Kind) String() string {
 	switch k {
 	case Result:
@@ -140,6 +141,8 @@ func (k Kind) String() string {
 		return "discard"
 	case Schema:
 		return "schema"
+	case Outcome:
+		return "outcome"
 	}
 	return "unknown kind"
 }
@@ -158,7 +161,7 @@ const (
 	Failed    Status = 4 // the run ended with an error other than the end of its context
 	Done      Status = 5 // nothing is due
 	Ready     Status = 6 // work is due: the thread was drained, its context ended, or it was forked
-	Cancelled Status = 7 // somebody cancelled the thread; no run does so yet
+	Cancelled Status = 7 // somebody cancelled what the thread was asked
 )
 
 // String returns "running", "waiting", "paused", "failed", "done", "ready" or "cancelled". Zero is

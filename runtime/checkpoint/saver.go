@@ -42,6 +42,9 @@ import (
 // If ctx ends during a write, the outcome of the write is unknown. The caller may repeat the call,
 // because writes are idempotent. After Close every method fails with [ErrClosed].
 type Saver interface {
+	Inbox
+	Outcomes
+
 	// Append stores records after the head of one namespace. For an opening it also returns the
 	// data that a run needs.
 	//
@@ -60,7 +63,7 @@ type Saver interface {
 	// another run has the fence. After a run has ended its lease, its later writes are stored, but
 	// they do not renew the lease. After the lease of a run has expired, a write renews it, unless
 	// another run has taken the thread.
-	PutWrites(ctx context.Context, w PutWrites) error
+	PutWrites(ctx context.Context, w PutWrites) (PutResult, error)
 
 	// Load returns the data that restores a checkpoint. For a thread without an open version it
 	// returns an empty Chain and no error. If p.Version or p.At does not exist, it returns
@@ -75,11 +78,13 @@ type Saver interface {
 	// it yields ErrNotFound.
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
-	// Threads yields the open versions that q selects, ordered by thread id (bytewise). For a
-	// damaged thread it yields an error that is ErrDamaged, with a Thread that has only the ID,
-	// and continues. The ID is empty if it cannot be read. Threads yields every damaged thread,
-	// because it cannot check whether q selects it. A damaged thread does not count towards
-	// q.Limit. Any other error ends the sequence.
+	// Threads yields the open versions that q selects, ordered by thread id (bytewise). It yields
+	// a thread that has untaken inputs and no open version with Version 0 and status Ready.
+	//
+	// For a damaged thread it yields an error that is ErrDamaged, with a Thread that has only the
+	// ID, and continues. The ID is empty if it cannot be read. Threads yields every damaged
+	// thread, because it cannot check whether q selects it. A damaged thread does not count
+	// towards q.Limit. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
@@ -90,8 +95,9 @@ type Saver interface {
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
-	// is not the fence of the thread, or if the thread has no open version. It fails with a
-	// *BusyError if a lease is alive.
+	// is not the fence of the thread, if r.Posted is not the number of its newest message, or if
+	// the thread does not exist. The fence of a thread without an open version is zero. Rewake
+	// fails with a *BusyError if a lease is alive.
 	Rewake(ctx context.Context, r Rewake) error
 
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil
@@ -107,7 +113,8 @@ type Saver interface {
 	// Release closes the open version and returns it. The next run starts an empty version.
 	// Release fails with a *BusyError if a lease is alive, and with ErrNotFound if the thread has
 	// no open version. If ifHead is not zero and not the id of the head of the root, it fails with
-	// ErrConflict.
+	// ErrConflict. Untaken inputs stay, and make the thread due now. Other untaken messages were
+	// for the version: they are refused. An Append with Release does the same.
 	Release(ctx context.Context, thread string, ifHead ID) (Version, error)
 
 	// Delete removes a thread with all its versions. It returns nil if the thread does not exist,
@@ -135,6 +142,10 @@ type Saver interface {
 	//
 	// A new thread gets the exported Graph, Created, Title and Labels. If the thread exists, they
 	// change its own as an opening does, and Created stays.
+	//
+	// Import keeps messages, and leaves out those whose id the thread has already. A message keeps
+	// its Number unless the thread has a newer one. Then it gets the next number. Import does not
+	// change the Wake of the thread, which is none for a new thread.
 	//
 	// The caller must not change the record of an id, because processes keep states in memory by
 	// the ids of records. Edited records need new ids.
@@ -173,6 +184,9 @@ type Append struct {
 	// Progress sets Attempts to 0. It is for the first write of a run with Attempts that stores a
 	// result or a record.
 	Progress bool
+
+	// Messages are the messages that the write takes or refuses.
+	Messages Handled
 }
 
 // Opening describes the run that an opening Append starts.
@@ -200,6 +214,10 @@ type AppendResult struct {
 	Writes  []Write // for an opening: the pending writes of all namespaces, read after the fence was taken
 
 	Attempts int // for an opening: those of the thread, including this run
+
+	Now time.Time // for an opening: the time of the write, on the saver's clock
+
+	Posted uint64 // the number of the newest message of the thread
 }
 
 // PutWrites is one atomic write of pending writes.
@@ -214,6 +232,13 @@ type PutWrites struct {
 	Wake   time.Time     // as in Append
 
 	Progress bool // as in Append
+
+	Messages Handled // as in Append
+}
+
+// PutResult is the result of a successful PutWrites.
+type PutResult struct {
+	Posted uint64 // the number of the newest message of the thread
 }
 
 // Ref names a checkpoint.
@@ -268,19 +293,19 @@ type Query struct {
 // Thread describes the open version of a thread.
 type Thread struct {
 	ID       string
-	Version  int
+	Version  int // 0 if no version is open
 	Status   Status
 	Holder   string    // of the lease if it is alive, else empty
 	Lease    time.Time // when the lease ends, on the saver's clock; zero for none
 	Head     ID        // of the root
 	Step     int       // of the root's head
-	Updated  time.Time // when the newest run opened or ended, on the saver's clock
+	Updated  time.Time // when the newest run opened or ended, on the saver's clock; Created if there was none
 	Versions int       // the number of versions, including the open one
 
 	// Wake is when the thread is due without anybody's call, on the saver's clock; zero is
 	// never. An opening sets it to the end of its lease, and the end of the run to the Wake of
-	// its write. Only Ready and Rewake change it otherwise. It is never later than the thread is
-	// due, but may be earlier. A release, a new version and an Import have none.
+	// its write. Only Ready, Rewake, Post and Release change it otherwise. It is never later than
+	// the thread is due, but may be earlier. A released thread without untaken inputs has none.
 	Wake time.Time
 	// Attempts counts the openings with Retry after runs that did not end or that failed. A run
 	// that ends with another status than Failed sets it to 0, and so does Progress.
@@ -289,9 +314,13 @@ type Thread struct {
 	// The following describes the thread in all its versions. Opening appends set it, and Import
 	// keeps it.
 	Graph   string            // the Graph of the record that opened the newest run
-	Created time.Time         // when the first version began, on the saver's clock
+	Created time.Time         // when the first opening, Post or Import created the thread, on the saver's clock
 	Title   string            // empty for none
 	Labels  map[string]string // nil for none; the caller must not modify it
+
+	Posted uint64 // the number of the newest message
+	Inputs int    // the number of untaken inputs
+	Others int    // the number of untaken answers, signals and cancels
 
 	// Questions are the pending writes of kind Question that have no Answer, oldest first.
 	Questions []Write
@@ -328,6 +357,11 @@ type Retention struct {
 	Last     int       // the number of newest checkpoints to keep; less than 1 is no limit
 	Since    time.Time // keep the records from the oldest one that was created at or after this time; zero is no limit
 	Released int       // the number of newest released versions to keep; 0 keeps all, less than 0 removes all
+
+	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the
+	// function Fold. A saver that wraps another one and changes payloads sets it. The first record
+	// of chain has a snapshot, and others may have one. Fold must not modify the records.
+	Fold func(namespace string, chain []Record) ([]byte, error)
 }
 
 // PruneResult is the number of records and versions that Prune removed.
@@ -338,12 +372,15 @@ type PruneResult struct {
 
 // ExportItem is one item of an exported version. Exactly one field is set. The first item has
 // Thread. The records follow, by namespace, in order of Seq. Descriptions of schemas and pending
-// writes are last, each in the order in which they were first stored. An ExportItem may share
+// writes are next, each in the order in which they were first stored. If the version is open, the
+// messages that the saver keeps are last, in order of Number. An ExportItem may share
 // memory with the saver, so the caller must not modify it.
 type ExportItem struct {
 	Thread *Thread
 	Record *NamespaceRecord
 	Write  *Write
+
+	Message *Message
 }
 
 // NamespaceRecord is a record together with the namespace of its log.

@@ -38,8 +38,9 @@ type typedState interface {
 	// mergeStored merges the stored update of an edit. With keep it also keeps the update for the
 	// parent graph, as keep does.
 	mergeStored(update []byte, keep bool) error
-	// encodeInput returns the encoded input.
+	// encodeInput returns the encoded input. decodeInput makes an encoded update the input.
 	encodeInput() ([]byte, error)
+	decodeInput(b []byte) error
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
 	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the
@@ -203,6 +204,12 @@ func mergeStored[S, U any](g *Graph[S, U], live live.Live[S, U], update []byte) 
 }
 
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }
+
+func (a *adapter[S, U]) decodeInput(b []byte) (err error) {
+	defer rescue(&err)
+	a.input = new(U)
+	return a.g.schema.DecodeUpdate(b, a.input)
+}
 
 func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 	t := &r.exec.Tasks[i]

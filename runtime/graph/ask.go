@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -23,14 +24,14 @@ func (r restorer) gather(writes []checkpoint.Write) {
 // prepareQuestions sets the questions that a task may ask, and holds the task back while it waits.
 func (r restorer) prepareQuestions(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
-	if len(n.questions) == 0 {
+	var before *journal.Asked
+	if r.pending.HasAsked() {
+		before = r.pending.Asked(r.taskKey(&sl.Task))
+	}
+	if before == nil && len(n.questions)+len(n.signals) == 0 {
 		return
 	}
-	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path(), n.id, sl.Index)}
-	for _, q := range n.questions {
-		sl.Asks.Declared = append(sl.Asks.Declared, q.name)
-	}
-	before := r.pending.Asked(r.taskKey(&sl.Task))
+	sl.Asks = host(r).newAsks(n, sl.Index)
 	if before == nil {
 		return
 	}
@@ -42,10 +43,32 @@ func (r restorer) prepareQuestions(sl *exec.Task) {
 	}
 }
 
+// newAsks returns the questions of a task that has not asked.
+func (r host) newAsks(n *node, index int) *task.Asks {
+	a := &task.Asks{Wrap: wrapQuestion(r.path(), n.id, index), Now: r.log.Now, Take: r.take(n, index)}
+	a.Declared = make([]string, 0, len(n.questions)+len(n.signals))
+	for _, q := range n.questions {
+		a.Declared = append(a.Declared, q.name)
+	}
+	for _, s := range n.signals {
+		a.Declared = append(a.Declared, task.SignalName(s.name))
+	}
+	return a
+}
+
+// Asks implements task.Host. A run without a thread waits for timers in memory.
+func (r host) Asks(t *Task) *task.Asks {
+	n, ok := r.g.find(t.Node)
+	if !ok || r.log == nil {
+		return nil
+	}
+	return r.newAsks(&r.g.nodes[n], t.Index)
+}
+
 // restate encodes the stored questions of a task again, as today's code would store them. The node
 // may have another name now, and a question may have new fields. A question that cannot be decoded
-// stays as it is, with the error. A stored summary becomes that of the task: it is no part of the
-// question.
+// stays as it is, with the error. A stored summary becomes that of the task, and a due time stays:
+// neither is part of the question.
 func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
 	a := sl.Asks
 	a.Stored = make(map[string][]byte, len(stored))
@@ -68,6 +91,12 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 		return nil, err
 	}
 	sl.Summary = w.Summary
+	if !w.Expires.IsZero() {
+		if sl.Asks.Due == nil {
+			sl.Asks.Due = make(map[string]time.Time)
+		}
+		sl.Asks.Due[place] = w.Expires
+	}
 	n := &r.g.nodes[sl.Node]
 	for _, known := range n.questions {
 		if known.name != w.Question {
@@ -77,18 +106,18 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 		if err != nil {
 			return nil, payloadError(w.Payload, err)
 		}
-		b = wrapQuestion(r.path(), n.id, sl.Index)(w.Question, payload)
+		w.Payload = payload
 	}
-	return b, nil
+	return sl.Asks.Wrap(w.Question, w.Payload), nil
 }
 
 // checkAnswers turns the caller's answers into writes, after it has checked them against the open
-// questions.
-func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
+// questions. now is the saver's time if one of them expires.
+func (r *opening) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
-	open := openQuestions(r.log.Namespace, c)
+	open = slices.DeleteFunc(slices.Clone(open), func(q checkpoint.Write) bool { return !task.IsQuestion(q.Name) })
 	asked := make(map[string]*checkpoint.Write, len(open))
 	for i := range open {
 		if id := questionID(&open[i]); asked[id] == nil {
@@ -112,7 +141,7 @@ func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) 
 		case q == nil:
 			return nil, r.notAsked(a.id, open, c.Writes)
 		}
-		if err := r.checkAnswer(q, a); err != nil {
+		if err := r.g.checkAnswer(r.thread, r.plan.Step, q, a, now); err != nil {
 			return nil, err
 		}
 		answers = append(answers, checkpoint.Write{
@@ -132,7 +161,10 @@ const mostNamed = 20
 // writes.
 func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
-		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
+		if all[i].Kind == checkpoint.Answer && questionID(&all[i]) == id {
+			if string(all[i].Payload) == task.Passed {
+				return r.answerError(id, "%w", ErrExpired)
+			}
 			return r.answerError(id, "it has been answered")
 		}
 	}
@@ -156,52 +188,60 @@ func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == journal.StopTask })
 }
 
-// checkAnswer checks an answer against the question that the asking node lists.
-func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
+// checkAnswer checks an answer against the question that the asking node lists. The answer was
+// given at a time on the saver's clock.
+func (g *core) checkAnswer(thread string, step int, q *checkpoint.Write, a answer, at time.Time) error {
 	w, err := readWaiting(q.Task, q.Name, q.Payload)
 	if err != nil {
 		return err
 	}
+	switch {
+	case task.IsTimer(w.Question):
+		return g.answerError(thread, step, a.id, "it is a timer, which nobody answers")
+	case task.IsSignal(w.Question):
+		return g.answerError(thread, step, a.id, "it waits for a signal; send it by Thread.Signal")
+	}
+	if !w.Expires.IsZero() && at.After(w.Expires) {
+		return g.answerError(thread, step, a.id, "%w: its time was %s", ErrExpired, w.Expires.Format(time.RFC3339))
+	}
 	if a.question != "" && a.question != w.Question {
-		return r.answerError(a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
+		return g.answerError(thread, step, a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
 	}
-	questions, ok := r.g.askables(w.Path, w.Node)
-	if !ok {
-		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), a.id)
+	n := g.nodeAt(w.Path, w.Node)
+	if n == nil {
+		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(g.name, thread, step), ErrGraphChanged, string(w.Node), a.id)
 	}
-	for _, known := range questions {
+	for _, known := range n.questions {
 		if known.name != w.Question {
 			continue
 		}
 		if err := known.check(a.payload); err != nil {
-			return r.answerError(a.id, "the answer is of another type: %w", err)
+			return g.answerError(thread, step, a.id, "the answer is of another type: %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), w.Question)
+	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(g.name, thread, step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
-// askables returns the questions of a node: a node of the graph, or of the subgraph that path
-// leads to.
-func (g *core) askables(path []PathElement, node ID) ([]askable, bool) {
-	id := node
-	if len(path) > 0 {
-		id = path[0].Node
+// nodeAt returns a node of the graph, or of the subgraph that path leads to; nil if there is none.
+func (g *core) nodeAt(path []PathElement, id ID) *node {
+	for _, at := range path {
+		if g = g.subgraphOf(string(at.Node)); g == nil {
+			return nil
+		}
 	}
-	n, ok := g.find(string(id))
-	switch {
-	case !ok || n <= start:
-		return nil, false
-	case len(path) == 0:
-		return g.nodes[n].questions, true
-	case g.nodes[n].sub == nil:
-		return nil, false
+	if n, ok := g.find(string(id)); ok && n > start {
+		return &g.nodes[n]
 	}
-	return g.nodes[n].sub.askables(path[1:], node)
+	return nil
 }
 
 func (r *opening) answerError(id, format string, args ...any) error {
-	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
+	return r.g.answerError(r.thread, r.plan.Step, id, format, args...)
+}
+
+func (g *core) answerError(thread string, step int, id, format string, args ...any) error {
+	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(g.name, thread, step), id, ErrNotAsked}, args...)...)
 }
 
 // decidedRaces reports for each race, by its number minus one, whether a result of one of its
@@ -226,7 +266,8 @@ func (r *run) waiting() []OpenQuestion { return waitingFor(r.asked()) }
 func waitingFor(asked []subgraph.Asked) []OpenQuestion {
 	var all []OpenQuestion
 	for _, a := range asked {
-		if w, err := readWaiting(a.Task, a.Place, a.Question); err == nil { // cannot fail: the run wrote or read it
+		w, err := readWaiting(a.Task, a.Place, a.Question)
+		if err == nil && task.IsQuestion(w.Question) { // there is no error: the run wrote or read it
 			all = append(all, w)
 		}
 	}
@@ -254,7 +295,9 @@ func (r *run) askedBy(i int) []subgraph.Asked {
 	}
 	key := r.taskKey(&t.Task)
 	for _, o := range t.Asks.Open() {
-		all = append(all, subgraph.Asked{Task: key, Place: o.Place, Question: journal.Summarise(o.Payload, t.Summary)})
+		all = append(all, subgraph.Asked{
+			Namespace: r.log.Namespace, Base: r.log.Base, Task: key, Place: o.Place, Question: journal.Complete(o.Payload, t.Summary, o.Due), Due: o.Due,
+		})
 	}
 	return all
 }

@@ -58,6 +58,8 @@ func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err 
 		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
 		switch a := r.pending.Asked(key); {
 		case done, race > 0 && won[race-1]:
+		case a != nil && a.Open():
+			held, waits = true, true
 		case n.sub != nil:
 			if !asking[r.log.Call(key)] {
 				return false, false, nil
@@ -67,8 +69,6 @@ func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err 
 				return false, false, err
 			}
 			held, waits = true, waits || len(below) > 0
-		case a != nil && a.Open():
-			held, waits = true, true
 		default:
 			return false, false, nil
 		}
@@ -117,10 +117,11 @@ func (g *core) holds(
 	case halt != nil:
 		r.plan.Clear()
 	}
-	if r.plan.Stops() || len(r.plan.Pending) > 0 {
+	if len(r.plan.Pending) > 0 {
 		return nil, false, nil
 	}
-	if held, _, err = r.holds(&c, true); !held || err != nil {
+	held, waits, err := r.holds(&c, true)
+	if err != nil || !held || r.plan.Stops() && !waits {
 		return nil, false, err
 	}
 	if err := r.restoreBlocked(); err != nil {

@@ -100,6 +100,8 @@ func (c *compiler[S, U]) addCaches() {
 			c.fault("%s: the node is a subgraph; cache nodes of the subgraph instead", what)
 		case len(node.questions) > 0:
 			c.fault("%s: the node asks questions, which a cached result would skip", what)
+		case len(node.signals) > 0:
+			c.fault("%s: the node receives signals, which a cached result would skip", what)
 		case d.takes != (node.decode != nil):
 			c.fault("%s: the node is of another kind; use Cache for nodes and TaskCache for task nodes", what)
 		case node.cache.where != nil:

@@ -61,6 +61,7 @@ func (c *compiler[S, U]) checkOptions() {
 	for i := range c.b.nodes {
 		c.checkNodeOptions(&c.b.nodes[i])
 	}
+	c.checkQueues()
 }
 
 // checkNodeOptions does the same for the options of one node.
@@ -75,7 +76,12 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	if len(o.questions) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", id)
 	}
+	if len(o.signals) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
+		c.fault("node %q receives signals, which needs a Saver: without one a thread has no messages", id)
+	}
 	c.checkQuestions(n.id, o.questions)
+	c.checkSignals(n.id, o.signals)
+	c.checkQueue(n)
 	c.checkSubgraph(n)
 	c.checkRetry(id, o.retry)
 	c.checkLimits(id, o.limits)
@@ -105,6 +111,17 @@ func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
 		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
 	case up && len(n.opts.targets) == 0:
 		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
+	}
+}
+
+func (c *compiler[S, U]) checkSignals(id ID, signals []receivable) {
+	for i, s := range signals {
+		if s.name == "" || strings.ContainsAny(s.name, ":#/") || len(s.name) > checkpoint.MaxMessageID {
+			c.fault("node %q: signal %q: a name has 1 to %d bytes and none of : # and /", string(id), s.name, checkpoint.MaxMessageID)
+		}
+		if slices.ContainsFunc(signals[:i], func(p receivable) bool { return p.name == s.name }) {
+			c.fault("node %q lists signal %q twice", string(id), s.name)
+		}
 	}
 }
 

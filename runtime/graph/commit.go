@@ -104,8 +104,11 @@ func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, o := range sl.Asks.Open() {
 		writes = append(writes, checkpoint.Write{
-			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: journal.Summarise(o.Payload, sl.Summary),
+			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: journal.Complete(o.Payload, sl.Summary, o.Due),
 		})
+	}
+	if sl.Err != nil { // another attempt begins later
+		writes = append(writes, r.failureWrites(sl, sl.Err)...)
 	}
 	return writes
 }
@@ -146,7 +149,7 @@ func (r recorder) results(cause error) []checkpoint.Write {
 		}
 		writes = append(append(writes, r.questionsOf(sl)...), r.unstoredCalls(sl)...)
 		if why := r.failureOf(sl, blamed); why != nil {
-			writes = append(writes, r.failureWrites(sl, why)...)
+			writes = append(append(writes, r.failureWrites(sl, why)...), r.endRound(sl)...)
 		}
 	}
 	return writes
@@ -213,7 +216,7 @@ func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 
 // restoreResults restores the stored results of the tasks of the superstep.
 func (r restorer) restoreResults() error {
-	if r.g.asks && r.log != nil {
+	if r.log != nil && (r.g.asks || r.pending.HasAsked()) {
 		for i := range r.exec.Tasks {
 			r.prepareQuestions(&r.exec.Tasks[i])
 		}

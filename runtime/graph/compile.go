@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/shape"
@@ -34,17 +35,19 @@ type core struct {
 	index       map[ID]int
 	former      map[ID]int // by former ids
 	plan        plan.Graph
-	exec        []exec.Node // by node
-	nests       bool        // some node is a subgraph
-	routes      bool        // some node chooses its successors
-	asks        bool        // some node lists questions
-	remembers   bool        // some subgraph remembers
-	keeps       bool        // some node keeps the updates of failed attempts
-	fallsBack   bool        // some subgraph has a fallback
-	leadsUp     bool        // some node or route can choose
+	exec        []exec.Node     // by node
+	nests       bool            // some node is a subgraph
+	routes      bool            // some node chooses its successors
+	asks        bool            // some node lists questions or signals
+	signals     map[string]bool // that nodes list, also those of subgraphs
+	remembers   bool            // some subgraph remembers
+	keeps       bool            // some node keeps the updates of failed attempts
+	fallsBack   bool            // some subgraph has a fallback
+	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
 	opt         options
-	store       any // identifies the saver: the saver itself, or the graph if savers cannot be compared
+	news        *news.Room // asks for messages of the threads that runs hold; nil without a saver
+	store       any        // identifies the saver: the saver itself, or the graph if savers cannot be compared
 }
 
 // start is the index of Start among the nodes, and end the number for End. Node numbers are never
@@ -69,8 +72,10 @@ type node struct {
 	cache     nodeCache
 	continues bool // its failure does not cancel its siblings
 	limits    []Limiter
-	remembers bool // the subgraph continues from its last call
+	queue     string // whose workers run its tasks; empty for none
+	remembers bool   // the subgraph continues from its last call
 	questions []askable
+	signals   []receivable
 	writes    []string // declared fields; nil if not declared
 }
 
@@ -104,6 +109,10 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.checkWrites()
 	c.checkPaths()
 	c.checkParallel()
+	if c.g.opt.saver != nil {
+		c.g.news = news.NewRoom(c.g.opt.saver, c.g.opt.saverTimeout)
+		c.g.news.Wait = news.Every
+	}
 	if c.g.store = c.g.opt.saver; !value.Comparable(c.g.store) {
 		c.g.store = c.g
 	}
@@ -111,7 +120,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	g.heads.most = g.opt.hot
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
-			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
+			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeoutHere(), Race: g.plan.Nodes[i].Race,
 			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
 		})
 	}
@@ -159,8 +168,8 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
-			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits,
-			questions: d.opts.questions, writes: d.opts.writes,
+			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue,
+			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 	}
@@ -170,7 +179,8 @@ func (c *compiler[S, U]) addNodes() {
 func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
-	c.g.asks, c.g.remembers = c.g.asks || len(n.questions) > 0, c.g.remembers || n.remembers
+	c.g.asks, c.g.remembers = c.g.asks || len(n.questions)+len(n.signals) > 0, c.g.remembers || n.remembers
+	c.g.addSignals(&n)
 	c.g.keeps = c.g.keeps || n.keeps
 }
 

@@ -55,8 +55,12 @@ func (c *crashing) Append(ctx context.Context, r checkpoint.Append) (a checkpoin
 	return a, err
 }
 
-func (c *crashing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
-	return c.call(func() error { return c.Saver.PutWrites(ctx, w) })
+func (c *crashing) PutWrites(ctx context.Context, w checkpoint.PutWrites) (done checkpoint.PutResult, err error) {
+	err = c.call(func() error { done, err = c.Saver.PutWrites(ctx, w); return err })
+	if err != nil {
+		done = checkpoint.PutResult{}
+	}
+	return done, err
 }
 
 func (c *crashing) Load(ctx context.Context, p checkpoint.Ref) (ch checkpoint.Chain, err error) {

@@ -287,10 +287,10 @@ type refusing struct {
 	prefix string // of the names of the results that it refuses
 }
 
-func (r *refusing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (r *refusing) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if r.refuse > 0 && len(w.Writes) > 0 && strings.HasPrefix(w.Writes[0].Name, r.prefix) {
 		r.refuse--
-		return errBroken
+		return checkpoint.PutResult{}, errBroken
 	}
 	return r.Saver.PutWrites(ctx, w)
 }

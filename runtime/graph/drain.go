@@ -32,6 +32,7 @@ type runs struct {
 	n        int
 	draining chan struct{} // closed once no run is left; nil until Drain
 	idle     bool          // draining is closed
+	begun    chan struct{} // closed by Drain; nil until a run waits for it
 }
 
 // begin counts a new run, unless the graph drains. Each begin that returns true needs one end.
@@ -57,6 +58,9 @@ func (r *runs) drain() <-chan struct{} {
 	defer r.mu.Unlock()
 	if r.draining == nil {
 		r.draining = make(chan struct{})
+		if r.begun != nil {
+			close(r.begun)
+		}
 	}
 	r.settle()
 	return r.draining
@@ -69,6 +73,19 @@ func (r *runs) settle() {
 	}
 }
 
+// stops returns a channel that is closed when the graph begins to drain.
+func (r *runs) stops() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun == nil {
+		r.begun = make(chan struct{})
+		if r.draining != nil {
+			close(r.begun)
+		}
+	}
+	return r.begun
+}
+
 func (r *runs) stopping() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,4 +96,20 @@ func (r *runs) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n
+}
+
+// drains are what ends a run after its current superstep. The zero drains never end one.
+type drains struct {
+	graph  *runs           // of the graph that was called; nil for none
+	worker <-chan struct{} // closed when the worker that opened the run drains; nil for none
+}
+
+// stopping reports whether the run must end.
+func (d drains) stopping() bool {
+	select {
+	case <-d.worker:
+		return true
+	default:
+		return d.graph != nil && d.graph.stopping()
+	}
 }

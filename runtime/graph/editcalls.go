@@ -81,7 +81,7 @@ func (r *reach) openInside(e callEdit) error {
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: c.Thread.Wake})
+	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
@@ -146,18 +146,19 @@ func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Tas
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
 func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
+	rounds := endRounds(r.g, c)
 	if !r.g.nests {
-		return nil, nil
+		return rounds, nil
 	}
 	update, err := r.state.encodeEdit()
 	if err != nil || update == nil {
-		return nil, err
+		return rounds, err
 	}
 	reach := reach{opening: r, edit: edit, update: update}
 	if err := reach.below(r.g, c, ""); err != nil || len(reach.writes) == 0 {
-		return nil, err
+		return rounds, err
 	}
-	return reach.writes, reach.idle(c)
+	return append(reach.writes, rounds...), reach.idle(c)
 }
 
 // idle returns an error if a run held the thread when c was read. The run may have committed in a

@@ -23,8 +23,8 @@ const (
 	Ready = checkpoint.Ready
 	// Running: a run is in progress, or its process died. A Result never has it.
 	Running = checkpoint.Running
-	// Waiting: a task waits for an answer, and nothing else can run. Resume with an answer
-	// continues it.
+	// Waiting: a task waits for an answer or a time, and nothing else can run. Resume with an
+	// answer, or after the time, continues it.
 	Waiting = checkpoint.Waiting
 	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume
 	// clears the stop.
@@ -32,7 +32,8 @@ const (
 	// Failed: the run ended with an error other than the end of its context. Resume runs the nodes
 	// without a stored result.
 	Failed = checkpoint.Failed
-	// Cancelled: reserved for threads that somebody cancels. No call sets it yet.
+	// Cancelled: somebody has cancelled what the thread was asked. Input begins as on a finished
+	// thread, and Resume continues what was cancelled. A worker does neither by itself.
 	Cancelled = checkpoint.Cancelled
 	// Done: nothing is due.
 	Done = checkpoint.Done
@@ -43,9 +44,14 @@ const (
 func (r *run) decide(turn plan.Decision) journal.Outcome {
 	why := journal.Reasons{
 		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps,
-		Interrupted: r.ctx.Err() != nil || r.stopping != nil && r.stopping(),
+		Interrupted: r.ctx.Err() != nil || r.drains.stopping(),
 	}
 	status := why.Status()
+	asked, messages := r.opt.listen.cancelled(r)
+	if asked != nil && status == Ready {
+		r.ending = asked
+		return journal.Outcome{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
+	}
 	switch {
 	case status == Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
@@ -61,10 +67,27 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
 }
 
-// wakeAfter returns when the thread is due after the run ends with a status: immediately after a
-// drain, else never. The caller of a run whose context ended, or that failed, decides about it.
+// wakeAfter returns when the thread is due after the run ends with a status. It is due immediately
+// after a drain or the interruption of a worker, and at the next timer if it waits. Otherwise it
+// is never due: the caller of a run whose context ended, or that failed, decides about it.
 func wakeAfter(r *run, status Status) time.Time {
-	if status == Ready && r.ctx.Err() == nil && r.stopping != nil && r.stopping() {
+	if status == Done || status == Cancelled {
+		if r.log == nil || r.call != nil {
+			return time.Time{}
+		}
+		if _, waits := r.log.Looked(); !waits {
+			return time.Time{}
+		}
+		return time.Unix(1, 0)
+	}
+	if status == Waiting && r.call == nil && r.log != nil {
+		asked := r.asked()
+		if r.opt.box.wakes(asked) {
+			return time.Unix(1, 0)
+		}
+		return nextDue(asked)
+	}
+	if status == Ready && (r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()) {
 		return time.Unix(1, 0) // the past, on every clock
 	}
 	return time.Time{}
@@ -75,7 +98,7 @@ func wakeAfter(r *run, status Status) time.Time {
 func reasonsOf(r *run, cause error) journal.Reasons {
 	asks, stops := r.exec.Has(exec.Asking), r.exec.Has(exec.Stopped)
 	return journal.Reasons{
-		Failed:      r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause),
+		Failed:      (r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause)) && !r.opt.due.stopped(r, cause),
 		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops,
 		Asks:        asks,
 		StopInside:  stops,

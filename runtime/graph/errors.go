@@ -31,6 +31,9 @@ var (
 	// ErrCallEnded is returned by UpdateState inside a subgraph call that has ended, lost a race,
 	// or is not due any more because the thread was forked or the call began again.
 	ErrCallEnded = errors.New("the subgraph call has ended")
+	// ErrNotReceivable is returned by Thread.Signal if no node of the graph, or of a subgraph in
+	// it, lists the signal.
+	ErrNotReceivable = errors.New("no node of the graph lists it")
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
 	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")

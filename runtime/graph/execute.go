@@ -55,7 +55,7 @@ type host struct{ *run }
 
 // options returns how the run executes its supersteps.
 func (r host) options() exec.Options {
-	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
+	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
 	o.Stuck = o.Observe
 	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r.run}
@@ -69,9 +69,12 @@ func (r host) Call(ctx context.Context, i int) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	var err error
-	if t.Failure == nil {
+	switch {
+	case t.Failure == nil && n.queue != "" && r.opt.handOuts != nil:
+		err = r.elsewhere(ctx, i)
+	case t.Failure == nil:
 		err = r.state.call(ctx, r.run, i)
-	} else {
+	default:
 		if n.sub != nil {
 			r.calls[i] = subgraph.Outcome{Open: r.calls[i].Open} // the call counts for nothing
 		}
@@ -136,10 +139,14 @@ func (r host) May(i int) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var panicked *PanicError
+	var queued *QueueError
+	if errors.As(t.Err, &queued) && queued.class == classFault {
+		return false, false
+	}
 	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) || errors.Is(t.Err, errNotKept) {
 		return false, false
 	}
-	stored := t.Calls != nil || r.g.nodes[t.Node].sub != nil
+	stored := t.Calls != nil || r.g.nodes[t.Node].sub != nil || len(r.g.nodes[t.Node].signals) > 0
 	return !errors.As(t.Err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(t.Err))
 }
 

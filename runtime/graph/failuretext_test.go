@@ -19,10 +19,10 @@ type limited struct {
 	max int
 }
 
-func (l *limited) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (l *limited) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	for i := range w.Writes {
 		if len(w.Writes[i].Payload) > l.max {
-			return errors.New("too large for the server")
+			return checkpoint.PutResult{}, errors.New("too large for the server")
 		}
 	}
 	return l.Saver.PutWrites(ctx, w)

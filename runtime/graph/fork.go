@@ -53,6 +53,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return rec, err
 	}
 	parent := c.Last.ID
+	r.looking().mark(&rec)
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
@@ -100,7 +101,7 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: c.Thread.Wake})
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.
@@ -149,17 +150,23 @@ func (r *opening) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err
 	}
-	r.plan.Step++
-	rec, err := r.storing().record(checkpoint.Update)
+	rec, err := r.storing().first()
 	if err != nil {
 		return err
 	}
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
+}
+
+// first returns the record of the first checkpoint of an empty thread. Nothing is due there.
+func (r recorder) first() (checkpoint.Record, error) {
+	r.plan.Step++
+	rec, err := r.record(checkpoint.Update)
+	if err != nil {
+		return rec, err
+	}
 	rec.Line = rec.ID
 	r.keys.SetLine(rec.ID)
-	if err := r.storing().fillPayload(&rec, true); err != nil {
-		return err
-	}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
+	return rec, r.fillPayload(&rec, true)
 }
 
 // fork stores the position of the run on a new run line, after c's checkpoint.

@@ -125,9 +125,9 @@ func (s *tripping) Append(ctx context.Context, a checkpoint.Append) (checkpoint.
 	return s.Saver.Append(ctx, a)
 }
 
-func (s *tripping) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *tripping) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if !s.below && s.fails() {
-		return errBroken
+		return checkpoint.PutResult{}, errBroken
 	}
 	s.see(w.Writes)
 	return s.Saver.PutWrites(ctx, w)

@@ -29,8 +29,9 @@ func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoi
 	}}
 }
 
-// resume checks whether a stop holds a restored subgraph.
-func (r callee) resume() error {
+// resume checks whether a stop holds a subgraph that was restored from c. A stop of this run, or
+// one that the graph did not have before, holds nothing while every due task waits for answers.
+func (r callee) resume(c *checkpoint.Chain) error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
@@ -38,7 +39,11 @@ func (r callee) resume() error {
 	case halt != nil:
 		r.status = o.Status
 		return r.restAt(halt)
-	case r.plan.Stops(): // the graph had no such stop before
+	case r.plan.Stops():
+		held, waits, err := (&prober{run: r.run}).holds(c, true)
+		if err != nil || held && waits {
+			return err
+		}
 		r.status = o.Status
 		return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(r.log.Base, o), journal.Outcome{}))
 	}

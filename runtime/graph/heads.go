@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
@@ -15,10 +16,13 @@ import (
 type head[S, U any] struct {
 	thread  string
 	request string          // the RequestID of its input; empty for none
+	labels  *task.Labels    // of the thread; nil for none
 	state   live.Live[S, U] // the state at the opening of the run; nil for an empty one
 	tail    *journal.Tail   // the records that the run has stored since
 	chained int             // the records since the last snapshot
 	shared  bool            // state is that of the run itself, at its end
+	looked  uint64          // the newest message that the run knew
+	waits   bool            // inputs waited at its end
 
 	bytes        int // its part of the bound
 	newer, older *head[S, U]

@@ -53,7 +53,13 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s.State = live.View()
 	if !c.Committed {
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
-			s.Questions, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
+			open := openQuestions(t.namespace(), &c)
+			if s.Questions, err = waitingOf(ctx, open); err == nil {
+				s.Timers, err = timersIn(open)
+			}
+			if err == nil {
+				s.Signals, err = signalsIn(open)
+			}
 		}
 		if err == nil {
 			s.Stops, err = stopsIn(t.namespace(), &c)
@@ -72,6 +78,9 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		s.Status = checkpoint.Done // whatever the status of its thread
 	default:
 		s.Status = c.Thread.Status
+		if s.Cancelling, err = t.g.cancelling(ctx, &c.Thread); err != nil {
+			return none, err
+		}
 	}
 	return s, nil
 }

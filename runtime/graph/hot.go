@@ -29,7 +29,7 @@ func (g *Graph[S, U]) newTail() *journal.Tail {
 }
 
 // hot returns the kept head for a call with input; nil for none.
-func (t Thread[S, U]) hot(o runOptions) *head[S, U] {
+func (t driver[S, U]) hot(o runOptions) *head[S, U] {
 	if !t.at.IsZero() || !o.ifHead.IsZero() {
 		return nil
 	}
@@ -98,10 +98,12 @@ func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done boo
 }
 
 // openHot is openInput on a kept head. It loads nothing.
-func (t Thread[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error {
-	if err := a.continueFrom(h); err != nil {
+func (t driver[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error {
+	if err := continueFrom(a, h); err != nil {
 		return err
 	}
+	label(r, h.labels)
+	r.log.Look(h.looked, h.waits)
 	last := &h.tail.Last
 	r.known, r.log.Head = knownSchemas(last), last.ID
 	r.restoring().stand(last, h.chained)
@@ -123,7 +125,7 @@ func (r *opening) stale(err error) bool {
 }
 
 // continueFrom sets the state to that of a head.
-func (a *adapter[S, U]) continueFrom(h *head[S, U]) (err error) {
+func continueFrom[S, U any](a *adapter[S, U], h *head[S, U]) (err error) {
 	defer rescue(&err)
 	if h.shared {
 		a.live = h.state
@@ -157,11 +159,15 @@ func (r *opening) setApart(empty bool) {
 }
 
 // keep keeps the head that a run has left. a has the state of the run.
-func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
+func (t driver[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.health != sound {
 		return
 	}
-	h := &head[S, U]{thread: t.id, request: r.opt.request, tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState}
+	h := &head[S, U]{
+		thread: t.id, request: r.opt.request, labels: r.labels,
+		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
+	}
+	h.looked, h.waits = r.log.Looked()
 	size, dead := a.live.Sizes()
 	switch {
 	case h.shared:
@@ -171,7 +177,7 @@ func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	case !r.tail.Whole():
 		h.state = a.apart
 	}
-	h.bytes = headSize(size, dead+r.tail.Size()) + len(t.id) + len(h.request)
+	h.bytes = headSize(size, dead+r.tail.Size()) + len(t.id) + len(h.request) + h.labels.Size()
 	t.g.heads.put(h)
 }
 

@@ -53,7 +53,7 @@ func (l *listing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.A
 	return l.Saver.Append(ctx, a)
 }
 
-func (l *listing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (l *listing) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	l.note("put")
 	return l.Saver.PutWrites(ctx, w)
 }

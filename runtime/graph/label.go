@@ -1,10 +1,17 @@
 package graph
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
+
+// ErrNoLabel is returned by ThreadLabel if the thread has no label of that name.
+var ErrNoLabel = errors.New("the thread has no such label")
 
 // Title gives the thread a title for people, such as "Refund of order 7". It replaces an earlier
 // title. Thread.Describe, Snapshot.Title and the listing of the saver return it.
@@ -51,4 +58,44 @@ func Label(name, value string) InputOption {
 		}
 		o.labels[name] = value
 	})
+}
+
+// ThreadLabel returns a label of the thread whose node or route runs under ctx. It also works in
+// subgraphs, in sends, and in a child context of ctx, even after the node has returned. With
+// store.Scoped it confines a node to the items of one user: see the example.
+//
+// A run has the labels that its thread has at the start of the run, with those that the run was
+// given by Label. ThreadLabel returns ErrNoLabel if there is no such label, if the run has no
+// thread, and under a context of no run. The value is never empty if the error is nil.
+//
+// The first run of a version has not read the thread. There, ThreadLabel reads the labels of the
+// thread when the node asks for one that the run was not given. It returns a *SaverError if that
+// fails.
+func ThreadLabel(ctx context.Context, name string) (value string, err error) {
+	value, err = task.Label(ctx, name)
+	if err == nil && value == "" {
+		err = fmt.Errorf("graph: label %q: %w; pass graph.Label to the call that starts the thread", name, ErrNoLabel)
+	}
+	return value, err
+}
+
+// label gives the nodes and routes of r the labels of its thread: before, and those of the call,
+// which the opening adds.
+func label(r *opening, before *task.Labels) {
+	r.labels = before.With(r.opt.labels)
+	r.ctx = task.WithLabels(r.ctx, r.labels)
+}
+
+// labelsOf returns the labels of a loaded thread.
+func labelsOf(g *core, thread string, c *checkpoint.Chain) *task.Labels {
+	switch {
+	case c.Empty(): // the thread can have earlier versions
+		return task.NewLabels(nil, func(ctx context.Context) (map[string]string, error) {
+			c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: noCall})
+			return c.Thread.Labels, err
+		})
+	case len(c.Thread.Labels) == 0:
+		return nil
+	}
+	return task.NewLabels(c.Thread.Labels, nil)
 }

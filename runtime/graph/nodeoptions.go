@@ -50,12 +50,14 @@ type nodeOptions struct {
 	timeout   time.Duration
 	defers    bool
 	questions []askable
+	signals   []receivable
 	was       []ID
 	targets   []ID
 	remembers bool
 	continues bool
 	keeps     bool
 	limits    []Limiter
+	queue     string
 	writes    []string // nil if not declared
 }
 
@@ -130,8 +132,12 @@ func KeepUpdateOnError() NodeOption {
 // and its pauses count. An error that no policy applies to is not retried.
 //
 // An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause. The
-// run waits for exactly that delay, and Max does not bound it. The function RetryAfter makes such
-// an error. A delay of 0 or less is ignored.
+// next attempt begins after exactly that delay, and Max does not bound it. The function RetryAfter
+// makes such an error. A delay of 0 or less is ignored.
+//
+// On a thread, a pause that is longer than the lease is a Timer. A run with nothing else to do
+// then ends with the status Waiting, and the thread is due at the next attempt. Attempts counts
+// across such runs.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }
@@ -171,7 +177,10 @@ func (e *delayedError) RetryAfter() time.Duration { return e.delay }
 
 // policies returns the retry policies of the node.
 func (n *node) policies() (policies []exec.Retry) {
-	for _, p := range n.retry {
+	for i, p := range n.retry {
+		if n.queue != "" {
+			p.If = appliesElsewhere(p.If, i)
+		}
 		policies = append(policies, exec.Retry(p))
 	}
 	return policies

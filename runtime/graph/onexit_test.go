@@ -28,9 +28,9 @@ func (s *rootless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.
 	return s.Saver.Append(ctx, a)
 }
 
-func (s *rootless) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *rootless) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if s.broken.Load() && len(w.Writes) > 0 && w.Writes[0].Namespace == "" {
-		return errBroken
+		return checkpoint.PutResult{}, errBroken
 	}
 	return s.Saver.PutWrites(ctx, w)
 }

@@ -12,14 +12,18 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // opening is a run that does not hold its thread yet.
 type opening struct {
 	*run
 	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
-	edited  bool   // the Resume starts with an edit
-	entered bool   // the opening committed the merged input, which is not published yet
+	mail    mail
+	edited  bool // the Resume starts with an edit
+	entered bool // the opening committed the merged input, which is not published yet
+
+	labels *task.Labels // of the thread after the opening; nil for none
 
 	tail    *journal.Tail // records the writes of the run; nil if its head is not kept
 	chained int           // records since the last snapshot, at the opening
@@ -39,12 +43,15 @@ func (r *opening) openInput(at checkpoint.ID) error {
 	if again, err := r.repeats(&c); err != nil {
 		return err
 	} else if again {
+		if ended, err := r.looking().attend(&c); err != nil || ended {
+			return err
+		}
 		return r.resume(&c)
 	}
 	if err := r.restoring().restore(&c); err != nil {
 		return err
 	}
-	if c.Unfinished() && !r.opt.abandon {
+	if c.Unfinished() && !r.opt.abandon && c.Thread.Status != Cancelled {
 		if c.Thread.Holder != "" && !r.opt.takeOver {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
@@ -97,6 +104,7 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	if err != nil {
 		return rec, err
 	}
+	r.looking().mark(&rec)
 	r.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
 	r.log.Base = rec.ID
@@ -126,6 +134,9 @@ func (r *opening) openResume(at checkpoint.ID) error {
 	if c.Committed || r.edited && c.Last.ID != c.Head {
 		return r.replay(&c) // the tasks at that checkpoint have run, so they run again; with an edit it is a fork
 	}
+	if ended, err := r.looking().attend(&c); err != nil || ended {
+		return err
+	}
 	return r.resume(&c)
 }
 
@@ -144,11 +155,27 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err := r.restoring().place(c); err != nil {
 		return err
 	}
+	if r.opt.due != nil && paused(c) {
+		r.status = checkpoint.Paused // the stop is for a person
+		return nil
+	}
 	r.log.Resumed = true
-	writes, err := r.checkAnswers(c)
+	open := openQuestions(r.log.Namespace, c)
+	now, err := saverTime(r.run, open)
 	if err != nil {
 		return err
 	}
+	writes, err := r.checkAnswers(c, open, now)
+	if err != nil {
+		return err
+	}
+	if err := r.looking().lookAgain(open, now); err != nil {
+		return err
+	}
+	writes = append(writes, r.looking().answersIn(c, writes)...)
+	writes = append(writes, r.looking().signalsFor(open)...)
+	due, wake := pass(open, writes, now)
+	writes = append(writes, due...)
 	if paused(c) {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
@@ -158,7 +185,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if blocked && len(writes) == 0 && !r.edited && listedAsWaiting(c) {
+	if blocked && len(writes) == 0 && !r.edited && r.mail.handled.Empty() && listedAsWaiting(c) {
 		r.status = checkpoint.Waiting
 		return p.restoreBlocked()
 	}
@@ -180,7 +207,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	o := journal.Outcome{Status: checkpoint.Running}
 	switch {
 	case blocked:
-		o = journal.Outcome{Status: checkpoint.Waiting, End: true}
+		o = journal.Outcome{Status: checkpoint.Waiting, End: true, Wake: wake}
 	case r.plan.Stops():
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
@@ -235,12 +262,12 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 				continue
 			}
 			found = true
-			sl := exec.Task{Task: d}
-			key := r.taskKey(&sl.Task)
+			key := r.taskKey(&d)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
 			for n := range journal.Kept(r.pending.Parts(key)) {
 				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
 			}
+			writes = append(writes, endRoundOf(r.run, d.Node, key)...)
 			if r.g.nodes[d.Node].sub != nil {
 				calls[journal.Within(r.log.Namespace, r.log.Call(key))] = true
 				r.log.BeginAgain(key, rec.ID)
@@ -253,6 +280,16 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 	if len(calls) > 0 {
 		rec.Meta, err = r.storing().meta()
 	}
+	if err == nil && len(calls) > 0 && len(r.g.signals) > 0 {
+		var notes []journal.Received
+		if notes, err = journal.Notes(c.Writes, r.log.Base); err != nil {
+			return nil, r.changed(err, "a received signal")
+		}
+		lost := losses{calls: calls}
+		back, drop := lost.among(notes, r.log.Base)
+		r.mail.handled.Return = append(r.mail.handled.Return, back...)
+		writes = append(writes, drop...)
+	}
 	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
 }
 
@@ -262,9 +299,11 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 		o.Status = checkpoint.Running
 	}
 	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels}
+	r.opt.due.open(&opening)
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)
 	}
+	o.Messages = r.mail.handled
 	last := &records[len(records)-1]
 	r.storing().noteStops(last, o)
 	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)
@@ -272,12 +311,13 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if err != nil {
 		return r.saving("open", err)
 	}
+	r.opt.due.opened(records[0].ID)
 	r.status = 0
 	if o.End {
 		r.status = o.Status
 	}
 	r.restoring().gather(stand)
-	return nil
+	return r.looking().lookAfter(o)
 }
 
 // load reads a checkpoint and its chain.
@@ -289,12 +329,14 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	if err != nil {
 		return c, err
 	}
+	label(r, labelsOf(r.g, r.thread, &c))
 	if !c.Empty() {
 		if err := r.g.owns(r.thread, &c.Last); err != nil {
 			return c, err
 		}
 		r.known = knownSchemas(&c.Last)
 	}
+	r.looking().knows(&c.Thread)
 	r.log.Head = c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
@@ -329,30 +371,9 @@ func knownSchemas(rec *checkpoint.Record) uint64 {
 	return rec.Fingerprint
 }
 
-// loader reads chains: a saver, or the log of a run.
-type loader interface {
-	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
-}
-
-func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Ref) (checkpoint.Chain, error) {
-	if ctx.Err() != nil {
-		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
-	}
-	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
-	defer cancel()
-	c, err := s.Load(call, p)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return c, stoppedBy(ctx, where(g.name, p.Thread, -1))
-	}
-	if err != nil {
-		return c, &SaverError{Graph: g.name, Thread: p.Thread, Step: -1, Op: "load", Err: err}
-	}
-	return c, nil
-}
-
 // reload sets the stored state of the thread in a result, because the run's own state cannot be
 // used.
-func (t Thread[S, U]) reload(ctx context.Context, res *Result[S]) error {
+func (t driver[S, U]) reload(ctx context.Context, res *Result[S]) error {
 	snap, err := Thread[S, U]{g: t.g, id: t.id}.State(context.WithoutCancel(ctx))
 	if err != nil {
 		return err

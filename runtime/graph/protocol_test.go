@@ -172,9 +172,9 @@ func TestAZombieOfADeletedOrReleasedThreadCommitsNothing(t *testing.T) {
 // mute loses renewals of the lease.
 type mute struct{ checkpoint.Saver }
 
-func (m *mute) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (m *mute) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if len(w.Writes) == 0 && !w.End {
-		return errBroken
+		return checkpoint.PutResult{}, errBroken
 	}
 	return m.Saver.PutWrites(ctx, w)
 }
@@ -252,12 +252,12 @@ type watched struct {
 	puts chan struct{}
 }
 
-func (w *watched) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
-	err := w.Saver.PutWrites(ctx, p)
+func (w *watched) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	done, err := w.Saver.PutWrites(ctx, p)
 	if len(p.Writes) > 0 {
 		w.puts <- struct{}{}
 	}
-	return err
+	return done, err
 }
 
 func TestAnEntryRouteIsNotAskedBeforeTheThreadIsHeld(t *testing.T) {
@@ -337,7 +337,7 @@ func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.
 	return c.Saver.Append(ctx, a)
 }
 
-func (c *counting) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (c *counting) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	c.puts.Add(1)
 	return c.Saver.PutWrites(ctx, w)
 }

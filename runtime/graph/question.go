@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -15,8 +16,9 @@ import (
 
 // Errors of questions; test with errors.Is.
 var (
-	// ErrWaiting is returned by Ask while the question has no answer. The node returns it, or any
-	// other error, and runs again after the answer.
+	// ErrWaiting is returned by Ask while the question has no answer, by Receive while no signal
+	// has come, and by Sleep until its time has come. The node returns it, or any other error, and
+	// runs again after that.
 	ErrWaiting = task.ErrWaiting
 	// ErrNotAskable is returned by Ask in four cases: the node does not list the question, the
 	// context is not that of a node, the run has no thread, or the node asked another question at
@@ -110,17 +112,23 @@ func (q Question[Q, A]) listed(o *nodeOptions) {
 // v must not contain values that change between runs of the node, such as the time of day. If the
 // payload differs when the node runs again, Ask returns ErrNotAskable. If fields were added to Q
 // since the question was stored, v must have zero values in them.
-func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskNamed(ctx, "", v) }
+func (q Question[Q, A]) Ask(ctx context.Context, v Q, opts ...AskOption) (A, error) {
+	return q.AskNamed(ctx, "", v, opts...)
+}
 
 // AskNamed is Ask with a name for this call. The name, instead of the order of the calls,
 // distinguishes it from other calls of the same Question in one node.
-func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q) (A, error) {
+func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q, opts ...AskOption) (A, error) {
 	var a A
+	expire, err := expireAfter(opts)
+	if err != nil {
+		return a, fmt.Errorf("graph: question %q: %w", q.name, err)
+	}
 	payload, err := q.question.append(nil, &v)
 	if err != nil {
 		return a, fmt.Errorf("graph: question %q cannot be stored: %w", q.name, err)
 	}
-	answer, err := task.Ask(ctx, q.name, as, payload)
+	answer, err := task.Ask(ctx, q.name, as, payload, expire)
 	if err != nil {
 		return a, err
 	}
@@ -144,9 +152,9 @@ func (q Question[Q, A]) Decode(w OpenQuestion) (Q, error) {
 	return v, nil
 }
 
-// Answer returns the answer a to w, as an option of Resume. Resume returns an error if w is not
-// this question.
-func (q Question[Q, A]) Answer(w OpenQuestion, a A) ResumeOption {
+// Answer returns the answer a to w, as an option of Resume and an argument of Thread.Answer. These
+// return an error if w is not this question.
+func (q Question[Q, A]) Answer(w OpenQuestion, a A) AnswerOption {
 	payload, err := q.answer.append(nil, &a)
 	return answer{id: w.ID, question: q.name, payload: payload, err: err}
 }
@@ -155,9 +163,9 @@ func (q Question[Q, A]) Answer(w OpenQuestion, a A) ResumeOption {
 // payload is MessagePack, as the AppendWire method of the answer's type writes it. Resume checks
 // it before anything runs, and returns ErrNotAsked if it cannot be decoded. For JSON or a form,
 // decode the answer into its type and use Question.Answer instead.
-func AnswerBytes(id string, payload []byte) ResumeOption { return answer{id: id, payload: payload} }
+func AnswerBytes(id string, payload []byte) AnswerOption { return answer{id: id, payload: payload} }
 
-// answer is an answer to one question. It is a ResumeOption.
+// answer is an answer to one question. It is an AnswerOption.
 type answer struct {
 	id       string
 	question string // empty if unknown
@@ -182,12 +190,18 @@ type OpenQuestion struct {
 	Index    int           // number of the send that the task runs, else 0
 	Summary  string        // that the task gave Summary; empty for none
 	Payload  []byte        // the encoded question; see Question.Decode
+	Expires  time.Time     // when ExpireAfter ends it, on the saver's clock; zero for never
 }
 
 // String returns "approve at sub/review" for logs. It adds the number of a send, if it is not 0,
 // and the summary: "approve at review[3] (customer 42)".
 func (q OpenQuestion) String() string {
-	s := q.Question + " at " + nodePath(q.Path, q.Node)
+	return q.Question + " at " + q.place()
+}
+
+// place returns "sub/review[3] (customer 42)".
+func (q OpenQuestion) place() string {
+	s := nodePath(q.Path, q.Node)
 	if q.Index != 0 {
 		s += "[" + strconv.Itoa(q.Index) + "]"
 	}
@@ -221,7 +235,7 @@ func readWaiting(key, place string, payload []byte) (OpenQuestion, error) {
 	if err != nil {
 		return OpenQuestion{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
 	}
-	return OpenQuestion{ID: id, Question: q.Name, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Payload: q.Payload}, nil
+	return OpenQuestion{ID: id, Question: q.Name, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Payload: q.Payload, Expires: q.Due}, nil
 }
 
 // waitingOf reads the questions among writes, until ctx ends.
@@ -238,7 +252,9 @@ func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]OpenQuestion, 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, w)
+		if task.IsQuestion(w.Question) {
+			all = append(all, w)
+		}
 	}
 	return all, nil
 }

@@ -83,15 +83,15 @@ func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 func (r recorder) reason(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
 	var text string
 	switch {
-	case r.call != nil || o.Status != Failed && o.Status != Ready:
+	case r.call != nil || o.Status != Failed && o.Status != Ready && o.Status != Cancelled:
 		return nil
-	case o.Status == Failed && cause != nil:
+	case o.Status != Ready && cause != nil:
 		text = cause.Error()
 	case r.ctx.Err() != nil:
 		text = context.Cause(r.ctx).Error()
 	case r.sink != nil && r.sink.left():
 		text = exec.ErrLeft.Error()
-	case r.stopping != nil && r.stopping():
+	case r.drains.stopping():
 		text = ErrDraining.Error()
 	default:
 		return nil

@@ -14,9 +14,17 @@ import (
 // has stored with another input. Nothing runs.
 var ErrRequestReused = errors.New("the request id was used with another input")
 
-// RequestID names the input. If the thread's newest input has the same id, Invoke does not start a
-// second run. It resumes an unfinished run, or returns the result of a finished one. So a caller
-// that does not know whether its input arrived can send it again.
+// IDOption is an option of the calls that can name what they send: Invoke, Stream, Submit and
+// Signal.With.
+type IDOption interface {
+	RequestOption
+	SignalOption
+}
+
+// RequestID names the input. For Submit and Signal it is the id of the message: see there. If the
+// thread's newest input has the same id, Invoke does not start a second run. It resumes an
+// unfinished run, or returns the result of a finished one. So a caller that does not know whether
+// its input arrived can send it again.
 //
 // Another input under that id returns ErrRequestReused: inputs are compared by their encoded
 // bytes, unless the state's schema has changed since. While another run executes the request, the
@@ -27,7 +35,7 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 // request then runs again.
 //
 // The id must not be empty.
-func RequestID(id string) InvokeOption {
+func RequestID(id string) IDOption {
 	return singleRunOption("RequestID", func(o *runOptions) {
 		o.request = id
 		if id == "" {

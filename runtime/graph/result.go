@@ -18,6 +18,10 @@ type Result[S any] struct {
 	Status Status
 	// Questions are the open questions, in task order. They may be set even if err is not nil.
 	Questions []OpenQuestion
+	// Timers are the times that tasks wait for, in task order.
+	Timers []Timer
+	// Signals are the signals that tasks wait for, in task order.
+	Signals []OpenSignal
 	// Next are the due nodes, which Resume runs. Each is listed once, however many inputs were
 	// sent to it. If no node is due, Next lists what may follow: the targets of routes that
 	// BeforeRoute postponed, or End after a stop after the last node. It is nil only if the run
@@ -64,8 +68,15 @@ type Snapshot[S any] struct {
 	// Questions are the open questions of those tasks: first those of the tasks themselves, oldest
 	// first, then those of their subgraph calls.
 	Questions []OpenQuestion
+	// Timers are the times for which those tasks wait, in the order of Questions.
+	Timers []Timer
+	// Signals are the signals that those tasks wait for, in the order of Questions.
+	Signals []OpenSignal
 	// Status is the status of the thread if this checkpoint is its head, else zero.
 	Status Status
+	// Cancelling reports whether this checkpoint is the head, and a Cancel of the thread waits:
+	// the run in progress or the next one has not obeyed or refused it.
+	Cancelling bool
 	// Stops are the static stops at which a run stopped here. A history leaves out the stops in
 	// subgraph calls.
 	Stops []Stop
@@ -89,6 +100,8 @@ func (s Snapshot[S]) String() string {
 	appendList(&b, "due", s.Next)
 	appendList(&b, "stops", s.Stops)
 	appendList(&b, "questions", s.Questions)
+	appendList(&b, "timers", s.Timers)
+	appendList(&b, "signals", s.Signals)
 	if s.Reason != "" {
 		b.WriteString("; reason: " + s.Reason)
 	}

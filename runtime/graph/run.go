@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // run is one call that runs nodes, or one subgraph call in it: the state, the due tasks, and the
@@ -20,9 +21,9 @@ type run struct {
 	thread   string // empty for Run
 	opt      runOptions
 	ctx      context.Context
-	stopping func() bool // reports whether the graph drains; nil if it cannot
-	watchers *watchers   // the observers; nil for none
-	sink     sink        // takes the events; nil for none
+	drains   drains    // end the run after a superstep
+	watchers *watchers // the observers; nil for none
+	sink     sink      // takes the events; nil for none
 
 	state   typedState
 	plan    plan.Planner
@@ -73,6 +74,7 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 	o.strict = g.opt.strict
 	a := newAdapter(g, o.strict)
 	a.input = &in
+	ctx = task.WithLabels(ctx, nil)
 	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, watchers: watching(&g.core, ""), opt: o}
 	if out != nil {
 		out.state, r.sink = a, out
@@ -128,11 +130,20 @@ func (r *run) superstep() error {
 			return err
 		}
 	}
-	if err := r.execute(); err != nil {
-		return err
+	for again := true; again; {
+		if err := r.execute(); err != nil {
+			return err
+		}
+		if r.exec.Through() {
+			break
+		}
+		var err error
+		if again, err = (timekeeper{r}).await(); err != nil {
+			return err
+		}
 	}
 	if !r.exec.Through() {
-		return r.giveUp(nil) // a task asks, or its subgraph has stopped
+		return r.giveUp(nil) // a task waits, or its subgraph has stopped
 	}
 	if err := r.commit(); err != nil {
 		return err
@@ -149,9 +160,10 @@ func (r *run) commit() (err error) {
 	if r.plan.Input() {
 		source = checkpoint.Input
 	}
-	var withdrawn []checkpoint.Write
+	var dropped []checkpoint.Write
+	var back []checkpoint.Message
 	if r.log != nil {
-		if withdrawn, err = r.calling().withdraw(); err != nil {
+		if dropped, back, err = r.calling().withdraw(); err != nil {
 			return err
 		}
 	}
@@ -161,10 +173,12 @@ func (r *run) commit() (err error) {
 	}
 	o := r.decide(turn)
 	if r.log != nil {
-		if err := r.storing().commit(source, withdrawn, o); err != nil {
+		o.Messages.Return = append(o.Messages.Return, back...)
+		if err := r.storing().commit(source, dropped, o); err != nil {
 			r.exec.Over()
 			return r.uncommitted(err)
 		}
+		r.opt.box.back(back)
 	}
 	r.status = o.Status
 	return nil
@@ -247,11 +261,23 @@ func (r *run) giveUp(cause error) error {
 		}
 		return cause
 	}
-	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status)}
-	if r.health == unsure {
-		o.Status = 0 // if that commit is stored, it has set the status of the thread
+	asked, messages := r.opt.listen.cancelled(r)
+	if asked != nil {
+		r.status = Cancelled
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, append(r.storing().results(cause), r.storing().reason(r.log.Base, o, cause)...), o))
+	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
+	writes := r.storing().results(cause)
+	if asked != nil {
+		cause = asked
+	}
+	switch {
+	case r.health == unsure:
+		o.Status = 0 // if that commit is stored, it has set the status of the thread
+		o.End = r.opt.due.ends(r)
+	case r.call == nil && r.status == Failed:
+		o.Wake, cause = r.opt.due.again(r, cause, writes)
+	}
+	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.storing().reason(r.log.Base, o, cause)...), o))
 	if err == nil {
 		return cause
 	}
@@ -282,7 +308,7 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 		res.Unjoined = r.unjoined()
 	}
 	res.Stops = shownStops(stopsOf(r))
-	res.Questions = r.waiting()
+	res.Questions, res.Timers, res.Signals = r.waiting(), timekeeper{r}.timers(), timekeeper{r}.signals()
 	return res
 }
 

@@ -60,6 +60,12 @@ type WriteOption interface {
 	UpdatesOption
 }
 
+// MetadataOption is an option of the calls of WriteOption, and of Submit.
+type MetadataOption interface {
+	WriteOption
+	SubmitOption
+}
+
 // ThreadOption is an option of every call that changes a thread: those of WriteOption, and
 // Release.
 type ThreadOption interface {
@@ -68,9 +74,9 @@ type ThreadOption interface {
 }
 
 // InputOption is an option of the calls with an input or an update, which can start a thread:
-// Invoke, Stream, UpdateState and UpdateStates.
+// Invoke, Stream, Submit, UpdateState and UpdateStates.
 type InputOption interface {
-	InvokeOption
+	RequestOption
 	UpdatesOption
 }
 
@@ -83,9 +89,10 @@ type EventsOption interface {
 
 // runOptions are the options of one call.
 type runOptions struct {
-	given  given
-	faults []string
-	strict bool // of the graph, or of a parent graph
+	handOuts *handOuts // the tasks that workers of queues run; nil if the run executes all tasks itself
+	given    given
+	faults   []string
+	strict   bool // of the graph, or of a parent graph
 	limits
 	takeOver bool
 	wait     bool
@@ -95,6 +102,7 @@ type runOptions struct {
 	stops    *stops         // of this run alone; nil for none
 	stopAt   *numberedStops // the same stops by node number
 	request  string
+	key      string // of a signal
 	rerun    []ID
 	answers  []answer
 	ifHead   checkpoint.ID
@@ -102,6 +110,11 @@ type runOptions struct {
 	metadata map[string]string // of the call; nil for none
 	title    string            // empty leaves that of the thread
 	labels   map[string]string // added to those of the thread
+	listen   *listener         // of a run on a thread; nil for an edit
+	box      *signalbox        // of a run on a thread, shared with its subgraph calls; nil for an edit
+	idle     bool              // a Submit is refused unless the thread is idle
+	cancel   *string           // why a Submit cancels what was asked before; nil if it does not
+	due      *due              // of a run of a worker; nil for a run that a person opened
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the
@@ -116,6 +129,8 @@ func (f runOption) resumeStream(o *runOptions) { f(o) }
 func (f runOption) update(o *runOptions)       { f(o) }
 func (f runOption) updates(o *runOptions)      { f(o) }
 func (f runOption) release(o *runOptions)      { f(o) }
+func (f runOption) submit(o *runOptions)       { f(o) }
+func (f runOption) signal(o *runOptions)       { f(o) }
 
 // singleRunOption is an option of a call that can be given once.
 func singleRunOption(name string, set func(*runOptions)) runOption {
@@ -203,14 +218,20 @@ func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runO
 	if len(opts) > 0 {
 		o = with(o, opts, apply)
 	}
-	faults := append(o.faults, o.limits.check()...)
+	o.faults = append(o.faults, o.limits.check()...)
+	return o, o.check()
+}
+
+// check returns the faults of the options.
+func (o *runOptions) check() error {
+	faults := o.faults
 	for _, name := range o.given.twice {
 		faults = append(faults, name+" is given twice; give it once")
 	}
 	if len(faults) > 0 {
-		return o, errors.New(strings.Join(faults, "; "))
+		return errors.New(strings.Join(faults, "; "))
 	}
-	return o, nil
+	return nil
 }
 
 // with returns o with opts applied.

@@ -54,6 +54,41 @@ var scenes = map[string]func(*scene){
 		th = sc.thread(sc.parallel(nil))
 		sc.did("resume")(th.Resume(sc.t.Context(), graph.Rerun("quick")))
 	},
+	"sleep": func(sc *scene) {
+		b := newWork()
+		b.Node("nap", sleeper("nap", time.Second, day))
+		b.Node("ask", func(ctx context.Context, w work) (update, error) {
+			time.Sleep(2 * time.Millisecond) // so that the other node asks first
+			return expiring(2*day)(ctx, w)
+		}, refund)
+		b.Node("after", sc.node("after", 0))
+		for _, id := range []graph.ID{"nap", "ask"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, "after")
+		}
+		b.Edge("after", graph.End)
+		th := sc.thread(b)
+		sc.did("input")(th.Invoke(sc.t.Context(), input))
+		sc.did("resume too early")(th.Resume(sc.t.Context()))
+		for _, what := range []string{"resume after the first sleep", "resume after the second sleep", "resume after the question has expired"} {
+			listed, err := th.Describe(sc.t.Context())
+			if err != nil {
+				sc.t.Fatal(err)
+			}
+			time.Sleep(time.Until(listed.Wake))
+			sc.did(what)(th.Resume(sc.t.Context()))
+		}
+	},
+	"sleep_in_memory": func(sc *scene) {
+		b := newWork()
+		b.Node("nap", sleeper("nap", time.Second))
+		b.Node("sibling", sc.node("sibling", 2*time.Millisecond))
+		for _, id := range []graph.ID{"nap", "sibling"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		sc.did("input")(sc.thread(b).Invoke(sc.t.Context(), input))
+	},
 	"race": func(sc *scene) {
 		b := newWork()
 		for i, id := range []graph.ID{"slow", "quick"} {

@@ -71,7 +71,7 @@ func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in 
 			return
 		}
 		out := &stream[S, U]{kinds: o.events, yield: yield}
-		res, err := t.drive(ctx, o, out, in)
+		res, err := driver[S, U]{t}.drive(ctx, o, out, in)
 		if !out.gone {
 			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: t.g.name, Thread: t.id, Status: res.Status}, Result: &res}, err)
 		}

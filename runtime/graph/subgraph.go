@@ -208,8 +208,8 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	c := &run{
-		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
-		opt: runOptions{limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata},
+		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, drains: r.drains,
+		opt: runOptions{limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, box: r.opt.box},
 		call: &subgraph.Call{
 			Path: r.pathTo(&sl.Task), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
 		},
@@ -228,9 +228,13 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	c.log = r.log.Child(journal.Within(r.log.Namespace, name))
 	c.keys.SetLine(r.log.CallLine(key, r.keys.Line()))
 	c.keys.Scope = journal.Scope(c.log.Namespace)
-	c.log.Resumed = r.log.Resumed || sl.Attempt > 1
+	c.log.Resumed = r.log.Resumed || r.continues(i)
 	return c
 }
+
+// continues reports whether the task in slot i has made its subgraph call before in this run: in
+// an earlier attempt, or before it waited.
+func (r caller) continues(i int) bool { return r.exec.Tasks[i].Attempt > 1 || r.calls[i].Open }
 
 // dropUnknown reports whether the graph, or a parent graph, drops unknown fields.
 func (r *run) dropUnknown() bool {
@@ -299,7 +303,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 			return false, err
 		}
 		c.restoring().gather(chain.Writes) // whole: the run holds the fence
-		if err := c.within().resume(); err != nil {
+		if err := c.within().resume(&chain); err != nil {
 			return true, err
 		}
 	} else {
@@ -317,7 +321,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 
 // partsOf returns the stored parts, by name, of the unfinished result of a subgraph's task.
 func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
-	if r.exec.Tasks[i].Attempt == 1 {
+	if !r.continues(i) {
 		return r.pending.Parts(call), nil
 	}
 	parts := maps.Clone(r.pending.Parts(call))

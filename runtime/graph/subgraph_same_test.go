@@ -319,7 +319,7 @@ func (k *knowing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.A
 	return k.Saver.Append(ctx, a)
 }
 
-func (k *knowing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (k *knowing) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	k.mu.Lock()
 	k.check(w.Writes)
 	k.mu.Unlock()

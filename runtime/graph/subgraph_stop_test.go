@@ -384,18 +384,24 @@ func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {
 	}, amount)
 	deep := newWork()
 	graph.MapSubgraph(deep, "sub", compilePair(t, inner), toPair, fromPair)
-	for name, b := range map[string]*graph.Builder[work, update]{"node": top, "call": deep} {
-		b.Chain(graph.Start, "sub", graph.End)
+	top.Chain(graph.Start, "sub", graph.End)
+	deep.Chain(graph.Start, "sub", graph.End)
+	before := graph.InterruptBefore
+	for name, test := range map[string]struct {
+		b    *graph.Builder[work, update]
+		stop graph.RunInterruptOption
+	}{
+		"node": {top, before("sub")}, "call": {deep, before("sub")}, "in a call": {deep, graph.InSubgraph("sub", before("ask"))},
+	} {
 		t.Run(name, func(t *testing.T) {
 			eachDurability(t, func(t *testing.T, d graph.Durability) {
-				th, _ := newThread(t, b, d)
+				th, _ := newThread(t, test.b, d)
 				res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 				same(t, "questions", len(res.Questions), 2)
-				stop := graph.InterruptBefore("sub")
-				res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
+				res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), test.stop))
 				same(t, "questions left", len(res.Questions), 1)
 				same(t, "stored status", stored(t, th).Status, graph.Waiting)
-				done(t, graph.Paused)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), stop))
+				done(t, graph.Paused)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), test.stop))
 				done(t, graph.Done)(th.Resume(t.Context()))
 			})
 		})

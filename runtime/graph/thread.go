@@ -53,7 +53,7 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 	if err != nil {
 		return Result[S]{}, err
 	}
-	return t.drive(ctx, o, new(stream[S, U]), &in)
+	return driver[S, U]{t}.drive(ctx, o, new(stream[S, U]), &in)
 }
 
 // Resume continues a thread that stopped or failed, or whose process died. Only tasks without a
@@ -71,12 +71,15 @@ func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[
 	if err != nil {
 		return Result[S]{}, err
 	}
-	return t.drive(ctx, o, new(stream[S, U]), nil)
+	return driver[S, U]{t}.drive(ctx, o, new(stream[S, U]), nil)
 }
+
+// driver makes the runs of a thread.
+type driver[S, U any] struct{ Thread[S, U] }
 
 // drive opens a run with input in, or a resume if in is nil, and runs it to its end. Its events go
 // to out, unless out has no yield.
-func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
 	if !t.g.runs.begin() {
 		return res, t.fail("%w", ErrDraining)
 	}
@@ -87,6 +90,10 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	defer release()
 	var r *opening
 	ended := false
+	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
+	o.handOuts = newHandOuts(&t.g.core, t.id)
+	defer o.handOuts.stop()
+	defer o.listen.stop()
 	defer func() {
 		if ended || r == nil {
 			return
@@ -103,9 +110,13 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
+		if o.due != nil {
+			r = t.opening(held, o, out, nil, lost)
+			return r.looking().openDue()
+		}
 		if in == nil {
 			r = t.opening(held, o, out, nil, lost)
-			if done, err := resumeHot(t, r, out.state); done || err != nil {
+			if done, err := resumeHot(t.Thread, r, out.state); done || err != nil {
 				return err
 			}
 			return r.openResume(t.at)
@@ -126,18 +137,24 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	if in == nil && (!t.at.IsZero() || t.edit != nil) {
 		t.g.heads.drop(t.id) // the kept head is now stale
 	}
+	o.listen.start(held, cancel, r.looking().older())
+	o.box.start(r)
 	tell := r.watchers.run(held, r.plan.Step)
 	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))
 	if r.entered {
 		listens = r.telling().publish()
 	}
-	if !listens && r.status == 0 {
+	switch exhausted := o.due.exhausted(r.run); {
+	case exhausted != nil:
+		err = r.giveUp(exhausted)
+	case !listens && r.status == 0:
 		err = r.giveUp(nil)
-	} else {
+	default:
 		err = r.loop()
 	}
 	r.telling().publishQuestions(r.waiting())
 	ended = true
+	o.due.ended(r.run)
 	res = resultOf(r.run, out.state)
 	t.keep(r, out.state, err)
 	if lost := (*SaverError)(nil); errors.As(err, &lost) {
@@ -152,14 +169,14 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 
 // opening returns a run with input in, or a resume if in is nil, that has not opened its thread.
 // Its state is that of out. It calls lost if another run takes the thread.
-func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
+func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
 	out.state = newAdapter(t.g, o.strict)
 	out.state.input = in
 	if t.edit != nil && in == nil {
 		out.state.edits = []U{*t.edit}
 	}
 	r := &opening{edited: out.state.edits != nil, run: &run{
-		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, stopping: t.g.runs.stopping,
+		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs),
 	}}
 	o.stopAt.addTo(&r.plan)
 	r.init()
@@ -178,8 +195,10 @@ func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 func (g *core) journal(thread string, o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
 	c := journal.Config{
 		Saver: g.opt.saver, ThreadID: thread, Lease: g.opt.lease, Timeout: g.opt.saverTimeout, Release: g.opt.releaseOnDone,
-		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) },
+		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) }, Room: g.news,
 	}
+	o.due.configure(&c)
+	o.listen.configure(&c)
 	switch o.durability {
 	case Async:
 		return journal.NewBranch(journal.NewAsync(c))
@@ -281,6 +300,9 @@ func optionsOf[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *
 	o.strict = t.g.opt.strict
 	if err == nil {
 		err = t.g.numberStops(&o)
+	}
+	if err == nil {
+		err = checkDurability(&t.g.core, &o)
 	}
 	if err != nil {
 		return o, t.fail("%w", err)

@@ -279,15 +279,15 @@ func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoi
 	return done, err
 }
 
-func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
+func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	lines := []string{"  PutWrites" + says(p.Status, p.End) + wakes(p.Wake)}
 	for i := range p.Writes {
 		lines = append(lines, s.tr.write(&p.Writes[i]))
 	}
 	time.Sleep(time.Nanosecond)
-	err := s.Saver.PutWrites(ctx, p)
+	done, err := s.Saver.PutWrites(ctx, p)
 	s.tr.printf("%s%s", strings.Join(lines, "\n"), failed(err))
-	return err
+	return done, err
 }
 
 // wakes describes the Wake of a write.

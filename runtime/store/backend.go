@@ -52,6 +52,11 @@ type Backend interface {
 	// One that compares all vectors uses [Nearest].
 	Search(ctx context.Context, q VectorQuery) ([]Hit, error)
 
+	// SearchText returns the items that q selects and that have at least one of q.Words in the
+	// index. [Ranking] gives them scores and an order, the best first. There are fewer than
+	// q.Limit items only if fewer match.
+	SearchText(ctx context.Context, q TextQuery) ([]Hit, error)
+
 	// Sweep removes expired items, and uses of Once that are older than OnceFor: at most limit of
 	// each. It returns the number of removed items. A result of limit means that there may be
 	// more.
@@ -72,7 +77,7 @@ const (
 	OpGet     OpKind = iota + 1 // reads an item
 	OpPut                       // creates an item, or replaces its value
 	OpDelete                    // removes an item; succeeds if there is none
-	OpIndex                     // replaces the index entries and vectors of an item, not its version or times; ignores a missing item
+	OpIndex                     // replaces the index entries, vectors and words of an item, not its version or times; ignores a missing item
 	OpVectors                   // reads the vectors of an item, and no value
 )
 
@@ -86,6 +91,7 @@ type Op struct {
 	Index []Entry // OpPut, OpIndex: without repetition
 
 	Vectors []Vector // OpPut, OpIndex: of indexes that are declared, with their dimensions
+	Texts   []Text   // OpPut, OpIndex: one for each text index
 
 	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero
 	// is no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for

@@ -47,6 +47,9 @@ func (op *Op) check() error {
 	if err := op.checkVectors(); err != nil {
 		return err
 	}
+	if err := op.checkTexts(); err != nil {
+		return err
+	}
 	return op.checkIndex()
 }
 

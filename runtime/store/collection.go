@@ -23,6 +23,7 @@ type core[T any] struct {
 	codec   codec[T]
 	indexes []index[T]
 	vectors []vectorIndex[T]
+	texts   []*TextIndex[T]
 	ttl     time.Duration
 }
 
@@ -173,7 +174,7 @@ func (c *Collection[T]) put(key string, value *T, opts []PutOption) (op Op, err 
 	if op.Value, err = c.core.codec.write(value, nil); err != nil {
 		return op, &ValueError{c.ns, key, err}
 	}
-	op.Index, op.Vectors = c.core.entries(value), c.core.pending(value)
+	op.Index, op.Vectors, op.Texts = c.core.entries(value), c.core.pending(value), c.core.spelled(value)
 	var faults fault
 	for _, opt := range opts {
 		opt.put(&op, &faults)

@@ -26,11 +26,11 @@
 // nothing. [Once] makes a write idempotent: a node that runs again after a crash repeats its
 // calls, but not their effects.
 //
-// # Search by meaning
+// # Search by meaning and by words
 //
-// A [VectorIndex] has the vectors of texts, which an [Embedder] of the program makes.
-// [Collection.Search] returns the items nearest to a text, with filters and namespaces as in
-// lists.
+// A [VectorIndex] has the vectors of texts, which an [Embedder] of the program makes. A
+// [TextIndex] has their words, for full-text search. [Collection.Search] returns the items that
+// match a text best, with filters and namespaces as in lists.
 //
 // # Lifetime
 //

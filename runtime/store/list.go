@@ -182,7 +182,7 @@ func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.S
 	}
 }
 
-// Reindex writes the index entries and vectors of all items again: those of c, and of the
+// Reindex writes the index entries, vectors and words of all items again: those of c, and of the
 // namespaces below it. Call it after an index was added or changed. It embeds texts that have no
 // vector yet. It returns the number of items. Versions and times stay. Programs can read and write
 // meanwhile. An item that cannot be read keeps its entries; Reindex continues, and returns the
@@ -214,7 +214,7 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 		}
 		ops = append(ops, Op{
 			Kind: OpIndex, Namespace: it.Namespace, Key: it.Key, IfVersion: it.Version,
-			Index: c.core.entries(&it.Value), Vectors: c.core.pending(&it.Value),
+			Index: c.core.entries(&it.Value), Vectors: c.core.pending(&it.Value), Texts: c.core.spelled(&it.Value),
 		})
 		if len(ops) < pageSize {
 			continue
@@ -249,6 +249,7 @@ func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) error {
 				return err
 			}
 			op.Index, op.Vectors, op.IfVersion = c.core.entries(&it.Value), c.core.pending(&it.Value), it.Version
+			op.Texts = c.core.spelled(&it.Value)
 		}
 	}
 	return nil

@@ -8,9 +8,18 @@ import (
 )
 
 // TooManyError reports a search that had to compare more than [MaxCompared] vectors one by one.
-type TooManyError struct{ Index string }
+// Words reports a search by words that found more than MaxCompared entries: an item has an entry
+// for each of its words.
+type TooManyError struct {
+	Index string
+	Words bool // Index is a text index
+}
 
 func (e *TooManyError) Error() string {
+	if e.Words {
+		return fmt.Sprintf("store: text index %q: the words of the search have more than %d entries; "+
+			"leave out common words, or search a namespace below or by a filter", e.Index, MaxCompared)
+	}
 	return fmt.Sprintf("store: vector index %q: more than %d vectors match; search a namespace below or by a filter, "+
 		"or use PostgreSQL with pgvector", e.Index, MaxCompared)
 }
@@ -42,7 +51,7 @@ func (a *Near) compare(b *Near) int {
 // backend calls Keep. It returns a [*TooManyError] after MaxCompared vectors.
 func (n *Nearest) Compare(values []float32) (score float64, near bool, err error) {
 	if n.compared++; n.compared > MaxCompared {
-		return 0, false, &TooManyError{n.q.Index}
+		return 0, false, &TooManyError{Index: n.q.Index}
 	}
 	if len(values) != len(n.q.Vector) {
 		return 0, false, fmt.Errorf("store: vector index %q: %w: a vector has %d dimensions, want %d",

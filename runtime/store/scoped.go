@@ -7,16 +7,13 @@ import (
 )
 
 // Scoped returns a backend that confines every call to a namespace. The namespace depends on the
-// context: for example the user of a request, or the thread of a node. All namespaces of arguments
-// and results are relative to it. So no namespace, key, filter or pattern reaches the items of
-// another scope.
+// context: for example a label of the node's thread, or the user of a request. All namespaces of
+// arguments and results are relative to it. So no namespace, key, filter or pattern reaches the
+// items of another scope.
 //
 //	mine := store.Scoped(backend, func(ctx context.Context) (store.Namespace, error) {
-//		task := graph.CurrentTask(ctx)
-//		if task.Thread == "" {
-//			return nil, errors.New("no thread")
-//		}
-//		return store.Namespace{"threads", task.Thread}, nil
+//		user, err := graph.ThreadLabel(ctx, "user") // an error if the thread has no such label
+//		return store.Namespace{"users", user}, err
 //	})
 //
 // An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of
@@ -126,6 +123,23 @@ func (s *scoped) Search(ctx context.Context, q VectorQuery) ([]Hit, error) {
 	}
 	q.Namespace = at.Below(q.Namespace...)
 	hits, err := s.inner.Search(ctx, q)
+	for i := range hits {
+		hits[i].Namespace = within(at, hits[i].Namespace)
+	}
+	return hits, err
+}
+
+// SearchText returns items of the scope.
+func (s *scoped) SearchText(ctx context.Context, q TextQuery) ([]Hit, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.Namespace = at.Below(q.Namespace...)
+	hits, err := s.inner.SearchText(ctx, q)
 	for i := range hits {
 		hits[i].Namespace = within(at, hits[i].Namespace)
 	}

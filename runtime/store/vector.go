@@ -134,7 +134,7 @@ type VectorQuery struct {
 // Hit is an item that Search of a backend has found.
 type Hit struct {
 	Record
-	Score float64 // of the vector of the item that is nearest: the dot product with VectorQuery.Vector
+	Score float64 // of Search, the dot product of VectorQuery.Vector and the nearest vector of the item
 }
 
 // Check returns an [*InvalidError] for the first value in s that no backend accepts, or nil.
@@ -150,7 +150,7 @@ func (s *VectorSpec) Check() error {
 
 // Check returns an [*InvalidError] for the first value in q that no backend accepts, or nil.
 func (q *VectorQuery) Check() error {
-	if err := q.checkPlace(); err != nil {
+	if err := checkSearch(&q.Query, q.Index, q.Offset); err != nil {
 		return err
 	}
 	if len(q.Vector) < 1 || len(q.Vector) > MaxDims {
@@ -159,18 +159,18 @@ func (q *VectorQuery) Check() error {
 	return nil
 }
 
-// checkPlace checks q without its vector.
-func (q *VectorQuery) checkPlace() error {
-	if err := q.Query.Check(); err != nil {
+// checkSearch checks what all searches have.
+func checkSearch(q *Query, index string, offset int) error {
+	if err := q.Check(); err != nil {
 		return err
 	}
 	switch {
 	case q.After != nil:
 		return &InvalidError{"after", q.After.Key, "none in a search; use Offset"}
-	case q.Offset < 0 || q.Offset > MaxPage-q.Limit:
-		return &InvalidError{"offset", strconv.Itoa(q.Offset), fmt.Sprintf("0 or more, with the limit at most %d", MaxPage)}
+	case offset < 0 || offset > MaxPage-q.Limit:
+		return &InvalidError{"offset", strconv.Itoa(offset), fmt.Sprintf("0 or more, with the limit at most %d", MaxPage)}
 	}
-	return checkIndexName(q.Index)
+	return checkIndexName(index)
 }
 
 func (op *Op) checkVectors() error {

@@ -26,6 +26,7 @@ type builder struct {
 	records   []checkpoint.Record
 	writes    []checkpoint.Write
 	thread    *checkpoint.Thread // the first item of an import
+	mail      ledger.Mail        // of an import
 	bytes     int                // of the records and writes that wait for flush
 }
 
@@ -232,7 +233,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	defer v.unlock()
 	var done checkpoint.PruneResult
 	number := v.version().Number
-	if number == 1 && v.version().Empty() { // somebody is about to begin the thread
+	if number == 1 && v.version().Empty() && v.version().Mail.Empty() { // somebody is about to begin the thread
 		return done, ledger.NoThread(thread)
 	}
 	if done.Records, err = v.prune(keep); err != nil {
@@ -316,7 +317,7 @@ func (v *volume) kept(kept ledger.Kept) (checkpoint.Record, error) {
 	if len(kept.Fold) == 0 {
 		return records[0], nil
 	}
-	return ledger.Snapshot(records)
+	return kept.Snapshot(records)
 }
 
 // dropVersions removes released versions below a number, the oldest first. It leaves the newest
@@ -384,6 +385,8 @@ func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.Export
 			err = b.record(item.Record.Namespace, item.Record.Record)
 		case item.Write != nil:
 			err = b.write(*item.Write)
+		case item.Message != nil:
+			b.mail.Add(ledger.CloneMessage(item.Message))
 		}
 		if err != nil {
 			return nil, err
@@ -422,6 +425,8 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 		return err
 	}
 	state.About = &about
+	mail := version.Mail.With(&b.mail)
+	state.Messages, state.Posted, state.Wake = mail.Stored(), max(mail.Posted, b.thread.Posted), &version.Wake
 	if err := b.finish(state, version.Number); err != nil {
 		return err
 	}
@@ -478,6 +483,11 @@ func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq
 				return
 			}
 		}
+		for _, m := range x.mail {
+			if !yield(checkpoint.ExportItem{Message: &m}, nil) {
+				return
+			}
+		}
 	}
 }
 
@@ -487,6 +497,7 @@ type snapshot struct {
 	thread checkpoint.Thread
 	logs   []namespaceLog
 	writes []checkpoint.Write
+	mail   []checkpoint.Message
 }
 
 type namespaceLog struct {
@@ -513,6 +524,9 @@ func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snaps
 	x := snapshot{writes: append(v.v.Schemas(), v.v.Writes()...)}
 	if x.thread, err = v.describe(sp.count()); err != nil {
 		return snapshot{}, err
+	}
+	if v.v.Released.IsZero() {
+		x.mail = v.v.Mail.All()
 	}
 	for _, namespace := range v.v.Namespaces() {
 		log, err := v.v.Log(namespace, checkpoint.ID{})

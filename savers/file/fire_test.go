@@ -80,10 +80,19 @@ func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
 		}
 		fmt.Fprintf(&b, "listed %s %d %s %s %d\n", thread.ID, thread.Version, thread.Status, thread.Head, len(thread.Questions))
 	}
-	for _, id := range []string{"t", "other"} {
+	for _, id := range []string{"t", "other", "new"} {
 		versions, err := s.Versions(tb.Context(), id)
 		if err != nil {
 			return "", err
+		}
+		for _, refused := range []bool{false, true} {
+			mail, err := s.Mail(tb.Context(), checkpoint.MailQuery{Thread: id, Refused: refused})
+			if err != nil {
+				return "", err
+			}
+			for _, m := range mail {
+				fmt.Fprintf(&b, "message %d of %s: %s %s %q, refused %q\n", m.Number, id, m.ID, m.Kind, digest(m.Payload), m.Refused)
+			}
 		}
 		for _, v := range versions {
 			fmt.Fprintf(&b, "version %d of %s, released %t, %s\n", v.Number, id, !v.Released.IsZero(), v.Status)
@@ -148,7 +157,7 @@ func small(tb testing.TB) (whole []byte, lastFrame int, again func(s checkpoint.
 	a := opening(tb, "t", checkpoint.ID{})
 	mustAppend(tb, s, a)
 	fence := a.Records[0].ID
-	if err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")}); err != nil {
+	if _, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")}); err != nil {
 		tb.Fatal(err)
 	}
 	before = mustContents(tb, s)
@@ -437,7 +446,19 @@ func storyOf(tb testing.TB, larger int) []act {
 		{"put", func(ctx context.Context, s checkpoint.Saver) error {
 			writes := result(fence, "a")
 			writes[0].Payload = more(writes[0].Payload)
-			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: writes})
+			_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: writes})
+			return err
+		}},
+		{"post", func(ctx context.Context, s checkpoint.Saver) error {
+			return posts(ctx, s, "t", more(nil), checkpoint.SignalMessage, checkpoint.InputMessage, checkpoint.SignalMessage)
+		}},
+		{"take", func(ctx context.Context, s checkpoint.Saver) error {
+			h := checkpoint.Handled{Take: []uint64{1}, Seen: 2}
+			_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Messages: h})
+			return err
+		}},
+		{"post to a new thread", func(ctx context.Context, s checkpoint.Saver) error {
+			return posts(ctx, s, "new", more(nil), checkpoint.InputMessage)
 		}},
 		{"commit", appends(second)},
 		{"commit and end", appends(third)},
@@ -467,7 +488,21 @@ func storyOf(tb testing.TB, larger int) []act {
 			return err
 		}},
 		{"delete", func(ctx context.Context, s checkpoint.Saver) error { return s.Delete(ctx, "other") }},
+		{"delete the new thread", func(ctx context.Context, s checkpoint.Saver) error { return s.Delete(ctx, "new") }},
 	}
+}
+
+// posts sends one message of each kind.
+func posts(ctx context.Context, s checkpoint.Saver, thread string, payload []byte, kinds ...checkpoint.MessageKind) error {
+	p := checkpoint.Post{Thread: thread}
+	for i, kind := range kinds {
+		p.Messages = append(p.Messages, checkpoint.Message{ID: fmt.Sprint("message ", i), Kind: kind, Payload: payload})
+	}
+	done, err := s.Post(ctx, p)
+	if err == nil {
+		err = done[0].Err
+	}
+	return err
 }
 
 // tell runs the story on a folder without faults and returns the contents after each act.
@@ -661,7 +696,7 @@ func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	put := checkpoint.PutWrites{Thread: "t", Fence: a.Records[0].ID, Writes: result(a.Records[0].ID, "a")}
-	if err := other.PutWrites(ctx, put); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := other.PutWrites(ctx, put); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("put behind a slow write: got %v, want the context's error", err)
 	}
 	// A reader does not wait.
@@ -672,7 +707,7 @@ func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if err := other.PutWrites(t.Context(), put); err != nil {
+	if _, err := other.PutWrites(t.Context(), put); err != nil {
 		t.Errorf("put after the slow write: %v", err)
 	}
 }

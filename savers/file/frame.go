@@ -29,7 +29,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver5" // the last digit is the number of the format
+	magic     = "ggsaver6" // the last digit is the number of the format
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )
@@ -232,15 +232,15 @@ func appendHeader(b []byte, id string, number int, salt uint32) ([]byte, error) 
 	return b, closeFrame(b, at, salt, int64(len(magic)))
 }
 
-// appendFirst appends the start of a file: its header, and the description of a thread that has
-// earlier versions.
-func appendFirst(id string, number int, about *ledger.About) ([]byte, error) {
+// appendFirst appends the start of the file after that of v, which was released: its header, and
+// what v leaves to it.
+func appendFirst(v *ledger.Version) ([]byte, error) {
 	salt := newSalt()
-	b, err := appendHeader(nil, id, number, salt)
-	if err != nil || about.Created.IsZero() {
+	b, err := appendHeader(nil, v.Thread, v.Number+1, salt)
+	if err != nil || v.About.Created.IsZero() {
 		return b, err
 	}
-	return appendEvent(b, &ledger.Event{About: about}, nil, nil, 0, salt)
+	return appendEvent(b, v.Left(), nil, nil, 0, salt)
 }
 
 // readHeader decodes the payload of the header frame.
@@ -268,6 +268,8 @@ const (
 	evWake
 	evRetries
 	evProgress
+	evMessages
+	evHandled
 	evTimed = evOpens | evEnds | evReleases | evRestores
 )
 
@@ -315,6 +317,12 @@ func appendEvent(
 	if flags&evWrites != 0 {
 		b = appendWrites(b, e.Writes)
 	}
+	if flags&evMessages != 0 {
+		b = appendMessages(b, e)
+	}
+	if flags&evHandled != 0 {
+		b = appendHandled(b, &e.Handled)
+	}
 	return b, closeFrame(b, at, salt, start+int64(at))
 }
 
@@ -334,6 +342,7 @@ func eventFlags(e *ledger.Event, records int) (flags uint64) {
 		{evRecords, records > 0}, {evOpens, e.Opens}, {evEnds, e.Ends}, {evReleases, e.Releases},
 		{evWrites, len(e.Writes) > 0}, {evStatus, e.Status != 0}, {evRestores, e.Restores},
 		{evAbout, e.About != nil}, {evWake, e.Wake != nil}, {evRetries, e.Retries}, {evProgress, e.Progress},
+		{evMessages, e.Posted > 0 || len(e.Messages) > 0}, {evHandled, !e.Handled.Empty()},
 	} {
 		if f.is {
 			flags |= f.bit
@@ -415,6 +424,12 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 	}
 	if flags&evWrites != 0 {
 		readWrites(r, e)
+	}
+	if flags&evMessages != 0 {
+		readMessages(r, e)
+	}
+	if flags&evHandled != 0 {
+		e.Handled = readHandled(r)
 	}
 	return e, r.End()
 }

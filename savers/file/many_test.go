@@ -103,7 +103,7 @@ func (c *crowd) run(ctx context.Context, s checkpoint.Saver, thread string, rng 
 	fence := a.Records[0].ID
 	c.appended(thread, a.After, fence)
 	for i := range 3 {
-		err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence, Writes: result(a.Records[0].ID, fmt.Sprint(i))})
+		_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence, Writes: result(a.Records[0].ID, fmt.Sprint(i))})
 		if c.said("put", err); err != nil {
 			return
 		}

@@ -97,7 +97,7 @@ func write(dir string) error {
 		fence := a.Records[0].ID
 		for i := range 4 {
 			w := checkpoint.Write{Base: a.Records[0].ID, Task: fmt.Sprint(i), Kind: checkpoint.Result, Payload: []byte(thread)}
-			if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence, Writes: []checkpoint.Write{w}}); err != nil {
+			if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence, Writes: []checkpoint.Write{w}}); err != nil {
 				return err
 			}
 			fmt.Fprintln(os.Stdout, "write", done.Version, w.Base, w.Task, thread)

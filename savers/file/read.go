@@ -77,7 +77,7 @@ func (v *volume) next(ctx context.Context) (int, error) {
 	next.path = v.s.siblingPath(v.base, nextName)
 	err = next.look(ctx)
 	defer next.drop()
-	if errors.Is(err, errAbsent) || err == nil && next.v == nil {
+	if errors.Is(err, errAbsent) {
 		return 0, nil
 	}
 	if err != nil {

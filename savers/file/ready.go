@@ -15,9 +15,12 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	if err := q.Check(); err != nil {
 		return checkpoint.ReadyThreads{}, err
 	}
-	names, err := s.names(ctx, &checkpoint.ThreadQuery{})
-	if err != nil {
-		return checkpoint.ReadyThreads{}, err
+	var names []name
+	if len(q.Graphs) > 0 { // without graphs, the caller asks for the time
+		var err error
+		if names, err = s.names(ctx, &checkpoint.ThreadQuery{}); err != nil {
+			return checkpoint.ReadyThreads{}, err
+		}
 	}
 	if err := s.begin(ctx); err != nil {
 		return checkpoint.ReadyThreads{}, err
@@ -26,7 +29,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	round := ledger.NewRound(&q, time.Now())
 	for _, name := range names {
 		l, err := s.listing(ctx, name.base)
-		if errors.Is(err, checkpoint.ErrDamaged) || err == nil && !l.open {
+		if errors.Is(err, checkpoint.ErrDamaged) || err == nil && l.ready.ID == "" {
 			continue
 		}
 		var until time.Time
@@ -38,7 +41,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 		}
 		round.Look(l.ready, until) // a Wake with a live lease stays: the next call looks again
 	}
-	err = round.Due(func(t checkpoint.ReadyThread) (time.Time, error) { return s.reserve(ctx, &t, round) })
+	err := round.Due(func(t checkpoint.ReadyThread) (time.Time, error) { return s.reserve(ctx, &t, round) })
 	return round.Result, err
 }
 
@@ -60,8 +63,8 @@ func (s *Saver) reserve(ctx context.Context, t *checkpoint.ReadyThread, round *l
 	return wake, err
 }
 
-// alone calls f with the locked file of a thread with an open version, and the error of a live
-// lease. It returns errAbsent if there is no such version.
+// alone calls f with the locked file of a thread with an open version or messages, and the error
+// of a live lease. It returns errAbsent for any other thread.
 func (s *Saver) alone(ctx context.Context, thread string, f func(v *volume, busy error) error) error {
 	v := s.use(thread, baseName(thread), 0)
 	defer s.done(v)
@@ -69,7 +72,7 @@ func (s *Saver) alone(ctx context.Context, thread string, f func(v *volume, busy
 		return err
 	}
 	defer v.unlock()
-	if v.version().Empty() {
+	if version := v.version(); version.Empty() && version.Mail.Empty() {
 		return errAbsent
 	}
 	busy, err := v.busy(time.Now())

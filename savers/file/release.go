@@ -60,14 +60,17 @@ func (v *volume) settleLocked(ctx context.Context) error {
 	if err := v.refresh(writing); err != nil {
 		return err
 	}
-	if v.v == nil || v.v.Released.IsZero() {
+	if v.v == nil { // nothing has been written to it
+		return v.reappear(ctx)
+	}
+	if v.v.Released.IsZero() {
 		return nil
 	}
 	return v.retire()
 }
 
-// reappear finishes a deletion, or the last step of a release. The earlier steps might not be
-// durable yet.
+// reappear finishes a deletion, or the last step of a release, if the thread's file is missing or
+// empty. The earlier steps might not be durable yet.
 func (v *volume) reappear(ctx context.Context) error {
 	gone, err := exists(v.s.siblingPath(v.base, goneName))
 	if err != nil {
@@ -103,7 +106,7 @@ func (v *volume) move(from, to string) error {
 // version replaces it.
 func (v *volume) retire() error {
 	next, number := v.s.siblingPath(v.base, nextName), v.v.Number
-	header, err := appendFirst(v.id, number+1, &v.v.About)
+	header, err := appendFirst(v.v)
 	if err != nil {
 		return err
 	}
@@ -312,7 +315,10 @@ func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return v.scanNumbers()
 	}
-	if err != nil || last.v == nil {
+	if errors.Is(err, errAbsent) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	var numbers []int

@@ -26,7 +26,7 @@ func steps(tb testing.TB, s checkpoint.Saver, a checkpoint.Append, fence checkpo
 // ended ends a run.
 func ended(tb testing.TB, s checkpoint.Saver, fence checkpoint.ID) {
 	tb.Helper()
-	if err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Status: checkpoint.Done, End: true}); err != nil {
+	if _, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Status: checkpoint.Done, End: true}); err != nil {
 		tb.Fatal(err)
 	}
 }

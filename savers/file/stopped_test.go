@@ -55,9 +55,10 @@ func stopIn(step string) func(dir string) error {
 			}
 			w := checkpoint.Write{Base: opening.Records[0].ID, Task: "last", Kind: checkpoint.Result}
 			write = func() error {
-				return s.PutWrites(context.Background(), checkpoint.PutWrites{
+				_, err := s.PutWrites(context.Background(), checkpoint.PutWrites{
 					Thread: "t", Fence: opening.Records[0].ID, Writes: []checkpoint.Write{w}, Lease: shortLease,
 				})
+				return err
 			}
 		}
 		var once sync.Once

@@ -363,7 +363,7 @@ func TestLeaseFilesGoWithTheirRuns(t *testing.T) {
 	if _, err := os.Stat(lease); err != nil {
 		t.Errorf("under a run: %v", err)
 	}
-	if err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: a.Records[0].ID, End: true}); err != nil {
+	if _, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: a.Records[0].ID, End: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(lease); !os.IsNotExist(err) {

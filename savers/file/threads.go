@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,9 @@ type listing struct {
 	open   bool // the file has an open version
 	ended  bool // with a run that gave its lease up
 	fence  checkpoint.ID
+	next   int // the number of the version that begins next, if none is open
 	thread checkpoint.Thread
-	ready  checkpoint.ReadyThread
+	ready  checkpoint.ReadyThread // without an ID if the thread has no open version and no messages
 }
 
 // tick exceeds the time in which two changes of a file may get the same timestamp. A listing of a
@@ -89,6 +91,9 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	s.forgetListed(len(all))
 	var names []name
 	for _, n := range all {
+		if base, next := strings.CutSuffix(n, nextName); next {
+			n = base + suffix // a release is half-way, and the thread may have messages
+		}
 		base, id, ok := parseName(n)
 		if !ok {
 			continue
@@ -106,8 +111,8 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 			names = append(names, name{id, base})
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.id, b.id) })
-	return names, nil
+	slices.SortFunc(names, func(a, b name) int { return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.base, b.base)) })
+	return slices.Compact(names), nil
 }
 
 // forgetListed forgets all listings if there are far more than files in the folder: most are of
@@ -127,7 +132,7 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	}
 	defer s.calls.Done()
 	l, err := s.listing(ctx, base)
-	if err != nil || !l.open {
+	if err != nil || !l.open && l.thread.Inputs == 0 {
 		return checkpoint.Thread{}, false, err
 	}
 	t, leased := l.thread, false
@@ -139,8 +144,7 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	if !leased {
 		t.Holder = ""
 	}
-	if t.Version > 1 {
-		sp := span{open: t.Version, started: true}
+	if sp := (span{open: max(t.Version, l.next), started: l.open}); sp.open > 1 {
 		if err := sp.search(s.newVolume(l.id, base, 0)); err != nil {
 			return checkpoint.Thread{}, false, err
 		}
@@ -181,7 +185,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	s.mu.Unlock()
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return listing{}, nil
+		return s.listingOfNext(ctx, base)
 	case err != nil:
 		return listing{}, fmt.Errorf("file: %w", err)
 	case l.fresh(info):
@@ -191,21 +195,46 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	defer v.drop()
 	if err := v.look(ctx); err != nil {
 		if errors.Is(err, errAbsent) {
-			err = nil
+			return s.listingOfNext(ctx, base)
 		}
 		return listing{id: v.id}, err
 	}
-	l = listing{info: info, id: v.id}
-	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
-		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
-		l.thread, l.ready = v.v.Describe(true, time.Time{}, 1), v.v.Ready()
-	}
+	l = v.listing()
+	l.info = info
 	if time.Since(info.ModTime()) > tick {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.listed[base] = l
 	}
 	return l, nil
+}
+
+// listingOfNext returns the listing of a thread whose release is half-way, and otherwise one
+// without an open version.
+func (s *Saver) listingOfNext(ctx context.Context, base string) (listing, error) {
+	v := s.newVolume("", base, 0)
+	v.path = s.siblingPath(base, nextName)
+	defer v.drop()
+	err := v.look(ctx)
+	if errors.Is(err, errAbsent) {
+		return listing{}, nil
+	}
+	return v.listing(), err
+}
+
+// listing returns the thread of a volume after a look.
+func (v *volume) listing() listing {
+	l := listing{id: v.id, ended: true}
+	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
+		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
+		l.thread, l.ready = v.v.Describe(true, time.Time{}, 1), v.v.Ready()
+	} else if v.v != nil && !v.v.Mail.Empty() {
+		l.thread, l.ready = v.v.Inbox(v.v.Updated, 0), v.v.InboxReady()
+		if l.next = v.v.Number; !v.v.Released.IsZero() { // and not yet renamed
+			l.next++
+		}
+	}
+	return l
 }
 
 // Versions returns a thread's versions, as [checkpoint.Saver] says.

@@ -223,9 +223,17 @@ func (v *volume) unlock() {
 }
 
 // look reads what a reader may see: all whole frames, without a lock. It returns errAbsent if
-// there is no file. Apparent damage may be a write in progress; only a look under the lock can
-// decide.
+// there is no file, or only an empty one, which a writer has created and not yet written.
+// Apparent damage may be a write in progress; only a look under the lock can decide.
 func (v *volume) look(ctx context.Context) error {
+	err := v.lookAtAll(ctx)
+	if err == nil && v.v == nil {
+		err = errAbsent
+	}
+	return err
+}
+
+func (v *volume) lookAtAll(ctx context.Context) error {
 	if v.h != nil {
 		same, err := v.current()
 		if err != nil {

@@ -32,27 +32,49 @@ func (v *volume) enter(ctx context.Context, create bool) error {
 			v.unlock()
 			return err
 		}
-		if v.v == nil || v.v.Released.IsZero() {
+		left, err := v.left()
+		if err == nil && !left {
 			return nil
 		}
 		v.unlock()
-		if err := v.settle(ctx); err != nil {
+		if err == nil {
+			err = v.settle(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
+// left reports whether the steps of a release or a deletion remain. The file is locked and read.
+// An empty file says nothing. Its writer can have looked for those steps before the operation
+// began, and created the file after the first step.
+func (v *volume) left() (bool, error) {
+	if v.v != nil {
+		return !v.v.Released.IsZero(), nil
+	}
+	return v.halfway()
+}
+
+// halfway reports whether a release or a deletion has moved the thread's file away, and has not
+// ended.
+func (v *volume) halfway() (bool, error) {
+	next, err := exists(v.s.siblingPath(v.base, nextName))
+	if err != nil || next {
+		return next, err
+	}
+	return exists(v.s.siblingPath(v.base, goneName))
+}
+
 // appear handles a missing file. It finishes the operation that removed the file, or creates the
 // file. again reports whether the caller must look again.
 func (v *volume) appear(ctx context.Context, create bool) (again bool, err error) {
-	for _, kind := range [...]string{nextName, goneName} {
-		left, err := exists(v.s.siblingPath(v.base, kind))
-		if err != nil {
-			return false, err
-		}
-		if left {
-			return true, v.settle(ctx)
-		}
+	left, err := v.halfway()
+	if err != nil {
+		return false, err
+	}
+	if left {
+		return true, v.settle(ctx)
 	}
 	if !create {
 		return false, nil
@@ -130,7 +152,7 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 		} else {
 			err = v.confirm()
 		}
-		return version.Appended(a), err
+		return version.Appended(a, now), err
 	}
 	if tooMany != nil {
 		return checkpoint.AppendResult{}, tooMany
@@ -138,7 +160,7 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 	if err := v.store(a, version, about, now); err != nil {
 		return checkpoint.AppendResult{}, err
 	}
-	return v.v.Appended(a), nil
+	return v.v.Appended(a, now), nil
 }
 
 // store writes an accepted Append, with its lease and the thread's new description, if it changes.
@@ -150,7 +172,7 @@ func (v *volume) store(a *checkpoint.Append, version *ledger.Version, about *led
 		records[i].Seq = seq + uint64(i)
 	}
 	e := new(ledger.Event)
-	e.Append(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
+	version.Append(e, a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
 	e.About = about
 	if a.Open != nil && !a.End {
 		return v.storeOpening(a, func() error { return v.write(e, records) }, now)
@@ -190,22 +212,32 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *
 	if v.v == nil || !v.v.Stands(a) {
 		return checkpoint.AppendResult{}, conflict
 	}
-	return v.v.Appended(a), nil
+	done := v.v.Appended(a, time.Now())
+	done.Posted = open.v.Mail.Posted
+	return done, nil
 }
 
 // PutWrites stores pending writes, as [checkpoint.Saver] says. If it stores nothing, it writes
 // nothing.
-func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if err := w.Check(); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	defer s.calls.Done()
 	v := s.use(w.Thread, baseName(w.Thread), 0)
 	defer s.done(v)
-	return v.counting(func() error { return v.putWrites(ctx, &w) })
+	var done checkpoint.PutResult
+	err := v.counting(func() error {
+		err := v.putWrites(ctx, &w)
+		if err == nil {
+			done.Posted = v.v.Mail.Posted
+		}
+		return err
+	})
+	return done, err
 }
 
 func (v *volume) putWrites(ctx context.Context, w *checkpoint.PutWrites) error {
@@ -224,13 +256,8 @@ func (v *volume) putWrites(ctx context.Context, w *checkpoint.PutWrites) error {
 	if err := version.AcceptWrites(w); err != nil {
 		return err
 	}
-	if len(w.Writes) > 0 || w.End || w.Progress && version.Attempts > 0 || w.Status != 0 && w.Status != version.Status {
-		e := &ledger.Event{
-			Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: ledger.Micro(now), Progress: w.Progress,
-		}
-		if w.End && !w.Wake.IsZero() {
-			e.Wake = ledger.EndWake(w.Wake, now)
-		}
+	if len(w.Writes) > 0 || !w.Messages.Empty() || w.End || w.Progress && version.Attempts > 0 || w.Status != 0 && w.Status != version.Status {
+		e := version.Put(w, ledger.CloneWrites(w.Writes), ledger.Micro(now))
 		if err := v.write(e, nil); err != nil {
 			return err
 		}

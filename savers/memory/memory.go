@@ -23,6 +23,8 @@ type Saver struct {
 	closed  bool
 	mu      sync.Mutex // for threads, never held while a thread is waited for
 	threads map[string]*thread
+
+	watchers watchers
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -32,7 +34,8 @@ type thread struct {
 	mu       sync.Mutex
 	gone     bool // deleted; look it up again
 	versions []*ledger.Version
-	last     int // the number of the newest version there ever was
+	next     *ledger.Version // holds the inbox while no version is open; nil for a new thread
+	last     int             // the number of the newest version there ever was
 	about    ledger.About
 	renewed  time.Time // when the newest run took its lease or renewed it
 	lease    time.Duration
@@ -98,6 +101,18 @@ func (t *thread) open() *ledger.Version {
 	return nil
 }
 
+// current returns the open version, or the one that begins next. It is nil for a new thread.
+func (t *thread) current() *ledger.Version {
+	v := t.open()
+	if v == nil {
+		v = t.next
+	}
+	if v != nil {
+		v.About = t.about
+	}
+	return v
+}
+
 // version returns a version by its number, 0 for the open one, or nil.
 func (t *thread) version(number int) *ledger.Version {
 	if number == 0 {
@@ -114,9 +129,21 @@ func (t *thread) version(number int) *ledger.Version {
 // start adds an empty version.
 func (t *thread) start(id string) *ledger.Version {
 	t.last++
-	v := ledger.New(id, t.last)
+	v := t.next
+	if v == nil {
+		v = ledger.New(id, t.last)
+	}
+	t.next = nil
 	t.versions = append(t.versions, v)
 	return v
+}
+
+// apply makes e part of v.
+func (t *thread) apply(v *ledger.Version, e *ledger.Event) {
+	v.Apply(e)
+	if e.Releases {
+		t.next = v.Next()
+	}
 }
 
 // leased reports whether a run holds the lease.
@@ -142,8 +169,15 @@ func (t *thread) renew(now time.Time, lease time.Duration) {
 	t.renewed, t.lease = now, lease
 }
 
-// describe returns the open version as a Thread.
+// describe returns a version as a Thread.
 func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
+	if v == t.next {
+		var updated time.Time
+		if n := len(t.versions); n > 0 {
+			updated = t.versions[n-1].Updated
+		}
+		return v.Inbox(updated, len(t.versions))
+	}
 	leased := v == t.open() && t.leased(now)
 	until := time.Time{}
 	if leased {

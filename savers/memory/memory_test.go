@@ -46,7 +46,7 @@ func TestLeaseExpiresOnTheClock(t *testing.T) {
 		if _, err := s.Append(ctx, second); err != nil {
 			t.Fatalf("opening after the lease: %v", err)
 		}
-		err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: head})
+		_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: head})
 		if !errors.Is(err, checkpoint.ErrConflict) {
 			t.Errorf("renewal by the first run: got %v, want a conflict", err)
 		}
@@ -84,7 +84,7 @@ func TestAPrunedRecordIsFreed(t *testing.T) {
 		}
 		fence = r.ID
 	}
-	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true}); err != nil {
+	if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true}); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil || done.Records != 100 {

@@ -159,8 +159,8 @@ func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Threa
 		return checkpoint.Thread{}, false
 	}
 	defer t.mu.Unlock()
-	v, now := t.open(), time.Now()
-	if v == nil {
+	v, now := t.current(), time.Now()
+	if v == nil || v == t.next && v.Mail.Inputs == 0 {
 		return checkpoint.Thread{}, false
 	}
 	described := t.describe(v, now)
@@ -262,6 +262,9 @@ func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint
 	}
 	for _, w := range append(v.Schemas(), v.Writes()...) {
 		items = append(items, checkpoint.ExportItem{Write: &w})
+	}
+	for _, m := range v.Mail.All() {
+		items = append(items, checkpoint.ExportItem{Message: &m})
 	}
 	return items, nil
 }

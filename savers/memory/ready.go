@@ -13,9 +13,12 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	if err := q.Check(); err != nil {
 		return checkpoint.ReadyThreads{}, err
 	}
-	ids, err := s.ids(ctx, &checkpoint.ThreadQuery{})
-	if err != nil {
-		return checkpoint.ReadyThreads{}, err
+	var ids []string
+	if len(q.Graphs) > 0 { // without graphs, the caller asks for the time
+		var err error
+		if ids, err = s.ids(ctx, &checkpoint.ThreadQuery{}); err != nil {
+			return checkpoint.ReadyThreads{}, err
+		}
 	}
 	if err := s.begin(ctx); err != nil {
 		return checkpoint.ReadyThreads{}, err
@@ -24,15 +27,14 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	now := time.Now()
 	round := ledger.NewRound(&q, now)
 	for _, id := range ids {
-		s.opened(id, func(t *thread, v *ledger.Version) {
-			v.About = t.about
+		s.visit(id, func(t *thread, v *ledger.Version) {
 			if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {
 				v.Wake = wake
 			}
 		})
 	}
-	err = round.Due(func(found checkpoint.ReadyThread) (wake time.Time, _ error) {
-		s.opened(found.ID, func(t *thread, v *ledger.Version) {
+	err := round.Due(func(found checkpoint.ReadyThread) (wake time.Time, _ error) {
+		s.visit(found.ID, func(t *thread, v *ledger.Version) {
 			if v.Is(&found) && !t.leased(now) {
 				wake = round.Reserved(&found)
 				v.Wake = wake
@@ -43,14 +45,14 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	return round.Result, err
 }
 
-// opened calls f with a thread and its open version, if there is one.
-func (s *Saver) opened(id string, f func(t *thread, v *ledger.Version)) {
+// visit calls f with a thread and its open version, or the one that begins next, if there is one.
+func (s *Saver) visit(id string, f func(t *thread, v *ledger.Version)) {
 	t := s.lock(id, false)
 	if t == nil {
 		return
 	}
 	defer t.mu.Unlock()
-	if v := t.open(); v != nil {
+	if v := t.current(); v != nil {
 		f(t, v)
 	}
 }
@@ -73,9 +75,10 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	}
 	defer s.end()
 	now, err := time.Now(), ledger.Missing(r.Thread, "", r.Fence, "fence", false)
-	s.opened(r.Thread, func(t *thread, v *ledger.Version) {
+	s.visit(r.Thread, func(t *thread, v *ledger.Version) {
 		if err = v.AcceptRewake(&r, t.busy(now)); err == nil {
 			v.Wake = *ledger.EndWake(r.Wake, now)
+			s.announce(t)
 		}
 	})
 	return err

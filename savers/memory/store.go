@@ -21,6 +21,7 @@ type Store struct {
 	closed  bool
 	items   sorted[*item]    // by namespace and key
 	entries sorted[*item]    // by namespace, index, value and key
+	words   sorted[posting]  // by index, word, namespace and key
 	uses    map[string]usage // of Op.Once, by namespace, key and once
 	specs   map[string]store.VectorSpec
 	version int64 // the newest of items that were created or removed
@@ -35,6 +36,7 @@ type item struct {
 	at      string // its key in Store.items
 	index   []store.Entry
 	vectors []store.Vector
+	texts   []store.Text
 	ttl     time.Duration
 }
 
@@ -51,7 +53,7 @@ func NewStore() *Store { return new(Store) }
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.items, s.entries, s.uses, s.specs = true, sorted[*item]{}, sorted[*item]{}, nil, nil
+	s.closed, s.items, s.entries, s.words, s.uses, s.specs = true, sorted[*item]{}, sorted[*item]{}, sorted[posting]{}, nil, nil
 	return nil
 }
 
@@ -140,6 +142,7 @@ func (s *Store) set(at string, old, it *item) {
 			s.entries.remove(entryPlace(old.Namespace, e.Index, e.Value, old.Key))
 		}
 	}
+	s.setWords(at, old, it)
 	if it == nil {
 		s.items.remove(at)
 		return
@@ -189,7 +192,7 @@ func (b *batch) do(op *store.Op) (store.Result, error) {
 		result.Record = it.Record
 	default:
 		made := *it
-		made.index, made.vectors = cloneEntries(op.Index), cloneVectors(op.Vectors)
+		made.index, made.vectors, made.texts = cloneEntries(op.Index), cloneVectors(op.Vectors), cloneTexts(op.Texts)
 		b.set(at, old, &made)
 		result.Record = made.Record
 	}
@@ -233,7 +236,7 @@ func (b *batch) put(op *store.Op, at string, old, it *item) *item {
 			Namespace: slices.Clone(op.Namespace), Key: op.Key, Value: append([]byte{}, op.Value...),
 			Created: b.now, Updated: b.now,
 		},
-		at: at, index: cloneEntries(op.Index), vectors: cloneVectors(op.Vectors),
+		at: at, index: cloneEntries(op.Index), vectors: cloneVectors(op.Vectors), texts: cloneTexts(op.Texts),
 	}
 	if it != nil {
 		made.Version, made.Created = it.Version+1, it.Created

@@ -24,13 +24,16 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.AppendResult{}, missing(&a, nil)
 	}
 	defer t.mu.Unlock()
+	defer s.announce(t)
 	return t.append(&a, starts, time.Now())
 }
 
 // append stores a; starts says that it may start a version.
 func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (checkpoint.AppendResult, error) {
 	if done := t.released(a); done != nil {
-		return done.Appended(a), nil
+		result := done.Appended(a, now)
+		result.Posted = t.current().Mail.Posted
+		return result, nil
 	}
 	v := t.open()
 	if v == nil && !starts {
@@ -60,13 +63,15 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 			t.about = about
 		}
 		var e ledger.Event
-		e.Append(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)
-		v.Apply(&e)
+		v.Append(&e, a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)
+		t.apply(v, &e)
 	}
 	if a.Open != nil || a.Fence == v.Fence {
 		t.renew(now, a.Lease)
 	}
-	return v.Appended(a), nil
+	done := v.Appended(a, now)
+	done.Posted = t.current().Mail.Posted // v may be released
+	return done, nil
 }
 
 // released returns the newest released version if an earlier call of a released it, else nil.
@@ -101,34 +106,31 @@ func missing(a *checkpoint.Append, t *thread) error {
 }
 
 // PutWrites stores pending writes, as [checkpoint.Saver] says.
-func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if err := w.Check(); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	defer s.end()
 	t := s.lock(w.Thread, false)
 	if t == nil {
-		return ledger.Missing(w.Thread, "", w.Fence, "fence", false)
+		return checkpoint.PutResult{}, ledger.Missing(w.Thread, "", w.Fence, "fence", false)
 	}
 	defer t.mu.Unlock()
 	v := t.open()
 	if v == nil {
-		return ledger.Missing(w.Thread, "", w.Fence, "fence", len(t.versions) > 0)
+		return checkpoint.PutResult{}, ledger.Missing(w.Thread, "", w.Fence, "fence", len(t.versions) > 0)
 	}
 	if err := v.AcceptWrites(&w); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	now := time.Now()
 	t.renew(now, w.Lease)
-	e := &ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: now, Progress: w.Progress}
-	if !w.Wake.IsZero() && w.End {
-		e.Wake = ledger.EndWake(w.Wake, now)
-	}
-	v.Apply(e)
-	return nil
+	v.Apply(v.Put(&w, ledger.CloneWrites(w.Writes), now))
+	s.announce(t)
+	return checkpoint.PutResult{Posted: v.Mail.Posted}, nil
 }
 
 // Release closes the open version, as [checkpoint.Saver] says.
@@ -155,7 +157,8 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (c
 	if err := v.AcceptRelease(ifHead); err != nil {
 		return checkpoint.Version{}, err
 	}
-	v.Apply(&ledger.Event{Releases: true, Time: now})
+	t.apply(v, &ledger.Event{Releases: true, Time: now})
+	s.announce(t)
 	return v.Listing(), nil
 }
 
@@ -197,7 +200,7 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 		return checkpoint.PruneResult{}, ledger.NoThread(id)
 	}
 	defer t.mu.Unlock()
-	if t.last == 0 { // somebody is about to begin the thread
+	if t.last == 0 && t.next == nil { // somebody is about to begin the thread
 		return checkpoint.PruneResult{}, ledger.NoThread(id)
 	}
 	if err := t.busy(time.Now()); err != nil {
@@ -223,7 +226,7 @@ func prune(v *ledger.Version, keep checkpoint.Retention) (int, error) {
 		for _, kept := range p.Kept {
 			e := kept.Entry
 			if len(kept.Fold) > 0 {
-				r, err := ledger.Snapshot(records(kept.Fold))
+				r, err := kept.Snapshot(records(kept.Fold))
 				if err != nil {
 					return 0, err
 				}
@@ -284,6 +287,10 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	t.about = about
 	t.last++
 	v.Number = t.last
+	if next := t.next; next != nil {
+		v.Mail, v.Wake, t.next = next.Mail.With(&v.Mail), next.Wake, nil
+	}
+	v.Mail.Posted = max(v.Mail.Posted, described.Posted)
 	t.versions = append(t.versions, v)
 	return nil
 }
@@ -323,6 +330,8 @@ func imported(item checkpoint.ExportItem) *ledger.Event {
 		}
 	case item.Write != nil:
 		return &ledger.Event{Writes: ledger.CloneWrites([]checkpoint.Write{*item.Write})}
+	case item.Message != nil:
+		return &ledger.Event{Messages: []checkpoint.Message{*ledger.CloneMessage(item.Message)}}
 	}
 	return &ledger.Event{}
 }

@@ -33,12 +33,12 @@ func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.
 	put := checkpoint.PutWrites{Thread: "t", Fence: id, End: true, Lease: time.Hour}
 	for _, size := range []int{5 << 20, 28 << 20} { // the driver sends them in different ways
 		put.Writes = []checkpoint.Write{{Base: id, Task: "task", Kind: checkpoint.Result, Payload: make([]byte, size)}}
-		if err := s.PutWrites(t.Context(), put); err == nil || !strings.Contains(err.Error(), "max_allowed_packet") {
+		if _, err := s.PutWrites(t.Context(), put); err == nil || !strings.Contains(err.Error(), "max_allowed_packet") {
 			t.Errorf("a write of %d bytes: got %v, want an error that names max_allowed_packet", size, err)
 		}
 	}
 	put.Writes = nil
-	if err := s.PutWrites(t.Context(), put); err != nil {
+	if _, err := s.PutWrites(t.Context(), put); err != nil {
 		t.Errorf("giving up the lease: %v", err)
 	}
 	a.After, a.Records[0].ID, a.Records[0].Base = id, checkpoint.ID{1}, checkpoint.ID{1}

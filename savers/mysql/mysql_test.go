@@ -110,7 +110,9 @@ func TestSchemaModes(t *testing.T) {
 
 func TestReadableState(t *testing.T) {
 	dsn := testenv.MySQL(t)
-	open := func() (checkpoint.Saver, error) { return mysql.Open(t.Context(), dsn, mysql.ReadableState()) }
+	open := func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error) {
+		return mysql.Open(t.Context(), dsn, mysql.ReadableState(decode...))
+	}
 	db := database(t, dsn)
 	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) {
 		row := db.QueryRow(`SELECT JSON_UNQUOTE(JSON_EXTRACT(s.state_json, '$.Status')), s.seq FROM graph_state s

@@ -63,3 +63,56 @@ func TestStoreReadsByIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchByWordsReadsByIndex counts the rows that searches read among 1,000 items of 10
+// namespaces.
+func TestSearchByWordsReadsByIndex(t *testing.T) {
+	_, dsn := start(t)
+	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := s.Store()
+	ops := make([]store.Op, 1000)
+	for i := range ops {
+		words := []store.Word{{Word: "all", Count: 1}, {Word: fmt.Sprintf("x%03d", i%100), Count: 1}}
+		ops[i] = store.Op{
+			Kind: store.OpPut, Namespace: store.Namespace{"facts", fmt.Sprint(i % 10)}, Key: fmt.Sprint(i),
+			Texts: []store.Text{{Index: "text", Words: words}},
+		}
+	}
+	if _, err := b.Do(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+	db := database(t, dsn)
+	own := -rowsRead(t, db)
+	own += rowsRead(t, db) // asking reads, too
+	for name, c := range map[string]struct {
+		namespace store.Namespace
+		words     []string
+		found     int
+		most      int // rows and entries
+	}{
+		"a rare word":                  {store.Namespace{"facts"}, []string{"x007"}, 10, 60},
+		"a word that is not there":     {store.Namespace{"facts"}, []string{"none"}, 0, 10},
+		"a common word of a namespace": {store.Namespace{"facts", "7"}, []string{"all"}, 20, 300},
+		"two words of a namespace":     {store.Namespace{"facts", "7"}, []string{"x007", "x008"}, 10, 60},
+	} {
+		q := store.TextQuery{Index: "text", Words: c.words}
+		q.Namespace, q.Limit = c.namespace, 20
+		search := func() (read int) {
+			read = -rowsRead(t, db) - own
+			hits, err := b.SearchText(t.Context(), q)
+			if err != nil || len(hits) != c.found {
+				t.Fatalf("%s: got %d items, %v, want %d", name, len(hits), err, c.found)
+			}
+			return read + rowsRead(t, db)
+		}
+		search() // may prepare statements
+		got := search()
+		if t.Logf("%s: %d rows", name, got); got > c.most {
+			t.Errorf("%s: %d rows and entries read, want at most %d", name, got, c.most)
+		}
+	}
+}

@@ -51,6 +51,20 @@ func TestStoreRoundTrips(t *testing.T) {
 			t.Errorf("%s: 50 take %d round trips, want %d", c.name, got, want)
 		}
 	}
+	for _, n := range []int{1, 1000} {
+		op := store.Op{Kind: store.OpPut, Namespace: store.Namespace{"n"}, Key: fmt.Sprint("words", n)}
+		op.Texts = []store.Text{{Index: "text", Words: make([]store.Word, n)}}
+		for i := range n {
+			op.Texts[0].Words[i] = store.Word{Word: fmt.Sprintf("%04d", i), Count: 1}
+		}
+		before := proxy.RoundTrips()
+		if _, err := b.Do(t.Context(), []store.Op{op}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := proxy.RoundTrips()-before, 6; got != want {
+			t.Errorf("a put with %d words takes %d round trips, want %d", n, got, want)
+		}
+	}
 	trips(store.OpGet, 1)
 	if got := trips(store.OpGet, 1); got != 1 {
 		t.Errorf("one get takes %d round trips, want 1", got)

@@ -45,7 +45,7 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 }
 
 // tables returns the options that all savers for database servers share.
-func tables[O any](s *settings, verify func() O, conns func(int) O, retry func(time.Duration) O, readable func() O) (opts []O) {
+func tables[O any](s *settings, verify func() O, conns func(int) O, retry func(time.Duration) O, readable func(...func([]byte) ([]byte, error)) O) (opts []O) {
 	if s.one("schema", "create", "verify") == "verify" {
 		opts = append(opts, verify())
 	}

@@ -80,6 +80,18 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
+// runner is a transaction of the caller, which the caller ends.
+type runner struct{ tx pgx.Tx }
+
+func (r runner) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	tag, err := r.tx.Exec(ctx, text, args...)
+	return tag.RowsAffected(), explain(err)
+}
+
+func (r runner) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	return query(r.tx.Query(ctx, text, args...))
+}
+
 // idleLimit returns the statement that makes the server end an idle transaction, because its
 // client is stopped or cut off. size is how many bytes of values the client sends next. While the
 // client encodes them, the server considers it idle, so each MiB adds four seconds. The limit is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log"
 
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
@@ -19,4 +20,20 @@ func ExampleOpen() { //nolint:testableexamples // it would need a server
 			log.Print(err)
 		}
 	}()
+}
+
+// Workers on several machines learn of due threads by NOTIFY. The saver uses PgBouncer, and the
+// engine listens on a direct connection.
+func ExampleNewEngine() { //nolint:testableexamples // it would need a server
+	ctx := context.Background()
+	db, err := postgres.Open(ctx, "postgres://app:secret@pgbouncer.internal:6432/app")
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine := postgres.NewEngine(db, postgres.ListenURL("postgres://app:secret@db.internal/app"))
+	saver := worker.Announce(db, engine, nil)              // for the graphs in each process
+	w := worker.New(saver, worker.Options{Engine: engine}) // with the graphs as further arguments
+	if err := w.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
 }

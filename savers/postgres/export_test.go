@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"time"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
@@ -11,3 +13,9 @@ func WithPool(use func(*pgxpool.Pool)) Option { return func(o *options) { o.use 
 
 // Packing is an option that says when records are packed.
 func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }
+
+// CheckTimes is an option that sets after which time an engine checks its connection, and how long
+// a notification to itself may take.
+func CheckTimes(idle, limit time.Duration) EngineOption {
+	return func(e *Engine) { e.idle, e.limit = idle, limit }
+}

@@ -6,7 +6,8 @@
 // synchronous_commit=on, the default, survives a power cut.
 //
 // It works behind a pooler that gives a connection for one transaction only, such as PgBouncer. It
-// changes no session, and prepares no statement without [PrepareStatements].
+// changes no session, and prepares no statement without [PrepareStatements]. An [Engine] needs a
+// direct connection to listen.
 package postgres
 
 import (
@@ -31,7 +32,10 @@ import (
 )
 
 // Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
-type Saver struct{ *sqlsaver.Saver }
+type Saver struct {
+	*sqlsaver.Saver
+	pool *pgxpool.Pool
+}
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
@@ -39,6 +43,17 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // the connections of the saver, and its Close leaves them open. It searches by meaning with an
 // HNSW index if the extension vector (pgvector) is installed.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
+
+// PostTx is [Saver.Post] in a transaction of the caller on the same database and schema. The
+// messages are stored, and make threads due, when the transaction commits. It also works while a
+// run holds a thread, and takes one round trip.
+//
+// PostTx locks the rows of the threads until the transaction ends. Writes of their runs wait for
+// that time, so end the transaction soon. If PostTx returns an error, roll back and try again: it
+// may be a deadlock.
+func (s *Saver) PostTx(ctx context.Context, tx pgx.Tx, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	return sqlsaver.PostTx(ctx, s.Saver, runner{tx}, posts...)
+}
 
 // Option changes how Open opens a database.
 type Option func(*options)
@@ -48,13 +63,15 @@ type options struct {
 	retry    time.Duration
 	conns    int
 	readable bool
+	decode   func(stored []byte) ([]byte, error) // of a readable state
 	prepare  bool
 	use      func(*pgxpool.Pool) // gets the pool; for tests
 	packing  pack.Policy         // the zero Packing but for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
-// default, Open makes missing tables and brings old ones up to date.
+// default, Open makes missing tables and brings old ones up to date. The first call of a store
+// does the same about the tables of the store.
 func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
@@ -82,16 +99,26 @@ func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 // state_json->>'Status' is the field Status. The transaction that ends, stops or fails a run
 // writes it. Until then, and after a crash, it is the state at the end of the previous run.
 // graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion
-// to the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
-// encrypted nor compressed.
-func ReadableState() Option { return func(o *options) { o.readable = true } }
+// to the state. The saver keeps the states of 256 threads in memory.
+//
+// decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
+// compress wraps. The payloads must not be encrypted.
+func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
+	return func(o *options) {
+		o.readable = true
+		if len(decode) > 0 {
+			o.decode = decode[0]
+		}
+	}
+}
 
-//go:embed queries/*.sql schema/*.sql
+//go:embed queries/*.sql schema
 var files embed.FS
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
-// has one file for each version of the tables. After each file, insert its version into
-// graph_schema, as Open does: 12 after 0012_tables.sql.
+// has one file for each version of the saver's tables. After each file, insert its version into
+// graph_schema, as Open does: 20 after 0020_tables.sql. The folder store has the files of the
+// store. Their versions are in graph_store_schema.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database
@@ -132,11 +159,11 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
-	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
-	return &Saver{s}, nil
+	return &Saver{s, pool}, nil
 }
 
 func classify(err error) sqlsaver.Fault {

@@ -143,7 +143,9 @@ func TestVerifyComparesTables(t *testing.T) {
 
 func TestReadableState(t *testing.T) {
 	dsn := testenv.Postgres(t)
-	open := func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), dsn, postgres.ReadableState()) }
+	open := func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error) {
+		return postgres.Open(t.Context(), dsn, postgres.ReadableState(decode...))
+	}
 	conn := connect(t, dsn)
 	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) {
 		row := conn.QueryRow(t.Context(), `SELECT s.state_json->>'Status', s.seq FROM graph_state s

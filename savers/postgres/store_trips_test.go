@@ -32,6 +32,8 @@ func TestStoreRoundTrips(t *testing.T) {
 			if kind == store.OpPut {
 				ops[i].Once = fmt.Sprint(proxy.RoundTrips())
 				ops[i].Index = []store.Entry{{Index: "i", Value: fmt.Append(nil, i)}}
+				word := store.Word{Word: fmt.Sprint(proxy.RoundTrips()), Count: 1}
+				ops[i].Texts = []store.Text{{Index: "text", Words: []store.Word{word, {Word: "word", Count: 1}}}}
 			}
 		}
 		return ops
@@ -56,6 +58,20 @@ func TestStoreRoundTrips(t *testing.T) {
 		}
 		if got := proxy.RoundTrips() - before; got != c.want {
 			t.Errorf("%s: got %d round trips, want %d", c.name, got, c.want)
+		}
+	}
+	if _, err := b.Do(t.Context(), ops(store.OpPut, 50)); err != nil {
+		t.Fatal(err)
+	}
+	q := store.TextQuery{Index: "text", Words: []string{"word", "other", "words"}}
+	q.Limit = 10
+	for i, want := range []int{0, 3} { // the second time, the connection has read the descriptions
+		before := proxy.RoundTrips()
+		if _, err := b.SearchText(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if got := proxy.RoundTrips() - before; i > 0 && got != want {
+			t.Errorf("a search for three words: got %d round trips, want %d", got, want)
 		}
 	}
 }

@@ -207,7 +207,9 @@ func TestSearchByHNSW(t *testing.T) {
 // TestVerifySchemaMakesNoIndex searches tables that a program must not change.
 func TestVerifySchemaMakesNoIndex(t *testing.T) {
 	url := testenv.Pgvector(t)
-	items(t, url)
+	if _, err := items(t, url).Sweep(t.Context(), 1); err != nil { // makes its tables
+		t.Fatal(err)
+	}
 	verified := items(t, url, postgres.VerifySchema())
 	spec := store.VectorSpec{Name: "x", Model: "m", Dims: 4}
 	all := cloud(t, verified, spec, 50)

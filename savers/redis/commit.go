@@ -46,7 +46,7 @@ type plain struct {
 // than the log, or after the first quarter of the lease.
 func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	r := &a.Records[0]
-	if a.Open != nil || a.End || a.Release || a.Progress || a.Status != 0 || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if a.Open != nil || a.End || a.Release || a.Progress || a.Status != 0 || !a.Messages.Empty() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		a.After.IsZero() || !r.Commits.IsZero() && r.Commits != a.After {
 		return p, false
 	}
@@ -93,15 +93,16 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 }
 
 // commit stores a plain commit. It reports whether it did; else the caller must try append.lua.
-func (s *Saver) commit(ctx context.Context, a *checkpoint.Append, p plain) (stored bool, err error) {
+func (s *Saver) commit(ctx context.Context, a *checkpoint.Append, p plain) (done checkpoint.AppendResult, stored bool, err error) {
 	r, err := s.call(ctx, "append", s.script.commit, []string{s.key(a.Thread)}, p.args...)
 	if err != nil {
-		return false, err
+		return done, false, err
 	}
-	if stored = r.text() == "ok"; stored {
-		s.keep(a, p.next)
+	if stored = r.text() == "ok"; !stored {
+		return done, false, r.err
 	}
-	return stored, r.err
+	s.keep(a, p.next)
+	return checkpoint.AppendResult{Version: p.version, Head: p.seq, Posted: r.seq()}, true, r.err
 }
 
 // format returns the head as it is stored, with the id of its record.

@@ -85,7 +85,7 @@ func TestAServerWithoutMemoryRefusesAWriteWhole(t *testing.T) {
 	}
 	write := checkpoint.Write{Base: r.head, Task: "t", Kind: checkpoint.Result, Payload: []byte("kept")}
 	put := checkpoint.PutWrites{Thread: "a", Fence: r.fence, Writes: []checkpoint.Write{write}, End: true, Status: checkpoint.Waiting}
-	if err := s.PutWrites(ctx, put); err != nil {
+	if _, err := s.PutWrites(ctx, put); err != nil {
 		t.Fatal(err)
 	}
 	items := exported(t, s, "a")
@@ -101,7 +101,7 @@ func TestAServerWithoutMemoryRefusesAWriteWhole(t *testing.T) {
 	for what, f := range map[string]func() error{
 		"append":   func() error { _, err := s.Append(ctx, next); return err },
 		"open":     func() error { _, err := s.Append(ctx, opening(t, "a", r.head)); return err },
-		"put":      func() error { return s.PutWrites(ctx, put) },
+		"put":      func() error { _, err := s.PutWrites(ctx, put); return err },
 		"release":  func() error { _, err := s.Release(ctx, "a", checkpoint.ID{}); return err },
 		"prune":    func() error { _, err := s.Prune(ctx, "a", checkpoint.Retention{Last: 1, Released: -1}); return err },
 		"versions": func() error { _, err := s.Prune(ctx, "a", checkpoint.Retention{Released: -1}); return err },

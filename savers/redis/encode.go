@@ -18,9 +18,9 @@ import (
 var errMalformed = errors.New("malformed")
 
 // format is the number of the format of threads. It is the first byte of each record. Format 3
-// has packs, format 4 the nodes that ran, format 5 the
-// descriptions of threads, and format 6 when they are due.
-const format = 6
+// added packs, and format 4 the nodes that ran. Format 5 added the descriptions of threads, format
+// 6 when they are due, and format 7 the inbox.
+const format = 7
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }
@@ -139,7 +139,7 @@ func writeArgs(args []any, thread string, writes []checkpoint.Write) []any {
 		switch w.Kind {
 		case checkpoint.Discard:
 			args = append(args, w.Base[:], writeName(w, checkpoint.Result), "d", "", w.Base[:], writeName(w, checkpoint.Failure), "d", "")
-		case checkpoint.Result, checkpoint.Schema:
+		case checkpoint.Result, checkpoint.Schema, checkpoint.Outcome:
 			args = append(args, w.Base[:], writeName(w, w.Kind), "f", encodeWrite(thread, w))
 		default:
 			args = append(args, w.Base[:], writeName(w, w.Kind), "r", encodeWrite(thread, w))
@@ -202,7 +202,7 @@ func decodeWrite(thread string, base checkpoint.ID, name, value string) (w check
 	if err := in.End(); err != nil {
 		return w, 0, fmt.Errorf("a pending write's name: %w", err)
 	}
-	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Schema || w.Kind == checkpoint.Discard {
+	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Outcome || w.Kind == checkpoint.Discard {
 		return w, 0, fmt.Errorf("a pending write's name: %w: kind %d", errMalformed, w.Kind)
 	}
 	first, rest, ok1 := strings.Cut(value, ":")

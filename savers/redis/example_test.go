@@ -8,6 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
 
@@ -38,4 +39,20 @@ func ExampleAllowUnsafeSettings() { //nolint:testableexamples // it needs a serv
 		return
 	}
 	defer saver.Close()
+}
+
+// Workers on several machines learn of due threads by publish and subscribe.
+func ExampleNewEngine() { //nolint:testableexamples // it needs a server
+	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379"})
+	db, err := redis.New(client, redis.CloseClient())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	engine := redis.NewEngine(client, "graphgen:")
+	saver := worker.Announce(db, engine, nil)              // for the graphs in each process
+	w := worker.New(saver, worker.Options{Engine: engine}) // with the graphs as further arguments
+	if err := w.Run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
 }

@@ -43,7 +43,7 @@ func TestAThreadExpiresWholeAndOnlyWhenItIsDone(t *testing.T) {
 	expires("running", never, never)
 	r.commit()
 	w := checkpoint.Write{Base: r.head, Task: "t", Kind: checkpoint.Question, Payload: []byte("?")}
-	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: r.fence, Writes: []checkpoint.Write{w}, End: true, Status: checkpoint.Waiting}); err != nil {
+	if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: r.fence, Writes: []checkpoint.Write{w}, End: true, Status: checkpoint.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	expires("waiting", never, never)
@@ -60,7 +60,7 @@ func TestAThreadExpiresWholeAndOnlyWhenItIsDone(t *testing.T) {
 	}
 	expires("running again", never, never)
 	second := &run{tb: t, saver: s, thread: "a", fence: again.Records[0].ID, head: again.Records[0].ID}
-	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: second.fence, Lease: time.Hour, Status: checkpoint.Done}); err != nil {
+	if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "a", Fence: second.fence, Lease: time.Hour, Status: checkpoint.Done}); err != nil {
 		t.Fatal(err)
 	}
 	expires("done, with the lease not given up", never, never)

@@ -84,7 +84,7 @@ func (r *run) commit() {
 
 func (r *run) end(status checkpoint.Status) {
 	r.tb.Helper()
-	err := r.saver.PutWrites(context.Background(), checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, End: true, Status: status})
+	_, err := r.saver.PutWrites(context.Background(), checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, End: true, Status: status})
 	if err != nil {
 		r.tb.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestWhatIsNotAnAppendHappensOnceToo(t *testing.T) {
 		r := warm(n)
 		cut()
 		w := checkpoint.Write{Base: r.head, Task: "t", Kind: checkpoint.Question, Payload: []byte("?")}
-		if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Writes: []checkpoint.Write{w}, End: true}); err != nil {
+		if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Writes: []checkpoint.Write{w}, End: true}); err != nil {
 			t.Errorf("put: %v", err)
 		}
 		chain, err := s.Load(ctx, checkpoint.Ref{Thread: r.thread})

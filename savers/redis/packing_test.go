@@ -339,7 +339,8 @@ func write(ctx context.Context, s checkpoint.Saver, base, head checkpoint.ID) er
 		return err
 	}
 	w := checkpoint.Write{Base: base, Task: "t", Kind: checkpoint.Result, Payload: []byte("result")}
-	return s.PutWrites(ctx, checkpoint.PutWrites{Thread: packtest.Thread, Fence: id, Writes: []checkpoint.Write{w}, End: true})
+	_, err = s.PutWrites(ctx, checkpoint.PutWrites{Thread: packtest.Thread, Fence: id, Writes: []checkpoint.Write{w}, End: true})
+	return err
 }
 
 // TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers.

@@ -208,7 +208,7 @@ func (p *pruning) records(ctx context.Context, l *prunedLog, seqs []uint64) erro
 		}
 		kept := l.kept[seq]
 		if len(kept.Fold) > 0 {
-			r, err := p.s.fold(ctx, p.w, l.way, kept.Fold)
+			r, err := p.s.fold(ctx, p.w, l.way, &kept)
 			if err != nil {
 				return err
 			}
@@ -283,7 +283,7 @@ func (p *pruning) cut(ctx context.Context, l *prunedLog, q packed) (added []newP
 		}
 		r.Committed = r.Committed || slices.Contains(p.w.late, r.ID)
 		if len(kept.Fold) > 0 {
-			if r.Record, err = p.s.fold(ctx, p.w, l.way, kept.Fold); err != nil {
+			if r.Record, err = p.s.fold(ctx, p.w, l.way, &kept); err != nil {
 				return nil, err
 			}
 		}
@@ -343,9 +343,9 @@ func split(seqs []uint64) (kept []uint64, first uint64) {
 	return seqs[:i], seqs[i]
 }
 
-// fold returns the last record of a chain with a snapshot of the state that the chain restores.
-func (s *Saver) fold(ctx context.Context, w *whole, l *walk, chain []*ledger.Entry) (checkpoint.Record, error) {
-	way := *l
+// fold returns a record that stays, with a snapshot of the state there in place of its delta.
+func (s *Saver) fold(ctx context.Context, w *whole, l *walk, kept *ledger.Kept) (checkpoint.Record, error) {
+	way, chain := *l, kept.Fold
 	way.kept, way.first, way.end = nil, chain[0].Seq, chain[len(chain)-1].Seq+1
 	var records []checkpoint.Record
 	for r, err := range s.records(ctx, &way) {
@@ -354,7 +354,7 @@ func (s *Saver) fold(ctx context.Context, w *whole, l *walk, chain []*ledger.Ent
 		}
 		records = append(records, r)
 	}
-	r, err := ledger.Snapshot(records)
+	r, err := kept.Snapshot(records)
 	if err != nil {
 		return checkpoint.Record{}, fmt.Errorf("redis: thread %q: %w", short(w.ID), err)
 	}

@@ -15,9 +15,14 @@
 // After a run, old records move into packs: fields of up to 64 KB with many records each. A pack
 // never changes. A load is one round trip, or two for some old checkpoints.
 //
-// Three more keys, prefix{index}:..., list the threads. They are a hint. A thread is added before
-// a run opens it, and checked when it is listed. A listing removes stale entries. On a single
-// server, the entry is added in the round trip of the opening; on a cluster, it takes one more.
+// More keys, prefix{index}:..., list the threads, and when they are due. They are a hint. A
+// thread is added before a run opens it or somebody posts to it, and checked when it is listed. A
+// listing removes stale entries. On a single server, the entry is added in the round trip of the
+// opening or post; on a cluster, it takes one more. [Saver.Ready] adds the due threads that are
+// missing, if the server has lost the keys, and once an hour.
+//
+// Messages to a thread are fields of its hash. So a write and the messages that it takes are one
+// step.
 //
 // The keys of the store, prefix{prefix store}:..., are described in lua/store.lua.
 //
@@ -76,6 +81,9 @@ type Saver struct {
 	calls  sync.WaitGroup
 	leases map[string]lease // by thread, of this saver's runs
 	over   []listed         // done threads, to remove from the index of unfinished ones
+
+	unhealed   map[string]bool // graphs whose wakes were not repaired, see repair
+	repairedTo string          // where in the index that repair continues
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -118,7 +126,7 @@ func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 // Reads go to masters only, because a replica may be behind. The client's own retries are
 // harmless.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
-	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts(), packing: pack.Default}
+	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), unhealed: make(map[string]bool), script: newScripts(), packing: pack.Default}
 	for _, o := range options {
 		o(s)
 	}

@@ -16,7 +16,8 @@ func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID
 	if err != nil {
 		return checkpoint.Version{}, err
 	}
-	r, err := s.call(ctx, "release", s.script.release, []string{s.key(thread)}, ifHead[:], s.ttl, token[:])
+	c := announced{s: s, thread: thread, script: s.script.release, args: []any{ifHead[:], s.ttl, token[:], "", ""}, notice: 3, stamp: 4}
+	r, err := s.announce(ctx, "release", c)
 	if err != nil {
 		return checkpoint.Version{}, err
 	}
@@ -28,9 +29,9 @@ func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID
 		return checkpoint.Version{}, s.refused(&checkpoint.Append{Thread: thread, After: ifHead}, outcome, r)
 	}
 	v := r.version(thread)
-	stamp := r.id()
-	if r.err != nil {
-		return checkpoint.Version{}, r.err
+	stamp, due := r.id(), r.text() == "1"
+	if r.err != nil || due {
+		return v, r.err
 	}
 	s.finished(listed{id: thread, stamp: stamp, gone: true})
 	return v, nil

@@ -32,6 +32,23 @@ func (r *reply) check(err error) {
 	}
 }
 
+// peek returns the next value without taking it; nil for none.
+func (r *reply) peek() any {
+	if r.err != nil || r.at >= len(r.values) {
+		return nil
+	}
+	return r.values[r.at]
+}
+
+// optional reads a number from 0, or nothing for 0.
+func (r *reply) optional() uint64 {
+	if r.peek() == "" {
+		r.at++
+		return 0
+	}
+	return r.seq()
+}
+
 func (r *reply) more() bool { return r.err == nil && r.at < len(r.values) }
 
 func (r *reply) next() any {
@@ -162,6 +179,7 @@ func (r *reply) thread(id string) described {
 		l.check(err)
 	}
 	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
+	d.Posted, d.Inputs, d.Others = l.seq(), l.int(), l.int()
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

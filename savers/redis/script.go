@@ -58,6 +58,20 @@ var (
 	wakesLua string
 	//go:embed lua/rewake.lua
 	rewakeLua string
+	//go:embed lua/inbox.lua
+	inboxLua string
+	//go:embed lua/post.lua
+	postLua string
+	//go:embed lua/mail.lua
+	mailLua string
+	//go:embed lua/news.lua
+	newsLua string
+	//go:embed lua/outcome.lua
+	outcomeLua string
+	//go:embed lua/outcomes.lua
+	outcomesLua string
+	//go:embed lua/repair.lua
+	repairLua string
 	//go:embed lua/list.lua
 	listLua string
 	//go:embed lua/store.lua
@@ -78,20 +92,22 @@ var (
 
 // scripts are the scripts with their hashes.
 type scripts struct {
-	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack, rewake *goredis.Script // on a thread
-	index, list, ready, wakes                                                                                                                  *goredis.Script // on the index
+	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack, rewake, post, mail, news, outcome, outcomes *goredis.Script // on a thread
+	index, list, ready, wakes, repair                                                                                                                                               *goredis.Script // on the index
 
 	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
 }
 
 func newScripts() scripts {
 	thread := func(source string) *goredis.Script { return goredis.NewScript(commonLua + source) }
+	inbox := func(source string) *goredis.Script { return goredis.NewScript(commonLua + inboxLua + source) }
 	items := func(source string) *goredis.Script { return goredis.NewScript(storeLua + source) }
 	return scripts{
-		append: thread(appendLua), commit: goredis.NewScript(commitLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
-		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
-		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua), rewake: thread(rewakeLua),
-		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua),
+		append: inbox(appendLua), commit: goredis.NewScript(commitLua), put: inbox(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
+		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: inbox(releaseLua), delete: thread(deleteLua),
+		whole: inbox(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: inbox(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua), rewake: thread(rewakeLua),
+		post: inbox(postLua), mail: inbox(mailLua), news: goredis.NewScript(newsLua), outcome: thread(outcomeLua), outcomes: thread(outcomesLua),
+		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua), repair: goredis.NewScript(repairLua),
 		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
 		storeDeclare: items(storeDeclareLua), storeNear: items(storeNearLua),
 	}

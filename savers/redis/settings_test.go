@@ -81,7 +81,7 @@ func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 }
 
 // commands are the commands that docs/savers.md lists for a user with ACLs.
-const commands = "EVAL EVALSHA PING UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
+const commands = "EVAL EVALSHA PING SCAN UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
 	"ZADD ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREM ZSCORE"
 
 // storeCommands are the other commands that a user of the store needs.
@@ -131,6 +131,27 @@ func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
 	}
 	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"copy", packtest.Thread}; !slices.Equal(got, want) {
 		t.Errorf("got threads %q, want %q", got, want)
+	}
+	for _, thread := range []string{"copy", "new"} {
+		post(t, s, thread, "conversation", message(checkpoint.InputMessage, "i"), message(checkpoint.WakeMessage, "w"))
+		if got := mail(t, s, checkpoint.MailQuery{Thread: thread}); len(got) != 1 {
+			t.Errorf("thread %s: got the messages %+v, want one", thread, got)
+		}
+	}
+	if err := checkpoint.Copy(t.Context(), s, "copy", 0, s, "copy of messages"); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.News(t.Context(), []string{"copy", "new", "copy of messages"}); err != nil || !slices.Equal(got, []uint64{2, 2, 2}) {
+		t.Errorf("got the news %v, %v, want 2 of each", got, err)
+	}
+	if err := s.Delete(t.Context(), "new"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Release(t.Context(), "copy", checkpoint.ID{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Rewake(t.Context(), checkpoint.Rewake{Thread: "copy", Posted: 2}); err != nil {
+		t.Error(err)
 	}
 	due, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"conversation"}, Limit: 10, Reserve: time.Second})
 	if err != nil || len(due.Threads) != 0 {

@@ -30,7 +30,7 @@ import (
 func (s *Saver) Store() store.Backend {
 	tag := s.prefix + "{" + s.prefix + "store}:"
 	t := &itemStore{s: s}
-	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs", "changes"} {
+	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs", "changes", "words", "texts"} {
 		t.keys = append(t.keys, tag+name)
 	}
 	return t
@@ -135,9 +135,9 @@ func appendOp(args []any, op *store.Op) []any {
 	switch {
 	case op.Kind == store.OpPut:
 		value := binary.LittleEndian.AppendUint32(slices.Clip(op.Value), valueSum(at, op.Value))
-		return append(args, "p", at, once, condition, value, expiry(op), forms(op.Index), vectorBytes(op.Vectors))
+		return append(args, "p", at, once, condition, value, expiry(op), forms(op.Index), vectorBytes(op.Vectors), textBytes(op.Texts))
 	case op.Kind == store.OpIndex:
-		return append(args, "i", at, once, condition, forms(op.Index), vectorBytes(op.Vectors))
+		return append(args, "i", at, once, condition, forms(op.Index), vectorBytes(op.Vectors), textBytes(op.Texts))
 	case op.Kind == store.OpVectors:
 		return append(args, "v", at, once, condition)
 	case op.Kind == store.OpDelete:

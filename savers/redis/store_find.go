@@ -38,8 +38,10 @@ type finding struct {
 	where []any  // the conditions as store_find.lua has them
 	found []store.Record
 
-	// hit gets items with their vectors instead of values; nil in Find. Then found stays empty.
-	hit func(at string, version int64, vectors string) error
+	// hit gets items with what reads says instead of values: v for vectors, w for the numbers of a
+	// word. Then found stays empty. It is nil in Find.
+	hit   func(at string, version int64, content string) error
+	reads string
 }
 
 // Find returns the items that q selects.
@@ -138,7 +140,7 @@ func (f *finding) scan(form string) error {
 // look calls store_find.lua.
 func (f *finding) look(source, from, to string, places []string) (looked int, last string, done bool, err error) {
 	args := make([]any, 0, 6+len(f.where)+len(places))
-	args = append(append(args, source, from, to, f.q.Limit-len(f.found), budget, f.hit != nil), f.where...)
+	args = append(append(args, source, from, to, f.q.Limit-len(f.found), budget, f.reads), f.where...)
 	for _, p := range places {
 		args = append(args, p)
 	}

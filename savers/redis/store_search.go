@@ -106,52 +106,62 @@ func (t *itemStore) Declare(ctx context.Context, spec store.VectorSpec) (store.V
 const tries = 5
 
 // Search asks the vector set of the index. If that returns too few items, Search reads all vectors
-// by several scripts, and compares them. Then it reads the nearest items by one script. If one of
-// them has changed meanwhile, it starts again. The last try leaves out items that have changed.
+// by several scripts, and compares them.
 func (t *itemStore) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
+	return t.hits(ctx, func(versions map[string]int64) ([]store.Near, error) {
+		found, err := t.bySet(ctx, &q, versions)
+		if err == nil && len(found) < q.Limit {
+			found, err = t.compared(ctx, &q, versions)
+		}
+		return found, err
+	})
+}
+
+// hits calls search, which finds items by several scripts, and reads these items by one script.
+// search keeps the versions of items by place. If one has changed meanwhile, hits starts again.
+// The last try leaves out items that have changed.
+func (t *itemStore) hits(
+	ctx context.Context, search func(versions map[string]int64) ([]store.Near, error),
+) ([]store.Hit, error) {
 	for try := 1; ; try++ {
-		hits, changed, err := t.search(ctx, q)
-		if err != nil || !changed || try == tries {
+		versions := make(map[string]int64)
+		found, err := search(versions)
+		if err != nil {
+			return nil, err
+		}
+		hits, err := t.unchanged(ctx, found, versions)
+		if err != nil || len(hits) == len(found) || try == tries {
 			return hits, err
 		}
 	}
 }
 
-func (t *itemStore) search(ctx context.Context, q store.VectorQuery) (hits []store.Hit, changed bool, err error) {
-	versions := make(map[string]int64) // by place, of items that were near when they were read
-	found, err := t.bySet(ctx, &q, versions)
-	if err == nil && len(found) < q.Limit {
-		found, err = t.compared(ctx, &q, versions)
-	}
-	if err != nil {
-		return nil, false, err
-	}
+// unchanged reads the items that still have the versions.
+func (t *itemStore) unchanged(ctx context.Context, found []store.Near, versions map[string]int64) (hits []store.Hit, err error) {
 	ops := make([]store.Op, len(found))
 	for i, near := range found {
 		ns, err := store.ParseNamespace([]byte(near.Namespace))
 		if err != nil {
-			return nil, false, t.wrap(ctx, "search", err)
+			return nil, t.wrap(ctx, "search", err)
 		}
 		ops[i] = store.Op{Kind: store.OpGet, Namespace: ns, Key: near.Key}
 	}
 	if len(ops) == 0 {
-		return nil, false, nil
+		return nil, nil
 	}
 	results, err := t.Do(ctx, ops)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for i, near := range found {
-		if !results[i].Found || results[i].Record.Version != versions[near.Namespace+"\x00\x00"+near.Key] {
-			changed = true
-			continue
+		if results[i].Found && results[i].Record.Version == versions[near.Namespace+"\x00\x00"+near.Key] {
+			hits = append(hits, store.Hit{Record: results[i].Record, Score: near.Score})
 		}
-		hits = append(hits, store.Hit{Record: results[i].Record, Score: near.Score})
 	}
-	return hits, changed, nil
+	return hits, nil
 }
 
 // compared compares the vectors of all items that q selects.
@@ -159,7 +169,7 @@ func (t *itemStore) compared(ctx context.Context, q *store.VectorQuery, versions
 	nearest := store.NewNearest(q)
 	all := q.Query
 	all.Limit = store.MaxCompared + 1
-	f := finding{t: t, ctx: ctx, q: &all, where: conditions(q.Where)}
+	f := finding{t: t, ctx: ctx, q: &all, where: conditions(q.Where), reads: "v"}
 	f.hit = func(at string, version int64, vectors string) error {
 		return eachVector(vectors, func(_, index string, values []float32) error {
 			if index != q.Index {

@@ -53,8 +53,9 @@ func TestStoreRefusesAnotherFormat(t *testing.T) {
 	_, calls["Declare"] = b.Declare(t.Context(), store.VectorSpec{Name: "x", Model: "m", Dims: 1})
 	search := store.VectorQuery{Query: store.Query{Limit: 1}, Index: "x", Vector: []float32{1}}
 	_, calls["Search"] = b.Search(t.Context(), search)
+	_, calls["SearchText"] = b.SearchText(t.Context(), store.TextQuery{Query: search.Query, Index: "x", Words: []string{"x"}})
 	for name, err := range calls {
-		if err == nil || !strings.Contains(err.Error(), "has format 99, and this release reads format 1") {
+		if err == nil || !strings.Contains(err.Error(), "has format 99, and this release reads format 2") {
 			t.Errorf("%s: got %v, want an error with both formats", name, err)
 		}
 	}
@@ -100,7 +101,7 @@ func (h *trips) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pr
 }
 
 // many are puts of n items in 10 namespaces. The index "number" has their numbers, "mod" the
-// numbers modulo 100, and "all" one value.
+// numbers modulo 100, and "all" one value. The text index has the words mod7 and all.
 func many(n int) []store.Op {
 	ops := make([]store.Op, n)
 	for i := range ops {
@@ -109,6 +110,7 @@ func many(n int) []store.Op {
 			Index: []store.Entry{
 				{Index: "number", Value: fmt.Appendf(nil, "%06d", i)}, {Index: "mod", Value: fmt.Append(nil, i%100)}, {Index: "all", Value: []byte("x")},
 			},
+			Texts: []store.Text{{Index: "text", Words: []store.Word{{Word: "all", Count: 1}, {Word: fmt.Sprint("mod", i%100), Count: 2}}}},
 		}
 	}
 	return ops
@@ -147,11 +149,11 @@ func TestStoreRoundTripsAndReads(t *testing.T) {
 	one := store.Namespace{"users", "7"}
 	for _, c := range []struct {
 		name         string
-		trips, reads int64 // a read of an item is one of meta, and one of its value if it is found
+		trips, reads int64 // a read of an item is one of meta, and one of its value if it is found; a put reads its words
 		call         func() (int, error)
 		found        int
 	}{
-		{"a batch of 1000 puts", 1, 1000, func() (int, error) { r, err := b.Do(t.Context(), many(1000)); return len(r), err }, 1000},
+		{"a batch of 1000 puts", 1, 2000, func() (int, error) { r, err := b.Do(t.Context(), many(1000)); return len(r), err }, 1000},
 		{"a batch of 1000 gets", 1, 2000, func() (int, error) { r, err := b.Do(t.Context(), gets); return len(r), err }, 1000},
 		{"a page", 1, 200, finds(t, b, store.Query{Limit: 100}), 100},
 		{"a page of a namespace", 1, 200, finds(t, b, store.Query{Namespace: one, Limit: 100}), 100},
@@ -161,6 +163,10 @@ func TestStoreRoundTripsAndReads(t *testing.T) {
 		{"a page of a common value", 1, 20, finds(t, b, store.Query{Where: only("all", "x"), Limit: 10}), 10},
 		{"a range", 3, 20, finds(t, b, store.Query{Where: inRange("number", "000100", "000110"), Limit: 100}), 10},
 		{"a range in a namespace", 3, 2, finds(t, b, store.Query{Namespace: one, Exact: true, Where: inRange("number", "000100", "000110"), Limit: 100}), 1},
+		{"a search for a word", 2, 90, searches(b, nil, "mod7"), 30},
+		{"a search for a word of a namespace", 2, 90, searches(b, one, "mod7"), 30},
+		{"a search for a word that is not there", 1, 0, searches(b, one, "mod8"), 0},
+		{"a search for three words", 4, 60 + 60, searches(b, nil, "mod7", "mod8", "none"), 30},
 		{"a page of a range of all", 2, 20, finds(t, b, store.Query{Where: inRange("number", "", "9"), Limit: 10}), 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,6 +187,13 @@ func TestStoreRoundTripsAndReads(t *testing.T) {
 func finds(t *testing.T, b store.Backend, q store.Query) func() (int, error) {
 	t.Helper()
 	return func() (int, error) { r, err := b.Find(t.Context(), q); return len(r), err }
+}
+
+// searches returns a search for words, with a limit of 30.
+func searches(b store.Backend, n store.Namespace, words ...string) func() (int, error) {
+	q := store.TextQuery{Index: "text", Words: words}
+	q.Namespace, q.Limit = n, 30
+	return func() (int, error) { r, err := b.SearchText(context.Background(), q); return len(r), err }
 }
 
 // hgets returns how many HGET commands the server has run, also in scripts.

@@ -86,6 +86,12 @@ func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, se
 	return err
 }
 
+// listDue notes in the index that a thread of a graph is due now.
+func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID, graph string) error {
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(s.wakes(graph)), indexArgs(thread, stamp, "at1", nil)...)
+	return err
+}
+
 // unlist takes threads out of the index. set is the further set that those with set leave.
 func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) error {
 	if len(over) == 0 {
@@ -117,7 +123,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 					}
 					continue
 				}
-				if !page[i].open || !ledger.Selects(&q, &page[i].Thread, page[i].leased) {
+				if !page[i].listed() || !ledger.Selects(&q, &page[i].Thread, page[i].leased) {
 					continue
 				}
 				if err := s.open(ctx); err != nil {
@@ -158,7 +164,7 @@ func rangeTo(q *checkpoint.ThreadQuery) string {
 // candidate is a thread that the index names.
 type candidate struct {
 	described
-	open    bool
+	open    bool          // it has an open version
 	indexed checkpoint.ID // the stamp in the index
 	age     int64         // of that, in seconds
 	damage  error         // if not nil, only the ID and what the index says are known
@@ -167,9 +173,33 @@ type candidate struct {
 // listPage reads a page of the index and what it names, and takes out of the index what should
 // not be there.
 func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from string, size int) ([]candidate, error) {
-	keys := s.indexKeys()
 	index, further := s.set(q)
-	r, err := s.call(ctx, "threads", s.script.list, []string{index, keys[2]}, from, rangeTo(q), size)
+	page, err := s.indexPage(ctx, index, from, rangeTo(q), size)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.describeAll(ctx, page); err != nil {
+		return nil, err
+	}
+	var over []listed
+	for i := range page {
+		c := &page[i]
+		if c.damage == nil && c.stale() {
+			over = append(over, listed{id: c.ID, stamp: c.indexed, gone: !c.listed()})
+		}
+		if c.damage == nil && further && c.misplaced(q) {
+			over = append(over, listed{id: c.ID, stamp: c.indexed, set: true})
+		}
+	}
+	if further {
+		return page, s.unlist(ctx, over, index)
+	}
+	return page, s.unlist(ctx, over)
+}
+
+// indexPage reads a page of a set of the index.
+func (s *Saver) indexPage(ctx context.Context, set, from, to string, size int) ([]candidate, error) {
+	r, err := s.call(ctx, "threads", s.script.list, []string{set, s.indexKeys()[2]}, from, to, size)
 	if err != nil {
 		return nil, err
 	}
@@ -180,26 +210,7 @@ func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from st
 		c.indexed, c.age = r.id(), r.number()
 		page = append(page, c)
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	if err := s.describeAll(ctx, page); err != nil {
-		return nil, err
-	}
-	var over []listed
-	for i := range page {
-		c := &page[i]
-		if c.damage == nil && c.stale() {
-			over = append(over, listed{id: c.ID, stamp: c.indexed, gone: !c.open})
-		}
-		if c.damage == nil && further && c.misplaced(q) {
-			over = append(over, listed{id: c.ID, stamp: c.indexed, set: true})
-		}
-	}
-	if further {
-		return page, s.unlist(ctx, over, index)
-	}
-	return page, s.unlist(ctx, over)
+	return page, r.err
 }
 
 // set returns the set of the index that has all threads that q selects. further says that it is
@@ -226,10 +237,10 @@ func labelOf(q *checkpoint.ThreadQuery) string {
 // misplaced reports whether the set of a graph or a label that q reads should not have the thread.
 // As for stale, the newest run or import is possibly not known yet.
 func (c *candidate) misplaced(q *checkpoint.ThreadQuery) bool {
-	belongs := c.open && c.Graph == q.Graph
+	belongs := c.listed() && c.Graph == q.Graph
 	if len(q.Labels) > 0 {
 		name := labelOf(q)
-		belongs = c.open && ledger.Labelled(c.Labels, map[string]string{name: q.Labels[name]})
+		belongs = c.listed() && ledger.Labelled(c.Labels, map[string]string{name: q.Labels[name]})
 	}
 	return !belongs && (c.indexed == c.stamp || c.age > grace)
 }
@@ -238,11 +249,19 @@ func (c *candidate) misplaced(q *checkpoint.ThreadQuery) bool {
 // A stamp that differs from the thread's own is of a run that is about to open it, or that failed
 // to.
 func (c *candidate) stale() bool {
-	if c.open && c.Status != checkpoint.Done {
+	if c.unfinished() {
 		return false
 	}
 	known := !c.indexed.IsZero() && c.indexed == c.stamp && !c.leased
 	return known || c.age > grace
+}
+
+// listed reports whether Threads lists the thread.
+func (c *candidate) listed() bool { return c.open || c.Inputs > 0 }
+
+// unfinished reports whether the thread belongs to those that are not done.
+func (c *candidate) unfinished() bool {
+	return !c.Wake.IsZero() || c.listed() && c.Status != checkpoint.Done
 }
 
 // describeAll reads the threads of a page in one round trip.
@@ -254,24 +273,21 @@ func (s *Saver) describeAll(ctx context.Context, page []candidate) error {
 	for i := range page {
 		keys[i] = s.key(page[i].ID)
 	}
-	got := make(chan []*reply, 1)
-	err := s.do(ctx, "threads", func(ctx context.Context) error {
-		replies, err := s.runAll(ctx, s.script.describe, keys)
-		if err == nil {
-			got <- replies
-		}
-		return err
-	})
+	replies, err := s.all(ctx, "threads", s.script.describe, keys)
 	if err != nil {
 		return err
 	}
-	for i, r := range <-got {
+	for i, r := range replies {
 		c := &page[i]
 		id := c.ID
-		if r.text() == "absent" {
-			c.stamp = r.id()
-		} else {
+		switch r.text() {
+		case "ok":
 			c.described, c.open = r.thread(id), true
+		case "none":
+			c.described = r.thread(id)
+			if c.Status = checkpoint.Ready; c.Updated.IsZero() {
+				c.Updated = c.Created
+			}
 		}
 		if r.err != nil {
 			c.ID, c.damage = id, fmt.Errorf("redis: threads: thread %q: %w", short(id), r.err)

@@ -16,25 +16,22 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.AppendResult{}, err
 	}
 	if p, ok := s.plain(&a); ok {
-		stored, err := s.commit(ctx, &a, p)
+		done, stored, err := s.commit(ctx, &a, p)
 		if err != nil || stored {
 			if err == nil {
 				err = s.packAtOnce(ctx, job{thread: a.Thread, namespace: a.Namespace})
 			}
-			return checkpoint.AppendResult{Version: p.version, Head: p.seq}, err
+			return done, err
 		}
 	}
-	var r *reply
-	var err error
 	since := time.Now()
+	c := announced{s: s, thread: a.Thread, script: s.script.append, args: s.appendArgs(&a), notice: 16, stamp: 7}
 	if a.Open == nil {
-		if err := s.lower(ctx, a.Thread, a.End, a.Wake); err != nil {
-			return checkpoint.AppendResult{}, err
-		}
-		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, s.appendArgs(&a, checkpoint.ID{})...)
+		s.tellEnd(&c, a.End && !a.Release, a.Wake)
 	} else {
-		r, err = s.opening(ctx, &a)
+		s.tellOpening(&c, &a)
 	}
+	r, err := s.announce(ctx, "append", c)
 	if err != nil {
 		return checkpoint.AppendResult{}, err
 	}
@@ -45,26 +42,32 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, err
 }
 
-// opening puts the thread in the index and appends.
-func (s *Saver) opening(ctx context.Context, a *checkpoint.Append) (*reply, error) {
-	uid, err := checkpoint.NewID()
-	if err != nil {
-		return nil, err
-	}
-	graph := a.Records[0].Graph
+// tellOpening makes an opening put its thread in the index, with its next wake.
+func (s *Saver) tellOpening(c *announced, a *checkpoint.Append) {
 	wake := "in" + strconv.FormatInt(leaseArg(a.Lease), 10)
 	if a.End && !a.Wake.IsZero() {
 		wake = "at" + wakeArg(a.Wake)
 	}
-	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, wake, s.takeOver())
-	sets := s.indexKeys(append(s.setsOf(graph, a.Open.Labels), s.wakes(graph))...)
-	return s.asked(ctx, "append", func(ctx context.Context) (*reply, error) {
-		return s.both(ctx, sets, index, args, s.script.append, s.key(a.Thread))
-	})
+	graph := a.Records[0].Graph
+	c.sets, c.over = s.setsOf(graph, a.Open.Labels), s.takeOver()
+	c.tell(graph, wake)
 }
 
-// appendArgs returns the arguments of append.lua; uid is of this call, when it opens.
-func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
+// tellEnd makes the end of a run lower the wake in the index. It knows the graph of runs that this
+// saver opened; of the other threads, the server says it.
+func (s *Saver) tellEnd(c *announced, ends bool, wake time.Time) {
+	s.mu.Lock()
+	l, found := s.leases[c.thread]
+	s.mu.Unlock()
+	if ends && found && !wake.IsZero() {
+		c.tell(l.graph, "at"+wakeArg(wake))
+	} else {
+		c.silent()
+	}
+}
+
+// appendArgs returns the arguments of append.lua.
+func (s *Saver) appendArgs(a *checkpoint.Append) []any {
 	flags, holder, graph, title := "", "", "", ""
 	var labels []byte
 	if a.Open != nil {
@@ -85,14 +88,14 @@ func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 	if a.Progress {
 		flags += "p"
 	}
-	args := make([]any, 0, 16+6*len(a.Records)+4*len(a.Writes))
-	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, uid[:], s.ttl,
-		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records))
+	args := make([]any, 0, 19+6*len(a.Records)+4*len(a.Writes))
+	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, "", s.ttl,
+		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records), "", strconv.FormatUint(a.Messages.Seen, 10))
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
 	}
-	return writeArgs(args, a.Thread, a.Writes)
+	return writeArgs(handledArgs(args, a.Thread, &a.Messages), a.Thread, a.Writes)
 }
 
 func statusArg(status checkpoint.Status) any {
@@ -137,11 +140,13 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 	revived, stamp := r.text() == "1", r.id()
 	done.Writes = r.writes(a.Thread)
 	stored := r.text()
-	if n := r.int(); a.Open != nil {
-		done.Attempts = n
+	if n, now := r.int(), r.time(); a.Open != nil {
+		done.Attempts, done.Now = n, now
 	}
 	h, err := parseHead(stored)
 	r.check(err)
+	done.Posted = r.seq()
+	due := r.text() == "1"
 	if r.err != nil {
 		return checkpoint.AppendResult{}, r.err
 	}
@@ -159,6 +164,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 		s.renewed(a.Thread, a.Fence, leaseArg(a.Lease), since, a.End, a.Writes)
 	}
 	switch {
+	case due:
 	case a.Release:
 		s.finished(listed{id: a.Thread, stamp: stamp, gone: true})
 	case a.End && a.Status == checkpoint.Done:
@@ -207,9 +213,9 @@ func busy(thread string, r *reply) error {
 }
 
 // PutWrites stores pending writes, as [checkpoint.Saver] says.
-func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if err := w.Check(); err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	flags := ""
 	if w.End {
@@ -218,37 +224,38 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if w.Progress {
 		flags += "p"
 	}
-	if err := s.lower(ctx, w.Thread, w.End, w.Wake); err != nil {
-		return err
-	}
-	args := make([]any, 0, 6+4*len(w.Writes))
-	args = append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl, wakeArg(w.Wake))
-	args = writeArgs(args, w.Thread, w.Writes)
+	args := make([]any, 0, 10+4*len(w.Writes))
+	args = append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl, wakeArg(w.Wake), "", "", strconv.FormatUint(w.Messages.Seen, 10))
+	args = writeArgs(handledArgs(args, w.Thread, &w.Messages), w.Thread, w.Writes)
+	c := announced{s: s, thread: w.Thread, script: s.script.put, args: args, notice: 6, stamp: 7}
+	s.tellEnd(&c, w.End, w.Wake)
 	since := time.Now()
-	r, err := s.call(ctx, "put writes", s.script.put, []string{s.key(w.Thread)}, args...)
+	r, err := s.announce(ctx, "put writes", c)
 	if err != nil {
-		return err
+		return checkpoint.PutResult{}, err
 	}
 	switch outcome := r.text(); outcome {
 	case "ok":
 	case "missing":
 		s.lost(w.Thread, w.Fence)
-		return ledger.Missing(w.Thread, "", w.Fence, "fence", r.text() == "1")
+		return checkpoint.PutResult{}, ledger.Missing(w.Thread, "", w.Fence, "fence", r.text() == "1")
 	default:
-		return s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence}, outcome, r)
+		return checkpoint.PutResult{}, s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence}, outcome, r)
 	}
 	revived, stamp := r.text() == "1", r.id()
+	done, due := checkpoint.PutResult{Posted: r.seq()}, r.text() == "1"
 	if r.err != nil {
-		return r.err
+		return checkpoint.PutResult{}, r.err
 	}
 	s.renewed(w.Thread, w.Fence, leaseArg(w.Lease), since, w.End, w.Writes)
 	switch {
+	case due:
 	case w.End && w.Status == checkpoint.Done:
 		s.finished(listed{id: w.Thread, stamp: stamp})
 	case revived:
-		return s.relist(ctx, w.Thread)
+		return done, s.relist(ctx, w.Thread)
 	}
-	return nil
+	return done, nil
 }
 
 // micro returns a time as it is kept; the zero time is 0.

@@ -43,7 +43,7 @@ func testAbsent(tb testing.TB, place Storage) {
 	wantErr(tb, "prune", err, checkpoint.ErrNotFound)
 	_, err = collect(s.Export(ctx, "none", 0))
 	wantErr(tb, "export", err, checkpoint.ErrNotFound)
-	wantConflict(tb, "put writes", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "none", Fence: newID(tb)}))
+	wantConflict(tb, "put writes", putErr(s.PutWrites(ctx, checkpoint.PutWrites{Thread: "none", Fence: newID(tb)})))
 	a := opening(tb, "none", newID(tb))
 	_, err = s.Append(ctx, a)
 	wantConflict(tb, "an opening after a head that is not there", err)
@@ -430,8 +430,8 @@ func testInvalid(tb testing.TB, place Storage) {
 		_, err := s.Append(ctx, a)
 		wantInvalid(tb, name, err)
 	}
-	wantInvalid(tb, "put to a long thread", s.PutWrites(ctx, checkpoint.PutWrites{Thread: long, Fence: r.fence}))
-	wantInvalid(tb, "put without a fence", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t"}))
+	wantInvalid(tb, "put to a long thread", putErr(s.PutWrites(ctx, checkpoint.PutWrites{Thread: long, Fence: r.fence})))
+	wantInvalid(tb, "put without a fence", putErr(s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t"})))
 	for _, id := range []string{"", long} {
 		_, err := s.Load(ctx, checkpoint.Ref{Thread: id})
 		wantInvalid(tb, "load", err)
@@ -463,7 +463,7 @@ func testApart(tb testing.TB, place Storage) {
 		}
 	}
 	b.commit("c")
-	wantConflict(tb, "a fence of another thread", s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "b", Fence: a.fence}))
+	wantConflict(tb, "a fence of another thread", putErr(s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "b", Fence: a.fence})))
 	next := b.next("")
 	next.Fence = a.fence
 	_, err := s.Append(tb.Context(), next)

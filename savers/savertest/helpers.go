@@ -129,7 +129,7 @@ func (r *run) putWith(w checkpoint.PutWrites) {
 	if w.Lease == 0 {
 		w.Lease = time.Hour
 	}
-	if err := r.s.PutWrites(r.tb.Context(), w); err != nil {
+	if _, err := r.s.PutWrites(r.tb.Context(), w); err != nil {
 		r.tb.Fatalf("put writes to %.40q: %v", r.thread, err)
 	}
 }
@@ -187,6 +187,9 @@ func wantConflict(tb testing.TB, what string, err error) {
 		tb.Errorf("%s: got %v, want a *ConflictError", what, err)
 	}
 }
+
+// putErr returns the error of a PutWrites.
+func putErr(_ checkpoint.PutResult, err error) error { return err }
 
 // wantBusy fails unless err is a *BusyError that names holder.
 func wantBusy(tb testing.TB, what string, err error, thread, holder string) {

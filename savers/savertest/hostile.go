@@ -181,7 +181,7 @@ func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[st
 	errs := make(map[string]error)
 	_, errs["append"] = s.Append(ctx, next)
 	_, errs["opening"] = s.Append(ctx, open)
-	errs["put"] = s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence})
+	_, errs["put"] = s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence})
 	_, errs["load"] = s.Load(ctx, checkpoint.Ref{Thread: "t"})
 	_, errs["history"] = collect(s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}))
 	_, errs["threads"] = collect(s.Threads(ctx, checkpoint.ThreadQuery{}))

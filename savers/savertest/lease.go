@@ -156,7 +156,7 @@ func testZombie(tb testing.TB, place Storage) {
 			"an end":   {End: true}, "a status": {Status: checkpoint.Failed}, "a renewal": {},
 		} {
 			w.Thread, w.Fence = "t", zombie.fence
-			wantConflict(tb, when+", "+name, s.PutWrites(tb.Context(), w))
+			wantConflict(tb, when+", "+name, putErr(s.PutWrites(tb.Context(), w)))
 		}
 	}
 	refused("while another runs")

@@ -19,7 +19,7 @@ const seedVariable = "SAVERTEST_SEED"
 
 // The number of calls in a round, of rounds, and of calls between complete reads.
 const (
-	modelCalls  = 150
+	modelCalls  = 210
 	modelRounds = 3
 	modelReads  = 15
 )
@@ -37,6 +37,8 @@ func testModel(tb testing.TB, place Storage) {
 	s, model := open(tb, place), memory.New()
 	for round := range rounds {
 		m := newModeller(tb, s, model, round, seed)
+		// The first call for a graph may prepare an index, which ends reservations.
+		ready(tb, s, checkpoint.ReadyQuery{Graphs: m.graphs})
 		for i := range modelCalls {
 			what, got, want := m.call()
 			if whole := i == modelCalls-1; got == want && (i%modelReads == 0 || whole) {
@@ -81,6 +83,8 @@ type modeller struct {
 	fences     map[string][]checkpoint.ID
 	step       int
 	last       *checkpoint.Append
+	pruned     map[string]bool // threads without some of their old records
+	touched    map[string]bool // threads that a call may have changed since Ready reserved them
 }
 
 func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint64) *modeller {
@@ -92,13 +96,15 @@ func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint
 		threads:    []string{prefix + "a", prefix + "a{}\x00", prefix + "b"},
 		namespaces: []string{"", "k", "child\xff"},
 		tasks:      []string{"one", "two"},
-		graphs:     []string{"g", "h", ""},
+		graphs:     []string{prefix + "g", prefix + "h", ""},
 		ids:        make(map[string][]checkpoint.ID),
 		bases:      make(map[string][]checkpoint.ID),
 		baseOf:     make(map[checkpoint.ID]checkpoint.ID),
 		where:      make(map[checkpoint.ID]string),
 		committed:  make(map[checkpoint.ID]bool),
 		fences:     make(map[string][]checkpoint.ID),
+		pruned:     make(map[string]bool),
+		touched:    make(map[string]bool),
 	}
 }
 
@@ -120,25 +126,38 @@ func recent[V any](m *modeller, from []V) (v V) {
 func (m *modeller) often() bool { return m.random.IntN(4) > 0 }
 func (m *modeller) rare() bool  { return m.random.IntN(8) == 0 }
 
+// each makes a call of both savers.
+func (m *modeller) each(what string, call func(s checkpoint.Saver) (any, error)) (string, string, string) {
+	return what, answered(call(m.got)), answered(call(m.want))
+}
+
 // call makes one call of both savers. It returns a description and both results.
 func (m *modeller) call() (what, got, want string) {
-	ctx, thread := m.tb.Context(), oneOf(m, m.threads)
-	each := func(what string, f func(s checkpoint.Saver) (any, error)) (string, string, string) {
-		return what, answered(f(m.got)), answered(f(m.want))
-	}
-	switch n := m.random.IntN(22); {
+	ctx, thread, each := m.tb.Context(), oneOf(m, m.threads), m.each
+	m.touched[thread] = true
+	switch n := m.random.IntN(32); {
+	case n >= 30:
+		return m.outcome(thread, each)
+	case n >= 22:
+		return m.mailCall(thread)
 	case n >= 20:
 		read := m.reading(thread)
 		return each("read "+thread, func(s checkpoint.Saver) (any, error) { return read(s), nil })
 	case n < 11:
 		a := m.append(thread)
-		return each(appendText(a), func(s checkpoint.Saver) (any, error) { return s.Append(ctx, a) })
+		return each(appendText(a), func(s checkpoint.Saver) (any, error) {
+			done, err := s.Append(ctx, a)
+			if !done.Now.IsZero() {
+				done.Now = created // the clocks may differ
+			}
+			return done, err
+		})
 	case n < 15:
 		w := checkpoint.PutWrites{
 			Thread: thread, Fence: recent(m, m.fences[thread]), Writes: m.writes(thread), Lease: time.Hour,
-			Status: m.status(), End: m.rare(), Progress: m.rare(),
+			Status: m.status(), End: m.rare(), Wake: m.wake(), Progress: m.rare(), Messages: m.handled(thread),
 		}
-		return each(fmt.Sprintf("put %+v", w), func(s checkpoint.Saver) (any, error) { return nil, s.PutWrites(ctx, w) })
+		return each(fmt.Sprintf("put %+v", w), func(s checkpoint.Saver) (any, error) { return s.PutWrites(ctx, w) })
 	case n == 15:
 		head := checkpoint.ID{}
 		if m.rare() {
@@ -151,19 +170,43 @@ func (m *modeller) call() (what, got, want string) {
 		})
 	case n == 16:
 		keep := m.keep()
+		m.pruned[thread] = true
 		return each(fmt.Sprintf("prune %s %+v", thread, keep), func(s checkpoint.Saver) (any, error) { return s.Prune(ctx, thread, keep) })
 	case n == 17 && m.rare():
 		return each("delete "+thread, func(s checkpoint.Saver) (any, error) { return nil, s.Delete(ctx, thread) })
 	case n == 18:
 		to := oneOf(m, m.threads)
+		m.touched[to], m.pruned[to] = true, m.pruned[to] || m.pruned[thread]
 		m.ids[to] = append(m.ids[to], m.ids[thread]...)
 		m.bases[to] = append(m.bases[to], m.bases[thread]...)
 		return each(fmt.Sprintf("copy %s to %s", thread, to), func(s checkpoint.Saver) (any, error) {
 			return nil, checkpoint.Copy(ctx, s, thread, 0, s, to)
 		})
 	}
-	w := checkpoint.PutWrites{Thread: thread, Fence: recent(m, m.fences[thread]), End: true, Status: m.status()}
-	return each("end "+thread, func(s checkpoint.Saver) (any, error) { return nil, s.PutWrites(ctx, w) })
+	w := checkpoint.PutWrites{
+		Thread: thread, Fence: recent(m, m.fences[thread]), End: true, Status: m.status(), Wake: m.wake(), Messages: m.handled(thread),
+	}
+	return each("end "+thread, func(s checkpoint.Saver) (any, error) { return s.PutWrites(ctx, w) })
+}
+
+// outcome stores or reads an outcome.
+func (m *modeller) outcome(
+	thread string, each func(what string, f func(s checkpoint.Saver) (any, error)) (string, string, string),
+) (what, got, want string) {
+	ctx := m.tb.Context()
+	w := checkpoint.Write{
+		Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks), Kind: checkpoint.Outcome, Name: oneOf(m, m.tasks),
+		Payload: fmt.Append(nil, m.random.IntN(1000)),
+	}
+	if w.Base.IsZero() {
+		w.Base = m.id()
+	}
+	w.Namespace = m.where[w.Base]
+	if m.often() {
+		return each(fmt.Sprintf("outcome %s %+v", thread, w), func(s checkpoint.Saver) (any, error) { return nil, s.PutOutcome(ctx, thread, w) })
+	}
+	q := checkpoint.OutcomeQuery{Thread: thread, Namespace: w.Namespace, Base: w.Base, Names: []checkpoint.OutcomeName{{Task: w.Task, Name: w.Name}}}
+	return each(fmt.Sprintf("outcomes %+v", q), func(s checkpoint.Saver) (any, error) { return s.Outcomes(ctx, q) })
 }
 
 func appendText(a checkpoint.Append) string {
@@ -254,7 +297,9 @@ func (m *modeller) append(thread string) checkpoint.Append {
 		before = r.ID
 	}
 	a.Writes = m.writes(thread)
+	a.Messages = m.handled(thread)
 	a.End = m.rare()
+	a.Wake = m.wake()
 	a.Progress = m.rare()
 	a.Release = a.End && m.rare()
 	if a.Open != nil {
@@ -295,7 +340,8 @@ func (m *modeller) id() (id checkpoint.ID) {
 
 func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkpoint.Record {
 	id := m.id()
-	if old := oneOf(m, m.ids[thread]); m.random.IntN(40) == 0 && !old.IsZero() && m.where[old] == namespace && !m.committed[old] {
+	// After a Prune, savers need not tell a known id from a repeated call.
+	if old := oneOf(m, m.ids[thread]); m.random.IntN(40) == 0 && !old.IsZero() && m.where[old] == namespace && !m.committed[old] && !m.pruned[thread] {
 		id = old
 	}
 	m.step++

@@ -52,6 +52,7 @@ func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 		if err != nil {
 			fmt.Fprintf(&b, "%q versions: %s\n", thread, kindOf(err))
 		}
+		m.readMail(&b, s, thread)
 		m.readVersion(&b, s, thread, 0)
 		for _, v := range versions {
 			open := v.Released.IsZero()
@@ -63,6 +64,14 @@ func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 		}
 	}
 	return b.String()
+}
+
+// readMail prints the messages that are kept, except the taken ones. An export has those.
+func (m *modeller) readMail(b *strings.Builder, s checkpoint.Saver, thread string) {
+	for _, refused := range []bool{false, true} {
+		found, err := s.Mail(m.tb.Context(), checkpoint.MailQuery{Thread: thread, Refused: refused})
+		fmt.Fprintf(b, "%q mail, refused %t: %s\n", thread, refused, answered(messagesText(found), err))
+	}
 }
 
 func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread string, version int) {
@@ -88,6 +97,8 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 			return timeless(*i.Thread)
 		case i.Record != nil:
 			return fmt.Sprintf("%+v", *i.Record)
+		case i.Message != nil:
+			return messageText(*i.Message)
 		}
 		return fmt.Sprintf("%+v", *i.Write)
 	}))
@@ -109,11 +120,12 @@ func state(c *checkpoint.Chain) string {
 
 // timeless prints a thread without the times of the saver's clock.
 func timeless(t checkpoint.Thread) string {
+	wake := wakeText(t.Wake)
 	t.Updated, t.Created, t.Wake = time.Time{}, time.Time{}, time.Time{}
 	if !t.Lease.IsZero() {
 		t.Lease = time.Unix(1, 0).UTC()
 	}
-	return fmt.Sprintf("%+v", t)
+	return fmt.Sprintf("%+v due %s", t, wake)
 }
 
 // every prints the values of a sequence, one a line.

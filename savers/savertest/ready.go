@@ -2,6 +2,7 @@ package savertest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -119,6 +120,32 @@ func testReady(tb testing.TB, place Storage) {
 	} {
 		_, err := s.Ready(tb.Context(), q)
 		wantInvalid(tb, fmt.Sprintf("ready %+v", q), err)
+	}
+}
+
+// testReadyLabels lets runs and posts set labels.
+func testReadyLabels(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	a := about(tb, "run", checkpoint.ID{}, "g", "", map[string]string{"tenant": "acme", "plan": "free"})
+	a.Records[0].Payload = logSnapshot("first")
+	r, _ := tryBegin(tb, s, a)
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Ready, Wake: atOnce})
+	ended(tb, s, "none", "g", checkpoint.Ready, atOnce)
+	if done := tryPost(tb, s, checkpoint.Post{Thread: "posted", Graph: "g", Messages: []checkpoint.Message{input("in")}, Labels: map[string]string{"tenant": "other"}}); done.Err != nil {
+		tb.Fatal(done.Err)
+	}
+	want := map[string]map[string]string{"run": {"tenant": "acme", "plan": "free"}, "posted": {"tenant": "other"}, "none": nil}
+	for _, reserve := range []time.Duration{0, time.Hour} {
+		got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: reserve})
+		if len(got.Threads) != len(want) {
+			tb.Errorf("got %q ready, want %d threads", readyIDs(got), len(want))
+		}
+		for _, t := range got.Threads {
+			if !maps.Equal(t.Labels, want[t.ID]) || t.Labels != nil && len(t.Labels) == 0 {
+				tb.Errorf("thread %q, with a reservation of %v: got the labels %q, want %q", t.ID, reserve, t.Labels, want[t.ID])
+			}
+		}
 	}
 }
 

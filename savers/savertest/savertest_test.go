@@ -70,7 +70,7 @@ func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
 type broken struct {
 	checkpoint.Saver
 	appends  func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error)
-	put      func(ctx context.Context, w checkpoint.PutWrites) error
+	put      func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error)
 	load     func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 	history  func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
 	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
@@ -93,7 +93,7 @@ func (b *broken) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 	return b.Saver.Append(ctx, a)
 }
 
-func (b *broken) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (b *broken) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if b.put != nil {
 		return b.put(ctx, w)
 	}
@@ -260,15 +260,15 @@ var breaks = []struct {
 	}},
 	{"fences pending writes", "a run that lost its fence is refused everywhere", func(b *broken) {
 		fence := rememberFence(b)
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Fence = fence(w.Thread)
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
 	{"fences renewals", "a run that lost its fence is refused everywhere", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			if len(w.Writes) == 0 && !w.End && w.Status == 0 {
-				return nil
+				return checkpoint.PutResult{}, nil
 			}
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -306,7 +306,7 @@ var breaks = []struct {
 		}
 	}},
 	{"renews by a put of nothing", "a lease is renewed by every write", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			if len(w.Writes) == 0 && !w.End {
 				w.Lease = 1
 			}
@@ -314,7 +314,7 @@ var breaks = []struct {
 		}
 	}},
 	{"ends a lease with a put", "a lease ends with its run", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.End = false
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -326,7 +326,7 @@ var breaks = []struct {
 		}
 	}},
 	{"sets the status", "a lease ends with its run", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Status = 0
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -369,7 +369,7 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps the first result", "a result is final and the rest is replaced", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			var writes []checkpoint.Write
 			for _, one := range w.Writes {
 				if discard := one; one.Kind == checkpoint.Result {
@@ -384,7 +384,7 @@ var breaks = []struct {
 	}},
 	{"replaces questions", "a result is final and the rest is replaced", func(b *broken) {
 		seen := make(map[string]bool)
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool {
 				key := fmt.Sprint(one.Base, one.Task, one.Kind, one.Name)
 				again := seen[key]
@@ -395,13 +395,13 @@ var breaks = []struct {
 		}
 	}},
 	{"discards", "a discard drops the results of a task", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Discard })
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
 	{"keeps names of questions apart", "pending writes of a task", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = slices.Clone(w.Writes)
 			for i := range w.Writes {
 				w.Writes[i].Name = ""
@@ -411,7 +411,7 @@ var breaks = []struct {
 	}},
 	{"drops writes at the commit", "pending writes go with the commit", func(b *broken) {
 		var all []checkpoint.Write
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			all = append(all, w.Writes...)
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -432,10 +432,11 @@ var breaks = []struct {
 	}},
 	{"keeps the first description of a schema", "schemas are described once a version", func(b *broken) {
 		newest := make(map[uint64][]byte)
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			all, err := checkpoint.Schemas(w.Writes)
 			maps.Copy(newest, all)
-			return errors.Join(err, b.Saver.PutWrites(ctx, w))
+			done, putErr := b.Saver.PutWrites(ctx, w)
+			return done, errors.Join(err, putErr)
 		}
 		b.schemas = func(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
 			all, err := b.Saver.Schemas(ctx, thread, version)
@@ -466,7 +467,7 @@ var breaks = []struct {
 	}},
 	{"fences descriptions", "schemas are described once a version", func(b *broken) {
 		fence := rememberFence(b)
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Fence = fence(w.Thread)
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -671,7 +672,7 @@ var breaks = []struct {
 	{"respects a lease when it deletes", "a lease keeps others out", func(b *broken) {
 		fence := rememberFence(b)
 		b.deletes = func(ctx context.Context, thread string) error {
-			if err := b.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence(thread), End: true}); err != nil {
+			if _, err := b.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence(thread), End: true}); err != nil {
 				return err
 			}
 			return b.Saver.Delete(ctx, thread)
@@ -682,7 +683,7 @@ var breaks = []struct {
 	{"limits a list", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.Limit = 0 })},
 	{"lists by status", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.Status = 0 })},
 	{"stores a status of its own", "every status is stored", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			if w.Status == checkpoint.Ready {
 				w.Status = checkpoint.Paused
 			}
@@ -781,13 +782,13 @@ var breaks = []struct {
 		q.CreatedUntil = time.Time{}
 	})},
 	{"wakes a run that ended", "threads are ready when they are due", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Wake = time.Time{}
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
 	{"waits for a wake", "threads are ready when they are due", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			if !w.Wake.IsZero() {
 				w.Wake = time.Unix(1, 0)
 			}
@@ -799,10 +800,19 @@ var breaks = []struct {
 	{"takes graphs in turn", "threads are ready when they are due", changedReady(func(q *checkpoint.ReadyQuery) {
 		q.Graphs = slices.Sorted(slices.Values(q.Graphs))
 	})},
+	{"returns the labels of ready threads", "ready threads have their labels", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.Saver.Ready(ctx, q)
+			for i := range got.Threads {
+				got.Threads[i].Labels = nil
+			}
+			return got, err
+		}
+	}},
 	{"reserves once", "a ready thread is reserved once", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = min(q.Reserve, 1) })},
 	{"leaves the wake to commits", "a thread is ready when its lease has ended", func(b *broken) {
 		moved := make(map[string]time.Time)
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			if !w.End && w.Lease > 0 {
 				moved[w.Thread] = time.Now().Add(w.Lease)
 			}
@@ -840,10 +850,24 @@ var breaks = []struct {
 	{"rewakes", "a wake is set if the fence is that of the newest run", func(b *broken) {
 		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error { return nil }
 	}},
+	{"returns the time", "an opening returns the time", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			done, err := b.Saver.Append(ctx, a)
+			done.Now = time.Time{}
+			return done, err
+		}
+	}},
+	{"returns the time of its own clock", "an opening returns the time", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			done, err := b.Saver.Append(ctx, a)
+			done.Now = done.Now.Add(time.Second)
+			return done, err
+		}
+	}},
 	{"counts attempts", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = false })},
 	{"forgets attempts of a person", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = true })},
 	{"forgets attempts by a result", "attempts without progress are counted", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Progress = false
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -868,7 +892,7 @@ var breaks = []struct {
 		}
 	}},
 	{"leaves out answered questions", "threads are listed by what they wait for", func(b *broken) {
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Answer })
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -965,7 +989,7 @@ var breaks = []struct {
 	}},
 	{"keeps needed records", "prune keeps what is needed", func(b *broken) {
 		// Forgets which records have pending writes, by dropping the writes.
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = nil
 			return b.Saver.PutWrites(ctx, w)
 		}
@@ -1263,7 +1287,7 @@ func changedNames(change func(string) string) func(b *broken) {
 			a.Thread = change(a.Thread)
 			return b.Saver.Append(ctx, a)
 		}
-		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Thread = change(w.Thread)
 			return b.Saver.PutWrites(ctx, w)
 		}

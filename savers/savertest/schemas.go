@@ -64,14 +64,14 @@ func testSchemas(tb testing.TB, place Storage) {
 		tb.Errorf("an append sent again: %v", err)
 	}
 	stale := checkpoint.PutWrites{Thread: "t", Fence: newID(tb), Writes: []checkpoint.Write{described(5, "stale")}}
-	wantConflict(tb, "a description under another fence", s.PutWrites(ctx, stale))
+	wantConflict(tb, "a description under another fence", putErr(s.PutWrites(ctx, stale)))
 	long := checkpoint.PutWrites{Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{described(6, "")}}
 	long.Writes[0].Payload = make([]byte, checkpoint.MaxSchema+1)
-	wantInvalid(tb, "a description that is too long", s.PutWrites(ctx, long))
+	wantInvalid(tb, "a description that is too long", putErr(s.PutWrites(ctx, long)))
 	wantSchemas(tb, s, "t", 0, want)
 
 	long.Writes[0].Payload = long.Writes[0].Payload[1:]
-	if err := s.PutWrites(ctx, long); err != nil {
+	if _, err := s.PutWrites(ctx, long); err != nil {
 		tb.Errorf("a description of %d bytes: %v", checkpoint.MaxSchema, err)
 	}
 	wantSchemas(tb, s, "no such thread", 0, nil)

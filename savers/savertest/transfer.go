@@ -202,21 +202,23 @@ func testImportFails(tb testing.TB, place Storage) {
 	}
 }
 
+// seq yields items.
+func seq(items ...checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
 func testImportOrder(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	rich(tb, s, "t")
 	items, err := collect(s.Export(ctx, "t", 0))
 	if err != nil {
 		tb.Fatal(err)
-	}
-	seq := func(items ...checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error] {
-		return func(yield func(checkpoint.ExportItem, error) bool) {
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-		}
 	}
 	thread, record, next, write := items[0], items[1], items[2], items[len(items)-1]
 	for name, items := range map[string][]checkpoint.ExportItem{

@@ -187,7 +187,7 @@ func testOtherVersion(tb testing.TB, place Storage) {
 				_, err := s.Append(tb.Context(), zombie.next(namespace))
 				wantConflict(tb, when+", an append to namespace "+namespace, err)
 			}
-			wantConflict(tb, when+", a put", s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: thread, Fence: zombie.fence}))
+			wantConflict(tb, when+", a put", putErr(s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: thread, Fence: zombie.fence})))
 			a := opening(tb, thread, zombie.heads[""])
 			a.Open.TakeOver = true
 			_, err := s.Append(tb.Context(), a)

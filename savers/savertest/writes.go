@@ -183,7 +183,7 @@ func testTakeOverRace(tb testing.TB, place Storage) {
 		writer.Go(func() {
 			defer close(started)
 			for i := range 100_000 {
-				err := s.PutWrites(tb.Context(), checkpoint.PutWrites{
+				_, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{
 					Thread: thread, Fence: r.fence, Lease: time.Hour,
 					Writes: []checkpoint.Write{r.write(fmt.Sprint(i), checkpoint.Result, "", "r")},
 				})

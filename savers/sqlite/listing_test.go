@@ -69,7 +69,7 @@ func manyThreads(t *testing.T, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.PutWrites(t.Context(), checkpoint.PutWrites{
+	_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{
 		Thread: "pattern", Fence: r.fence, End: true, Status: checkpoint.Done,
 		Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}},
 	})

@@ -57,8 +57,9 @@ func TestALoadSeesOneMoment(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Waiting,
+			_, err = s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Waiting,
 				Writes: []checkpoint.Write{{Base: r.head, Task: "task", Kind: checkpoint.Question, Payload: []byte("?")}}})
+			return err
 		}},
 		"a pack":            {at: head, change: packed},
 		"a pack, of middle": {at: middle, change: packed},

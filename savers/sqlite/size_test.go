@@ -54,6 +54,24 @@ func TestSmallMessagesTakeLittleRoom(t *testing.T) {
 	}
 }
 
+// TestAFileThatHoldsNothingIsSmall counts the pages of a file before and after the first call of
+// its store. Every table and index takes a page.
+func TestAFileThatHoldsNothingIsSmall(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	s := open(t, path)
+	const most = 27
+	_, before := content(t, path)
+	if before > most {
+		t.Errorf("a file that holds nothing has %d pages, want at most %d", before, most)
+	}
+	if _, err := s.Store().Sweep(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := content(t, path); after <= before {
+		t.Errorf("the file has %d pages after the first call of its store, as before; want tables made by that call", after)
+	}
+}
+
 // content returns how many bytes a file's rows and keys take, and its pages.
 func content(t *testing.T, path string) (bytes, pages int) {
 	t.Helper()

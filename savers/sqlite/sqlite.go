@@ -36,8 +36,21 @@ type Saver struct{ *sqlsaver.Saver }
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the file: typed memory across threads, for package store. It uses the
-// connections of the saver, and its Close leaves them open.
+// connections of the saver, and its Close leaves them open. Its first call makes its tables.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
+
+// PostTx is [Saver.Post] in a transaction of the caller on the same file, opened with any driver.
+// The messages are stored, and make threads due, when the transaction commits. It also works while
+// a run holds a thread.
+//
+// A file has one writer. From PostTx until the transaction ends, all other writes wait, those of
+// runs too, at most for [BusyTimeout]. So end the transaction soon, and do not call methods of the
+// saver that write before. The transaction should begin with BEGIN IMMEDIATE, which is
+// _txlock=immediate in the name of the database. One that has read before and then writes fails
+// if another writer came between.
+func (s *Saver) PostTx(ctx context.Context, tx *sql.Tx, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	return sqlsaver.PostTx(ctx, s.Saver, sqlsaver.RunnerOf(tx), posts...)
+}
 
 // Option changes how Open opens a file.
 type Option func(*options)
@@ -48,6 +61,7 @@ type options struct {
 	readers     int
 	maxBytes    int64
 	readable    bool
+	decode      func(stored []byte) ([]byte, error) // of a readable state
 	shared      bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
 	packing     pack.Policy                             // the zero Packing but for tests
@@ -82,18 +96,28 @@ func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes 
 // for SQL. The transaction that ends, stops or fails a run writes it. Until then, and after a
 // crash, it is the state at the end of the previous run. graph_state.seq is the number of the
 // checkpoint. The end of every run takes time in proportion to the state. The saver keeps the
-// states of 256 threads in memory. Payloads must be neither encrypted nor compressed.
-func ReadableState() Option { return func(o *options) { o.readable = true } }
+// states of 256 threads in memory.
+//
+// decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
+// compress wraps. The payloads must not be encrypted.
+func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
+	return func(o *options) {
+		o.readable = true
+		if len(decode) > 0 {
+			o.decode = decode[0]
+		}
+	}
+}
 
 // SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as
 // /tmp. By default, that is an error: everybody who may write there can change threads.
 func SharedFolder() Option { return func(o *options) { o.shared = true } }
 
-//go:embed queries/*.sql schema/*.sql
+//go:embed queries/*.sql schema
 var files embed.FS
 
 // Schema returns the statements that make the tables. It has one file for each version of the
-// tables.
+// saver's tables. The folder store has one for each version of the store's.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the file at path, whose folder must exist. A file that does not exist is
@@ -123,7 +147,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		db = o.db(db)
 	}
 	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Classify: classify}
-	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Packing: o.packing})
+	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}

@@ -29,7 +29,7 @@ func TestDamageIsReported(t *testing.T) {
 			_, err = r.commit(t.Context(), []byte("payload"))
 		}
 		if err == nil {
-			err = s.PutWrites(t.Context(), checkpoint.PutWrites{
+			_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{
 				Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Result}},
 			})
 		}
@@ -108,7 +108,9 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 
 func TestReadableState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
-	open := func() (checkpoint.Saver, error) { return sqlite.Open(path, sqlite.ReadableState()) }
+	open := func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error) {
+		return sqlite.Open(path, sqlite.ReadableState(decode...))
+	}
 	db, err := sql.Open("sqlite", "file:"+path)
 	if err != nil {
 		t.Fatal(err)

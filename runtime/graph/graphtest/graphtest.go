@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -14,9 +15,16 @@ import (
 
 // Context returns a child context of parent in which [graph.CurrentTask] returns t. The default
 // Key is "key of <node>", and the default Attempt is 1. A question that is asked in the context is
-// never answered. A durable call is made, and its result is kept in memory.
+// never answered. A sleep ends immediately. A durable call is made, and its result is kept in
+// memory.
 func Context(parent context.Context, t graph.Task) context.Context {
 	return asking(parent, t, new(task.Asks))
+}
+
+// WithLabels returns a child context of parent in which [graph.ThreadLabel] finds the given
+// labels. Pass it to Context.
+func WithLabels(parent context.Context, labels map[string]string) context.Context {
+	return task.WithLabels(parent, task.NewLabels(maps.Clone(labels), nil))
 }
 
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
@@ -33,6 +41,9 @@ func (k key) Key(*graph.Task) string { return string(k) }
 
 // Calls implements task.Host.
 func (k key) Calls(*graph.Task, bool) *task.Calls { return new(task.Calls) }
+
+// Asks implements task.Host.
+func (k key) Asks(*graph.Task) *task.Asks { return new(task.Asks) }
 
 // Run runs node once on a copy of s, in the context of a task, as a graph would. It returns the
 // update, and the state after merging the update. If the node returns an error, Run returns the

@@ -93,6 +93,9 @@ func Cases() []Case {
 		{"a put sets or keeps the lifetime", testKeepExpiry},
 		{"sweep removes expired items only", testSweep},
 
+		{"a cache keeps values until they expire", testCache},
+		{"a cache is filled by many tasks", testCacheFills},
+
 		{"typed values", testTyped},
 		{"typed operators", testOperators},
 		{"a typed batch", testTypedBatch},
@@ -116,6 +119,19 @@ func Cases() []Case {
 		{"old items get vectors", testReindexVectors},
 		{"a vector index is of one model", testModel},
 		{"concurrent writers leave the vectors of the last", testVectorWriters},
+
+		{"a search by words ranks the items that have them", testText},
+		{"a search by words ranks as BM25 says", testTextModel},
+		{"texts are split into words", testWords},
+		{"hostile searches by words", testHostileWords},
+		{"long texts", testLongTexts},
+		{"a search by words with a filter that selects 1 %", testTextFilter},
+		{"a search by words is of its namespace and index", testTextApart},
+		{"equal scores of words are in order", testTextTies},
+		{"words follow their item", testWordsFollow},
+		{"old items get words", testReindexWords},
+		{"concurrent writers leave the words of the last", testWordWriters},
+		{"a hybrid search fuses both ranks", testHybrid},
 
 		{"a cancelled context", testCancelled},
 		{"use after close", testClosed},

@@ -77,6 +77,7 @@ type broken struct {
 	namespaces func(ctx context.Context, b store.Backend, q store.NamespaceQuery) ([]store.Namespace, error)
 	declare    func(ctx context.Context, b store.Backend, spec store.VectorSpec) (store.VectorSpec, error)
 	search     func(ctx context.Context, b store.Backend, q store.VectorQuery) ([]store.Hit, error)
+	searchText func(ctx context.Context, b store.Backend, q store.TextQuery) ([]store.Hit, error)
 	sweep      func(ctx context.Context, b store.Backend, limit int) (int, error)
 	closes     func() error
 	notify     func(ctx context.Context, n store.Namespace, changed func()) (stop func(), err error)
@@ -135,6 +136,13 @@ func (b *broken) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, 
 		return b.search(ctx, b.Backend, q)
 	}
 	return b.Backend.Search(ctx, q)
+}
+
+func (b *broken) SearchText(ctx context.Context, q store.TextQuery) ([]store.Hit, error) {
+	if b.searchText != nil {
+		return b.searchText(ctx, b.Backend, q)
+	}
+	return b.Backend.SearchText(ctx, q)
 }
 
 func (b *broken) Sweep(ctx context.Context, limit int) (int, error) {
@@ -206,6 +214,7 @@ func faults() map[string]*broken {
 	var mu sync.Mutex
 	kept := make(map[string][]byte)
 	all := vectorFaults()
+	maps.Copy(all, textFaults())
 	maps.Copy(all, map[string]*broken{
 		"a put is read": {result: func(_ *store.Op, r *store.Result) { r.Record.Created = time.Time{} }},
 		"an empty value is a value": {result: func(_ *store.Op, r *store.Result) {
@@ -312,8 +321,16 @@ func faults() map[string]*broken {
 				r.Record.Version++
 			}
 		}},
-		"a put sets or keeps the lifetime": {op: func(op *store.Op) { op.KeepExpiry = false }},
-		"sweep removes expired items only": {sweep: func(ctx context.Context, b store.Backend, _ int) (int, error) { return b.Sweep(ctx, 500) }},
+		"a put sets or keeps the lifetime":       {op: func(op *store.Op) { op.KeepExpiry = false }},
+		"sweep removes expired items only":       {sweep: func(ctx context.Context, b store.Backend, _ int) (int, error) { return b.Sweep(ctx, 500) }},
+		"a cache keeps values until they expire": {op: func(op *store.Op) { op.TTL = 0 }},
+		"a cache is filled by many tasks": {do: func(ctx context.Context, b store.Backend, ops []store.Op) ([]store.Result, error) {
+			ops = slices.Clone(ops)
+			for i := range ops {
+				ops[i].IfAbsent = ops[i].Kind == store.OpPut
+			}
+			return b.Do(ctx, ops)
+		}},
 		"typed values": {op: func(op *store.Op) {
 			if op.Kind == store.OpPut {
 				op.Value = append(slices.Clone(op.Value), 0)

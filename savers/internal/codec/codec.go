@@ -344,7 +344,7 @@ func (r *Reader) Write(before *checkpoint.Write) checkpoint.Write {
 	default:
 		w.Namespace, w.Base = before.Namespace, before.Base
 	}
-	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Schema {
+	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Outcome {
 		r.fail("a write of a kind that does not exist")
 	}
 	w.Task, w.Name, w.Payload = r.String(), r.String(), r.Bytes()

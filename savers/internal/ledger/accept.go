@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+import (
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
 
 // Accept decides about an Append that passed its Check. It returns nil and false if the caller
 // must store the Append in v. If repeated is true, v already has the records: the caller must not
@@ -79,16 +83,16 @@ func Missing(thread, namespace string, want checkpoint.ID, reason string, releas
 	return &checkpoint.ConflictError{Thread: thread, Namespace: namespace, Want: want, Reason: reason}
 }
 
-// Appended answers an Append whose records stand in v.
-func (v *Version) Appended(a *checkpoint.Append) checkpoint.AppendResult {
+// Appended answers an Append whose records stand in v, at the given time.
+func (v *Version) Appended(a *checkpoint.Append, now time.Time) checkpoint.AppendResult {
 	last := a.Records[len(a.Records)-1].ID
 	e := v.Head(a.Namespace)
 	if e.ID != last {
 		e = v.where[last] // more has been appended since
 	}
-	out := checkpoint.AppendResult{Version: v.Number, Head: e.Seq}
+	out := checkpoint.AppendResult{Version: v.Number, Head: e.Seq, Posted: v.Mail.Posted}
 	if a.Open != nil {
-		out.Writes, out.Attempts = v.Writes(), v.Attempts
+		out.Writes, out.Attempts, out.Now = v.Writes(), v.Attempts, Micro(now)
 	}
 	return out
 }

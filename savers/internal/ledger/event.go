@@ -25,6 +25,10 @@ type Event struct {
 	Progress  bool               // sets the attempts to 0
 	Attempts  int                // with Restores
 
+	Handled  checkpoint.Handled   // what a write does with messages
+	Messages []checkpoint.Message // new ones, with their numbers; the version owns their payloads after Apply
+	Posted   uint64               // the number of the newest message, if it is greater than before
+
 	// Restores sets fence, holder, end and time to their earlier values, after the version was
 	// rewritten.
 	Restores bool
@@ -34,15 +38,15 @@ type Event struct {
 // State returns the event that restores what the logs and the pending writes of v do not say.
 func (v *Version) State() *Event {
 	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About,
-		Wake: &v.Wake, Attempts: v.Attempts}
+		Wake: &v.Wake, Attempts: v.Attempts, Messages: v.Mail.Stored(), Posted: v.Mail.Posted}
 }
 
-// Append makes e the event of an accepted Append; the entries are the saver's to make, with the
-// Seq that NextSeq returns for the first.
-func (e *Event) Append(a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) {
+// Append makes e the event of an accepted Append to v. The saver makes the entries, with the Seq
+// that NextSeq returns for the first.
+func (v *Version) Append(e *Event, a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) {
 	*e = Event{
 		Namespace: a.Namespace, Entries: entries, Writes: writes,
-		Ends: a.End, Releases: a.Release, Status: a.Status, Time: now, Progress: a.Progress,
+		Ends: a.End, Releases: a.Release, Status: a.Status, Time: now, Progress: a.Progress, Handled: a.Messages,
 	}
 	if a.Open != nil {
 		e.Opens, e.Holder, e.Retries = true, a.Open.Holder, a.Open.Retry
@@ -50,11 +54,28 @@ func (e *Event) Append(a *checkpoint.Append, entries []*Entry, writes []checkpoi
 		e.Wake = &wake
 	}
 	if a.End {
-		e.Wake = nil
-		if !a.Wake.IsZero() {
-			e.Wake = EndWake(a.Wake, now)
-		}
+		e.Wake = v.endWake(a.Wake, a.Messages.Seen, now)
 	}
+}
+
+// Put returns the event of an accepted PutWrites; the version owns the writes after Apply.
+func (v *Version) Put(w *checkpoint.PutWrites, writes []checkpoint.Write, now time.Time) *Event {
+	e := &Event{Writes: writes, Status: w.Status, Ends: w.End, Time: now, Progress: w.Progress, Handled: w.Messages}
+	if w.End {
+		e.Wake = v.endWake(w.Wake, w.Messages.Seen, now)
+	}
+	return e
+}
+
+// endWake returns the Wake of the event that ends a run: nil for none.
+func (v *Version) endWake(wake time.Time, seen uint64, now time.Time) *time.Time {
+	if v.Mail.Posted > seen {
+		wake = now
+	}
+	if wake.IsZero() {
+		return nil
+	}
+	return EndWake(wake, now)
 }
 
 // NextSeq returns the Seq of the record that follows the head of a namespace.
@@ -94,6 +115,24 @@ func (v *Version) Verify(e *Event) error {
 	case !v.Released.IsZero():
 		return fmt.Errorf("the version was released before")
 	}
+	return v.verifyMessages(e)
+}
+
+func (v *Version) verifyMessages(e *Event) error {
+	var untaken uint64
+	if n := len(v.Mail.untaken); n > 0 {
+		untaken = v.Mail.untaken[n-1].Number
+	}
+	for i := range e.Messages {
+		m := &e.Messages[i]
+		handled := m.Taken || m.Refused != ""
+		if _, stands := v.Mail.ids[m.ID]; stands || m.Check() != nil || m.Number == 0 || !handled && m.Number <= untaken {
+			return fmt.Errorf("message %d with the id %q and kind %d cannot follow message %d", m.Number, m.ID, m.Kind, untaken)
+		}
+		if !handled {
+			untaken = m.Number
+		}
+	}
 	return nil
 }
 
@@ -128,8 +167,13 @@ func (v *Version) Apply(e *Event) {
 	if e.Ends && !e.Restores {
 		v.Ended, v.Updated = true, e.Time
 	}
+	v.applyMail(e)
 	if e.Releases {
 		v.Released, v.Wake, v.Attempts = e.Time, time.Time{}, 0
+		v.Mail.refuseOthers(Released)
+		if v.Mail.Inputs > 0 {
+			v.Wake = e.Time
+		}
 	}
 	if e.About != nil {
 		v.About = *e.About
@@ -140,6 +184,17 @@ func (v *Version) Apply(e *Event) {
 	if e.Progress || e.Ends && !e.Restores && v.Status != checkpoint.Failed {
 		v.Attempts = 0
 	}
+}
+
+// applyMail makes what e says of messages part of v.
+func (v *Version) applyMail(e *Event) {
+	if !e.Handled.Empty() {
+		v.Mail.Handle(&e.Handled)
+	}
+	for i := range e.Messages {
+		v.Mail.Add(&e.Messages[i])
+	}
+	v.Mail.Posted = max(v.Mail.Posted, e.Posted)
 }
 
 // Attempts returns the attempts of a thread after an opening. ended and status are those that the
@@ -218,7 +273,7 @@ func (v *Version) store(w *checkpoint.Write) {
 	case !found:
 		v.stores++
 		v.put(writes, id, &stored{Write: *w, order: v.stores})
-	case w.Kind != checkpoint.Result && w.Kind != checkpoint.Schema:
+	case w.Kind != checkpoint.Result && w.Kind != checkpoint.Schema && w.Kind != checkpoint.Outcome:
 		v.put(writes, id, &stored{Write: *w, order: old.order})
 	}
 }

@@ -25,6 +25,7 @@ type Version struct {
 	About    About         // of the thread
 	Wake     time.Time     // when the thread is due; zero for never
 	Attempts int           // as in checkpoint.Thread
+	Mail     Mail          // of the thread
 
 	root    []*Entry            // the log of the root, oldest first
 	calls   map[string][]*Entry // the logs of the other namespaces
@@ -42,7 +43,7 @@ const (
 )
 
 // Memory returns about how many bytes v takes. It costs nothing.
-func (v *Version) Memory() int64 { return int64(len(v.where))*entryBytes + v.waiting }
+func (v *Version) Memory() int64 { return int64(len(v.where))*entryBytes + v.waiting + v.Mail.memory }
 
 // memory returns what a pending write takes.
 func (w *stored) memory() int64 {

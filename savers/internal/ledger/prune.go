@@ -18,6 +18,8 @@ type Pruned struct {
 type Kept struct {
 	Entry *Entry
 	Fold  []*Entry
+
+	snapshot func(chain []checkpoint.Record) ([]byte, error)
 }
 
 // Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is
@@ -30,6 +32,7 @@ func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 	var pruned []Pruned
 	for _, name := range v.Namespaces() {
 		if p := prune(v.log(name), name, cut(v.log(name), keep), needed); p.Removed > 0 {
+			p.foldWith(keep.Fold)
 			pruned = append(pruned, p)
 		}
 	}
@@ -113,6 +116,16 @@ func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]b
 	return p
 }
 
+// foldWith sets how entries that stay get their snapshots; nil is checkpoint.Fold.
+func (p *Pruned) foldWith(fold func(namespace string, chain []checkpoint.Record) ([]byte, error)) {
+	for i := range p.Kept {
+		p.Kept[i].snapshot = FoldChain
+		if fold != nil {
+			p.Kept[i].snapshot = func(chain []checkpoint.Record) ([]byte, error) { return fold(p.Namespace, chain) }
+		}
+	}
+}
+
 // Replace replaces each pruned log by its remaining entries, in order, with their new snapshots.
 // It does not change the old slices, so current readers can still use them.
 func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
@@ -137,7 +150,18 @@ func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 // Snapshot returns the last record of chain with a snapshot of the state there in place of its
 // delta. chain holds the records of Fold, whole. The first has a snapshot; Prune may have given
 // others one.
-func Snapshot(chain []checkpoint.Record) (checkpoint.Record, error) {
+func (k *Kept) Snapshot(chain []checkpoint.Record) (r checkpoint.Record, err error) {
+	r = chain[len(chain)-1]
+	r.Snapshot = true
+	if r.Payload, err = k.snapshot(chain); err != nil {
+		return checkpoint.Record{}, fmt.Errorf("prune: records %d to %d: %w", chain[0].Seq, r.Seq, err)
+	}
+	return r, nil
+}
+
+// FoldChain returns the snapshot at the last record of chain, which holds whole records from a
+// snapshot on.
+func FoldChain(chain []checkpoint.Record) ([]byte, error) {
 	var state []byte
 	var deltas [][]byte
 	for i := range chain {
@@ -147,11 +171,5 @@ func Snapshot(chain []checkpoint.Record) (checkpoint.Record, error) {
 		}
 		deltas = append(deltas, chain[i].Payload)
 	}
-	r := chain[len(chain)-1]
-	state, err := checkpoint.Fold(state, deltas...)
-	if err != nil {
-		return checkpoint.Record{}, fmt.Errorf("prune: records %d to %d: %w", chain[0].Seq, r.Seq, err)
-	}
-	r.Snapshot, r.Payload = true, state
-	return r, nil
+	return checkpoint.Fold(state, deltas...)
 }

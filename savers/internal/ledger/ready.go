@@ -23,9 +23,14 @@ func NewRound(q *checkpoint.ReadyQuery, now time.Time) *Round {
 
 // Ready returns the version as a thread that Ready may return.
 func (v *Version) Ready() checkpoint.ReadyThread {
-	return checkpoint.ReadyThread{
-		ID: v.Thread, Graph: v.About.Graph, Status: v.Status, Wake: v.Wake, Fence: v.Fence, Attempts: v.Attempts,
+	t := checkpoint.ReadyThread{
+		ID: v.Thread, Graph: v.About.Graph, Status: v.Status, Wake: v.Wake, Fence: v.Fence, Attempts: v.Attempts, Posted: v.Mail.Posted,
+		Labels: v.About.Labels,
 	}
+	if t.Status == 0 {
+		t.Status = checkpoint.Ready // no version is open
+	}
+	return t
 }
 
 // Look notes a thread with an open version, for Due. until is the end of its lease; zero for none.
@@ -93,8 +98,11 @@ func (v *Version) Is(t *checkpoint.ReadyThread) bool {
 
 // AcceptRewake returns an error if v refuses a Rewake. busy is the error for a live lease, or nil.
 func (v *Version) AcceptRewake(r *checkpoint.Rewake, busy error) error {
-	if r.Fence != v.Fence {
+	switch {
+	case r.Fence != v.Fence:
 		return v.conflict("fence", "", r.Fence, v.Fence)
+	case r.Posted != v.Mail.Posted:
+		return v.conflict("mail", "", r.Fence, v.Fence)
 	}
 	return busy
 }

@@ -15,6 +15,8 @@ type Intake struct {
 	records   bool // one has come
 	writes    bool
 	done      map[string]bool // namespaces that are over
+	newest    uint64          // the number of the last message
+	ids       map[string]bool // of messages
 }
 
 // Take checks the next item, and keeps the first. The error is an *InvalidError.
@@ -24,14 +26,18 @@ func (in *Intake) Take(item checkpoint.ExportItem) error {
 	bad := func(found, want string) error {
 		return &checkpoint.InvalidError{Field: fmt.Sprintf("items[%d]", n), Found: found, Want: want}
 	}
-	if set(item.Thread != nil)+set(item.Record != nil)+set(item.Write != nil) != 1 {
-		return bad("not one field set", "exactly one of Thread, Record and Write")
+	if set(item.Thread != nil)+set(item.Record != nil)+set(item.Write != nil)+set(item.Message != nil) != 1 {
+		return bad("not one field set", "exactly one of Thread, Record, Write and Message")
 	}
 	switch {
 	case (item.Thread != nil) != (n == 0):
 		return bad("a thread out of place, or none", "one thread, as the first item")
 	case item.Record != nil && in.writes:
 		return bad("a record after a write", "all records before the writes")
+	case item.Message == nil && in.newest > 0:
+		return bad("a record or a write after a message", "the messages as the last items")
+	case item.Message != nil:
+		return in.message(item.Message, bad)
 	case item.Thread != nil:
 		if item.Thread.Status > checkpoint.Cancelled {
 			return bad(fmt.Sprintf("status %d", item.Thread.Status), "a status that exists")
@@ -45,13 +51,40 @@ func (in *Intake) Take(item checkpoint.ExportItem) error {
 			if err := item.Write.Check(); err != nil {
 				return bad(err.Error(), "a description as SchemaWrite makes it")
 			}
-		} else if item.Write.Kind < checkpoint.Result || item.Write.Kind > checkpoint.Failure {
+		} else if !pending(item.Write.Kind) {
 			return bad(fmt.Sprintf("a write of kind %d", item.Write.Kind), "a kind that is stored")
 		}
 		in.writes = true
 	default:
 		return in.record(item.Record, bad)
 	}
+	return nil
+}
+
+// pending reports whether a write of a kind is stored as a pending write.
+func pending(kind checkpoint.Kind) bool {
+	return kind >= checkpoint.Result && kind <= checkpoint.Failure || kind == checkpoint.Outcome
+}
+
+// message checks a message.
+func (in *Intake) message(m *checkpoint.Message, bad func(found, want string) error) error {
+	err := m.Check()
+	switch {
+	case err != nil:
+		return bad(err.Error(), "a message that can be posted")
+	case m.Kind == checkpoint.WakeMessage:
+		return bad("a message of kind wake", "a kind that is stored")
+	case m.Number <= in.newest || m.Number > in.Thread.Posted:
+		return bad(fmt.Sprintf("message %d after message %d of %d", m.Number, in.newest, in.Thread.Posted), "messages in order of Number, up to Posted")
+	case in.ids[m.ID]:
+		return bad(fmt.Sprintf("the message id %q a second time", m.ID), "an id of its own")
+	case m.Taken && m.Refused != "":
+		return bad("a message that was taken and refused", "one of the two")
+	}
+	if in.ids == nil {
+		in.ids = make(map[string]bool)
+	}
+	in.newest, in.ids[m.ID], in.writes = m.Number, true, true
 	return nil
 }
 

@@ -25,6 +25,8 @@ type client struct {
 	known   map[string]*known
 	ops     []operation
 	stray   int // calls of unknown outcome
+
+	reserves bool // it reserves threads, which no other client does at the same time
 }
 
 // known is what a client thinks of a thread.
@@ -32,6 +34,10 @@ type known struct {
 	head, base string
 	run        *held
 	again      *operation // a call whose outcome is not known
+
+	mail   []uint64   // untaken messages
+	posted uint64     // the newest message
+	found  *operation // a ready thread
 }
 
 // held is a run that a client thinks it holds.
@@ -85,6 +91,9 @@ func (c *client) choose(k *known) operation {
 		o.Answer, o.Err = answer{}, ""
 		return o
 	}
+	if c.random.IntN(4) == 0 {
+		return c.inbox(k)
+	}
 	n := c.random.IntN(100)
 	switch {
 	case n < 15:
@@ -110,11 +119,16 @@ func (c *client) choose(k *known) operation {
 	case k.run == nil || n < 38:
 		return c.opening(k)
 	}
-	return c.running(k.run, n)
+	o := c.running(k.run, n)
+	o.Seen = k.posted
+	if o.Kind == doPut {
+		o.Take = c.some(k.mail)
+	}
+	return o
 }
 
 func (c *client) opening(k *known) operation {
-	o := operation{Kind: doOpen, ID: newID(), After: k.head, Base: k.base, TakeOver: c.random.IntN(3) > 0}
+	o := operation{Kind: doOpen, ID: newID(), After: k.head, Base: k.base, TakeOver: c.random.IntN(3) > 0, Take: c.some(k.mail)}
 	if o.After == "" {
 		o.Base = o.ID
 	}
@@ -141,7 +155,7 @@ func (c *client) running(r *held, n int) operation {
 func (c *client) call(o *operation) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if c.stray < most && o.Kind != doLoad && o.Kind != doVersions && c.random.IntN(30) == 0 {
+	if c.stray < most && o.Kind != doLoad && o.Kind != doVersions && o.Kind != doReady && c.random.IntN(30) == 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.random.IntN(2000))*time.Microsecond)
 		defer cancel()
 	}
@@ -185,15 +199,18 @@ func (c *client) send(ctx context.Context, o *operation) error {
 	case doOpen, doAppend:
 		return c.sendAppend(ctx, o)
 	case doPut:
-		p := checkpoint.PutWrites{Thread: o.Thread, Fence: parse(o.Fence), Lease: long, End: o.End}
+		p := checkpoint.PutWrites{Thread: o.Thread, Fence: parse(o.Fence), Lease: long, End: o.End, Messages: checkpoint.Handled{Seen: o.Seen, Take: o.Take}}
 		if name, _, found := strings.Cut(o.Task, "="); found {
 			p.Writes = []checkpoint.Write{{Base: parse(o.Base), Task: name, Kind: checkpoint.Result, Payload: []byte(o.Task)}}
 		}
-		o.Answer = answer{Outcome: ok}
-		return c.saver.PutWrites(ctx, p)
+		done, err := c.saver.PutWrites(ctx, p)
+		o.Answer = answer{Outcome: ok, Posted: done.Posted}
+		return err
 	case doDelete, doImport, doPrune:
 		o.Answer = answer{Outcome: ok}
 		return c.sendWhole(ctx, o)
+	case doPost, doMail, doNews, doReady, doRewake:
+		return c.sendInbox(ctx, o)
 	case doLoad:
 		chain, err := c.saver.Load(ctx, checkpoint.Ref{Thread: o.Thread, Namespace: o.Namespace})
 		o.Answer = loaded(&chain)
@@ -224,7 +241,7 @@ func (c *client) sendWhole(ctx context.Context, o *operation) error {
 		first, last := record(checkpoint.ID{}, parse(o.After)), record(parse(o.After), parse(o.ID))
 		first.Seq, last.Seq, last.Commits = 1, 2, first.ID
 		write := checkpoint.Write{Base: last.ID, Task: "a", Kind: checkpoint.Result, Payload: []byte(o.Task)}
-		_ = yield(checkpoint.ExportItem{Thread: &checkpoint.Thread{ID: o.Thread, Status: checkpoint.Running}}, nil) &&
+		_ = yield(checkpoint.ExportItem{Thread: &checkpoint.Thread{ID: o.Thread, Status: checkpoint.Running, Graph: o.Thread}}, nil) &&
 			yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Record: first}}, nil) &&
 			yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Record: last}}, nil) &&
 			yield(checkpoint.ExportItem{Write: &write}, nil)
@@ -253,6 +270,7 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	r := record(after, parse(o.ID))
 	a := checkpoint.Append{
 		Thread: o.Thread, Namespace: o.Namespace, After: after, Fence: parse(o.Fence), Lease: long, End: o.End, Release: o.Release,
+		Messages: checkpoint.Handled{Seen: o.Seen, Take: o.Take},
 	}
 	switch {
 	case o.Kind == doOpen:
@@ -261,9 +279,10 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	case o.Namespace == "":
 		r.Commits = parse(o.Base)
 	}
+	r.Graph = o.Thread
 	a.Records = []checkpoint.Record{r}
 	done, err := c.saver.Append(ctx, a)
-	o.Answer = answer{Outcome: ok, Version: done.Version, Seq: done.Head, Writes: tasks(done.Writes)}
+	o.Answer = answer{Outcome: ok, Version: done.Version, Seq: done.Head, Writes: tasks(done.Writes), Posted: done.Posted}
 	return err
 }
 
@@ -323,9 +342,12 @@ func tasks(writes []checkpoint.Write) string {
 // learn takes note of what an answer says.
 func (c *client) learn(k *known, o *operation) {
 	done := o.Answer.Outcome == ok
+	if done {
+		k.learnMail(o)
+	}
 	switch {
 	case o.Answer.Outcome == unknown:
-		if !o.Release && (o.Kind == doOpen || o.Kind == doAppend || o.Kind == doPut) {
+		if !o.Release && (o.Kind == doOpen || o.Kind == doAppend || o.Kind == doPut || o.Kind == doPost) {
 			again := *o
 			k.again = &again
 		}

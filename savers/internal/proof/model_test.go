@@ -22,6 +22,11 @@ const (
 	doDelete   = "delete"
 	doImport   = "import"
 	doPrune    = "prune"
+	doPost     = "post"
+	doMail     = "mail"
+	doNews     = "news"
+	doReady    = "ready"
+	doRewake   = "rewake"
 )
 
 // Their outcomes.
@@ -42,7 +47,12 @@ type operation struct {
 	ID, After, Fence, Base  string
 	Task                    string // of a put, with its payload; "" when it puts nothing
 	TakeOver, End, Release  bool
-	AnyHolder               bool // the Holder of the answer is not compared
+	Take                    []uint64 // messages
+	Seen                    uint64   // the newest message that a run or a finder knows
+	Reserve                 bool     // of a ready
+	Settled                 bool     // no other call is in progress
+	Omits                   bool     // a ready may omit a due thread
+	AnyHolder               bool     // the Holder of the answer is not compared
 	Answer                  answer
 	Err                     string
 }
@@ -56,6 +66,10 @@ type answer struct {
 	Base    string
 	Writes  string // tasks, a blank after each
 	Holder  string
+	Posted  uint64 // the number of the newest message
+	Mail    string // untaken messages, a blank after each
+	Known   bool   // the message was posted before
+	Due     bool
 }
 
 // thread is a thread as the contract has it: the open version and how many there are. Its logs,
@@ -67,7 +81,8 @@ type thread struct {
 	fence, base string
 	writes      string
 	holder      string // "" when no lease lives
-	pruned      bool   // old records may have gone; the logs have them still
+	box         box
+	pruned      bool // old records may have gone; the logs have them still
 }
 
 func head(log string) string {
@@ -105,11 +120,13 @@ func (t thread) do(o *operation) (answer, thread) {
 		return t.doRelease(o)
 	case doDelete, doPrune:
 		return t.doRemove(o)
+	case doPost, doMail, doNews, doReady, doRewake:
+		return t.doInbox(o)
 	case doImport:
 		if t.open {
 			return answer{Outcome: conflict}, t
 		}
-		return answer{Outcome: ok}, thread{versions: t.versions + 1, open: true, root: o.After + " " + o.ID + " ", base: o.ID, writes: o.Task + " "}
+		return answer{Outcome: ok}, thread{versions: t.versions + 1, open: true, box: t.box, root: o.After + " " + o.ID + " ", base: o.ID, writes: o.Task + " "}
 	}
 	a := answer{Outcome: ok, Version: t.versions}
 	if t.open {
@@ -120,7 +137,7 @@ func (t thread) do(o *operation) (answer, thread) {
 
 func (t thread) doOpen(o *operation) (answer, thread) {
 	if n := stands(t.root, o.After, o.ID); t.open && n > 0 && t.fence == o.ID {
-		return answer{Outcome: ok, Version: t.versions, Seq: n, Writes: t.writes}, t
+		return answer{Outcome: ok, Version: t.versions, Seq: n, Writes: t.writes, Posted: t.box.posted}, t
 	}
 	switch {
 	case t.open && t.holder != "" && !o.TakeOver:
@@ -128,11 +145,13 @@ func (t thread) doOpen(o *operation) (answer, thread) {
 	case !t.open && o.After != "", t.open && head(t.root) != o.After:
 		return answer{Outcome: conflict}, t
 	case !t.open:
-		t = thread{versions: t.versions + 1, open: true}
+		t = thread{versions: t.versions + 1, open: true, box: t.box}
 	}
 	t.root += o.ID + " "
 	t.fence, t.holder, t.base = o.ID, o.ID, o.Base
-	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Writes: t.writes}, t
+	t.box = t.box.take(o)
+	t.box.due = false
+	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Writes: t.writes, Posted: t.box.posted}, t
 }
 
 func (t thread) doAppend(o *operation) (answer, thread) {
@@ -141,21 +160,21 @@ func (t thread) doAppend(o *operation) (answer, thread) {
 		log = &t.child
 	}
 	if n := stands(*log, o.After, o.ID); t.open && n > 0 {
-		return answer{Outcome: ok, Version: t.versions, Seq: n}, t
+		return answer{Outcome: ok, Version: t.versions, Seq: n, Posted: t.box.posted}, t
 	}
 	if !t.open || t.fence != o.Fence || head(*log) != o.After {
 		return answer{Outcome: conflict}, t
 	}
 	*log += o.ID + " "
-	a := answer{Outcome: ok, Version: t.versions, Seq: size(*log)}
+	a := answer{Outcome: ok, Version: t.versions, Seq: size(*log), Posted: t.box.posted}
 	if o.Namespace == "" {
 		t.base, t.writes = o.ID, "" // it commits the base before
 	}
 	if o.End {
-		t.holder = ""
+		t = t.ends(o)
 	}
 	if o.Release {
-		t = thread{versions: t.versions}
+		t = t.released()
 	}
 	return a, t
 }
@@ -168,9 +187,10 @@ func (t thread) doPut(o *operation) (answer, thread) {
 		t.writes += o.Task + " " // the first result of a task wins
 	}
 	if o.End {
-		t.holder = ""
+		t = t.ends(o)
 	}
-	return answer{Outcome: ok}, t
+	t.box = t.box.take(o)
+	return answer{Outcome: ok, Posted: t.box.posted}, t
 }
 
 func (t thread) doLoad(o *operation) answer {
@@ -193,7 +213,7 @@ func (t thread) doRelease(o *operation) (answer, thread) {
 	case o.After != "" && o.After != head(t.root):
 		return answer{Outcome: conflict}, t
 	}
-	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Base: head(t.root)}, thread{versions: t.versions}
+	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Base: head(t.root)}, t.released()
 }
 
 // doRemove deletes the thread, after which there is none, or prunes it, which changes neither
@@ -204,7 +224,7 @@ func (t thread) doRemove(o *operation) (answer, thread) {
 		return answer{Outcome: busy}, t
 	case o.Kind == doDelete:
 		return answer{Outcome: ok}, thread{}
-	case t.versions == 0:
+	case t.versions == 0 && t.box.posted == 0:
 		return answer{Outcome: missing}, t
 	}
 	t.pruned = t.open
@@ -297,9 +317,9 @@ func describe(ops []operation) string {
 	var b strings.Builder
 	for _, o := range ops {
 		fmt.Fprintf(&b, "%4d..%4d client %d %s%s", o.Call, o.Return, o.Client, o.Kind, map[bool]string{true: " of the child"}[o.Namespace != ""])
-		fmt.Fprintf(&b, " id %s after %s fence %s base %s task %q takeover %t end %t release %t:", short(o.ID), short(o.After), short(o.Fence), short(o.Base), o.Task, o.TakeOver, o.End, o.Release)
+		fmt.Fprintf(&b, " id %s after %s fence %s base %s task %q takeover %t end %t release %t take %v seen %d:", short(o.ID), short(o.After), short(o.Fence), short(o.Base), o.Task, o.TakeOver, o.End, o.Release, o.Take, o.Seen)
 		a := o.Answer
-		fmt.Fprintf(&b, " %s version %d seq %d log [%s] base %s writes %q holder %s %s\n", a.Outcome, a.Version, a.Seq, short(a.Log), short(a.Base), a.Writes, short(a.Holder), o.Err)
+		fmt.Fprintf(&b, " %s version %d seq %d log [%s] base %s writes %q holder %s posted %d mail [%s] known %t due %t %s\n", a.Outcome, a.Version, a.Seq, short(a.Log), short(a.Base), a.Writes, short(a.Holder), a.Posted, a.Mail, a.Known, a.Due, o.Err)
 	}
 	return b.String()
 }

@@ -62,11 +62,12 @@ func (n noting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, n.results(a.Thread, a.Writes)
 }
 
-func (n noting) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
-	if err := n.Saver.PutWrites(ctx, w); err != nil {
-		return err
+func (n noting) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	done, err := n.Saver.PutWrites(ctx, w)
+	if err != nil {
+		return checkpoint.PutResult{}, err
 	}
-	return n.results(w.Thread, w.Writes)
+	return done, n.results(w.Thread, w.Writes)
 }
 
 func (n noting) results(thread string, writes []checkpoint.Write) error {

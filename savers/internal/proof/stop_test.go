@@ -74,7 +74,7 @@ func (j *job) holdRun(ctx context.Context, s checkpoint.Saver, head checkpoint.I
 		}
 		w := checkpoint.Write{Base: head, Task: "t", Kind: checkpoint.Result, Payload: []byte("done")}
 		p := checkpoint.PutWrites{Thread: stopThread, Fence: fence, Lease: stopLease, Writes: []checkpoint.Write{w}}
-		if err := s.PutWrites(ctx, p); err != nil {
+		if _, err := s.PutWrites(ctx, p); err != nil {
 			return err
 		}
 	}

@@ -91,6 +91,9 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 	}
 	if t != nil && a.Release {
 		if done, released, err := s.released(ctx, tx, t, a); err != nil || released {
+			if a.Open != nil {
+				done.Now = createdAt(t.now)
+			}
 			return done, nil, err
 		}
 	}
@@ -108,8 +111,9 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 	}
 	done, err := l.append(ctx, a)
 	if a.Open != nil {
-		done.Attempts = t.attempts
+		done.Attempts, done.Now = t.attempts, createdAt(t.now)
 	}
+	done.Posted = uint64(t.posted)
 	return done, &held{thread: t.no, version: done.Version, root: l.at.root, log: l.at.log, head: l.head}, err
 }
 
@@ -163,7 +167,7 @@ func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Ap
 	}
 	l := log{s: s, tx: tx, t: t, at: at}
 	last, stands, err := l.stands(ctx, a)
-	done := checkpoint.AppendResult{Version: int(number), Head: last}
+	done := checkpoint.AppendResult{Version: int(number), Head: last, Posted: uint64(t.posted)}
 	if err == nil && stands && a.Open != nil {
 		done.Writes, err = s.writes(ctx, tx, t.id, root)
 	}

@@ -98,12 +98,13 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 }
 
 // plain stores a plain commit without reading the tables first. That is one record after a head
-// that the run made, with the line of that head, and no other change of the thread. It takes one
-// statement, or a transaction of two if the run ends with the commit. stored is false if a is not
-// plain, or if the tables have changed since the run made the head.
+// that the run made, with the line of that head, and no other change of the thread. The run must
+// have seen the newest message. It takes one statement, or a transaction of two if the run ends
+// with the commit. stored is false if a is not plain, or if the tables have changed since the run
+// made the head.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	r := &a.Records[0]
-	if s.readable && a.End || a.Open != nil || a.Progress || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if s.readable && a.End || a.Open != nil || a.Progress || !a.Messages.Empty() || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
 		return done, nil, false, nil
 	}
@@ -123,7 +124,7 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 		return done, nil, false, err
 	}
 	h.id, h.seq = r.ID, h.seq+1
-	return checkpoint.AppendResult{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
+	return checkpoint.AppendResult{Version: h.version, Head: uint64(h.seq), Posted: a.Messages.Seen}, &h, true, nil
 }
 
 // errOther is the error of a plain commit that stored nothing because the tables are not as the
@@ -138,7 +139,7 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 	body, payload := at.body(&r)
 	rows, err := s.exec(ctx, db, stCommit,
 		r.ID[:], int64(r.Source), r.Snapshot, r.Commits == a.After, int64(r.Step), ledger.Micro(r.Created).UnixMicro(), body,
-		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:], payload)
+		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:], payload, seen(&a.Messages))
 	if err == nil && rows == 0 {
 		err = errOther
 	}
@@ -147,7 +148,7 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 
 // commitLast ends the run and stores a plain commit after h, or returns errOther.
 func (s *Saver) commitLast(ctx context.Context, tx Tx, a *checkpoint.Append, h *held) error {
-	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), wakeColumn(a.Wake), key(a.Thread), a.Fence[:])
+	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), wakeColumn(a.Wake), key(a.Thread), a.Fence[:], seen(&a.Messages))
 	if err == nil && rows == 0 {
 		err = errOther
 	}

@@ -165,6 +165,9 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendR
 		}
 		l.t.asked = len(checkpoint.OpenQuestions(done.Writes)) > 0
 	}
+	if err := l.s.handle(ctx, l.tx, l.t, &a.Messages); err != nil {
+		return done, err
+	}
 	if sweeps {
 		if err := l.s.later(ctx, l.tx, stSweepWrites, l.t.root); err != nil {
 			return done, err
@@ -252,7 +255,7 @@ func (l *log) settle(ctx context.Context, a *checkpoint.Append) error {
 		t.attempts = 0
 	}
 	if a.End {
-		t.end(a.Wake)
+		t.end(a.Wake, a.Messages.Seen)
 	}
 	if a.Release {
 		if err := l.s.close(ctx, l.tx, t); err != nil {

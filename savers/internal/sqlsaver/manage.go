@@ -85,7 +85,7 @@ func (s *Saver) deleteIn(ctx context.Context, tx Tx, t *thread) error {
 		return err
 	}
 	for _, st := range [...]statement{
-		stDeleteWrites, stDeleteRecords, stDeletePacks, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteThread,
+		stDeleteWrites, stDeleteRecords, stDeletePacks, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteMail, stDeleteThread,
 	} {
 		if err := s.later(ctx, tx, st, t.no); err != nil {
 			return err

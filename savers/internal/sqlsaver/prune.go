@@ -245,7 +245,7 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	}
 	r := chain[len(chain)-1]
 	if len(k.Fold) > 0 {
-		if r, err = ledger.Snapshot(chain); err != nil {
+		if r, err = k.Snapshot(chain); err != nil {
 			return err
 		}
 	}

@@ -114,16 +114,25 @@ func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (
 func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint.Write) checkpoint.Thread {
 	d := checkpoint.Thread{
 		ID: t.id, Version: v.number, Status: v.status, Head: root.ID, Step: root.Step,
-		Updated: time.UnixMicro(v.updated).UTC(), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
+		Updated: updatedAt(v.updated), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
 	}
 	t.about.Describe(&d)
 	if v.released == 0 {
 		d.Wake, d.Attempts = wakeAt(t.wake), t.attempts
+		d.Posted, d.Inputs, d.Others = uint64(t.posted), int(t.inputs), int(t.others)
 	}
 	if v.released == 0 && t.leased() {
 		d.Holder, d.Lease = t.holder, time.UnixMicro(t.until).UTC()
 	}
 	return d
+}
+
+// updatedAt decodes the column updated.
+func updatedAt(column int64) time.Time {
+	if column == never {
+		return time.Time{}
+	}
+	return time.UnixMicro(column).UTC()
 }
 
 // History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages.

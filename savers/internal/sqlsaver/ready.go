@@ -14,11 +14,14 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// end ends the run of a thread. The caller has set the status.
-func (t *thread) end(wake time.Time) {
+// end ends the run of a thread, which knows of messages up to seen. The caller has set the status.
+func (t *thread) end(wake time.Time, seen uint64) {
 	t.until, t.updated, t.wake = 0, t.now, wakeColumn(wake)
 	if t.wake != 0 {
 		t.wake = max(t.wake, t.now)
+	}
+	if uint64(t.posted) > seen {
+		t.wake = t.now
 	}
 	if t.status != checkpoint.Failed {
 		t.attempts = 0
@@ -214,19 +217,31 @@ func (r *readyCall) rows(ctx context.Context, db Runner, st statement, graph str
 }
 
 func scanReady(rows Rows, graph string) (row readyRow, err error) {
-	var key, rest, fence []byte
-	var no, status, wake, until, attempts sql.NullInt64
-	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &wake, &until, &fence, &attempts); err != nil || !no.Valid {
+	var key, rest, fence, labels []byte
+	var no, status, wake, until, attempts, posted sql.NullInt64
+	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &wake, &until, &fence, &attempts, &posted, &labels); err != nil || !no.Valid {
 		return row, err
 	}
 	row.no, row.wake, row.until = no.Int64, wake.Int64, until.Int64
 	row.ReadyThread = checkpoint.ReadyThread{
-		ID: nameOf(key, rest), Graph: graph, Status: checkpoint.Status(status.Int64), Wake: wakeAt(wake.Int64), Attempts: int(attempts.Int64),
+		ID: nameOf(key, rest), Graph: graph, Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64), Attempts: int(attempts.Int64),
+		Posted: uint64(posted.Int64),
 	}
 	if !setID(&row.Fence, fence) {
-		err = fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", row.ID, checkpoint.ErrDamaged)
+		return row, fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", row.ID, checkpoint.ErrDamaged)
+	}
+	if row.Labels, err = labelsOf(labels); err != nil {
+		err = fmt.Errorf("thread %.64q: %w", row.ID, err)
 	}
 	return row, err
+}
+
+// statusOf decodes the column status of a thread that is due. One without a version is ready.
+func statusOf(column int64) checkpoint.Status {
+	if column == 0 {
+		return checkpoint.Ready
+	}
+	return checkpoint.Status(column)
 }
 
 // reserve moves the wakes of up to want due threads, and returns how many it moved. It adds those
@@ -284,14 +299,16 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 		switch {
 		case err != nil:
 			return err
-		case t == nil || t.open == 0:
-			return ledger.Missing(r.Thread, "", r.Fence, "fence", t != nil && t.versions > 0)
+		case t == nil:
+			return ledger.Missing(r.Thread, "", r.Fence, "fence", false)
 		case t.fence != r.Fence:
 			return t.conflict("fence", "", r.Fence, t.fence)
+		case uint64(t.posted) != r.Posted:
+			return t.conflict("mail", "", r.Fence, t.fence)
 		}
 		if err := t.busy(); err != nil {
 			return err
 		}
-		return s.later(ctx, tx, stRewake, wakeColumn(r.Wake), key(r.Thread), r.Fence[:])
+		return s.later(ctx, tx, stRewake, wakeColumn(r.Wake), t.no)
 	}))
 }

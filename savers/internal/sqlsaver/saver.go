@@ -82,6 +82,8 @@ type Saver struct {
 	queries  [statements]query
 	patience time.Duration
 	readable bool
+	decode   func(stored []byte) ([]byte, error) // for a readable state
+	verify   bool                                // change no tables
 
 	calls  sync.RWMutex // held for reading by every call; Close takes it whole
 	closed bool
@@ -110,6 +112,8 @@ type Options struct {
 	// Readable keeps the state of each version as JSON in graph_state, as the newest run that
 	// ended left it.
 	Readable bool
+	// Decode returns the payload of a record from what is stored; nil returns its argument.
+	Decode func(stored []byte) ([]byte, error)
 }
 
 // IdleLimit is how long the server keeps a transaction, with its locks, whose client sends
@@ -124,7 +128,7 @@ const DefaultPatience = 10 * time.Second
 // It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
-		db: db, d: d, patience: o.Patience, readable: o.Readable, packing: o.Packing,
+		db: db, d: d, patience: o.Patience, readable: o.Readable, decode: o.Decode, packing: o.Packing, verify: o.Mode == Verify,
 		runs: make(map[checkpoint.ID]*run), states: make(map[int64]state),
 		low: make(map[string]lowMark),
 	}
@@ -137,10 +141,10 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s.packer = pack.NewQueue(s.packJob)
 	err := s.loadQueries()
 	if err == nil {
-		err = s.migrate(ctx, o.Mode)
+		err = s.migrate(ctx, saverTables(), o.Mode)
 	}
 	if err == nil {
-		err = s.prepare(ctx)
+		err = s.prepare(ctx, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -160,11 +164,12 @@ func (s *Saver) loadQueries() error {
 	return nil
 }
 
-// prepare prepares the statements. Those that the dialect lacks are empty.
-func (s *Saver) prepare(ctx context.Context) error {
+// prepare prepares the statements of the saver or of the store. Those that the dialect lacks are
+// empty.
+func (s *Saver) prepare(ctx context.Context, ofStore bool) error {
 	var texts, readTexts []string
 	for st := range prepared {
-		if !s.has(st) {
+		if !s.has(st) || st.ofStore() != ofStore {
 			continue
 		}
 		texts = append(texts, s.queries[st].text)

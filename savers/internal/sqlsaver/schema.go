@@ -18,7 +18,7 @@ type Mode int
 const (
 	Create   Mode = iota // make missing tables, bring old ones up to date
 	Verify               // change nothing: fail unless the tables exist and are up to date
-	Recreate             // drop all tables of savers, with all their rows, and make them again
+	Recreate             // drop all tables of savers and stores, with all their rows, and make them again
 )
 
 // Files returns the folder schema of the files that a saver embeds.
@@ -30,13 +30,29 @@ func Files(embedded embed.FS) fs.FS {
 	return files
 }
 
-// migrate brings the tables to the newest version. The folder schema has a file of statements
-// for each version, in order, with an empty line after each statement. A file is named for its
-// version: 0012_tables.sql makes the tables of version 12, and a file after it changes them.
-// Tables that are older than the first file are an error. Where statements that change tables
-// are not part of a transaction, each must be harmless when it runs again.
-func (s *Saver) migrate(ctx context.Context, mode Mode) error {
-	files, err := fs.Sub(s.d.Files, "schema")
+// tables is a list of versions of tables. folder has a file of statements for each version, in
+// order, with an empty line after each statement. A file is named for its version: 0020_tables.sql
+// makes the tables of version 20, and a file after it changes them. Where statements that change
+// tables are not part of a transaction, each must be harmless when it runs again.
+type tables struct {
+	name, folder           string
+	found, version, insert statement // about the table that has a row for each file that has run
+}
+
+// saverTables are the tables that every saver has.
+func saverTables() tables {
+	return tables{"the tables", "schema", stHasSchema, stSchemaVersion, stInsertSchemaVersion}
+}
+
+// storeTables are the tables of the store, which a database has once a program has used it.
+func storeTables() tables {
+	return tables{"the tables of the store", "schema/store", stHasStoreSchema, stStoreSchemaVersion, stInsertStoreSchemaVersion}
+}
+
+// migrate brings tables to the newest version. Tables that are older than the first file are an
+// error.
+func (s *Saver) migrate(ctx context.Context, t tables, mode Mode) error {
+	files, err := fs.Sub(s.d.Files, t.folder)
 	if err != nil {
 		return err
 	}
@@ -46,7 +62,7 @@ func (s *Saver) migrate(ctx context.Context, mode Mode) error {
 	}
 	slices.Sort(names)
 	err = s.write(ctx, RolledBack, func(tx Tx) error {
-		m := migration{s: s, tx: tx, files: files, names: names}
+		m := migration{s: s, tx: tx, of: t, files: files, names: names}
 		return m.locked(ctx, mode)
 	})
 	return s.wrap(ctx, "schema", err)
@@ -55,6 +71,7 @@ func (s *Saver) migrate(ctx context.Context, mode Mode) error {
 type migration struct {
 	s     *Saver
 	tx    Tx
+	of    tables
 	files fs.FS
 	names []string
 }
@@ -88,7 +105,7 @@ func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
 		}
 	}
 	if newest := m.names[len(m.names)-1]; version > versionOf(newest) {
-		return fmt.Errorf("the tables are of version %d, and this program knows %d: update the program", version, versionOf(newest))
+		return fmt.Errorf("%s are of version %d, and this program knows %d: update the program", m.of.name, version, versionOf(newest))
 	}
 	return nil
 }
@@ -122,10 +139,10 @@ func (m *migration) bring(ctx context.Context, name string, version *int, mode M
 	case *version >= next:
 		return nil
 	case *version > 0 && name == m.names[0]:
-		return fmt.Errorf("the tables are of version %d, and this program reads version %d and later: "+
-			"finish or copy their threads with the program that made them, and begin with new tables", *version, next)
+		return fmt.Errorf("%s are of version %d, and this program reads version %d and later: "+
+			"finish or copy their threads with the program that made them, and begin with new tables", m.of.name, *version, next)
 	case mode == Verify:
-		return fmt.Errorf("the tables are of version %d, and this program wants %d: run %s, or open in the mode that creates", *version, next, name)
+		return fmt.Errorf("%s are of version %d, and this program wants %d: run %s, or open in the mode that creates", m.of.name, *version, next, name)
 	}
 	if err := m.apply(ctx, name); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -147,9 +164,9 @@ func versionOf(name string) int {
 // version returns the version of the tables, 0 if there are none.
 func (m *migration) version(ctx context.Context) (int, error) {
 	var tables, version int64
-	_, err := m.s.one(ctx, m.tx, stHasSchema, nil, &tables)
+	_, err := m.s.one(ctx, m.tx, m.of.found, nil, &tables)
 	if err == nil && tables > 0 {
-		_, err = m.s.one(ctx, m.tx, stSchemaVersion, nil, &version)
+		_, err = m.s.one(ctx, m.tx, m.of.version, nil, &version)
 	}
 	return int(version), err
 }
@@ -168,6 +185,6 @@ func (m *migration) apply(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	_, err = m.s.exec(ctx, m.tx, stInsertSchemaVersion, int64(versionOf(name)))
+	_, err = m.s.exec(ctx, m.tx, m.of.insert, int64(versionOf(name)))
 	return err
 }

@@ -55,14 +55,35 @@ func (s *Saver) plainState(a *checkpoint.Append) error {
 	if !s.readable || a.Open == nil || !a.Records[0].Snapshot {
 		return nil
 	}
-	_, err := readable(a.Records[0].Payload)
+	snapshot, err := s.fold(a.Records[0].Payload, nil)
+	if err != nil {
+		return err
+	}
+	_, err = readable(snapshot)
 	return err
+}
+
+// fold returns the state that stored payloads restore.
+func (s *Saver) fold(snapshot []byte, deltas [][]byte) (_ []byte, err error) {
+	if s.decode == nil {
+		return checkpoint.Fold(snapshot, deltas...)
+	}
+	if snapshot, err = s.decode(snapshot); err != nil {
+		return nil, err
+	}
+	plain := make([][]byte, len(deltas))
+	for i := range deltas {
+		if plain[i], err = s.decode(deltas[i]); err != nil {
+			return nil, err
+		}
+	}
+	return checkpoint.Fold(snapshot, plain...)
 }
 
 func readable(snapshot []byte) ([]byte, error) {
 	text, err := AppendJSON(nil, snapshot)
 	if err != nil {
-		return nil, fmt.Errorf("readable state: payloads must be plain, neither encrypted nor compressed: %w", err)
+		return nil, fmt.Errorf("readable state: payloads must not be encrypted; for compressed ones pass compress.Decompress: %w", err)
 	}
 	return text, nil
 }
@@ -107,7 +128,7 @@ func (l *log) snapshot(ctx context.Context, after checkpoint.ID, records []check
 		}
 		now = state{head: l.head.id, snapshot: chain.Snapshot, deltas: chain.Deltas}
 	}
-	if snapshot, err = checkpoint.Fold(now.snapshot, now.deltas...); err != nil {
+	if snapshot, err = l.s.fold(now.snapshot, now.deltas); err != nil {
 		return nil, err
 	}
 	l.s.keep(l.at.root, state{head: l.head.id, snapshot: snapshot})

@@ -127,6 +127,9 @@ type stdTx struct {
 	tx *sql.Tx
 }
 
+// RunnerOf returns a Runner on a transaction of the caller, which the caller ends.
+func RunnerOf(tx *sql.Tx) Runner { return &stdTx{s: new(Std), tx: tx} }
+
 // bind returns a prepared statement for use in the transaction. The transaction's own connection
 // prepares a text that Prepare has not: no other connection may be free.
 func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {

@@ -21,13 +21,17 @@ type Store struct {
 	s      *Saver
 	closed atomic.Bool
 
+	opening sync.Mutex
+	open    atomic.Bool // the tables are there, and the statements are prepared
+
 	searches sync.Map // by name of the vector index: *VectorSearch
 }
 
 var _ store.Backend = (*Store)(nil)
 
-// NewStore returns the store in the database of a saver. Its Close leaves the saver open. It
-// cannot be used after the saver was closed.
+// NewStore returns the store in the database of a saver. Its first call does about its tables what
+// opening the saver did about those of the saver. Its Close leaves the saver open. It cannot be
+// used after the saver was closed.
 func NewStore(s *Saver) *Store { return &Store{s: s} }
 
 // Close ends the use of the store.
@@ -36,7 +40,7 @@ func (t *Store) Close() error {
 	return nil
 }
 
-// begin starts a call, as Saver.begin does.
+// begin starts a call, as Saver.begin does. The first call opens the store.
 func (t *Store) begin(ctx context.Context) error {
 	if t.closed.Load() {
 		return fmt.Errorf("%s: %w", t.s.d.Name, store.ErrClosed)
@@ -45,6 +49,32 @@ func (t *Store) begin(ctx context.Context) error {
 	if errors.Is(err, checkpoint.ErrClosed) {
 		return fmt.Errorf("%s: %w", t.s.d.Name, store.ErrClosed)
 	}
+	if err != nil || t.open.Load() {
+		return err
+	}
+	if err := t.prepare(ctx); err != nil {
+		t.s.end()
+		return t.wrap(ctx, "open the store", err)
+	}
+	return nil
+}
+
+// prepare makes, changes or verifies the tables of the store, and prepares its statements.
+func (t *Store) prepare(ctx context.Context) error {
+	t.opening.Lock()
+	defer t.opening.Unlock()
+	if t.open.Load() {
+		return nil
+	}
+	mode := Create
+	if t.s.verify {
+		mode = Verify
+	}
+	err := t.s.migrate(ctx, storeTables(), mode)
+	if err == nil {
+		err = t.s.prepare(ctx, true)
+	}
+	t.open.Store(err == nil)
 	return err
 }
 
@@ -167,24 +197,19 @@ func (t *Store) reads(ctx context.Context, tx Tx, ops []store.Op) ([]store.Resul
 
 // result is the result of a get.
 func (r *storeRow) result(op *store.Op, now int64) (store.Result, error) {
-	result := store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}}
 	if !r.live(now) {
-		return result, nil
+		return store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}}, nil
 	}
-	value, err := cutValue(r.value, op.Namespace.Append(nil), []byte(op.Key))
-	if err != nil {
-		return result, err
-	}
-	result.Found = true
-	result.Record = r.record(op)
-	result.Record.Value = value
-	return result, nil
+	result := store.Result{Record: r.record(op.Namespace, op.Key), Found: true}
+	var err error
+	result.Record.Value, err = cutValue(r.value, op.Namespace.Append(nil), []byte(op.Key))
+	return result, err
 }
 
-// record returns the row without its value.
-func (r *storeRow) record(op *store.Op) store.Record {
+// record returns the row without its value. It copies n.
+func (r *storeRow) record(n store.Namespace, key string) store.Record {
 	return store.Record{
-		Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: r.version,
+		Namespace: slices.Clone(n), Key: key, Version: r.version,
 		Created: microTime(r.created), Updated: microTime(r.updated), Expires: microTime(r.expires),
 	}
 }
@@ -204,7 +229,8 @@ func appendSum(value, namespace, key []byte) []byte {
 
 func valueSum(value, namespace, key []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
-	sum := crc32.Checksum(binary.AppendUvarint(nil, uint64(len(namespace))), table)
+	var length [binary.MaxVarintLen64]byte
+	sum := crc32.Checksum(binary.AppendUvarint(length[:0], uint64(len(namespace))), table)
 	for _, b := range [...][]byte{namespace, key, value} {
 		sum = crc32.Update(sum, table, b)
 	}

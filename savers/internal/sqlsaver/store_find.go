@@ -35,53 +35,102 @@ func (t *Store) Find(ctx context.Context, q store.Query) (found []store.Record, 
 	if slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }) {
 		return nil, nil // no value is in no range
 	}
-	text, args := t.find(&q)
+	for _, p := range pages(&q) {
+		more, err := t.page(ctx, p, &q, q.Limit-len(found))
+		if err != nil {
+			return nil, t.wrap(ctx, "find", err)
+		}
+		if found = append(found, more...); len(found) >= q.Limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// page is a part of the items in the order of Find. It has the items of one namespace after a key,
+// or those of a range of namespaces. A comparison of pairs of columns would need no parts. But
+// databases estimate its result by the first column alone. If most items are in one namespace,
+// they then read all of them, although an index selects few.
+type page struct {
+	first, end []byte // the namespaces from first, before end
+	one        bool   // only first, after key
+	key        string
+}
+
+// pages returns the parts that have the items of q, in their order.
+func pages(q *store.Query) []page {
+	first, end := bounds(q)
+	after := first
+	if q.After != nil {
+		after = q.After.Namespace.Append([]byte{})
+	}
+	switch place := bytes.Compare(after, first); {
+	case q.After == nil || place < 0:
+		return []page{{first: first, end: end, one: q.Exact}}
+	case bytes.Compare(after, end) >= 0:
+		return nil
+	case q.Exact:
+		return []page{{first: first, end: end, one: true, key: q.After.Key}}
+	}
+	next := append(slices.Clone(after), 0)
+	return []page{{first: after, end: next, one: true, key: q.After.Key}, {first: next, end: end}}
+}
+
+// page reads the first items of a page.
+func (t *Store) page(ctx context.Context, p page, q *store.Query, limit int) (found []store.Record, err error) {
+	c := conditions{first: p.first, end: p.end, exact: p.one}
+	statement, second := stStoreFind, p.end
+	if p.one {
+		statement, second = stStoreFindIn, []byte(p.key)
+	}
+	text, args := c.insert(&t.s.queries[statement], q, p.first, notNil(second), int64(limit))
 	err = t.s.try(ctx, Lost, func() error {
 		found = nil
 		rows, err := t.s.db.Query(ctx, text, args...)
 		if err != nil {
 			return err
 		}
+		var item itemScan
 		return each(rows, func(rows Rows) error {
-			record, err := scanItem(rows)
+			record, err := item.scan(rows)
 			found = append(found, record)
 			return err
 		})
 	})
-	if err != nil {
-		return nil, t.wrap(ctx, "find", err)
-	}
-	return found, nil
+	return found, err
 }
 
-// scanItem reads an item. more are the columns after those of an item.
-func scanItem(rows Rows, more ...any) (store.Record, error) {
-	var r storeRow
-	var ns, key []byte
-	to := []any{&ns, &key, &r.value, &r.version, &r.created, &r.updated, &r.expires}
-	if err := rows.Scan(append(to, more...)...); err != nil {
-		return store.Record{}, err
-	}
-	n, err := store.ParseNamespace(ns)
-	if err != nil {
-		return store.Record{}, err
-	}
-	record := r.record(&store.Op{Namespace: n, Key: string(key)})
-	record.Value, err = cutValue(r.value, ns, key)
-	return record, err
+// itemScan reads items, one after another.
+type itemScan struct {
+	ns, key []byte
+	row     storeRow
+	columns []any // where they are scanned
+
+	last  []byte // the namespace of the item before
+	parts store.Namespace
 }
 
-// find returns the statement for a query and its arguments. It begins after one place, which the
-// database seeks: the last item of the page before, or the namespace. No key is empty.
-func (t *Store) find(q *store.Query) (text string, args []any) {
-	first, end := bounds(q)
-	namespace, key := first, []byte{}
-	if q.After != nil {
-		if after := q.After.Namespace.Append([]byte{}); bytes.Compare(after, first) >= 0 {
-			namespace, key = after, []byte(q.After.Key)
+// scan reads an item. more are the columns after those of an item; they must be the same in each
+// call.
+func (s *itemScan) scan(rows Rows, more ...any) (store.Record, error) {
+	r := &s.row
+	if s.columns == nil {
+		s.columns = append([]any{&s.ns, &s.key, &r.value, &r.version, &r.created, &r.updated, &r.expires}, more...)
+	}
+	if err := rows.Scan(s.columns...); err != nil {
+		return store.Record{}, err
+	}
+	if s.parts == nil || !bytes.Equal(s.ns, s.last) { // most items have the namespace of the one before
+		n, err := store.ParseNamespace(s.ns)
+		if err != nil {
+			return store.Record{}, err
 		}
+		s.parts, s.last = n, s.ns
 	}
-	return t.conditioned(&t.s.queries[stStoreFind], q, end, namespace, key, int64(q.Limit))
+	record := r.record(s.parts, string(s.key))
+	var err error
+	record.Value, err = cutValue(r.value, s.ns, s.key)
+	return record, err
 }
 
 // bounds returns the range of the namespaces that q selects.
@@ -97,15 +146,26 @@ func bounds(q *store.Query) (first, end []byte) {
 // are those after the bounds.
 func (t *Store) where(query *query, q *store.Query, more ...any) (text string, args []any) {
 	first, end := bounds(q)
-	return t.conditioned(query, q, append([]any{first, end}, more...)...)
+	c := conditions{first: first, end: end, exact: q.Exact}
+	return c.insert(query, q, append([]any{first, end}, more...)...)
 }
 
-// conditioned returns a statement with the conditions of a query, and its arguments.
-func (t *Store) conditioned(query *query, q *store.Query, values ...any) (text string, args []any) {
-	first, end := bounds(q)
+// conditions is the text of conditions on indexes, with the values that it binds.
+type conditions struct {
+	first, end []byte
+	exact      bool
+	mark       string // of numbered placeholders; empty if they have no numbers
+	next       int    // how many values the text binds
+	text       strings.Builder
+	args       []any
+}
+
+// insert returns a statement with the conditions of a query, and its arguments: values and those
+// of the conditions.
+func (c *conditions) insert(query *query, q *store.Query, values ...any) (text string, args []any) {
 	args = query.bind(values)
 	head, tail, _ := strings.Cut(query.text, "/* conditions */")
-	c := conditions{first: first, end: end, exact: q.Exact, next: len(args)}
+	c.next = len(args)
 	switch {
 	case strings.Contains(head, "$1"):
 		c.mark = "$"
@@ -120,16 +180,6 @@ func (t *Store) conditioned(query *query, q *store.Query, values ...any) (text s
 		return text, append(args, c.args...)
 	}
 	return text, slices.Insert(args, strings.Count(head, "?"), c.args...)
-}
-
-// conditions is the text of conditions on indexes, with the values that it binds.
-type conditions struct {
-	first, end []byte
-	exact      bool
-	mark       string // of numbered placeholders; empty if they have no numbers
-	next       int    // how many values the text binds
-	text       strings.Builder
-	args       []any
 }
 
 // bind returns the placeholder of a value.

@@ -51,6 +51,54 @@ func (t *Store) Search(ctx context.Context, q store.VectorQuery) (hits []store.H
 	return hits, nil
 }
 
+// SearchText reads the entries of the words by their index, and ranks the items. If the protocol
+// has a pipeline, the entries of all words take one round trip.
+func (t *Store) SearchText(ctx context.Context, q store.TextQuery) (hits []store.Hit, err error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer t.s.end()
+	if len(q.Words) == 0 || slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }) {
+		return nil, nil
+	}
+	err = t.s.read(ctx, func(tx Tx) error {
+		best, err := t.ranked(ctx, tx, &q)
+		if err == nil {
+			hits, err = t.hits(ctx, tx, best)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, t.wrap(ctx, "search", err)
+	}
+	return hits, nil
+}
+
+// ranked ranks the items that have one of the words.
+func (t *Store) ranked(ctx context.Context, tx Tx, q *store.TextQuery) ([]store.Near, error) {
+	calls := make([]Call, len(q.Words))
+	for i, word := range q.Words {
+		text, args := t.where(&t.s.queries[stStoreWords], &q.Query, []byte(q.Index), []byte(word), int64(store.MaxCompared+1))
+		calls[i] = Call{text, args}
+	}
+	ranking := store.NewRanking(q)
+	err := tx.Pipeline(ctx, calls, func(word int, rows Rows) error {
+		var ns, key []byte
+		var n, total int
+		if err := rows.Scan(&ns, &key, &n, &total); err != nil {
+			return err
+		}
+		return ranking.Add(word, string(ns), string(key), n, total)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ranking.Items(), nil
+}
+
 // nearest compares vectors one by one.
 func (t *Store) nearest(ctx context.Context, tx Tx, q *store.VectorQuery) ([]store.Near, error) {
 	text, args := t.where(&t.s.queries[stStoreSearch], &q.Query, []byte(q.Index), int64(store.MaxCompared+1))
@@ -139,10 +187,11 @@ func (t *Store) nearestRows(
 		return nil, 0, err
 	}
 	seen := make(map[[2]string]bool)
+	var item itemScan
+	var score float64
 	err = each(rows, func(rows Rows) error {
 		found++
-		var score float64
-		record, err := scanItem(rows, &score)
+		record, err := item.scan(rows, &score)
 		at := [2]string{string(record.Namespace.Append(nil)), record.Key}
 		if err == nil && !seen[at] {
 			seen[at] = true

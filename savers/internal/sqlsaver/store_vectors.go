@@ -10,44 +10,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 )
 
-// indexed returns what the list of an item's index entries has: the entries, and one for each
-// vector. That one has no name; its value is the number of the vector, the hash, and the index.
-func indexed(op *store.Op) []store.Entry {
-	if len(op.Vectors) == 0 {
-		return op.Index
-	}
-	all := slices.Clone(op.Index)
-	for i := range op.Vectors {
-		v := &op.Vectors[i]
-		value := append([]byte{byte(i)}, v.Hash[:]...)
-		all = append(all, store.Entry{Value: append(value, v.Index...)})
-	}
-	return all
-}
-
-// insertEntry inserts an index entry, or the vector of op that it stands for.
-func (b *storeBatch) insertEntry(ctx context.Context, ns, key []byte, e store.Entry, op *store.Op) error {
-	s := b.t.s
-	if e.Index != "" {
-		return s.later(ctx, b.tx, stStoreInsertEntry, []byte(e.Index), ns, notNil(e.Value), key)
-	}
-	v := &op.Vectors[e.Value[0]]
-	return s.later(ctx, b.tx, stStorePutVector,
-		ns, key, int64(e.Value[0]), []byte(v.Index), v.Hash[:], s.d.vector(v.Values))
-}
-
-// removeEntry removes an index entry, or the vector that it stands for.
-func (b *storeBatch) removeEntry(ctx context.Context, ns, key []byte, e store.Entry) error {
-	s := b.t.s
-	if e.Index != "" {
-		return s.later(ctx, b.tx, stStoreRemoveEntry, []byte(e.Index), ns, notNil(e.Value), key)
-	}
-	if len(e.Value) == 0 {
-		return fmt.Errorf("index entries of an item: %w: a vector without a number", store.ErrDamaged)
-	}
-	return s.later(ctx, b.tx, stStoreDropVector, ns, key, int64(e.Value[0]))
-}
-
 // vector returns a vector as a bound value.
 func (d *Dialect) vector(values []float32) any {
 	if d.Vector != nil {

@@ -200,7 +200,7 @@ func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error)
 		s.row.entries, s.dirty, s.source = appendEntries([]byte{}, indexed(op)), true, op
 		made = s.row
 	}
-	result.Record = made.record(op)
+	result.Record = made.record(op.Namespace, op.Key)
 	if use != nil {
 		use.found, use.version = true, made.version
 		if op.Kind == store.OpDelete {
@@ -289,35 +289,6 @@ func (s *storeSlot) vectors(op *store.Op, over int64) store.Result {
 		result.Record.Vectors = append(result.Record.Vectors, v)
 	}
 	return result
-}
-
-// index replaces the index entries and the vectors of an item.
-func (b *storeBatch) index(ctx context.Context, s *storeSlot) error {
-	before, err := parseEntries(s.stored.entries)
-	if err != nil {
-		return err
-	}
-	after, err := parseEntries(s.row.entries)
-	if err != nil {
-		return err
-	}
-	for _, e := range before {
-		if among(e, after) {
-			continue
-		}
-		if err := b.removeEntry(ctx, s.ns, s.key, e); err != nil {
-			return err
-		}
-	}
-	for _, e := range after {
-		if among(e, before) {
-			continue
-		}
-		if err := b.insertEntry(ctx, s.ns, s.key, e, s.source); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // notNil returns b as a value that is not NULL.

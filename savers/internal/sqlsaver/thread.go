@@ -32,6 +32,9 @@ type thread struct {
 	about      ledger.About
 	wake       int64 // when the thread is due, 0 for never
 	attempts   int
+
+	posted         int64 // the number of the newest message
+	inputs, others int64 // untaken messages
 }
 
 // threadRow has the values of a row of graph_thread that a thread has in another form.
@@ -66,6 +69,14 @@ func createdAt(column int64) time.Time {
 		return time.Time{}
 	}
 	return codec.Time(column)
+}
+
+// createdColumn returns a time as the column created has it.
+func createdColumn(created time.Time) int64 {
+	if created.IsZero() {
+		return 0
+	}
+	return created.UnixMicro()
 }
 
 // labelsOf decodes the column labels.
@@ -117,7 +128,7 @@ func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) 
 	t, r := &thread{id: id}, threadRow{}
 	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
 		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels,
-		&t.wake, &r.attempts, &t.now)
+		&t.wake, &r.attempts, &t.posted, &t.inputs, &t.others, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -147,18 +158,21 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	return s.later(ctx, tx, stUpdateThread, int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked,
-		t.about.Created.UnixMicro(), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels),
-		t.wake, int64(t.attempts), t.no)
+		createdColumn(t.about.Created), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels),
+		t.wake, int64(t.attempts), t.posted, t.inputs, t.others, t.no)
 }
 
-// never is the time of the last run of a thread that has no open version: it is not listed as
-// idle.
+// never is the time of the last run of a thread that has no open version and no inputs: it is not
+// listed as idle.
 const never = math.MaxInt64
 
 // close makes the open version a released one. The caller stores the row.
 func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
 	err := s.later(ctx, tx, stReleaseVersion, int64(t.status), t.updated, t.now, t.no, int64(t.open))
 	t.open, t.root, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, 0, checkpoint.ID{}, "", 0, false
-	t.updated, t.wake, t.attempts = never, 0, 0
-	return err
+	t.wake, t.attempts = 0, 0
+	if err != nil {
+		return err
+	}
+	return s.releaseMail(ctx, tx, t)
 }

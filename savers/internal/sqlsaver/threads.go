@@ -17,8 +17,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says: a page at a
-// time, by index.
+// Threads yields the threads that have an open version or inputs, as [checkpoint.Saver] says: a
+// page at a time, by index.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		l := s.listing(q)
@@ -213,16 +213,16 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro
 
 func scanThread(rows Rows) (r row, err error) {
 	var rest, holder, head, graph, title, labels []byte
-	var version, versions, status, until, updated, created, wake, attempts, now int64
+	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, now int64
 	var step *int64
 	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
-		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &now, &head, &step)
+		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
 	t := thread{
 		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
-		wake: wake, attempts: int(attempts),
+		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others,
 	}
 	r.ID = t.id
 	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title)}

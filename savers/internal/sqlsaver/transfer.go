@@ -87,6 +87,13 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 	for _, w := range append(schemas, writes...) {
 		items = append(items, checkpoint.ExportItem{Write: &w})
 	}
+	if err != nil || v.released != 0 {
+		return items, err
+	}
+	messages, err := s.mail(ctx, tx, stAllMail, t.id, t.no)
+	for i := range messages {
+		items = append(items, checkpoint.ExportItem{Message: &messages[i]})
+	}
 	return items, err
 }
 
@@ -120,6 +127,8 @@ type imported struct {
 	thread  checkpoint.Thread
 	records []checkpoint.NamespaceRecord
 	writes  []checkpoint.Write
+
+	messages []checkpoint.Message
 }
 
 // collect takes imported items and checks them as every saver does.
@@ -154,6 +163,10 @@ func (in *imported) take(v *ledger.Version, item checkpoint.ExportItem) error {
 		return v.Follow(&ledger.Event{Namespace: r.Namespace, Entries: []*ledger.Entry{{Record: head}}})
 	case item.Write != nil:
 		in.writes = append(in.writes, ledger.CloneWrites([]checkpoint.Write{*item.Write})...)
+	case item.Message != nil:
+		m := *item.Message
+		m.Payload = ledger.CloneBytes(m.Payload)
+		in.messages = append(in.messages, m)
 	}
 	return nil
 }
@@ -174,9 +187,11 @@ func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) er
 		}
 		return t.conflict("exists", "", checkpoint.ID{}, root.ID)
 	}
+	wake := t.wake
 	if err := s.start(ctx, tx, t); err != nil {
 		return err
 	}
+	t.wake = wake // the thread may have inputs
 	if err := s.importRecords(ctx, tx, t, in.records); err != nil {
 		return err
 	}
@@ -184,6 +199,9 @@ func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) er
 		return err
 	}
 	if t.asked, err = s.putWrites(ctx, tx, t, in.writes); err != nil {
+		return err
+	}
+	if err := s.importMail(ctx, tx, t, in); err != nil {
 		return err
 	}
 	about, err := t.about.Imported(&in.thread, time.UnixMicro(t.now))
@@ -222,6 +240,53 @@ func (s *Saver) importRecords(ctx context.Context, tx Tx, t *thread, records []c
 			return err
 		}
 	}
+	return nil
+}
+
+// importMail stores the messages of an imported version, except those whose ids the thread has.
+// They keep their numbers, unless the thread has newer ones.
+func (s *Saver) importMail(ctx context.Context, tx Tx, t *thread, in *imported) error {
+	known := make(map[string]bool)
+	if t.posted > 0 && len(in.messages) > 0 {
+		own, err := s.mail(ctx, tx, stAllMail, t.id, t.no)
+		if err != nil {
+			return err
+		}
+		for i := range own {
+			known[own[i].ID] = true
+		}
+	}
+	if len(in.messages) > 0 && s.has(stIndexMail) {
+		if err := s.later(ctx, tx, stIndexMail); err != nil {
+			return err
+		}
+	}
+	for i := range in.messages {
+		m := &in.messages[i]
+		if known[m.ID] {
+			continue
+		}
+		state, payload := untaken, mailPayload(t.id, m.ID, m.Payload)
+		switch {
+		case m.Taken:
+			state, payload = taken, nil
+		case m.Refused != "":
+			state = refused
+		default:
+			t.count(m.Kind, 1)
+		}
+		t.posted = max(t.posted+1, int64(m.Number))
+		handled := t.posted
+		if state == untaken {
+			handled = 0
+		}
+		err := s.later(ctx, tx, stPutMail, t.no, t.posted, mailID(m.ID), int64(m.Kind), int64(state), handled, m.Posted.UnixMicro(),
+			[]byte(m.Refused), mailHead(t.id, m), payload)
+		if err != nil {
+			return err
+		}
+	}
+	t.posted = max(t.posted, int64(in.thread.Posted)) // the newest may be a WakeMessage
 	return nil
 }
 

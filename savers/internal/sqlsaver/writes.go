@@ -12,37 +12,44 @@ import (
 )
 
 // PutWrites stores pending writes, as [checkpoint.Saver] says.
-func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (done checkpoint.PutResult, err error) {
 	if err := w.Check(); err != nil {
-		return err
+		return done, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return err
+		return done, err
 	}
 	defer s.end()
-	done, err := s.renew(ctx, &w)
-	if err == nil && !done {
-		done, err = s.putOne(ctx, &w)
+	done.Posted = w.Messages.Seen // what the single statements check
+	stored, err := s.renew(ctx, &w)
+	if err == nil && !stored {
+		stored, err = s.putOne(ctx, &w)
 	}
-	if !done && (err == nil || s.uncertain(err)) {
-		err = s.share(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
+	if !stored && (err == nil || s.uncertain(err)) {
+		err = s.share(ctx, Lost, func(tx Tx) error {
+			done.Posted, err = s.putIn(ctx, tx, &w)
+			return err
+		})
 	}
 	if err == nil && w.End {
 		s.finish(w.Fence)
 	}
-	s.lose(w.Fence, err)
-	return s.wrap(ctx, "put writes", err)
+	if err != nil {
+		s.lose(w.Fence, err)
+		return checkpoint.PutResult{}, s.wrap(ctx, "put writes", err)
+	}
+	return done, nil
 }
 
 // renew stores a PutWrites without writes by one statement: it renews or ends the lease, and sets
 // the status. It reports whether the run still had the thread.
 func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
-	if len(w.Writes) > 0 || w.Progress || w.End && s.readable {
+	if len(w.Writes) > 0 || w.Progress || !w.Messages.Empty() || w.End && s.readable {
 		return false, nil
 	}
-	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
+	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:], seen(&w.Messages)}
 	if w.End {
-		st, args = stEndRun, []any{optionalStatus(w.Status), wakeColumn(w.Wake), key(w.Thread), w.Fence[:]}
+		st, args = stEndRun, []any{optionalStatus(w.Status), wakeColumn(w.Wake), key(w.Thread), w.Fence[:], seen(&w.Messages)}
 	}
 	err = s.try(ctx, Lost, func() error {
 		rows, err := s.exec(ctx, s.db, st, args...)
@@ -55,33 +62,37 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 // putOne stores a single write by one statement, if the thread's row need not change. It reports
 // whether it did.
 func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored bool, err error) {
-	if len(p.Writes) != 1 || p.End || p.Progress || p.Writes[0].Kind == checkpoint.Discard {
+	if len(p.Writes) != 1 || p.End || p.Progress || !p.Messages.Empty() || p.Writes[0].Kind == checkpoint.Discard {
 		return false, nil
 	}
 	w, st := &p.Writes[0], stPutWriteFenced
-	if w.Kind == checkpoint.Result || w.Kind == checkpoint.Schema {
+	if w.Kind == checkpoint.Result || w.Kind == checkpoint.Schema || w.Kind == checkpoint.Outcome {
 		st = stKeepWriteFenced // the first wins
 	}
 	lease := micro(p.Lease)
 	rows, err := s.exec(ctx, s.db, st, writeKey(w, w.Kind), int64(w.Kind), dataOf(p.Thread, w), w.Base[:],
-		key(p.Thread), p.Fence[:], optionalStatus(p.Status), w.Kind == checkpoint.Question, lease-lease/4, lease)
+		key(p.Thread), p.Fence[:], optionalStatus(p.Status), w.Kind == checkpoint.Question, lease-lease/4, lease,
+		seen(&p.Messages))
 	return rows > 0, err
 }
 
-// putIn stores w in a transaction.
-func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error {
+// putIn stores w in a transaction, and returns the number of the newest message.
+func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) (posted uint64, err error) {
 	t, err := s.thread(ctx, tx, stLockThread, w.Thread)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case t == nil || t.open == 0:
-		return ledger.Missing(w.Thread, "", w.Fence, "fence", t != nil && t.versions > 0)
+		return 0, ledger.Missing(w.Thread, "", w.Fence, "fence", t != nil && t.versions > 0)
 	case t.fence != w.Fence:
-		return t.conflict("fence", "", w.Fence, t.fence)
+		return 0, t.conflict("fence", "", w.Fence, t.fence)
 	}
 	asked, err := s.putWrites(ctx, tx, t, w.Writes)
+	if err == nil {
+		err = s.handle(ctx, tx, t, &w.Messages)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	t.asked = t.asked || asked
 	if w.Status != 0 {
@@ -94,12 +105,12 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 		t.attempts = 0
 	}
 	if w.End {
-		t.end(w.Wake)
+		t.end(w.Wake, w.Messages.Seen)
 		if err := s.endState(ctx, tx, t); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return s.store(ctx, tx, t)
+	return uint64(t.posted), s.store(ctx, tx, t)
 }
 
 // endState stores the readable state of a run that ends without an Append.
@@ -152,7 +163,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 			return err
 		}
 		return s.later(ctx, b.tx, stDiscardWrite, t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
-	case checkpoint.Result, checkpoint.Schema:
+	case checkpoint.Result, checkpoint.Schema, checkpoint.Outcome:
 		st = stKeepWrite // the first wins
 	}
 	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), dataOf(t.id, w))

@@ -7,19 +7,20 @@
 -- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
 -- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, payload, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after, id
+--   status, seen, lease_min, lease_max, log_no, seq, after, id
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
 	step, created, body, payload)
 SELECT h.log_no, h.seq + 1, h.root, CAST(? AS BINARY), h.line_no,
 	CAST(? AS SIGNED), CAST(? AS SIGNED), CAST(? AS SIGNED),
 	CAST(? AS SIGNED), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t STRAIGHT_JOIN graph_checkpoint h ON h.root = t.root
-WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
+WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status) AND t.posted = ?
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
 AND h.log_no = ? AND h.seq = ? AND h.id = ?
@@ -31,16 +32,17 @@ LOCK IN SHARE MODE;
 -- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, base, lease_min,
+-- parameters: write_key, kind, data, base, thread_key, fence, status, seen, asked, base, lease_min,
 --   lease_max, base
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, CAST(? AS BINARY), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t
-WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
+WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status) AND t.posted = ?
 AND (t.asked OR NOT ?) AND t.packed_id < CAST(? AS BINARY)
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
@@ -57,16 +59,17 @@ ON DUPLICATE KEY UPDATE data = VALUES(data);
 -- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, base, lease_min,
+-- parameters: write_key, kind, data, base, thread_key, fence, status, seen, asked, base, lease_min,
 --   lease_max, base
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, CAST(? AS BINARY), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t
-WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
+WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status) AND t.posted = ?
 AND (t.asked OR NOT ?) AND t.packed_id < CAST(? AS BINARY)
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))

@@ -73,6 +73,11 @@ DELETE FROM graph_log WHERE thread_no = ?;
 -- parameters: thread_no
 DELETE FROM graph_state WHERE thread_no = ?;
 
+-- name: delete_mail
+-- Removes the messages of a thread.
+-- parameters: thread_no
+DELETE FROM graph_mail WHERE thread_no = ?;
+
 -- name: delete_versions
 -- Removes the versions of a thread.
 -- parameters: thread_no

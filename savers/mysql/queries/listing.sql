@@ -1,20 +1,21 @@
--- Threads with an open version, a page at a time.
+-- Threads with an open version or with inputs, a page at a time.
 
 -- name: threads
 -- Lists threads in the order of their keys: from first_key up to, but without, end_key. A NULL
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -24,16 +25,17 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: status, first_key, end_key, idle_since, idle_since, created_since, created_until,
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+WHERE t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -43,16 +45,17 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: graph, first_key, end_key, idle_since, idle_since, created_since, created_until,
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+WHERE t.graph = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -62,16 +65,17 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: graph, status, first_key, end_key, idle_since, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = ? AND t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+WHERE t.graph = ? AND t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -81,9 +85,10 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, idle_since,
 --   created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -91,7 +96,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_label l
 	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = ? AND l.value = ? AND l.thread_key >= ? AND l.thread_key < ? AND t.version > 0
+WHERE l.name = ? AND l.value = ? AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
@@ -103,16 +108,17 @@ ORDER BY l.thread_key LIMIT ?;
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND t.version > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND t.created + 0 >= ? AND t.created + 0 < ?
@@ -123,9 +129,10 @@ ORDER BY t.thread_key LIMIT ?;
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since,
 --   idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -133,7 +140,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE created >= ? AND created < ?
 	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))

@@ -1,21 +1,38 @@
--- The version of the tables.
+-- The versions of the tables. graph_schema has that of the saver, and graph_store_schema that of the store.
 
 -- name: has_schema
--- Counts the tables that hold the version of the tables: 1, or 0 where there are none.
+-- Counts the tables that hold the version of the saver's tables: 1, or 0 where there are none.
 -- returns: found
 SELECT COUNT(*) AS found
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = 'graph_schema';
 
 -- name: schema_version
--- Reads the version of the tables.
+-- Reads the version of the saver's tables.
 -- returns: version
 SELECT COALESCE(MAX(version), 0) AS version FROM graph_schema;
 
 -- name: insert_schema_version
--- Says that the tables are of a version.
+-- Says that the saver's tables are of a version.
 -- parameters: version
 INSERT INTO graph_schema (version) VALUES (?);
+
+-- name: has_store_schema
+-- Counts the tables that hold the version of the store's tables: 1, or 0 where there are none.
+-- returns: found
+SELECT COUNT(*) AS found
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = 'graph_store_schema';
+
+-- name: store_schema_version
+-- Reads the version of the store's tables.
+-- returns: version
+SELECT COALESCE(MAX(version), 0) AS version FROM graph_store_schema;
+
+-- name: insert_store_schema_version
+-- Says that the store's tables are of a version.
+-- parameters: version
+INSERT INTO graph_store_schema (version) VALUES (?);
 
 -- name: lock_schema
 -- Keeps other processes from changing tables. It returns 1 if it does.
@@ -29,5 +46,5 @@ SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40))) AS unl
 
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
-DROP TABLE IF EXISTS graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log,
-	graph_version, graph_label, graph_thread, graph_schema;
+DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log,
+	graph_version, graph_mail, graph_label, graph_thread, graph_schema;

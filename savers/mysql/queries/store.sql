@@ -1,4 +1,4 @@
--- The store: items, their index entries and vectors, and the writes that run once.
+-- The store: items, their index entries, vectors and words, and the writes that run once.
 
 -- name: store_now
 -- Reads the clock of the server.
@@ -70,14 +70,25 @@ INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
 VALUES (?, ?, ?, ?, ?);
 
 -- name: store_find
--- Reads a page of live items, by namespace and key, after a place. The program inserts conditions on indexes.
--- parameters: end_namespace, after_namespace, after_namespace, after_key, limit
+-- Reads live items of a range of namespaces, by namespace and key. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, limit
 -- returns: namespace, item_key, value, version, created, updated, expires
 SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
 FROM graph_store_item i
-WHERE i.namespace < ? AND (i.namespace > ? OR i.namespace = ? AND i.item_key > ?)
+WHERE i.namespace >= ? AND i.namespace < ?
 AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) /* conditions */
 ORDER BY i.namespace, i.item_key
+LIMIT ?;
+
+-- name: store_find_in
+-- Reads live items of one namespace after a key, by key. The program inserts conditions on indexes.
+-- parameters: namespace, after_key, limit
+-- returns: namespace, item_key, value, version, created, updated, expires
+SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
+FROM graph_store_item i
+WHERE i.namespace = ? AND i.item_key > ?
+AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) /* conditions */
+ORDER BY i.item_key
 LIMIT ?;
 
 -- name: store_namespace
@@ -163,3 +174,26 @@ ON DUPLICATE KEY UPDATE name = name;
 SELECT model, dims
 FROM graph_store_vector_index
 WHERE name = ?;
+
+-- name: store_words
+-- Reads the live items with a word in an index. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, name, word, limit
+-- returns: namespace, item_key, n, total
+SELECT w.namespace, w.item_key, w.n, w.total
+FROM graph_store_word w JOIN graph_store_item i ON i.namespace = w.namespace AND i.item_key = w.item_key
+WHERE w.namespace >= ? AND w.namespace < ? AND w.name = ? AND w.word = ?
+AND (i.expires = 0 OR i.expires > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) /* conditions */
+LIMIT ?;
+
+-- name: store_put_words
+-- Inserts the words of an item in an index: a JSON list of pairs, of a word in hexadecimal and how often the item has it.
+-- parameters: name, namespace, item_key, total, words
+INSERT INTO graph_store_word (name, word, namespace, item_key, n, total)
+SELECT ?, UNHEX(r.word), ?, ?, r.n, ?
+FROM JSON_TABLE(?, '$[*]' COLUMNS (word VARCHAR(128) PATH '$[0]', n INT PATH '$[1]')) r;
+
+-- name: store_drop_words
+-- Removes the words of an item in an index.
+-- parameters: namespace, item_key, name
+DELETE FROM graph_store_word
+WHERE namespace = ? AND item_key = ? AND name = ?;

@@ -5,9 +5,9 @@
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, now
+--   attempts, posted, inputs, others, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -17,9 +17,9 @@ WHERE thread_key = ?;
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, now
+--   attempts, posted, inputs, others, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?
@@ -30,38 +30,41 @@ FOR UPDATE;
 -- parameters: thread_key, thread_id, fence, holder
 INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked)
-VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 0, FALSE);
+VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 9223372036854775807, FALSE);
 
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, wake, attempts, thread_no
+--   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, thread_no
 UPDATE graph_thread
 SET last_version = ?, version = ?, root = ?, versions = ?, status = ?,
 	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?,
-	created = ?, graph = ?, title = ?, labels = ?, wake = ?, attempts = ?
+	created = ?, graph = ?, title = ?, labels = ?, wake = ?, attempts = ?,
+	posted = ?, inputs = ?, others = ?
 WHERE thread_no = ?;
 
 -- name: renew_lease
 -- Renews the lease of the run that holds the fence, unless the run gave the lease up. A NULL
--- status leaves the status as it is. It changes no row if the run has lost the thread.
--- parameters: status, lease, thread_key, fence
+-- status leaves the status as it is. It changes no row if the run has lost the thread, or if seen is
+-- not the number of the newest message.
+-- parameters: status, lease, thread_key, fence, seen
 UPDATE graph_thread
 SET status = COALESCE(CAST(? AS SIGNED), status),
 	lease_until = CASE WHEN lease_until = 0 THEN 0
 		ELSE TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + CAST(? AS SIGNED) END
-WHERE thread_key = ? AND fence = ? AND version > 0;
+WHERE thread_key = ? AND fence = ? AND posted = ? AND version > 0;
 
 -- name: end_run
 -- Ends the lease of the run that holds the fence, and sets the thread's status and wake. A NULL
 -- status leaves the status as it is. A wake in the past is now. A run that failed keeps its
--- attempts. It changes no row if the run has lost the thread.
--- parameters: status, wake, wake, wake, status, thread_key, fence
+-- attempts. It changes no row if the run has lost the thread, or if seen is not the number of the
+-- newest message.
+-- parameters: status, wake, wake, wake, status, thread_key, fence, seen
 UPDATE graph_thread
 SET status = COALESCE(CAST(? AS SIGNED), status), lease_until = 0, updated = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
 	wake = CASE WHEN CAST(? AS SIGNED) = 0 THEN 0 WHEN ? < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) ELSE ? END,
 	attempts = CASE WHEN COALESCE(CAST(? AS SIGNED), status) = 4 THEN attempts ELSE 0 END
-WHERE thread_key = ? AND fence = ? AND version > 0;
+WHERE thread_key = ? AND fence = ? AND posted = ? AND version > 0;
 
 -- name: end_lease
 -- Ends the lease of the run that holds the fence, when the saver closes.
@@ -81,8 +84,8 @@ INSERT INTO graph_label (name, value, thread_key) VALUES (?, ?, ?);
 DELETE FROM graph_label WHERE name = ? AND value = ? AND thread_key = ?;
 
 -- name: rewake
--- Sets the wake of a thread that no run holds. A wake in the past is now.
--- parameters: wake, wake, wake, thread_key, fence
+-- Sets the wake of a thread, which the transaction has locked. A wake in the past is now.
+-- parameters: wake, wake, wake, thread_no
 UPDATE graph_thread
 SET wake = CASE WHEN CAST(? AS SIGNED) = 0 THEN 0 WHEN ? < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) ELSE ? END
-WHERE thread_key = ? AND fence = ? AND version > 0 AND lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+WHERE thread_no = ?;

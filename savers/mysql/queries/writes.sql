@@ -92,3 +92,37 @@ WHERE root = ? AND EXISTS (
 	WHERE b.root = graph_write.root AND b.id = graph_write.base
 	AND (b.marked_committed OR n.commits_previous)
 );
+
+-- name: put_outcome
+-- Stores the outcome of a task of the open version, without the fence. It stores nothing unless
+-- all of this holds:
+-- - the base is a record of the open version, and is not committed;
+-- - the id of the base is larger than those of packed records;
+-- - there is no write with the same key.
+-- It locks the rows of the thread and of the base, so that neither a release nor a Prune removes them.
+-- parameters: base, write_key, kind, data, base, thread_key, base
+INSERT INTO graph_write (root, base, write_key, kind, data)
+SELECT t.root, CAST(? AS BINARY), CAST(? AS BINARY), CAST(? AS SIGNED), CAST(? AS BINARY)
+FROM graph_thread t
+JOIN graph_checkpoint b ON b.root = t.root AND b.id = ?
+WHERE t.thread_key = ? AND t.version > 0 AND t.packed_id < CAST(? AS BINARY)
+AND NOT b.marked_committed AND NOT EXISTS (
+	SELECT 1 FROM graph_checkpoint n WHERE n.log_no = b.log_no AND n.seq = b.seq + 1 AND n.commits_previous
+)
+LOCK IN SHARE MODE
+ON DUPLICATE KEY UPDATE kind = VALUES(kind);
+
+-- name: outcomes
+-- Lists those outcomes of tasks of a base in the open version that write_keys names. write_keys is
+-- a JSON array of keys in hex. It returns none if the base is committed.
+-- parameters: write_keys, base, thread_key, base
+-- returns: data
+SELECT w.data
+FROM graph_thread t
+STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(64) PATH '$')) k
+STRAIGHT_JOIN graph_write w ON w.root = t.root AND w.base = ? AND w.write_key = UNHEX(k.k)
+WHERE t.thread_key = ? AND t.version > 0 AND NOT EXISTS (
+	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
+	WHERE b.root = t.root AND b.id = ?
+	AND (b.marked_committed OR n.commits_previous)
+);

@@ -7,16 +7,17 @@
 -- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
 -- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after, payload
+--   status, lease_min, lease_max, log_no, seq, after, payload, seen
 -- returns: stored
 SELECT 1 AS stored
 FROM (SELECT graph_commit($1, $2, $3, $4, $5, $6, $7, $16,
-	$8, $9, $10, $11, $12, $13, $14, $15) AS stored) c
+	$8, $9, $10, $17, $11, $12, $13, $14, $15) AS stored) c
 WHERE c.stored;
 
 -- name: put_write_fenced
@@ -25,14 +26,16 @@ WHERE c.stored;
 -- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
+--   seen
 -- returns: stored
 SELECT 1 AS stored
-FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $11, $8, $9, $10,
 	false) AS stored) p
 WHERE p.stored;
 
@@ -42,13 +45,15 @@ WHERE p.stored;
 -- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
+--   seen
 -- returns: stored
 SELECT 1 AS stored
-FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $11, $8, $9, $10,
 	true) AS stored) p
 WHERE p.stored;

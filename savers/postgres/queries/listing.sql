@@ -1,20 +1,21 @@
--- Threads with an open version, a page at a time.
+-- Threads with an open version or with inputs, a page at a time.
 
 -- name: threads
 -- Lists threads in the order of their keys: from first_key up to, but without, end_key. A NULL
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.thread_key >= $1 AND t.thread_key < $2 AND t.version > 0
+WHERE t.thread_key >= $1 AND t.thread_key < $2 AND t.version + t.inputs > 0
 AND (CAST($3 AS bigint) IS NULL OR t.updated < $3 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
 AND t.created + 0 >= $4 AND t.created + 0 < $5
 ORDER BY t.thread_key LIMIT $6;
@@ -23,16 +24,17 @@ ORDER BY t.thread_key LIMIT $6;
 -- Lists the threads of a status, as threads does.
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.status = $1 AND t.thread_key >= $2 AND t.thread_key < $3 AND t.version > 0
+WHERE t.status = $1 AND t.thread_key >= $2 AND t.thread_key < $3 AND t.version + t.inputs > 0
 AND (CAST($4 AS bigint) IS NULL OR t.updated < $4 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
 AND t.created + 0 >= $5 AND t.created + 0 < $6
 ORDER BY t.thread_key LIMIT $7;
@@ -41,16 +43,17 @@ ORDER BY t.thread_key LIMIT $7;
 -- Lists the threads of a graph, as threads does.
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = $1 AND t.thread_key >= $2 AND t.thread_key < $3 AND t.version > 0
+WHERE t.graph = $1 AND t.thread_key >= $2 AND t.thread_key < $3 AND t.version + t.inputs > 0
 AND (CAST($4 AS bigint) IS NULL OR t.updated < $4 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
 AND t.created + 0 >= $5 AND t.created + 0 < $6
 ORDER BY t.thread_key LIMIT $7;
@@ -59,16 +62,17 @@ ORDER BY t.thread_key LIMIT $7;
 -- Lists the threads of a graph and a status, as threads does.
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = $1 AND t.status = $2 AND t.thread_key >= $3 AND t.thread_key < $4 AND t.version > 0
+WHERE t.graph = $1 AND t.status = $2 AND t.thread_key >= $3 AND t.thread_key < $4 AND t.version + t.inputs > 0
 AND (CAST($5 AS bigint) IS NULL OR t.updated < $5 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
 AND t.created + 0 >= $6 AND t.created + 0 < $7
 ORDER BY t.thread_key LIMIT $8;
@@ -78,9 +82,10 @@ ORDER BY t.thread_key LIMIT $8;
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -88,7 +93,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_label l
 	JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = $1 AND l.value = $2 AND l.thread_key >= $3 AND l.thread_key < $4 AND t.version > 0
+WHERE l.name = $1 AND l.value = $2 AND l.thread_key >= $3 AND l.thread_key < $4 AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST($5 AS bigint), t.status)
 AND t.graph = COALESCE(CAST($6 AS bytea), t.graph)
 AND (CAST($7 AS bigint) IS NULL OR t.updated < $7 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
@@ -100,16 +105,17 @@ ORDER BY l.thread_key LIMIT $10;
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE updated < $1 ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= $2 AND t.thread_key < $3 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AND t.version > 0
+WHERE t.thread_key >= $2 AND t.thread_key < $3 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST($4 AS bigint), t.status)
 AND t.graph = COALESCE(CAST($5 AS bytea), t.graph)
 AND t.created + 0 >= $6 AND t.created + 0 < $7
@@ -119,9 +125,10 @@ ORDER BY t.thread_key LIMIT $8;
 -- Lists threads by the index on created. It is for when count_created finds few.
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -129,7 +136,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE created >= $1 AND created < $2
 	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= $3 AND t.thread_key < $4 AND t.version > 0
+WHERE t.thread_key >= $3 AND t.thread_key < $4 AND t.version + t.inputs > 0
 AND t.status = COALESCE(CAST($5 AS bigint), t.status)
 AND t.graph = COALESCE(CAST($6 AS bytea), t.graph)
 AND (CAST($7 AS bigint) IS NULL OR t.updated < $7 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))

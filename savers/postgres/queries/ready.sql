@@ -4,11 +4,12 @@
 -- Lists the threads of a graph by wake, from low on, due or not. If there is none, it returns the
 -- time alone.
 -- parameters: graph, low, limit
--- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
-SELECT c.now, t.thread_no, t.thread_key, t.thread_id, t.status, t.wake, t.lease_until, t.fence, t.attempts
+-- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts,
+--   posted, labels
+SELECT c.now, t.thread_no, t.thread_key, t.thread_id, t.status, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
 FROM (SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now) c
 	LEFT JOIN (
-		SELECT thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+		SELECT thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts, posted, labels
 		FROM graph_thread
 		WHERE graph = $1 AND wake >= $2 AND wake > 0
 		ORDER BY wake, thread_no LIMIT $3
@@ -18,9 +19,10 @@ FROM (SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS 
 -- Lists the threads of a graph whose wake is from low to due, and locks them until the transaction
 -- ends. It leaves out those that another transaction has locked.
 -- parameters: graph, low, due, limit
--- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+-- returns: now, thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts,
+--   posted, labels
 SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
-	thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts
+	thread_no, thread_key, thread_id, status, wake, lease_until, fence, attempts, posted, labels
 FROM graph_thread
 WHERE graph = $1 AND wake >= $2 AND wake > 0 AND wake <= $3
 ORDER BY wake, thread_no LIMIT $4

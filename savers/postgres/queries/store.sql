@@ -1,4 +1,4 @@
--- The store: items, their index entries and vectors, and the writes that run once.
+-- The store: items, their index entries, vectors and words, and the writes that run once.
 
 -- name: store_now
 -- Reads the clock of the server.
@@ -70,15 +70,26 @@ INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
 VALUES ($1, $2, $3, $4, $5);
 
 -- name: store_find
--- Reads a page of live items, by namespace and key, after a place. The program inserts conditions on indexes.
--- parameters: end_namespace, after_namespace, after_key, limit
+-- Reads live items of a range of namespaces, by namespace and key. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, limit
 -- returns: namespace, item_key, value, version, created, updated, expires
 SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
 FROM graph_store_item i
-WHERE i.namespace < $1 AND (i.namespace, i.item_key) > ($2, $3)
+WHERE i.namespace >= $1 AND i.namespace < $2
 AND (i.expires = 0 OR i.expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)) /* conditions */
 ORDER BY i.namespace, i.item_key
-LIMIT $4;
+LIMIT $3;
+
+-- name: store_find_in
+-- Reads live items of one namespace after a key, by key. The program inserts conditions on indexes.
+-- parameters: namespace, after_key, limit
+-- returns: namespace, item_key, value, version, created, updated, expires
+SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
+FROM graph_store_item i
+WHERE i.namespace = $1 AND i.item_key > $2
+AND (i.expires = 0 OR i.expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)) /* conditions */
+ORDER BY i.item_key
+LIMIT $3;
 
 -- name: store_namespace
 -- Reads the first namespace with a live item.
@@ -167,3 +178,26 @@ ON CONFLICT (name) DO NOTHING;
 SELECT model, dims
 FROM graph_store_vector_index
 WHERE name = $1;
+
+-- name: store_words
+-- Reads the live items with a word in an index. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, name, word, limit
+-- returns: namespace, item_key, n, total
+SELECT w.namespace, w.item_key, w.n, w.total
+FROM graph_store_word w JOIN graph_store_item i ON i.namespace = w.namespace AND i.item_key = w.item_key
+WHERE w.namespace >= $1 AND w.namespace < $2 AND w.name = $3 AND w.word = $4
+AND (i.expires = 0 OR i.expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)) /* conditions */
+LIMIT $5;
+
+-- name: store_put_words
+-- Inserts the words of an item in an index: a JSON list of pairs, of a word in hexadecimal and how often the item has it.
+-- parameters: name, namespace, item_key, total, words
+INSERT INTO graph_store_word (name, word, namespace, item_key, n, total)
+SELECT $1, decode(r.value ->> 0, 'hex'), $2, $3, CAST(r.value ->> 1 AS integer), $4
+FROM jsonb_array_elements(CAST($5 AS text)::jsonb) r;
+
+-- name: store_drop_words
+-- Removes the words of an item in an index.
+-- parameters: namespace, item_key, name
+DELETE FROM graph_store_word
+WHERE namespace = $1 AND item_key = $2 AND name = $3;

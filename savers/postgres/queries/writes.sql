@@ -57,3 +57,41 @@ WHERE root = $1 AND EXISTS (
 	WHERE b.root = graph_write.root AND b.id = graph_write.base
 	AND (b.marked_committed OR n.commits_previous)
 );
+
+-- name: put_outcome
+-- Stores the outcome of a task of the open version, without the fence. It stores nothing unless
+-- all of this holds:
+-- - the base is a record of the open version, and is not committed;
+-- - the id of the base is larger than those of packed records;
+-- - there is no write with the same key.
+-- It locks the rows of the thread and of the base, so that neither a release nor a Prune removes them.
+-- parameters: thread_key, base, write_key, kind, data
+WITH t AS (
+	SELECT root FROM graph_thread
+	WHERE thread_key = $1 AND version > 0 AND packed_id < $2
+	FOR SHARE
+), b AS (
+	SELECT b.root, b.log_no, b.seq, b.marked_committed
+	FROM t JOIN graph_checkpoint b ON b.root = t.root AND b.id = $2
+	FOR KEY SHARE OF b
+)
+INSERT INTO graph_write (root, base, write_key, kind, data)
+SELECT b.root, $2, $3, $4, $5
+FROM b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
+WHERE NOT b.marked_committed AND n.commits_previous IS NOT TRUE
+ON CONFLICT (root, base, write_key) DO NOTHING;
+
+-- name: outcomes
+-- Lists those outcomes of tasks of a base in the open version that write_keys names. write_keys is
+-- a JSON array of keys in hex. It returns none if the base is committed.
+-- parameters: thread_key, base, write_keys
+-- returns: data
+SELECT w.data
+FROM graph_thread t
+JOIN graph_write w ON w.root = t.root AND w.base = $2
+	AND w.write_key IN (SELECT decode(k, 'hex') FROM json_array_elements_text(CAST($3 AS json)) k)
+WHERE t.thread_key = $1 AND t.version > 0 AND NOT EXISTS (
+	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
+	WHERE b.root = t.root AND b.id = $2
+	AND (b.marked_committed OR n.commits_previous)
+);

@@ -1,16 +1,17 @@
 -- Appends records after the head of a namespace: the compare-and-append that everything rests on.
 --
 -- ARGV: flags (o opens, t takes over, a counts as an attempt, e ends, r releases, p progress), namespace, after, fence, status or '', lease in
--- microseconds, holder, uid for a version that starts and stamp of a run that opens, ttl in milliseconds or '', thread id, number of the version that
--- is likely open, graph, title and labels for an opening, wake for an end, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
--- writes.
+-- microseconds, holder, uid for a version that starts and stamp for the index, ttl in milliseconds or '', thread id, number of the version that
+-- is likely open, graph, title and labels for an opening, wake for an end, number of records, what was announced to the index (see announced of
+-- common.lua), number of the newest message that the run knows; six for each record: id, base, commits, '1' for a snapshot, step, bytes;
+-- then the messages that are handled (see inbox.lua), and the writes.
 --
 -- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
 
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
 local ttl, count = ARGV[9], tonumber(ARGV[16])
-local records, at = {}, 17
+local records, at = {}, 19
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -25,7 +26,7 @@ local function known(v, r) return v .. 'i:' .. r.id, v .. 'i:' .. r.commits, v .
 
 local function read(v)
 	return call('HMGET', key, 'open', 'first', 'last', v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev',
-		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, v .. 'packed', known(v, records[1]))
+		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, v .. 'packed', 'posted', 'graph', known(v, records[1]))
 end
 
 local m = read(ARGV[11] .. ':')
@@ -50,9 +51,16 @@ end
 
 local function stored(n, seq, revived)
 	local v = int(n) .. ':'
-	local attempts = opens and call('HGET', key, v .. 'attempts') or '0'
-	local stamp = ends and call('HGET', key, 'stamp') or ''
-	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '', attempts }
+	local attempts = opens and call('HGET', key, 'attempts') or '0'
+	local stamp, wake = '', '0'
+	if ends then
+		local m = call('HMGET', key, 'stamp', 'wake')
+		stamp, wake = m[1] or '', m[2] or '0'
+	end
+	return {
+		'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '',
+		attempts, int(now), m[13] or '0', wake ~= '0' and '1' or '',
+	}
 end
 
 local newest = open > 0 and open - 1 or last -- the newest released version
@@ -72,7 +80,7 @@ if v ~= ARGV[11] .. ':' then
 	m = read(v)
 end
 local held, lease = m[4] or NONE, int(now + tonumber(ARGV[6]))
-local found = { { m[13], m[14], m[15] } }
+local found = { { m[15], m[16], m[17] } }
 for i = 2, count do
 	found[i] = call('HMGET', key, known(v, records[i]))
 end
@@ -111,6 +119,20 @@ if opens then
 		return { 'labels', int(labels) }
 	end
 	sets = described
+end
+local graph = opens and ARGV[12] ~= '' and ARGV[12] or m[14] or ''
+local wake = opens and lease or nil
+if ends then
+	local late = (tonumber(m[13]) or 0) > tonumber(ARGV[18])
+	if releases then
+		late = inputsAfter(at) > 0
+	end
+	wake = late and int(now) or releases and '0' or wakeAt(ARGV[15], now)
+	if not announced(ARGV[17], graph, late and '' or wake) then
+		return { 'announce', graph }
+	end
+elseif opens and not announced(ARGV[17], graph, wake) then
+	return { 'announce', graph }
 end
 -- From here on it is accepted.
 local function put(field, value)
@@ -174,16 +196,17 @@ if late ~= '' then
 end
 put(v .. 'rev', int((tonumber(m[8]) or 0) + 1))
 put(v .. 'until', lease)
-if opens then
+if ARGV[17] ~= '' then
 	put('stamp', ARGV[8])
-	local attempts = tonumber(call('HGET', key, v .. 'attempts')) or 0
+end
+if opens then
+	local attempts = tonumber(call('HGET', key, 'attempts')) or 0
 	if not has(flags, 'a') then
 		attempts = 0
 	elseif m[9] and (m[6] ~= '1' or m[10] == FAILED) then
 		attempts = attempts + 1
 	end
-	put(v .. 'attempts', int(attempts))
-	put(v .. 'wake', lease)
+	put('attempts', int(attempts))
 	put(v .. 'fence', records[1].id)
 	put(v .. 'holder', ARGV[7])
 	put(v .. 'ended', ends and '1' or '')
@@ -193,15 +216,14 @@ elseif ends then
 	put(v .. 'updated', int(now))
 end
 if has(flags, 'p') or ends and (status ~= '' and status or was) ~= FAILED then
-	put(v .. 'attempts', '0')
+	put('attempts', '0')
 end
-if ends then
-	put(v .. 'wake', wakeAt(ARGV[15], now))
+if wake then
+	put('wake', wake)
 end
 if releases then
 	put('open', '0')
-	put(v .. 'wake', '0')
-	put(v .. 'attempts', '0')
+	put('attempts', '0')
 	put(v .. 'released', int(now))
 end
 -- What adds comes first: a server that is out of memory refuses it, and would not refuse what removes.
@@ -209,8 +231,9 @@ set(sets)
 for _, base in ipairs(over) do
 	drop(v, base)
 end
-storeAll(v, at)
+storeAll(v, handleAll(at))
 if releases then
+	refuseOthers()
 	expire(ttl, DONE, '1', now)
 elseif opens or ends or status ~= '' then
 	expire(ttl, status ~= '' and status or was, (ends or not opens and m[6] == '1') and '1' or '', now)

@@ -6,15 +6,26 @@
 --   created graph title  of the thread: when its first version began, what opened its newest run, its title
 --   labels               of the thread: for each label the length of its name in two bytes, the name, and the same of
 --                        its value
---   stamp                what the index of threads knows the newest run by; no other call made the same
+--   stamp                of the newest call that announced the thread to the index; no other call made the same
+--   wake                 when the thread is due, 0 or none for never; the index of wakes is a hint of it
+--   attempts             openings in a row that followed a crash or a failure
+--   posted               the number of the newest message
+--   inputs others        how many messages are untaken: inputs, and those of other kinds
+--   m:<number>           a message: its state, which is u untaken, t taken or r refused; its kind; in six bytes its place among those
+--                        that were taken and refused; the id, and the reason of a refusal, each after its length in two bytes; a
+--                        token of the call that posted it; the time, and a colon; its name and key with a checksum
+--   b:<number>           its payload, with a checksum; none for a taken one
+--   M:<id>               its number
+--   mu mu:<chunk>        the numbers of the untaken messages, see inbox.lua
+--   kept                 how many taken and refused messages there are
+--   tfirst tlast         the places of the first and the last of them, in the order in which that happened
+--   t:<place>            the number of the one at a place; none if it was given back
 --
 -- and those of version <v>, each with <v>: before it:
 --
 --   uid                  of the version: no other has it, of whatever thread, ever
 --   fence holder until ended status updated released    as the contract says; times in microseconds; until is not moved
 --                        by each commit, but by one after a quarter of the lease
---   wake                 when the thread is due, 0 or none for never; the index of wakes is a hint of it
---   attempts             openings in a row that followed a crash or a failure
 --   rev                  counts the changes, but for plain commits
 --   nk                   how many namespaces; they are numbered from 1
 --   n:<namespace>        head id, then number:seq:snapshot:first:step:count of its log. Records first to seq are all
@@ -251,7 +262,7 @@ local function about(created, graph, title, labels)
 	return sets
 end
 
-local FAILED = '4'
+local FAILED, CANCELLED = '4', '7'
 
 -- wakeAt returns when a thread is due after a run that ended now: a wake in the past is now.
 local function wakeAt(wake, now)
@@ -259,6 +270,13 @@ local function wakeAt(wake, now)
 		return '0'
 	end
 	return int(math.max(tonumber(wake), now))
+end
+
+-- announced reports whether the index has a wake for a change of the thread that makes it due: whoever lowers a wake announces
+-- it first. arg is 'n=' and a graph if the wake was announced as now, 'w=' and a graph if it was announced as the wake of the call, or ''. wake is
+-- '' for a wake that the call did not know.
+local function announced(arg, graph, wake)
+	return wake == '0' or arg == 'n=' .. graph or wake ~= '' and arg == 'w=' .. graph
 end
 
 local function set(pairs)
@@ -282,9 +300,11 @@ local function busy(v, now)
 	return nil
 end
 
--- expire sets when the thread expires: ttl milliseconds after it was done and its lease given up, else never.
+-- expire sets when the thread expires: ttl milliseconds after it was done and its lease given up, else never. A thread with
+-- untaken messages or a wake does not expire.
 local function expire(ttl, status, ended, now)
-	if ttl == '' or status ~= DONE or ended ~= '1' then
+	local m = ttl ~= '' and status == DONE and ended == '1' and call('HMGET', key, 'wake', 'inputs', 'others')
+	if not m or (m[1] or '0') ~= '0' or (m[2] or '0') ~= '0' or (m[3] or '0') ~= '0' then
 		call('PERSIST', key)
 	else
 		call('PEXPIREAT', key, int(math.floor(now / 1000) + tonumber(ttl)))
@@ -386,13 +406,13 @@ local function writes(v, list)
 	return all
 end
 
--- describe returns a version as a thread: its questions, and its answers without what they say, come as writes do.
+-- describe returns a version as a thread, or with 0 a thread that has none open: its questions, and its answers without what they say, come as writes do.
 local function describe(n, first, last, now)
 	local v = int(n) .. ':'
-	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', v .. 'updated',
+	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', (n > 0 and v or int(last) .. ':') .. 'updated',
 		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels',
-		v .. 'fence', v .. 'wake', v .. 'attempts')
-	local asked = {}
+		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open')
+	local asked, current = {}, n == (tonumber(m[21]) or 0) -- the wake, the attempts and the messages are not of a released one
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
 			local kind = string.byte(name)
@@ -406,6 +426,7 @@ local function describe(n, first, last, now)
 	return {
 		int(n), int(last - first + 1), m[1] or '0', m[2] or '', m[3] or '0', m[4] or '', m[5] or '0', m[6] or '0',
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
-		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', m[16] or '0', m[17] or '0',
+		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', current and m[16] or '0', current and m[17] or '0',
+		current and m[18] or '0', current and m[19] or '0', current and m[20] or '0',
 	}
 end

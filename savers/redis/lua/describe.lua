@@ -1,7 +1,7 @@
--- Describes the open version; for a thread that has none it returns the stamp alone.
+-- Describes the open version, or a thread that has none.
 
 local open, first, last = thread()
-if open == 0 then
-	return { 'absent', call('HGET', key, 'stamp') or '' }
+if call('EXISTS', key) == 0 then
+	return { 'absent' }
 end
-return { 'ok', describe(open, first, last, clock()) }
+return { open > 0 and 'ok' or 'none', describe(open, first, last, clock()) }

@@ -104,7 +104,7 @@ local function forget(n)
 	local v = int(n) .. ':'
 	local gone = {}
 	for _, name in ipairs({ 'uid', 'fence', 'holder', 'until', 'ended', 'status', 'updated', 'released', 'releaser', 'rev', 'nk', 'ws', 'bases', 'packs', 'packed',
-		'late', 'wake', 'attempts' }) do
+		'late' }) do
 		gone[#gone + 1] = v .. name
 	end
 	for _, base in ipairs(bases(v, true)) do

@@ -1,21 +1,34 @@
--- Reads the index of wakes of a graph: threads that may be due, each with its wake. It moves these to the end of a
--- reservation, so that no other caller looks at them meanwhile. The index is a hint: who finds a thread looks at it.
+-- Reads the index of wakes of a graph: threads that may be due, each with its wake, and with its stamp and how many seconds old
+-- that is. It moves these to the end of a reservation, so that no other caller looks at them meanwhile. The index is a hint: who
+-- finds a thread looks at it.
 --
--- KEYS: the wakes. ARGV: a reservation in microseconds, 0 for none; from which wake on; how many.
+-- The member '' is not a thread. Its score says when the index was last repaired: then it was complete. Without it, the key has
+-- been lost. Who is answered '1', and nothing else, is to repair it; others are not for the time of a claim.
+--
+-- KEYS: the wakes, the stamps. ARGV: a reservation in microseconds, 0 for none; from which wake on; how many; how long a repair
+-- and a claim last, in microseconds.
 
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
 local function int(n) return string.format('%.0f', n) end
+local FAR = 4e15 -- no wake, but still exact
+local repaired, lost = tonumber(redis.call('ZSCORE', KEYS[1], '') or 0) - FAR, ''
+if now - repaired > tonumber(ARGV[4]) then
+	lost = '1'
+	redis.call('ZADD', KEYS[1], int(FAR + now - tonumber(ARGV[4]) + tonumber(ARGV[5])), '')
+	return { 'ok', int(now), lost, '0' }
+end
 local found = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], int(now), 'WITHSCORES', 'LIMIT', '0', ARGV[3])
 local to = int(now + tonumber(ARGV[1]))
-if ARGV[1] ~= '0' then
-	for i = 1, #found, 2 do
+local all = { 'ok', int(now), lost, to }
+for i = 1, #found, 2 do
+	if ARGV[1] ~= '0' then
 		redis.call('ZADD', KEYS[1], to, found[i])
 	end
-end
-local all = { 'ok', int(now), to }
-for i = 1, #found, 2 do
+	local stamp = redis.call('HGET', KEYS[2], found[i]) or ''
 	all[#all + 1] = found[i]
 	all[#all + 1] = int(tonumber(found[i + 1]))
+	all[#all + 1] = string.sub(stamp, 1, 16)
+	all[#all + 1] = int(tonumber(t[1]) - (tonumber(string.sub(stamp, 17)) or 0))
 end
 return all

@@ -1,13 +1,14 @@
 -- Releases the open version.
 --
--- ARGV: head id or none, ttl in milliseconds or '', a token of this call: when its answer got lost it is asked again.
+-- ARGV: head id or none, ttl in milliseconds or '', a token of this call: when its answer got lost it is asked again; what was
+-- announced to the index (see announced of common.lua), and the stamp of that.
 
 local now = clock()
 local open, first, last = thread()
 local function released(n)
 	local v = int(n) .. ':'
-	local m = call('HMGET', key, v .. 'released', v .. 'n:', v .. 'status', 'stamp')
-	return { 'ok', int(n), m[1], m[2] or '', m[3] or '0', m[4] or '' }
+	local m = call('HMGET', key, v .. 'released', v .. 'n:', v .. 'status', 'stamp', 'wake')
+	return { 'ok', int(n), m[1], m[2] or '', m[3] or '0', m[4] or '', (m[5] or '0') ~= '0' and '1' or '' }
 end
 if open == 0 then
 	if last >= first and call('HGET', key, int(last) .. ':releaser') == ARGV[3] then
@@ -25,7 +26,16 @@ local head = l and l.id or NONE
 if ARGV[1] ~= NONE and ARGV[1] ~= head then
 	return { 'conflict', 'head', head }
 end
-call('HSET', key, 'open', '0', v .. 'released', int(now), v .. 'releaser', ARGV[3], v .. 'wake', '0', v .. 'attempts', '0',
-	v .. 'rev', int((tonumber(call('HGET', key, v .. 'rev')) or 0) + 1))
+local m = call('HMGET', key, 'inputs', 'graph', v .. 'rev')
+local wake = (tonumber(m[1]) or 0) > 0 and int(now) or '0'
+if wake ~= '0' and not announced(ARGV[4], m[2] or '', '') then
+	return { 'announce', m[2] or '' }
+end
+if ARGV[4] ~= '' then
+	call('HSET', key, 'stamp', ARGV[5])
+end
+call('HSET', key, 'open', '0', v .. 'released', int(now), v .. 'releaser', ARGV[3], 'wake', wake, 'attempts', '0',
+	v .. 'rev', int((tonumber(m[3]) or 0) + 1))
+refuseOthers()
 expire(ARGV[2], DONE, '1', now)
 return released(open)

@@ -1,20 +1,34 @@
--- Sets when a thread is due, if the fence is that of its newest run and no run holds it.
+-- Sets when a thread is due, if the fence is that of its newest run, no message has come, and no run holds it.
 --
--- ARGV: fence, wake: 0 for never, a time in the past for now.
+-- ARGV: fence, number of the newest message, wake: 0 for never, a time in the past for now; ttl in milliseconds or '', what was
+-- announced to the index (see announced of common.lua), and the stamp of that.
 
 local now = clock()
 local open, first, last = thread()
-if open == 0 then
+local m = call('HMGET', key, 'id', 'posted', 'graph')
+if not m[1] then
 	return { 'missing', last >= first and '1' or '' }
 end
 local v = int(open) .. ':'
-local held = call('HGET', key, v .. 'fence') or NONE
+local held = open > 0 and call('HGET', key, v .. 'fence') or NONE
 if held ~= ARGV[1] then
 	return { 'conflict', 'fence', held }
 end
-local other = busy(v, now)
+local other = open > 0 and busy(v, now)
 if other then
 	return other
 end
-call('HSET', key, v .. 'wake', wakeAt(ARGV[2], now))
+if (m[2] or '0') ~= ARGV[2] then
+	return { 'posted' }
+end
+local wake = wakeAt(ARGV[3], now)
+if not announced(ARGV[5], m[3] or '', wake) then
+	return { 'announce', m[3] or '' }
+end
+if ARGV[5] ~= '' then
+	call('HSET', key, 'stamp', ARGV[6])
+end
+call('HSET', key, 'wake', wake)
+local s = open > 0 and call('HMGET', key, v .. 'status', v .. 'ended') or { DONE, '1' }
+expire(ARGV[4], s[1], s[2], now)
 return { 'ok' }

@@ -6,7 +6,7 @@
 --            as Find does, and the first 00 00 of a place ends its namespace
 --   meta     hash by place: "version created updated expires ttl " and the index entries, each as two bytes of length and
 --            its form. Times in microseconds; expires 0 is never, ttl 0 is an end that a read does not move, and a v follows
---            ttl if the item has vectors
+--            ttl if the item has vectors, and a t if it has words
 --   value    hash by place: the value and a checksum of place and value
 --   index    sorted set by bytes: namespace, 00 00, form and key of each index entry
 --   values   sorted set by bytes: form and place of each index entry
@@ -19,6 +19,9 @@
 --   near:    and the name of a vector index: a vector set, if the server had them when the index was declared. An element
 --            is a place and the number of the vector in the item, from 1, as a byte. Its attributes have the bytes in hex of
 --            the namespace (x), of all that contain it (n), and of the forms of index entries (e)
+--   words    sorted set by bytes: form and place of each word of an item, and 8 bytes: how often the item has the word, and
+--            how many words it has in the index, of 4 bytes, big-endian. The form of a word is that of an index entry
+--   texts    hash by place: the words of the item. For each, two bytes of length, its form and the 8 bytes
 --   changes  not a key, but the channel of notifications: a message is the namespace of all items that a batch has changed,
 --            or empty if there are several
 --
@@ -26,8 +29,9 @@
 
 local HEAD, ITEMS, META, VALUE, INDEX, VALUES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local EXPIRES, ONCE, USED, VECTORS, SPECS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local WORDS, TEXTS = KEYS[13], KEYS[14]
 local NEAR = string.sub(HEAD, 1, -5) .. 'near:' -- HEAD ends with head
-local FORMAT = '1'
+local FORMAT = '2'
 local call = redis.call
 
 local function int(n) return string.format('%.0f', n) end
@@ -52,12 +56,12 @@ local function item(place)
 	if not m then
 		return nil
 	end
-	local version, created, updated, expires, ttl, v, at = string.match(m, '^(%d+) (%d+) (%d+) (%d+) (%d+)(v?) ()')
+	local version, created, updated, expires, ttl, v, t, at = string.match(m, '^(%d+) (%d+) (%d+) (%d+) (%d+)(v?)(t?) ()')
 	if not version then
 		error('damaged: the head of an item of the store')
 	end
 	return {
-		version = version, created = created, updated = updated, expires = expires, ttl = ttl, v = v,
+		version = version, created = created, updated = updated, expires = expires, ttl = ttl, v = v, t = t,
 		entries = string.sub(m, at),
 	}
 end
@@ -159,6 +163,34 @@ local function move(place, before, after, entries)
 	end)
 end
 
+-- spell makes the words of an item those of after instead of those of before.
+local function spell(place, before, after)
+	local kept = {}
+	local function each(texts, f)
+		local at = 1
+		while at <= #texts do
+			if #texts < at + 9 then
+				error('damaged: the words of an item of the store')
+			end
+			local n = struct.unpack('>I2', texts, at)
+			f(string.sub(texts, at + 2, at + 1 + n) .. place .. string.sub(texts, at + 2 + n, at + 9 + n))
+			at = at + 10 + n
+		end
+	end
+	each(before, function(member) kept[member] = false end)
+	each(after, function(member)
+		if kept[member] == nil then
+			call('ZADD', WORDS, '0', member)
+		end
+		kept[member] = true
+	end)
+	for member, keep in pairs(kept) do
+		if not keep then
+			call('ZREM', WORDS, member)
+		end
+	end
+end
+
 -- remove removes a stored item.
 local function remove(place, it)
 	call('HDEL', META, place)
@@ -166,6 +198,10 @@ local function remove(place, it)
 	if it.v == 'v' then
 		move(place, call('HGET', VECTORS, place) or '', '')
 		call('HDEL', VECTORS, place)
+	end
+	if it.t == 't' then
+		spell(place, call('HGET', TEXTS, place) or '', '')
+		call('HDEL', TEXTS, place)
 	end
 	call('ZREM', ITEMS, place)
 	call('ZREM', EXPIRES, place)

@@ -3,7 +3,7 @@
 -- ARGV, for each operation: kind, place, the field of once or '', and the condition: '' for none, 'a' for an absent item,
 -- or a version. The kinds are g (get), v (get vectors), r (get and refresh), p (put), d (delete) and i (index). A put has
 -- more: value, expiry ('' for never, k to keep it, or t and microseconds from now, or e and a time), the index entries as
--- meta has them, and the vectors. An index has the entries and the vectors.
+-- meta has them, the vectors, and the words as texts has them. An index has the entries, the vectors and the words.
 --
 -- Returns 'ok' and for each operation: '1' if it was found, '1' if it is repeated, version, created, updated, expires, value. Or
 -- 'conflict', the number of the operation from 0, and the version that was found.
@@ -30,7 +30,7 @@ end
 
 local function changed(it, expires, entries)
 	return {
-		version = it.version, created = it.created, updated = it.updated, ttl = it.ttl, v = it.v,
+		version = it.version, created = it.created, updated = it.updated, ttl = it.ttl, v = it.v, t = it.t,
 		expires = expires or it.expires, entries = entries or it.entries,
 	}
 end
@@ -56,6 +56,12 @@ local function put(s, value, expiry, entries)
 	s.it, s.value, s.dirty, puts = it, value, true, true
 end
 
+-- contents gives an item vectors and words.
+local function contents(s, vectors, texts)
+	s.vectors, s.texts = vectors, texts
+	s.it.v, s.it.t = vectors ~= '' and 'v' or '', texts ~= '' and 't' or ''
+end
+
 local function reply(all, found, repeated, it, value)
 	it = it or { version = '0', created = '0', updated = '0', expires = '0' }
 	local n = #all
@@ -68,13 +74,14 @@ local all, at, count = { 'ok' }, 1, 0
 while at <= #ARGV do
 	local kind, place, once, condition = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 	at = at + 4
-	local value, expiry, entries, vectors
+	local value, expiry, entries, vectors, texts
 	if kind == 'p' then
-		value, expiry, entries, vectors = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-		at = at + 4
-	elseif kind == 'i' then
-		entries, vectors = ARGV[at], ARGV[at + 1]
+		value, expiry = ARGV[at], ARGV[at + 1]
 		at = at + 2
+	end
+	if kind == 'p' or kind == 'i' then
+		entries, vectors, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+		at = at + 3
 	end
 	local s = slot(place)
 	local found = live(s.it, now)
@@ -97,15 +104,15 @@ while at <= #ARGV do
 		local it = found and s.it
 		if kind == 'p' then
 			put(s, value, expiry, entries)
-			it, s.vectors = s.it, vectors
-			it.v = vectors ~= '' and 'v' or ''
+			it = s.it
+			contents(s, vectors, texts)
 		elseif found and kind == 'd' then
 			last = math.max(last, tonumber(version))
 			s.it, s.dirty = nil, true
 		elseif found then
 			s.it, s.dirty = changed(s.it, nil, entries), true
-			it, s.vectors = s.it, vectors
-			it.v = vectors ~= '' and 'v' or ''
+			it = s.it
+			contents(s, vectors, texts)
 		end
 		reply(all, found, false, it)
 		if once ~= '' then
@@ -133,7 +140,7 @@ for _, s in ipairs(order) do
 		namespace = (namespace == nil or namespace == at) and at or ''
 	end
 	if s.dirty and it then
-		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl .. it.v, it.entries }, ' '))
+		call('HSET', META, s.place, table.concat({ it.version, it.created, it.updated, it.expires, it.ttl .. it.v .. it.t, it.entries }, ' '))
 		if s.value then
 			call('HSET', VALUE, s.place, s.value)
 		end
@@ -147,6 +154,15 @@ for _, s in ipairs(order) do
 			if before ~= '' or s.vectors ~= '' then
 				move(s.place, before, s.vectors, it.entries)
 			end
+		end
+		if s.texts then
+			local before = stored and stored.t == 't' and call('HGET', TEXTS, s.place) or ''
+			if s.texts ~= '' then
+				call('HSET', TEXTS, s.place, s.texts)
+			elseif before ~= '' then
+				call('HDEL', TEXTS, s.place)
+			end
+			spell(s.place, before, s.texts)
 		end
 		if not stored then
 			call('ZADD', ITEMS, '0', s.place)

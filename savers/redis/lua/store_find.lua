@@ -1,13 +1,13 @@
 -- Reads items in order, until there are enough, or until it has looked at so many that the server should do other work.
 --
--- ARGV: '' for places that follow, or the number of bytes before the place in each member of items or values; from and to
--- as ZRANGEBYLEX has them; the largest number of items; how many items to look at; '1' to read the vectors of items that
--- have some instead of values; how many conditions. For each condition:
+-- ARGV: '' for places that follow, or the number of bytes before the place in each member of items, values or words; from and
+-- to as ZRANGEBYLEX has them; the largest number of items; how many items to look at; instead of values, v to read the vectors
+-- of items that have some, or w to read the 8 bytes after each place in words; how many conditions. For each condition:
 -- the number of ranges, and for each range the least form and the least form above it, '' for the first form alone. Then the
 -- places.
 --
--- Returns 'ok', '1' if it has looked at all, how many places it has looked at, the last of them, and for each item: place,
--- version, created, updated, expires, value or vectors.
+-- Returns 'ok', '1' if it has looked at all, how many places it has looked at, the last of them with what follows it, and for
+-- each item: place, version, created, updated, expires, and the value or what it reads instead.
 
 local _, other = head()
 if other then
@@ -16,7 +16,7 @@ end
 local now = clock()
 local BYTES = 16777216 -- of values in an answer, more or less
 local source, from, to, limit, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local hash = ARGV[6] == '1' and VECTORS or VALUE
+local reads = ARGV[6]
 local at = 8
 local where = {}
 for i = 1, tonumber(ARGV[7]) do
@@ -71,12 +71,25 @@ end
 
 local all, found, looked, bytes, place = { 'ok', '', '', '' }, 0, 0, 0, ''
 
+-- content returns what to read of an item; nil or false for nothing. tail is what follows its place.
+local function content(it, p, tail)
+	if reads == 'w' then
+		return tail
+	elseif reads == 'v' then
+		return it.v == 'v' and call('HGET', VECTORS, p)
+	end
+	return call('HGET', VALUE, p) or ''
+end
+
 -- look adds the item at a place. It returns true if the answer is full.
 local function look(p)
+	local tail
 	place, looked = p, looked + 1
+	if reads == 'w' then
+		p, tail = string.sub(p, 1, -9), string.sub(p, -8)
+	end
 	local it = item(p)
-	local wanted = live(it, now) and (hash == VALUE or it.v == 'v')
-	local value = wanted and holds(it) and (call('HGET', hash, p) or hash == VALUE and '')
+	local value = live(it, now) and holds(it) and content(it, p, tail)
 	if value then
 		local n = #all
 		all[n + 1], all[n + 2], all[n + 3], all[n + 4] = p, it.version, it.created, it.updated
@@ -96,7 +109,7 @@ local function places()
 end
 
 local function members()
-	local set = source == '0' and ITEMS or VALUES
+	local set = reads == 'w' and WORDS or source == '0' and ITEMS or VALUES
 	while true do
 		local n = math.min(limit - found, 1000)
 		local page = call('ZRANGEBYLEX', set, from, to, 'LIMIT', '0', int(n))

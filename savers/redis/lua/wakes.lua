@@ -1,23 +1,18 @@
 -- Corrects the index of wakes of a graph, and reads its first entries. An entry changes only if it has still the wake that
--- the caller read or wrote: another caller may have lowered it.
+-- the caller read or wrote, and the stamp that the caller read: another caller may have lowered it, or may be about to change the
+-- thread.
 --
--- KEYS: the wakes. ARGV: how many entries to read after the first; then three for each to change: thread id, its wake in the
--- index, the right one or '' to remove it. With 'lower' the second is a wake to lower to; in the past it is now.
+-- KEYS: the wakes, the stamps. ARGV: how many entries to read after the first; then four for each to change: thread id, its wake in
+-- the index, its stamp, the right wake or '' to remove it.
 
-local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
-for i = 2, #ARGV, 3 do
+for i = 2, #ARGV, 4 do
 	local old = redis.call('ZSCORE', KEYS[1], ARGV[i])
-	if ARGV[i + 2] == 'lower' then
-		local wake = math.max(now, tonumber(ARGV[i + 1]))
-		if not old or tonumber(old) > wake then
-			redis.call('ZADD', KEYS[1], string.format('%.0f', wake), ARGV[i])
-		end
-	elseif old and tonumber(old) == tonumber(ARGV[i + 1]) then
-		if ARGV[i + 2] == '' then
+	local stamp = string.sub(redis.call('HGET', KEYS[2], ARGV[i]) or '', 1, 16)
+	if old and tonumber(old) == tonumber(ARGV[i + 1]) and stamp == ARGV[i + 2] then
+		if ARGV[i + 3] == '' then
 			redis.call('ZREM', KEYS[1], ARGV[i])
 		else
-			redis.call('ZADD', KEYS[1], ARGV[i + 2], ARGV[i])
+			redis.call('ZADD', KEYS[1], ARGV[i + 3], ARGV[i])
 		end
 	end
 end

@@ -33,4 +33,15 @@ else
 		end)
 	end
 end
-return { 'ok', call('HGET', key, v .. 'uid') or '', logs, pending, packs(v), call('HGET', key, v .. 'late') or '', describe(n, first, last, now) }
+local messages = {} -- three values each
+if ARGV[3] == '1' and n == open then
+	local all = handled()
+	untaken(0, function(number) all[#all + 1] = number end)
+	table.sort(all)
+	for _, number in ipairs(all) do
+		messages[#messages + 1] = int(number)
+		messages[#messages + 1] = call('HGET', key, 'm:' .. int(number))
+		messages[#messages + 1] = call('HGET', key, 'b:' .. int(number)) or ''
+	end
+end
+return { 'ok', call('HGET', key, v .. 'uid') or '', logs, pending, packs(v), call('HGET', key, v .. 'late') or '', describe(n, first, last, now), messages }

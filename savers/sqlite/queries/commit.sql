@@ -10,18 +10,19 @@
 -- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
 -- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: nothing is stored either.
 -- An INSERT of a SELECT would first copy the row, with its body, to a temporary table.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after, payload
+--   status, lease_min, lease_max, log_no, seq, after, payload, seen
 INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body, payload)
 VALUES ((?13 << 28 | ?14) + 1,
 	(SELECT h.root -- NULL, which the table ignores, unless all of it holds
 		FROM graph_thread t CROSS JOIN graph_checkpoint h ON h.root = t.root
-		WHERE t.thread_no = ?8 AND t.fence = ?9 AND t.status = COALESCE(?10, t.status)
+		WHERE t.thread_no = ?8 AND t.fence = ?9 AND t.status = COALESCE(?10, t.status) AND t.posted = ?17
 		AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 			BETWEEN ?11 AND ?12)
 		AND h.pos = (?13 << 28 | ?14) AND substr(h.id, 3, 6) = substr(?15, 3, 6) AND h.id = ?15
@@ -36,15 +37,17 @@ VALUES ((?13 << 28 | ?14) + 1,
 -- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
+--   seen
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, ?1, ?2, ?3, ?4
 FROM graph_thread t
-WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status)
+WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status) AND t.posted = ?11
 AND (t.asked OR NOT ?8) AND t.packed_id < ?4
 AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 	BETWEEN ?9 AND ?10)
@@ -60,15 +63,17 @@ ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data;
 -- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
+-- - seen is the number of the newest message;
 -- - the row says that there may be questions, or asked is FALSE;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
+--   seen
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, ?1, ?2, ?3, ?4
 FROM graph_thread t
-WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status)
+WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status) AND t.posted = ?11
 AND (t.asked OR NOT ?8) AND t.packed_id < ?4
 AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 	BETWEEN ?9 AND ?10)

@@ -65,6 +65,11 @@ DELETE FROM graph_log WHERE thread_no = ?1;
 -- parameters: thread_no
 DELETE FROM graph_state WHERE thread_no = ?1;
 
+-- name: delete_mail
+-- Removes the messages of a thread.
+-- parameters: thread_no
+DELETE FROM graph_mail WHERE thread_no = ?1;
+
 -- name: delete_versions
 -- Removes the versions of a thread.
 -- parameters: thread_no

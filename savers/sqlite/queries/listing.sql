@@ -1,4 +1,4 @@
--- Threads with an open version, a page at a time.
+-- Threads with an open version or with inputs, a page at a time.
 -- pos is log_no << 28 | seq, and 0xfffffff the largest seq.
 -- The index of ids holds bytes 3 to 8 of each.
 
@@ -7,82 +7,87 @@
 -- filter selects all.
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.thread_key >= ?1 AND t.thread_key < ?2 AND t.version > 0
+WHERE t.thread_key >= ?1 AND t.thread_key < ?2 AND t.version + t.inputs > 0
 AND (?3 IS NULL OR t.updated < ?3 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 AND t.created + 0 >= ?4 AND t.created + 0 < ?5
-ORDER BY t.thread_key LIMIT ?6;
+ORDER BY t.thread_key LIMIT +?6;
 
 -- name: threads_by_status
 -- Lists the threads of a status, as threads does.
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.status = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version > 0
+WHERE t.status = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version + t.inputs > 0
 AND (?4 IS NULL OR t.updated < ?4 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 AND t.created + 0 >= ?5 AND t.created + 0 < ?6
-ORDER BY t.thread_key LIMIT ?7;
+ORDER BY t.thread_key LIMIT +?7;
 
 -- name: threads_by_graph
 -- Lists the threads of a graph, as threads does.
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version > 0
+WHERE t.graph = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version + t.inputs > 0
 AND (?4 IS NULL OR t.updated < ?4 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 AND t.created + 0 >= ?5 AND t.created + 0 < ?6
-ORDER BY t.thread_key LIMIT ?7;
+ORDER BY t.thread_key LIMIT +?7;
 
 -- name: threads_by_graph_status
 -- Lists the threads of a graph and a status, as threads does.
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = ?1 AND t.status = ?2 AND t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version > 0
+WHERE t.graph = ?1 AND t.status = ?2 AND t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version + t.inputs > 0
 AND (?5 IS NULL OR t.updated < ?5 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 AND t.created + 0 >= ?6 AND t.created + 0 < ?7
-ORDER BY t.thread_key LIMIT ?8;
+ORDER BY t.thread_key LIMIT +?8;
 
 -- name: threads_by_label
 -- Lists the threads with a label, as threads does.
 -- parameters: name, value, first_key, end_key, status, graph, idle_since, created_since,
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -90,40 +95,42 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_label l
 	CROSS JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = ?1 AND l.value = ?2 AND l.thread_key >= ?3 AND l.thread_key < ?4 AND t.version > 0
+WHERE l.name = ?1 AND l.value = ?2 AND l.thread_key >= ?3 AND l.thread_key < ?4 AND t.version + t.inputs > 0
 AND t.status = COALESCE(?5, t.status)
 AND t.graph = COALESCE(?6, t.graph)
 AND (?7 IS NULL OR t.updated < ?7 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 AND t.created + 0 >= ?8 AND t.created + 0 < ?9
-ORDER BY l.thread_key LIMIT ?10;
+ORDER BY l.thread_key LIMIT +?10;
 
 -- name: threads_few_idle
 -- Lists threads that had no run since a time, by the index on updated. It is for when count_idle
 -- finds few.
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE updated < ?1 ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ?2 AND t.thread_key < ?3 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) AND t.version > 0
+WHERE t.thread_key >= ?2 AND t.thread_key < ?3 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) AND t.version + t.inputs > 0
 AND t.status = COALESCE(?4, t.status)
 AND t.graph = COALESCE(?5, t.graph)
 AND t.created + 0 >= ?6 AND t.created + 0 < ?7
-ORDER BY t.thread_key LIMIT ?8;
+ORDER BY t.thread_key LIMIT +?8;
 
 -- name: threads_few_created
 -- Lists threads by the index on created. It is for when count_created finds few.
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, now, head, step
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -131,11 +138,11 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE created >= ?1 AND created < ?2
 	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version > 0
+WHERE t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version + t.inputs > 0
 AND t.status = COALESCE(?5, t.status)
 AND t.graph = COALESCE(?6, t.graph)
 AND (?7 IS NULL OR t.updated < ?7 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.thread_key LIMIT ?8;
+ORDER BY t.thread_key LIMIT +?8;
 
 -- name: count_idle
 -- Counts the threads whose last run ended before a time, up to 1000.

@@ -66,7 +66,7 @@ SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marke
 	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | ?2)
-ORDER BY c.pos DESC LIMIT ?3;
+ORDER BY c.pos DESC LIMIT +?3;
 
 -- name: history_headers
 -- Reads records as history does, without their payloads.
@@ -77,7 +77,7 @@ SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marke
 	c.step, c.created, c.parent, c.base, c.commits, c.body
 FROM graph_checkpoint c
 WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | ?2)
-ORDER BY c.pos DESC LIMIT ?3;
+ORDER BY c.pos DESC LIMIT +?3;
 
 -- name: headers
 -- Reads of all records of a log what decides which of them Prune removes, oldest first.

@@ -1,4 +1,4 @@
--- The store: items, their index entries and vectors, and the writes that run once. SQLite's clock has
+-- The store: items, their index entries, vectors and words, and the writes that run once. SQLite's clock has
 -- milliseconds; a time that began counts as over.
 
 -- name: store_get
@@ -65,15 +65,26 @@ INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
 VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: store_find
--- Reads a page of live items, by namespace and key, after a place. The program inserts conditions on indexes.
--- parameters: end_namespace, after_namespace, after_key, limit
+-- Reads live items of a range of namespaces, by namespace and key. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, limit
 -- returns: namespace, item_key, value, version, created, updated, expires
 SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
 FROM graph_store_item i
-WHERE i.namespace < ?1 AND (i.namespace, i.item_key) > (?2, ?3)
+WHERE i.namespace >= ?1 AND i.namespace < ?2
 AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
 ORDER BY i.namespace, i.item_key
-LIMIT ?4;
+LIMIT +?3;
+
+-- name: store_find_in
+-- Reads live items of one namespace after a key, by key. The program inserts conditions on indexes.
+-- parameters: namespace, after_key, limit
+-- returns: namespace, item_key, value, version, created, updated, expires
+SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
+FROM graph_store_item i
+WHERE i.namespace = ?1 AND i.item_key > ?2
+AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
+ORDER BY i.item_key
+LIMIT +?3;
 
 -- name: store_namespace
 -- Reads the first namespace with a live item.
@@ -94,7 +105,7 @@ SELECT namespace, item_key
 FROM graph_store_item
 WHERE expires > 0 AND expires <= CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000 AND ttl >= 0
 ORDER BY expires
-LIMIT ?1;
+LIMIT +?1;
 
 -- name: store_purge
 -- Removes the rows of items that were deleted long ago.
@@ -104,7 +115,7 @@ WHERE (namespace, item_key) IN (
 	SELECT namespace, item_key FROM graph_store_item
 	WHERE expires > 0 AND expires <= ?1 AND ttl < 0
 	ORDER BY expires
-	LIMIT ?2);
+	LIMIT +?2);
 
 -- name: store_forget
 -- Forgets writes that ran once, long ago.
@@ -114,7 +125,7 @@ WHERE (namespace, item_key, once_key) IN (
 	SELECT namespace, item_key, once_key FROM graph_store_once
 	WHERE used < CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - ?1
 	ORDER BY used
-	LIMIT ?2);
+	LIMIT +?2);
 
 -- name: store_vectors
 -- Reads the vectors of an item.
@@ -134,7 +145,7 @@ SELECT v.namespace, v.item_key, v.vec
 FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
 WHERE v.namespace >= ?1 AND v.namespace < ?2 AND v.name = ?3
 AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
-LIMIT ?4;
+LIMIT +?4;
 
 -- name: store_put_vector
 -- Inserts a vector of an item.
@@ -162,3 +173,26 @@ ON CONFLICT (name) DO NOTHING;
 SELECT model, dims
 FROM graph_store_vector_index
 WHERE name = ?1;
+
+-- name: store_words
+-- Reads the live items with a word in an index. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, name, word, limit
+-- returns: namespace, item_key, n, total
+SELECT w.namespace, w.item_key, w.n, w.total
+FROM graph_store_word w JOIN graph_store_item i ON i.namespace = w.namespace AND i.item_key = w.item_key
+WHERE w.namespace >= ?1 AND w.namespace < ?2 AND w.name = ?3 AND w.word = ?4
+AND (i.expires = 0 OR i.expires > CAST(unixepoch('subsec') * 1000 + 1 AS INTEGER) * 1000) /* conditions */
+LIMIT +?5;
+
+-- name: store_put_words
+-- Inserts the words of an item in an index: a JSON list of pairs, of a word in hexadecimal and how often the item has it.
+-- parameters: name, namespace, item_key, total, words
+INSERT INTO graph_store_word (name, word, namespace, item_key, n, total)
+SELECT ?1, unhex(r.value ->> 0), ?2, ?3, r.value ->> 1, ?4
+FROM json_each(?5) r;
+
+-- name: store_drop_words
+-- Removes the words of an item in an index.
+-- parameters: namespace, item_key, name
+DELETE FROM graph_store_word
+WHERE namespace = ?1 AND item_key = ?2 AND name = ?3;

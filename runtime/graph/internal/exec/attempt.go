@@ -18,7 +18,11 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	if n.Cached && s.cached(ctx, i, seen) {
 		return
 	}
-	for t.Attempt = 1; ; t.Attempt++ {
+	t.Attempt = max(s.First, 1)
+	if t.Asks != nil {
+		t.Attempt = max(t.Attempt, t.Asks.Attempt())
+	}
+	for ; ; t.Attempt++ {
 		if t.Asks != nil && t.Failure == nil {
 			t.Asks.Restart() // a Fallback asks after what the node has asked
 		}
@@ -60,12 +64,17 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	}
 }
 
-// pause waits before another attempt of task i, and reports whether ctx let it.
+// pause waits before another attempt of task i, and reports whether the attempt may begin. It must
+// not begin if ctx has ended, or if the Host keeps the time of the attempt.
 func (s *Superstep) pause(ctx context.Context, delay time.Duration, i int, seen *attempts) bool {
 	if s.Observe {
 		s.host.Retrying(ctx, i, delay)
 	}
 	seen.retry(delay)
+	if s.Timed && s.host.Park(i, delay) {
+		s.Tasks[i].Progress = Asking
+		return false
+	}
 	return Rest(ctx, delay)
 }
 
@@ -95,7 +104,7 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts
 		Node: n.ID, Index: t.Index, Step: step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
 	})
 	if n.Timeout > 0 || s.Observe || s.Stuck {
-		defer func() { t.Summary, t.Calls = w.End() }()
+		defer func() { t.Summary, t.Calls, t.Asks = w.End() }()
 		s.attended(ctx, w.Parent(), n.Timeout, i, seen)
 		return
 	}
@@ -109,7 +118,7 @@ func (s *Superstep) alone(w *task.Worker, t *Task) {
 	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		s.unreturned(t, recover())
 	}
-	t.Summary, t.Calls = w.End()
+	t.Summary, t.Calls, t.Asks = w.End()
 }
 
 // attended calls the node once, with a timeout, observers, or a report if it does not return.

@@ -135,6 +135,14 @@ type Host interface {
 	Cached(ctx context.Context, i int) (hit bool, err error)
 	Cache(ctx context.Context, i int) error
 	ShowCached(ctx context.Context, i int, err error)
+	// Wakes returns when task i, which asks, may be due again because of a timer; zero for never.
+	// Wake stores the answers to timers of the given tasks that are due. It returns the tasks that
+	// run again. Both are called on the goroutine of Run or of the caller of Superstep.Wake.
+	Wakes(i int) time.Time
+	Wake(tasks []int) ([]int, error)
+	// Park sets a timer for the next attempt of task i, which failed, after delay. It reports
+	// false if the task must wait in memory.
+	Park(i int, delay time.Duration) bool
 	// May reports whether the node of task i, which failed, may be retried, and whether its
 	// Fallback may handle the failure.
 	May(i int) (retry, fallBack bool)

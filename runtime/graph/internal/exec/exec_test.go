@@ -42,6 +42,14 @@ func (h *host) ShowCached(context.Context, int, error) {}
 
 func (h *host) Calls(*task.Task, bool) *task.Calls { return new(task.Calls) }
 
+func (h *host) Asks(*task.Task) *task.Asks { return new(task.Asks) }
+
+func (h *host) Park(int, time.Duration) bool { return false }
+
+func (h *host) Wakes(int) time.Time { return time.Time{} }
+
+func (h *host) Wake([]int) ([]int, error) { return nil, nil }
+
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
 
 func (h *host) Stuck(context.Context, int, time.Duration, string) {}

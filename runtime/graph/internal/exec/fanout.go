@@ -29,6 +29,9 @@ type fanOut struct {
 	posts  chan func() bool // of the watcher; nil without one
 	over   chan struct{}    // closed when posts are not taken any more
 	lanes  []lane           // by race
+	alarm  alarm            // for tasks that wait for a time
+	asks   []int            // tasks that have ended and ask
+	woken  []int            // tasks whose time has come, and which no worker runs yet
 	wg     sync.WaitGroup
 }
 
@@ -48,12 +51,13 @@ func (s *Superstep) fanOut(ctx context.Context, step int) error {
 		ctx, cancel := context.WithCancelCause(f.ctx)
 		f.lanes = append(f.lanes, lane{ctx, cancel})
 	}
-	if s.Eager || s.Watcher != nil || s.races > 0 {
-		f.done = make(chan int, len(s.todo))
+	if s.Eager || s.Watcher != nil || s.races > 0 || s.Timed {
+		f.done = make(chan int, len(s.Tasks))
 	}
 	if s.Watcher != nil {
 		f.posts, f.over = make(chan func() bool), make(chan struct{})
 	}
+	f.notice(s.asking())
 	f.start(min(runtime.GOMAXPROCS(0), s.Workers, len(s.todo)))
 	err := f.collect()
 	f.wg.Wait()
@@ -216,8 +220,16 @@ func (f *fanOut) collect() error {
 	}
 	var batch []int
 	var storing error
-	for left := len(f.s.todo); left > 0; {
-		batch = f.ended(batch[:0])
+	defer f.alarm.stop()
+	for left := len(f.s.todo); left > 0; f.resume(left) {
+		if batch = f.ended(batch[:0]); len(batch) == 0 {
+			woken, err := f.ring()
+			if left += woken; err != nil {
+				storing = err
+				f.cancel(err)
+			}
+			continue
+		}
 		f.sift(batch)
 		if left -= len(batch); left == 0 || storing != nil {
 			continue
@@ -233,12 +245,13 @@ func (f *fanOut) collect() error {
 			}
 		}
 		f.callOff()
+		f.notice(batch)
 	}
 	return storing
 }
 
 // ended waits for a task to end, and returns it with all that have ended meanwhile. It takes
-// posts while it waits.
+// posts while it waits. It returns none when the alarm rings.
 func (f *fanOut) ended(batch []int) []int {
 	for len(batch) == 0 {
 		select {
@@ -248,6 +261,8 @@ func (f *fanOut) ended(batch []int) []int {
 			if !call() {
 				f.cancel(ErrLeft)
 			}
+		case <-f.alarm.rings():
+			return batch
 		}
 	}
 	for {

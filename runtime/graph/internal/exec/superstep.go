@@ -106,13 +106,15 @@ type Options struct {
 	Eager   bool    // the Host stores results while other tasks run
 	Watcher Watcher // nil for none
 	Observe bool    // call the Host's Observe for each attempt
+	Timed   bool    // the Host has timers of tasks
+	First   int     // the number of the first attempt of each task; 0 is 1
 	Stuck   bool    // report nodes that do not return, to the Watcher and, with Observe, to the Host
 }
 
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
 // Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
-	if len(s.todo) == 1 && s.Watcher == nil {
+	if len(s.todo) == 1 && s.Watcher == nil && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
 		if !s.ready {
 			s.solo.Init(ctx, s.of, s.host)
 			s.ready = true

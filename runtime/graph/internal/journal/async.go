@@ -24,6 +24,7 @@ func NewAsync(c Config) *Async {
 // Write implements Log. An entry that is queued is not stored if one before it, or one that is
 // stored by the same call, fails.
 func (a *Async) Write(ctx context.Context, e Entry) error {
+	a.note(&e)
 	if !e.End {
 		return a.queue.add(ctx, e)
 	}

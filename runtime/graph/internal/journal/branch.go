@@ -231,7 +231,7 @@ func (b *Branch) putFirst(ctx context.Context, writes []checkpoint.Write, o Outc
 func (b *Branch) write(ctx context.Context, e Entry) error {
 	e.Namespace = b.Namespace
 	if b.Namespace != "" {
-		e.Outcome = Outcome{}
+		e.Outcome = Outcome{Messages: e.Messages}
 	}
 	return b.Write(ctx, e)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file, calls.go, questions.go and stops.go are everything that the runtime stores under a
-// name or in a form of its own. They are a format: changing it makes stored threads unreadable.
+// This file, calls.go, mail.go, questions.go, signals.go and stops.go are everything that the
+// runtime stores under a name or in a form of its own. They are a format: changing it makes stored
+// threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
 //	                their length, numbers are uvarints.
@@ -32,6 +33,8 @@ import (
 //	                  gets another fingerprint
 //	  "format"        of a record at which subgraph calls are due: the number of this format
 //	  "stops"         of a record at which a run stopped for people: the stops
+//	  "mark"          of a record that begins a run line: the number of the newest message before it, in
+//	                  decimals; none for 0
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
 //	  "user:" key     what the caller of the run noted under key
 //
@@ -46,6 +49,9 @@ import (
 //	  Result "named:" name  of a call of DoNamed: likewise. Both have "fallback:" before them in a Fallback
 //	  Result "kept:" number  the update that a failed attempt returned, from 1 in the order of attempts
 //	  Question place, Answer place
+//	  Question "/retry#" number  a timer: the attempt of that number begins when it has passed
+//	  Question "/sleep"  with "#" and an ordinal from the second call on: a timer. Its answer is the bytes
+//	                  c1 74, and so is that of a question that has expired
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
 //	  Failure "summary"  the summary of a task that failed, if it has one
@@ -56,9 +62,14 @@ import (
 //	targets         array, for each an array of two: its node, and what is sent to it as binary or nil
 //	call            array of two: the number of the call among those of the attempt that have an order, or 0;
 //	                its result as binary
+//	signal          array of six: the number of the message, its id, the name and the key of the signal, when
+//	                it was posted, and its payload as binary
+//	note            array of eight: the namespace and the key of the task, then what a signal has
 //	stops           array, for each an array of three: the path to it; the node; whether the stop is after it
 //	question        array of five: the path to the asking node; that node; its index; the name of the
-//	                question; what it asks as binary. A sixth is the summary of the task, if it has one
+//	                question; what it asks as binary. A sixth is the summary of the task, and a seventh the due
+//	                time of a timer or of a question that expires. Both are left out without a due time, if the
+//	                summary is empty
 //	path            array of the subgraph calls that lead to a node, for each an array of two: the node of
 //	                the task that makes the call, and its index
 
@@ -84,6 +95,7 @@ const (
 	metaFormat = "format"
 	metaStops  = "stops"
 	metaUser   = "user:"
+	metaMark   = "mark"
 )
 
 // format is the number of what this file describes. A record at which no subgraph call is due has
@@ -270,12 +282,14 @@ func Metadata(meta map[string]string) map[string]string { return named(meta, met
 // StepName is the name of the part of a result that has the updates of one step of a subgraph.
 func StepName(step int) string { return strconv.Itoa(step) }
 
-// EditName is the name of the part of a result that has the updates of edits after the record of a
-// step.
+// EditName is the name of the part of a result that has the updates of edits after the record of
+// a step.
 func EditName(step int) string { return "edit " + strconv.Itoa(step) }
 
 // KeptName is the name of the result that is the n-th update of a failed attempt, from 1.
-func KeptName(n int) string { return "kept:" + strconv.Itoa(n) }
+func KeptName(n int) string { return keptPrefix + strconv.Itoa(n) }
+
+const keptPrefix = "kept:"
 
 // AppendUpdates appends encoded updates.
 func AppendUpdates(b []byte, n int, update func(i int, b []byte) ([]byte, error)) (_ []byte, err error) {

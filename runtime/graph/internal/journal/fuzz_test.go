@@ -105,6 +105,10 @@ func FuzzReadQuestion(f *testing.F) {
 	fuzzDecoder(f, journal.ReadQuestion, func(q journal.Question) []byte { return journal.AppendQuestion(nil, q) })
 }
 
+func FuzzReadSignal(f *testing.F) {
+	fuzzDecoder(f, journal.ReadSignal, func(m checkpoint.Message) []byte { return journal.AppendSignal(nil, &m) })
+}
+
 func FuzzReadCall(f *testing.F) {
 	fuzzDecoder(f, journal.ReadCall, func(c journal.Call) []byte { return journal.AppendCall(nil, c) })
 }

@@ -79,15 +79,15 @@ func (s *spy) Append(ctx context.Context, a checkpoint.Append) (done checkpoint.
 	return done, err
 }
 
-func (s *spy) PutWrites(ctx context.Context, w checkpoint.PutWrites) (err error) {
+func (s *spy) PutWrites(ctx context.Context, w checkpoint.PutWrites) (done checkpoint.PutResult, err error) {
 	fail := s.fail("put", nil)
 	if !fail || s.late {
-		err = s.Saver.PutWrites(ctx, w)
+		done, err = s.Saver.PutWrites(ctx, w)
 	}
 	if fail {
-		return errDown
+		return checkpoint.PutResult{}, errDown
 	}
-	return err
+	return done, err
 }
 
 // logs are the durabilities, by name.

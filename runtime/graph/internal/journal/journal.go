@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
 // Outcome is what a write says of the run in addition to its records. The writes of a subgraph
@@ -32,6 +33,8 @@ type Outcome struct {
 	End    bool              // the run ends with this write
 	Keep   bool              // it leaves the version open, also with Config.Release
 	Wake   time.Time         // with End: when the thread is due without anybody's call; zero is never
+
+	Messages checkpoint.Handled // the messages that the write takes, refuses or returns; Seen is set by the Log
 }
 
 // Entry is one atomic write to a namespace.
@@ -55,6 +58,18 @@ type Log interface {
 	// Write stores e, or makes sure that it is stored later, in order. With End it returns when
 	// everything is stored.
 	Write(ctx context.Context, e Entry) error
+	// Opened returns the number of the newest message of the thread when the run took it.
+	Opened() uint64
+	// Posted returns the number of the newest message of the thread that is known.
+	Posted() uint64
+	// Look notes that the run knows all messages of the thread up to a number, and whether inputs
+	// among them wait. A newer message makes the thread due when the run ends.
+	Look(newest uint64, waits bool)
+	// Looked returns what Look noted last.
+	Looked() (newest uint64, waits bool)
+	// Now returns the time on the saver's clock. It is never ahead of that clock, and at most a
+	// round trip behind. Before Open it is zero.
+	Now() time.Time
 	// Stored waits until the entries that were written before are stored, unless they are held for
 	// the end of the run. It returns the error of the one that failed.
 	Stored() error
@@ -71,10 +86,14 @@ type Log interface {
 	Lost() error
 	// Broken returns the error of a write that was made later; nil for none that is known.
 	Broken() error
+	// Attempts returns how many runs of workers failed or died in a row before this one, without a
+	// new result. It is 0 once this run has written one, and for a run that a person opened.
+	Attempts() int
 	// Over says that a subgraph call has ended, and that the run has the result of its task. The
 	// run does not load the call again.
 	Over(namespace string)
-	// LetGo gives up the lease without storing anything, as far as that succeeds.
+	// LetGo gives up the lease without storing anything, as far as that succeeds. With
+	// Config.Abandon it leaves the lease to run out.
 	LetGo(ctx context.Context)
 	// Close ends the renewals of the lease, and waits for writes in progress. It stores nothing
 	// else.
@@ -91,6 +110,12 @@ type Config struct {
 	Tail     *Tail             // keeps what the run stores; nil for nothing
 	Lost     func(error)       // called when a renewal finds that another run has the thread
 	Panicked func(v any) error // makes the error of a saver that panicked with v
+
+	Abandon bool                     // a run that cannot store its end leaves the lease to run out, as if it had died
+	News    func()                   // called when a message has come that the run does not know; it returns immediately
+	Refused func(checkpoint.Refusal) // called for each message that a stored write has refused; nil for nobody
+	Room    *news.Room               // asks for messages while the run holds the thread; nil for nobody
+	Late    func(late bool)          // called when renewals of the lease begin and cease to be late; nil for nobody
 }
 
 // rescue makes the panic of a saver an error. It is deferred.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -32,6 +31,8 @@ type OnExit struct {
 	made    int                // how many namespaces were ever held
 	asked   []checkpoint.Write // the questions that were open when the run opened
 	answers writeSet           // to questions that may be stored
+	handled checkpoint.Handled // the messages of held entries
+	owners  map[uint64]string  // by the number of a signal: the namespace that took it
 	last    []Entry            // what the last write still has to store; nil before it was tried
 }
 
@@ -67,6 +68,7 @@ func (l *OnExit) Eager() bool { return false }
 
 // Write implements Log.
 func (l *OnExit) Write(ctx context.Context, e Entry) error {
+	l.note(&e)
 	l.mu.Lock()
 	l.hold(e)
 	l.mu.Unlock()
@@ -79,6 +81,8 @@ func (l *OnExit) Write(ctx context.Context, e Entry) error {
 // hold adds an entry to what is held. The writes come first, so that what withdraws a question of
 // a call is dropped with the call.
 func (l *OnExit) hold(e Entry) {
+	addMessages(&l.handled, &e.Messages)
+	l.own(&e)
 	for _, w := range e.Writes {
 		l.holdWrite(heldWrite{w, e.Namespace})
 	}
@@ -105,11 +109,6 @@ func (l *OnExit) at(namespace string) *held {
 		around.calls = append(around.calls, namespace)
 	}
 	return h
-}
-
-// outside returns the namespace that a call is in.
-func outside(namespace string) string {
-	return namespace[:max(strings.LastIndexByte(namespace, '/'), 0)]
 }
 
 // add makes rec the newest record. after is the stored head if rec is the first.
@@ -220,11 +219,12 @@ func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 			return err
 		}
 	}
+	o.Messages = l.handled
 	entries, err := l.entries(o)
 	if err != nil {
 		return err
 	}
-	l.last, l.answers = entries, writeSet{}
+	l.last, l.answers, l.handled = entries, writeSet{}, checkpoint.Handled{}
 	clear(l.held)
 	return l.repeat(ctx)
 }
@@ -272,6 +272,7 @@ func (l *OnExit) entries(o Outcome) ([]Entry, error) {
 		}
 		entries[i].Writes = append(entries[i].Writes, w.Write)
 	}
+	l.share(entries, at)
 	return entries, nil
 }
 
@@ -280,14 +281,6 @@ func (l *OnExit) namespaces() []string {
 	return slices.SortedFunc(maps.Keys(l.held), func(a, b string) int {
 		return cmp.Or(depth(b)-depth(a), l.held[a].number-l.held[b].number)
 	})
-}
-
-// depth returns how many calls lead to a namespace.
-func depth(namespace string) int {
-	if namespace == "" {
-		return 0
-	}
-	return strings.Count(namespace, "/") + 1
 }
 
 // writes returns the pending writes that are held, answers last.
@@ -304,6 +297,9 @@ func (l *OnExit) writes() []heldWrite {
 // had begun before the run is due at a stored record.
 func (l *OnExit) actOf(w heldWrite) string {
 	namespace := w.Namespace
+	if w.Task == ReceivedTask {
+		namespace = l.owners[numberOf(&w.Write)]
+	}
 	if !l.held[namespace].records() {
 		namespace = w.by
 	}
@@ -344,6 +340,11 @@ func (l *OnExit) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, 
 	defer l.mu.Unlock()
 	if h := l.held[p.Namespace]; h != nil {
 		h.show(&c)
+	}
+	if !c.Committed {
+		c.Writes = with(c.Writes, slices.DeleteFunc(slices.Clone(l.answers.list), func(w heldWrite) bool {
+			return w.Namespace != p.Namespace || w.Base != c.Last.Base
+		}))
 	}
 	c.Thread.Questions = l.questions(c.Thread.Questions)
 	return c, nil

@@ -1,6 +1,10 @@
 package journal
 
-import "github.com/graphgen-go/graphgen/runtime/wire"
+import (
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
 
 // PathElement is the task that makes one of the subgraph calls that lead to a node.
 type PathElement struct {
@@ -25,4 +29,17 @@ func readPath(r *wire.Reader) (path []PathElement) {
 		}
 	}
 	return path
+}
+
+// outside returns the namespace that a call is in.
+func outside(namespace string) string {
+	return namespace[:max(strings.LastIndexByte(namespace, '/'), 0)]
+}
+
+// depth returns how many calls lead to a namespace.
+func depth(namespace string) int {
+	if namespace == "" {
+		return 0
+	}
+	return strings.Count(namespace, "/") + 1
 }

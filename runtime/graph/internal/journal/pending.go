@@ -8,6 +8,8 @@ type Pending struct {
 	results map[string][]byte            // by task
 	parts   map[string]map[string][]byte // by subgraph call and name
 	asked   map[string]*Asked            // by task
+
+	outcomes map[string]outcomes // by task: of executions in other processes
 }
 
 // Asked is what is stored of the questions of one task. A place tells a question from the others
@@ -40,6 +42,8 @@ func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p 
 			p.addResult(w)
 		case checkpoint.Question, checkpoint.Answer:
 			p.addAsked(w)
+		case checkpoint.Outcome:
+			p.addOutcome(w)
 		}
 	}
 	return p
@@ -109,6 +113,9 @@ func (p *Pending) Parts(key string) map[string][]byte { return p.parts[key] }
 
 // Asked returns what a task asked; nil for nothing.
 func (p *Pending) Asked(key string) *Asked { return p.asked[key] }
+
+// HasAsked reports whether some task asked.
+func (p *Pending) HasAsked() bool { return len(p.asked) > 0 }
 
 // Stop returns what is stored of the stop of the namespace's own call; nil for none.
 func (p *Pending) Stop() *Asked { return p.asked[StopTask] }

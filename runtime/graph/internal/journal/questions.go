@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -12,20 +13,27 @@ type Question struct {
 	Node    string        // that asks
 	Index   int           // of the send that its task is of
 	Name    string
-	Payload []byte // what it asks
-	Summary string // of the task; empty for none
+	Payload []byte    // what it asks
+	Summary string    // of the task; empty for none
+	Due     time.Time // of a timer, or when the question expires; zero for never
 }
 
-var errFields = errors.New("a question has five fields, or six with a summary")
+var errFields = errors.New("a question has five fields, six with a summary, or seven with a due time")
 
-// Summarise adds the summary of the task to a question that AppendQuestion wrote without one.
-func Summarise(question []byte, summary string) []byte {
-	if summary == "" || len(question) == 0 {
+// Complete adds the summary of the task and a due time to a question that AppendQuestion wrote
+// without them.
+func Complete(question []byte, summary string, due time.Time) []byte {
+	if summary == "" && due.IsZero() || len(question) == 0 {
 		return question
 	}
-	b := append(make([]byte, 0, len(question)+len(summary)+5), question...)
+	b := append(make([]byte, 0, len(question)+len(summary)+20), question...)
 	b[0]++ // one field more
-	return wire.AppendString(b, summary)
+	b = wire.AppendString(b, summary)
+	if due.IsZero() {
+		return b
+	}
+	b[0]++
+	return wire.AppendTime(b, due)
 }
 
 // SummaryName is the name of the failure that has the summary of a task.
@@ -38,22 +46,26 @@ func AppendQuestion(b []byte, q Question) []byte {
 	b = wire.AppendString(b, q.Node)
 	b = wire.AppendInt(b, int64(q.Index))
 	b = wire.AppendString(b, q.Name)
-	return Summarise(wire.AppendBytes(b, q.Payload), q.Summary)
+	return Complete(wire.AppendBytes(b, q.Payload), q.Summary, q.Due)
 }
 
 // ReadQuestion reads what AppendQuestion wrote.
 func ReadQuestion(b []byte) (q Question, err error) {
 	r := wire.NewReader("question", b)
 	fields := r.ArrayLen()
-	if fields < 5 || fields > 6 {
+	if fields < 5 || fields > 7 {
 		r.Damage(0, errFields)
 	}
 	q.Path = readPath(&r)
 	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
-	if fields == 6 {
-		if q.Summary = r.Str(); q.Summary == "" {
-			r.Damage(0, errFields)
-		}
+	if fields > 5 {
+		q.Summary = r.Str()
+	}
+	if fields > 6 {
+		q.Due = r.Time()
+	}
+	if fields == 6 && q.Summary == "" || fields == 7 && q.Due.IsZero() {
+		r.Damage(0, errFields)
 	}
 	err = r.End()
 	if !r.Framed() {

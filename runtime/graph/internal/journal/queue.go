@@ -136,6 +136,7 @@ func (b *batch) join(e Entry) bool {
 		b.drop(e.Records[i].Commits)
 	}
 	b.Records, b.Writes = append(b.Records, e.Records...), append(b.Writes, e.Writes...)
+	addMessages(&b.Messages, &e.Messages)
 	if e.Status != 0 {
 		b.Status = e.Status
 	}

@@ -32,7 +32,7 @@ func (s *held) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appe
 	return s.Saver.Append(ctx, a)
 }
 
-func (s *held) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (s *held) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	<-s.goes
 	s.made = append(s.made, "put "+names(w.Writes))
 	return s.Saver.PutWrites(ctx, w)

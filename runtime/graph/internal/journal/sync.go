@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
 // Sync is the Log that has stored an entry when Write returns. NewSync returns one.
@@ -15,9 +17,20 @@ type Sync struct {
 	fence checkpoint.ID
 	ended bool // the lease is given up
 	timer leaseTimer
+	now   time.Time // on the saver's clock, when the run opened the thread
+	since time.Time // the same instant or later, on the clock of this process
 
-	mu   sync.Mutex
-	gone error // why a write was refused: another run has the thread
+	opened uint64     // see Opened
+	seat   *news.Seat // nil before the run has joined the Room
+
+	mu       sync.Mutex
+	gone     error // why a write was refused: another run has the thread
+	attempts attempts
+	lateness lateness
+
+	posted atomic.Uint64 // the newest message that is known
+	looked atomic.Uint64 // see Look
+	waits  atomic.Bool   // see Look
 }
 
 // NewSync returns a Log that has not been opened.
@@ -36,10 +49,14 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 	if err != nil {
 		return nil, err
 	}
-	s.fence, s.ended = e.Records[0].ID, e.End
+	s.fence, s.ended, s.attempts.opened = e.Records[0].ID, e.End, done.Attempts
+	s.now, s.since = done.Now, time.Now()
 	s.Tail.add(&e)
+	s.opened = done.Posted
+	s.reportRefused(&e)
+	s.learned(done.Posted)
 	if !s.ended {
-		s.timer.start(s.Lease/3, func() { s.renew(ctx) })
+		s.timer.start(s.Lease/3, func() { s.renew(ctx) }, func() time.Duration { return s.tick(ctx) })
 	}
 	return done.Writes, nil
 }
@@ -49,7 +66,7 @@ func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
 		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release && !e.Keep,
-		Wake: e.Wake,
+		Wake: e.Wake, Messages: s.messages(e),
 	}
 }
 
@@ -58,10 +75,19 @@ func (s *Sync) Write(ctx context.Context, e Entry) error {
 	if !e.End {
 		return s.store(ctx, e)
 	}
-	s.timer.stop()
+	s.quit()
+	defer s.lateness.set(false, s.Late)
 	err := s.store(ctx, e)
 	s.ended = err == nil
 	return err
+}
+
+// Now implements Log.
+func (s *Sync) Now() time.Time {
+	if s.fence.IsZero() {
+		return time.Time{}
+	}
+	return s.now.Add(time.Since(s.since))
 }
 
 // Stored implements Log.
@@ -75,6 +101,9 @@ func (s *Sync) store(ctx context.Context, e Entry) error {
 	now := time.Now()
 	err := s.save(s.calling(ctx, now), &e)
 	s.timer.written(now)
+	if err == nil {
+		s.lateness.set(false, s.Late)
+	}
 	s.refused(err)
 	return err
 }
@@ -83,21 +112,42 @@ func (s *Sync) store(ctx context.Context, e Entry) error {
 func (s *Sync) save(ctx *call, e *Entry) (err error) {
 	defer ctx.end()
 	defer s.rescue(&err)
+	progress := s.note(e)
+	var posted uint64
 	if len(e.Records) > 0 {
-		if _, err = s.Saver.Append(ctx, s.append(e)); err == nil {
+		var done checkpoint.AppendResult
+		a := s.append(e)
+		a.Progress = progress
+		if done, err = s.Saver.Append(ctx, a); err == nil {
 			s.Tail.add(e)
 		}
-		return err
+		posted = done.Posted
+	} else {
+		var done checkpoint.PutResult
+		done, err = s.Saver.PutWrites(ctx, checkpoint.PutWrites{
+			Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End, Wake: e.Wake, Progress: progress,
+			Messages: s.messages(e),
+		})
+		posted = done.Posted
 	}
-	return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
-		Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End, Wake: e.Wake,
-	})
+	s.learned(posted)
+	if err == nil {
+		s.reportRefused(e)
+	}
+	if progress && err == nil {
+		s.noted()
+	}
+	return err
 }
 
 // renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and
 // reports any other failure.
 func (s *Sync) renew(ctx context.Context) {
-	if err := s.save(s.calling(ctx, time.Now()), &Entry{}); s.refused(err) {
+	// The write before this one, which renewed the lease too, began a third of the lease ago.
+	over := s.lateness.watch(s.Lease/3, s.Late)
+	err := s.save(s.calling(ctx, time.Now()), &Entry{})
+	over(err != nil)
+	if s.refused(err) {
 		s.Config.Lost(err)
 	}
 }
@@ -143,17 +193,19 @@ func (s *Sync) Over(string) {}
 
 // LetGo implements Log. If it fails, the lease ends by itself.
 func (s *Sync) LetGo(ctx context.Context) {
-	if s.ended || s.Lost() != nil {
+	_ = s.Close() // else a lease that is left to run out would be renewed
+	if s.Abandon || s.ended || s.Lost() != nil {
 		return
 	}
 	call := s.calling(ctx, time.Now())
 	defer call.end()
-	err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true})
+	_, err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true})
 	s.ended = err == nil
 }
 
 // Close implements Log.
 func (s *Sync) Close() error {
-	s.timer.stop()
+	s.quit()
+	s.lateness.set(false, s.Late)
 	return nil
 }

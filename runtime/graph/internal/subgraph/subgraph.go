@@ -14,6 +14,7 @@ package subgraph
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -101,10 +102,13 @@ type Outcome struct {
 }
 
 // Asked is an open question: the key of the task that asks it, its place among what the task
-// asks, and the stored question.
+// asks, and the stored question. Due is the time of a timer, or when the question expires.
 type Asked struct {
+	Namespace   string
+	Base        checkpoint.ID
 	Task, Place string
 	Question    []byte
+	Due         time.Time
 }
 
 // Memory is what the newest finished calls of subgraphs that remember left, by node.

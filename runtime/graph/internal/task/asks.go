@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Errors of Ask. See graph.ErrWaiting and graph.ErrNotAskable, which are these.
@@ -19,10 +21,13 @@ var (
 // goroutines.
 type Asks struct {
 	mu       sync.Mutex
-	Declared []string                                     // the questions that the node lists; nil for any
+	Declared []string                                     // the questions that the node lists, with SignalName for signals; nil for any
+	Take     func(Awaited) ([]byte, error)                // takes a message for the task and stores that; nil without one; a nil func for never
 	Stored   map[string][]byte                            // asked before, by place
 	Unread   map[string]error                             // by place: why what was asked before cannot be read; nil for none
+	Due      map[string]time.Time                         // by place: when a stored question is due
 	Answers  map[string][]byte                            // by place
+	Now      func() time.Time                             // the clock of due times; nil if every time has come
 	Wrap     func(question string, payload []byte) []byte // nil for none
 	ordinals map[string]int                               // by question: how often it was asked in this attempt
 	open     []Asked
@@ -31,8 +36,9 @@ type Asks struct {
 
 // Asked is a question without an answer.
 type Asked struct {
-	Place   string // what tells it from the task's other questions
-	Payload []byte // wrapped
+	Place   string    // what tells it from the task's other questions
+	Payload []byte    // wrapped
+	Due     time.Time // when it is due: a timer, or the end of a question; zero for never
 }
 
 // Open returns the questions that have no answer: those of the newest attempt, and before one
@@ -41,6 +47,30 @@ func (a *Asks) Open() []Asked {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.open
+}
+
+// Answered returns how many answers the task has.
+func (a *Asks) Answered() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.Answers)
+}
+
+// Hold makes questions open that an execution in another process has asked for the task that runs
+// under ctx. It reports whether the task may ask.
+func Hold(ctx context.Context, asked []Asked) bool {
+	c, _ := find(ctx)
+	if c == nil {
+		return false
+	}
+	a, ended := c.timers()
+	if ended || a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open = append(a.open, asked...)
+	return true
 }
 
 // Restart forgets what was asked: the node runs again.
@@ -54,14 +84,15 @@ func (a *Asks) Restart() {
 func (a *Asks) Hold(places []string) {
 	for _, place := range places {
 		if _, answered := a.Answers[place]; !answered {
-			a.open = append(a.open, Asked{place, a.Stored[place]})
+			a.open = append(a.open, Asked{place, a.Stored[place], a.Due[place]})
 		}
 	}
 }
 
 // Ask asks on behalf of the task that runs under ctx, and returns the answer. as is the name of
-// the place, when the node gives one; else the place is the ordinal of the question's calls.
-func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, error) {
+// the place, when the node gives one; else the place is the ordinal of the question's calls. The
+// question expires after the given time, unless that is zero.
+func Ask(ctx context.Context, question, as string, payload []byte, expire time.Duration) ([]byte, error) {
 	c, _ := find(ctx)
 	if c == nil {
 		return nil, fmt.Errorf("%w: question %q needs the context of a node; a route cannot ask", ErrNotAskable, question)
@@ -73,7 +104,7 @@ func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, erro
 	case asks == nil:
 		return nil, fmt.Errorf("%w: question %q: list it among the options of the node, and run it on a thread", ErrNotAskable, question)
 	}
-	return asks.ask(question, as, payload)
+	return asks.ask(question, as, payload, expire)
 }
 
 // asks returns the questions of the task of c, and whether its attempt has ended.
@@ -87,14 +118,10 @@ func (c *Context) asks() (a *Asks, ended bool) {
 	return w.asks, false
 }
 
-func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
+func (a *Asks) ask(question, as string, payload []byte, expire time.Duration) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	declared := a.Declared == nil
-	for _, name := range a.Declared {
-		declared = declared || name == question
-	}
-	if !declared {
+	if !a.declares(question) {
 		return nil, fmt.Errorf("%w: question %q: list it among the options of the node", ErrNotAskable, question)
 	}
 	place := a.place(question, as)
@@ -108,6 +135,9 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done; to let it ask again, edit the thread as the node before it", ErrNotAskable, question, place)
 	}
 	if answer, ok := a.Answers[place]; ok {
+		if string(answer) == Passed {
+			return nil, fmt.Errorf("%w: %q", ErrExpired, question)
+		}
 		return answer, nil
 	}
 	if a.places[place] {
@@ -117,8 +147,17 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 		a.places = make(map[string]bool)
 	}
 	a.places[place] = true
-	a.open = append(a.open, Asked{place, payload})
+	var due time.Time
+	if expire != 0 && a.Now != nil {
+		due = a.due(place, a.Now().Add(expire))
+	}
+	a.open = append(a.open, Asked{place, payload, due})
 	return nil, ErrWaiting
+}
+
+// declares reports whether the node lists a question.
+func (a *Asks) declares(question string) bool {
+	return a.Declared == nil || slices.Contains(a.Declared, question)
 }
 
 // place returns what tells a question from the task's others.

@@ -72,6 +72,9 @@ type Host interface {
 	// Calls returns the durable calls of t, with the results that earlier runs stored. It is
 	// called when the task makes its first call.
 	Calls(t *Task, fallback bool) *Calls
+	// Asks returns what holds the timers of t; nil for a task that waits in memory. It is called
+	// when a task without Asks sets its first timer.
+	Asks(t *Task) *Asks
 }
 
 // Attempt is an attempt that begins.
@@ -122,11 +125,11 @@ func (w *Worker) Begin(a Attempt) *Context {
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary and the durable calls of the task.
-func (w *Worker) End() (summary string, calls *Calls) {
+// returns the summary, the durable calls and the questions of the task.
+func (w *Worker) End() (summary string, calls *Calls, asks *Asks) {
 	w.mu.Lock()
 	w.current.ended = true
-	summary, calls = w.summary, w.calls
+	summary, calls, asks = w.summary, w.calls, w.asks
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -138,7 +141,7 @@ func (w *Worker) End() (summary string, calls *Calls) {
 	if calls != nil {
 		calls.end()
 	}
-	return summary, calls
+	return summary, calls, asks
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt

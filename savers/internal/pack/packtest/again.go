@@ -132,9 +132,10 @@ func (th *thread) result(base checkpoint.ID) {
 	w := checkpoint.Write{Base: base, Task: "t", Kind: checkpoint.Result, Payload: []byte("result")}
 	th.with(func(s checkpoint.Saver) error {
 		_, err := s.Append(th.t.Context(), a)
-		return errors.Join(err, s.PutWrites(th.t.Context(), checkpoint.PutWrites{
+		_, putErr := s.PutWrites(th.t.Context(), checkpoint.PutWrites{
 			Thread: Thread, Fence: ids[0], Writes: []checkpoint.Write{w}, End: true,
-		}))
+		})
+		return errors.Join(err, putErr)
 	})
 }
 

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/compress"
 )
 
 // Modes opens a saver on one database in each mode.
@@ -60,15 +62,19 @@ func SchemaModes(t *testing.T, m Modes) {
 	if !exists() {
 		t.Error("the thread has gone, want tables left alone")
 	}
+	storeModes(t, m)
 	if err := closed(m.Recreate); err != nil {
 		t.Fatalf("recreate: %v", err)
+	}
+	if err := usedStore(t, m.Verify); err == nil {
+		t.Error("verify of a store without tables: no error")
 	}
 	if exists() {
 		t.Error("the thread is there, want tables made anew")
 	}
 	for version, want := range map[int]string{
-		1000: "the tables are of version 1000, and this program knows 14",
-		3:    "the tables are of version 3, and this program reads version 12",
+		1000: "the tables are of version 1000, and this program knows 20",
+		3:    "the tables are of version 3, and this program reads version 20",
 	} {
 		m.Exec("DELETE FROM graph_schema") // has a row for each file of the schema
 		m.Exec(fmt.Sprintf("INSERT INTO graph_schema (version) VALUES (%d)", version))
@@ -80,11 +86,43 @@ func SchemaModes(t *testing.T, m Modes) {
 	}
 }
 
+// storeModes tests what the first call of a store does about its tables, on a database that has
+// none.
+func storeModes(t *testing.T, m Modes) {
+	t.Helper()
+	want := "the tables of the store are of version 0, and this program wants 20: run 0020_store.sql"
+	if err := usedStore(t, m.Verify); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("verify of a store without tables: got %v, want an error with %q", err, want)
+	}
+	for _, open := range []func() (checkpoint.Saver, error){m.Create, m.Create, m.Verify} {
+		if err := usedStore(t, open); err != nil {
+			t.Fatalf("create a store twice, then verify it: %v", err)
+		}
+	}
+	m.Exec("INSERT INTO graph_store_schema (version) VALUES (1000)")
+	want = "the tables of the store are of version 1000, and this program knows 20"
+	if err := usedStore(t, m.Create); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a newer store: got %v, want an error with %q", err, want)
+	}
+}
+
+// usedStore opens a saver and returns the error of the first call of its store.
+func usedStore(t *testing.T, open func() (checkpoint.Saver, error)) error {
+	t.Helper()
+	_, err := opened(t, open).(interface{ Store() store.Backend }).Store().Sweep(t.Context(), 1)
+	return err
+}
+
 // ReadableState tests savers that keep states as JSON. status queries what the JSON of a thread
 // has as Status, and the seq that it is of; nothing and 0 if there is none.
-func ReadableState(t *testing.T, open func() (checkpoint.Saver, error), status func(thread string) (string, int64)) {
+func ReadableState(
+	t *testing.T,
+	open func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error),
+	status func(thread string) (string, int64),
+) {
 	t.Helper()
-	s, other := opened(t, open), opened(t, open)
+	plain := func() (checkpoint.Saver, error) { return open() }
+	s, other := opened(t, plain), opened(t, plain)
 	ctx := t.Context()
 	want := func(text string, seq int64) {
 		t.Helper()
@@ -127,7 +165,7 @@ func ReadableState(t *testing.T, open func() (checkpoint.Saver, error), status f
 	opens(s)
 	must(s, checkpoint.Append{Records: set("waits")})
 	want("it's \"quoted\" \\ é", 4)
-	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true, Status: checkpoint.Waiting}); err != nil {
+	if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true, Status: checkpoint.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	want("waits", 6)
@@ -149,8 +187,31 @@ func ReadableState(t *testing.T, open func() (checkpoint.Saver, error), status f
 	_, err := s.Append(ctx, checkpoint.Append{Thread: "secret", Open: &checkpoint.Opening{}, Records: []checkpoint.Record{
 		{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: []byte("no state")},
 	}})
-	if err == nil || !strings.Contains(err.Error(), "must be plain") {
+	if err == nil || !strings.Contains(err.Error(), "must not be encrypted") {
 		t.Errorf("a state that cannot be read: got %v, want an error when the run opens", err)
+	}
+	compressedState(t, func() (checkpoint.Saver, error) { return open(compress.Decompress) }, status)
+}
+
+// compressedState tests a saver with ReadableState(compress.Decompress) that package compress
+// wraps.
+func compressedState(t *testing.T, open func() (checkpoint.Saver, error), status func(thread string) (string, int64)) {
+	t.Helper()
+	s, err := compress.New(opened(t, open), compress.MinSize(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := newID(t), newID(t)
+	before, after := strings.Repeat("before", 100), strings.Repeat("after", 100)
+	_, err = s.Append(t.Context(), checkpoint.Append{Thread: "compressed", Open: &checkpoint.Opening{}, End: true, Records: []checkpoint.Record{
+		{ID: first, Base: first, Line: first, Source: checkpoint.Input, Snapshot: true, Payload: snapshot(before)},
+		{ID: second, Parent: first, Base: second, Line: first, Source: checkpoint.Loop, Payload: delta(after)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, seq := status("compressed"); got != after || seq != 2 {
+		t.Errorf("the JSON of compressed payloads has status %q of record %d, want %q of 2", got, seq, after)
 	}
 }
 

@@ -118,10 +118,11 @@ func Long(t *testing.T, s checkpoint.Saver, thread string, n int) checkpoint.ID 
 
 // put stores the result of a task of the root's head.
 func (r *run) put(ctx context.Context, task string) error {
-	return r.s.PutWrites(ctx, checkpoint.PutWrites{
+	_, err := r.s.PutWrites(ctx, checkpoint.PutWrites{
 		Thread: r.thread, Fence: r.fence, Lease: time.Hour,
 		Writes: []checkpoint.Write{{Base: r.heads[""], Task: task, Kind: checkpoint.Result, Payload: []byte(task)}},
 	})
+	return err
 }
 
 // ids returns the ids of a thread's root, oldest first.
@@ -155,7 +156,8 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 		{"a commit", most.Commit, func() error { return r.commit(ctx, "") }},
 		{"a commit of a child", most.Child, func() error { return r.commit(ctx, "child") }},
 		{"a renewal", most.Renew, func() error {
-			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour})
+			_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour})
+			return err
 		}},
 		{"a put", most.Put, func() error { return r.put(ctx, fmt.Sprint(rand.Int())) }},
 		{"a put of a hundred", most.Many, func() error {
@@ -163,7 +165,8 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 			for n := range 100 {
 				w.Writes = append(w.Writes, checkpoint.Write{Base: r.heads[""], Task: fmt.Sprint(n), Kind: checkpoint.Result})
 			}
-			return s.PutWrites(ctx, w)
+			_, err := s.PutWrites(ctx, w)
+			return err
 		}},
 		{"an opening", most.Open, func() (err error) {
 			child := r.heads["child"]
@@ -224,7 +227,7 @@ func LoadPacked(t *testing.T, b *Backend, most int) {
 			t.Fatal(err)
 		}
 	}
-	err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Done})
+	_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Done})
 	if err == nil {
 		err = s.Close() // waits for the packs
 	}
@@ -376,7 +379,7 @@ func ManyThreads(t *testing.T, b *Backend) {
 					}
 				}
 				if err == nil {
-					err = s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, End: true, Status: checkpoint.Done})
+					_, err = s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, End: true, Status: checkpoint.Done})
 				}
 				if err != nil {
 					t.Errorf("thread %d, turn %d: %v", n, turn, err)
@@ -422,7 +425,7 @@ func Exercise(t *testing.T, s checkpoint.Saver) {
 		if _, err := s.Load(ctx, checkpoint.Ref{Thread: "t"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true}); err != nil {
+		if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: 1}); err != nil {

@@ -144,16 +144,24 @@ func value(parameter string) any {
 		return bytes.Repeat([]byte{1}, 16)
 	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "title", "labels", "body", "payload", "data":
 		return []byte("text")
-	case "namespace", "item_key", "once_key", "name", "value", "entries", "hash", "model", "first_namespace", "end_namespace", "after_namespace", "after_key":
+	case "namespace", "item_key", "once_key", "name", "value", "entries", "hash", "model", "first_namespace", "end_namespace", "after_namespace", "after_key", "word":
 		return []byte("a\x00\x01")
+	case "words":
+		return `[["61", 1], ["6262", 2]]`
 	case "snapshot", "whole", "commits_previous", "asked":
 		return true
 	case "vec":
 		return "{1}"
 	case "state_json":
 		return "{}"
-	case "roots", "threads":
+	case "roots", "threads", "numbers":
 		return "[1, 2]"
+	case "keys", "write_keys", "messages", "posts", "inboxes", "label_list":
+		return "[]"
+	case "payloads":
+		return "{}"
+	case "reason", "head":
+		return []byte("text")
 	}
 	return int64(1)
 }

@@ -1,0 +1,246 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Inbox stores the messages of threads. Every [Saver] has one.
+//
+// Anybody may post to a thread at any time, also to one that a run holds, or that does not exist.
+// Posts need no fence. The messages of a thread are numbered from 1, and a number is never used
+// twice while the thread exists. A message is untaken until a write of a run takes or refuses it
+// (see [Handled]). Then the saver keeps its id, but not the payload of a taken message. A message
+// that is posted again has no effect as long as its id is kept. The saver keeps the ids of at
+// least the [KeepTaken] messages of a thread that were taken or refused last.
+//
+// Savers interpret only the Kind of a message.
+type Inbox interface {
+	// Post stores messages in the inboxes of threads. The result has one element for each of
+	// posts. The messages of one Post are stored together or not at all, with numbers in
+	// sequence. If one Post is refused, its Posted has an Err, and the others are stored.
+	//
+	// Post is idempotent by thread and message id. Messages that the thread has already change
+	// nothing. The others of the Post are stored, and only they count for the limits. Post creates
+	// a thread that does not exist, without a version.
+	//
+	// A new message makes the thread due now, except that a thread without an open version
+	// becomes due only by an InputMessage or a WakeMessage. A Wake that has come already stays.
+	// The Wake of a thread with a live lease stays too, because a run that ends with messages that
+	// it has not seen is due immediately.
+	//
+	// Post returns an error if the outcome of all posts is unknown, or if one of them is an
+	// *InvalidError; then nothing is stored.
+	Post(ctx context.Context, posts ...Post) ([]Posted, error)
+
+	// Mail returns the messages of one thread that q selects, in the order of their numbers. It
+	// returns nil for a thread that does not exist. Nobody may modify the payloads.
+	Mail(ctx context.Context, q MailQuery) ([]Message, error)
+
+	// News returns the number of the newest message of each thread: 0 if there is none, or if the
+	// thread does not exist. It takes one round trip.
+	News(ctx context.Context, threads []string) ([]uint64, error)
+}
+
+// MessageKind is the kind of a message.
+type MessageKind uint8
+
+const (
+	InputMessage  MessageKind = iota + 1 // the input of a run; belongs to the thread and outlives a release
+	AnswerMessage                        // the answer to a question
+	SignalMessage                        // an event for whichever task waits for its name
+	CancelMessage                        // ends what was asked before it
+	WakeMessage                          // uses a number but is not stored: it makes the thread due, and sets its Attempts to 0
+)
+
+// String returns "input", "answer", "signal", "cancel" or "wake".
+func (k MessageKind) String() string {
+	names := [...]string{"no kind", "input", "answer", "signal", "cancel", "wake"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown kind"
+}
+
+// Limits on messages and on the inbox of one thread.
+const (
+	MaxMessageID = 1 << 10 // bytes; also of the name and of the key of a message
+	MaxReason    = 1 << 10 // bytes of the reason of a Refusal
+
+	DefaultMaxInputs = 1000 // untaken inputs of one thread
+	DefaultMaxOthers = 1000 // untaken answers, signals and cancels of one thread
+	KeepTaken        = 1000 // taken and refused messages of one thread whose ids are kept
+)
+
+// Message is one message to a thread.
+type Message struct {
+	Number  uint64 // set by the saver
+	ID      string // chosen by the sender, unique within the thread; 1 to MaxMessageID bytes
+	Kind    MessageKind
+	Name    string    // of a signal, or of the question that an answer is for
+	Key     string    // of a signal with a key
+	Payload []byte    // nil for a message that was taken
+	Posted  time.Time // set by the saver, on its clock
+
+	// Taken reports that a run took the message, and Refused is why one did not. A refused message
+	// keeps its payload as long as its id is kept.
+	Taken   bool
+	Refused string
+}
+
+// Post is a set of messages for one thread, stored together.
+type Post struct {
+	Thread   string
+	Messages []Message // at least one; Number, Posted, Taken and Refused are ignored
+
+	// Idle refuses the Post with ErrNotIdle if the thread has untaken inputs, a live lease, or an
+	// open version whose status is neither Done nor Cancelled. If the messages are stored already,
+	// the Post succeeds.
+	Idle bool
+
+	// MaxInputs and MaxOthers limit the untaken messages of the thread: its Inputs and Others. A
+	// Post that would exceed one of them is refused with ErrInboxFull. A CancelMessage counts as
+	// one of the Others, but does not cause a refusal. Zero is DefaultMaxInputs and
+	// DefaultMaxOthers.
+	MaxInputs int
+	MaxOthers int
+
+	// These describe a thread that Post creates, as in Thread. If the thread exists, they are
+	// ignored, except that a thread without a Graph gets it.
+	Graph  string
+	Title  string
+	Labels map[string]string
+}
+
+// Posted is the result of one Post.
+type Posted struct {
+	// Err is an error that is ErrInboxFull or ErrNotIdle, or an error of this thread alone, such
+	// as ErrDamaged. Then no message was stored.
+	Err error
+	// Messages has the Number of each message, in order; nil if Err is set. Known reports that the
+	// id was posted before: the message was not stored, and Number is that of the earlier one. A
+	// WakeMessage is never Known.
+	Messages []PostedMessage
+}
+
+// PostedMessage is the result of one message of a Post.
+type PostedMessage struct {
+	Number uint64
+	Known  bool
+}
+
+// MailQuery selects messages of one thread.
+type MailQuery struct {
+	Thread  string
+	After   uint64 // only messages with a greater number
+	Limit   int    // the maximum number of messages; less than 1 is all
+	Refused bool   // the refused messages that are kept, instead of the untaken ones
+}
+
+// Handled is what a write of a run does with the messages of its thread. The writes of a run take
+// a message together with what it led to, so each message takes effect once.
+type Handled struct {
+	// Seen is the number of the newest message that the run knows. If the thread has a newer one
+	// when the run ends, the thread is due immediately, whatever Wake says.
+	Seen uint64
+	// Take are the numbers of messages that take effect by this write. A number that was taken or
+	// refused before, or that does not exist, has no effect.
+	Take []uint64
+	// Refuse are messages that cannot take effect. Numbers count as in Take.
+	Refuse []Refusal
+	// Return gives messages that were taken or refused back to the inbox, with their old numbers.
+	// Savers find a message by its Number, and store its Payload. ID and Kind must be those of the
+	// message, because a saver that encrypts binds the payload to them. A message that is untaken,
+	// or whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
+	// write.
+	Return []Message
+}
+
+// Refusal says that a message cannot take effect, and why.
+type Refusal struct {
+	Number uint64
+	Reason string // 1 to MaxReason bytes
+}
+
+// Errors of a Post. Test for them with errors.Is.
+var (
+	// ErrInboxFull is the error of a Post to a thread with too many untaken messages.
+	ErrInboxFull = errors.New("the inbox is full")
+	// ErrNotIdle is the error of a Post with Idle to a thread with work to do.
+	ErrNotIdle = errors.New("the thread is not idle")
+)
+
+// Empty reports whether h changes no message.
+func (h *Handled) Empty() bool { return len(h.Take) == 0 && len(h.Refuse) == 0 && len(h.Return) == 0 }
+
+// Check returns an [*InvalidError] for the first value in p that no saver accepts, or nil.
+func (p *Post) Check() error {
+	if err := CheckThread(p.Thread); err != nil {
+		return err
+	}
+	switch {
+	case len(p.Messages) == 0:
+		return &InvalidError{"messages", "none", "at least one"}
+	case p.MaxInputs < 0:
+		return &InvalidError{"MaxInputs", strconv.Itoa(p.MaxInputs), "zero for DefaultMaxInputs, or more"}
+	case p.MaxOthers < 0:
+		return &InvalidError{"MaxOthers", strconv.Itoa(p.MaxOthers), "zero for DefaultMaxOthers, or more"}
+	}
+	ids := make(map[string]bool, len(p.Messages))
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		if err := m.check(); err != nil {
+			err.Field = fmt.Sprintf("messages[%d].%s", i, err.Field)
+			return err
+		}
+		if ids[m.ID] {
+			return &InvalidError{fmt.Sprintf("messages[%d].ID", i), quote(m.ID) + " a second time", "an id of its own"}
+		}
+		ids[m.ID] = true
+	}
+	if err := checkGraph("graph", p.Graph); err != nil {
+		return err
+	}
+	return checkDescription("", p.Title, p.Labels)
+}
+
+// Check returns an [*InvalidError] for the first value in m that no saver accepts, or nil.
+func (m *Message) Check() error {
+	if n := len(m.Refused); n > MaxReason {
+		return &InvalidError{"Refused", strconv.Itoa(n) + " bytes", fmt.Sprintf("at most %d", MaxReason)}
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (m *Message) check() *InvalidError {
+	switch {
+	case m.ID == "" || len(m.ID) > MaxMessageID:
+		return &InvalidError{"ID", fmt.Sprintf("%s, %d bytes", quote(m.ID), len(m.ID)), fmt.Sprintf("1 to %d bytes", MaxMessageID)}
+	case m.Kind < InputMessage || m.Kind > WakeMessage:
+		return &InvalidError{"Kind", strconv.Itoa(int(m.Kind)), "InputMessage, AnswerMessage, SignalMessage, CancelMessage or WakeMessage"}
+	case len(m.Name) > MaxMessageID:
+		return &InvalidError{"Name", strconv.Itoa(len(m.Name)) + " bytes", fmt.Sprintf("at most %d", MaxMessageID)}
+	case len(m.Key) > MaxMessageID:
+		return &InvalidError{"Key", strconv.Itoa(len(m.Key)) + " bytes", fmt.Sprintf("at most %d", MaxMessageID)}
+	}
+	return nil
+}
+
+// Check returns an [*InvalidError] for the first value in q that no saver accepts, or nil.
+func (q *MailQuery) Check() error { return CheckThread(q.Thread) }
+
+// check returns an [*InvalidError] for the first value in h that no saver accepts, or nil.
+func (h *Handled) check() error {
+	for i, r := range h.Refuse {
+		if r.Reason == "" || len(r.Reason) > MaxReason {
+			return &InvalidError{fmt.Sprintf("refuse[%d].Reason", i), fmt.Sprintf("%d bytes", len(r.Reason)), fmt.Sprintf("1 to %d bytes", MaxReason)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// listener reads the messages that come while a run is in progress, and cancels the run if
+// somebody asks for it. The journal reports messages: from the replies to writes, and from the
+// questions of package news.
+type listener struct {
+	g      *core
+	thread string
+
+	mu      sync.Mutex
+	ctx     context.Context    // of the run; nil until start
+	cancel  func(cause error)  // ends that
+	after   uint64             // the newest message that is older than the run
+	news    bool               // a message has come that was not read
+	reading bool               // a goroutine reads
+	handled checkpoint.Handled // what the end of a cancelled run makes of the messages
+	reads   sync.WaitGroup
+}
+
+// configure makes the journal call the listener.
+func (l *listener) configure(c *journal.Config) {
+	if l != nil {
+		c.News = l.hear
+	}
+}
+
+// start begins to listen for messages that are newer than after.
+func (l *listener) start(ctx context.Context, cancel func(error), after uint64) {
+	l.mu.Lock()
+	l.ctx, l.cancel, l.after = ctx, cancel, after
+	news := l.news
+	l.mu.Unlock()
+	if news {
+		l.hear()
+	}
+}
+
+// stop waits until nothing is read any more.
+func (l *listener) stop() {
+	l.mu.Lock()
+	l.ctx = nil
+	l.mu.Unlock()
+	l.reads.Wait()
+}
+
+// hear notes that a message has come. It returns immediately.
+func (l *listener) hear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.news = true
+	if l.ctx == nil || l.reading {
+		return
+	}
+	l.reading = true
+	l.reads.Add(1)
+	go l.read(l.ctx)
+}
+
+// read reads messages until there is nothing new. If it fails, the end of the run makes the thread
+// due, and the next run reads them.
+func (l *listener) read(ctx context.Context) {
+	defer l.reads.Done()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.news && l.ctx != nil {
+		l.news = false
+		l.mu.Unlock()
+		all, err := l.g.mail(ctx, checkpoint.MailQuery{Thread: l.thread, After: l.after})
+		l.mu.Lock()
+		if err == nil {
+			l.obey(all)
+		}
+	}
+	l.reading = false
+}
+
+// obey cancels the run if there is a cancel among messages.
+func (l *listener) obey(all []checkpoint.Message) {
+	var m mail
+	for i := range all {
+		m.add(&all[i])
+	}
+	if m.cancel == nil {
+		return
+	}
+	m.dropInputs()
+	m.take(append(m.older, m.cancel.Number)...)
+	l.handled = m.handled
+	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: string(m.cancel.Payload)})
+}
+
+// cancelled returns the error of a run that was cancelled by a message, and what its end makes of
+// the messages. It returns nil for any other run, and for a subgraph call.
+func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
+	if l == nil || r.call != nil || r.health == unsure || r.ctx.Err() == nil {
+		return nil, checkpoint.Handled{}
+	}
+	var asked *CancelledError
+	if !errors.As(context.Cause(r.ctx), &asked) || asked.Thread != l.thread {
+		return nil, checkpoint.Handled{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return asked, l.handled
+}
+
+// CancelledError is returned by the call whose run was ended by Thread.Cancel, or by
+// CancelPending.
+type CancelledError struct {
+	Graph  string
+	Thread string
+	Reason string // of the cancel; empty for none
+}
+
+func (e *CancelledError) Error() string { return where(e.Graph, e.Thread, -1) + ": " + e.text() }
+
+func (e *CancelledError) text() string {
+	if e.Reason == "" {
+		return "cancelled"
+	}
+	return "cancelled: " + e.Reason
+}

@@ -1,0 +1,252 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// handOuts are the tasks of a run that workers of queues run.
+type handOuts struct {
+	g      *core
+	thread string
+	ctx    context.Context // of polls
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // the poll
+
+	mu      sync.Mutex
+	waiting map[awaited]chan []byte // tasks whose outcome a poll may find; nil channels never
+	polls   bool
+}
+
+// awaited is a task whose outcome the run waits for.
+type awaited struct {
+	base checkpoint.ID
+	checkpoint.OutcomeName
+}
+
+// newHandOuts returns the hand-outs of a run on a thread; nil if the graph has no queues.
+func newHandOuts(g *core, thread string) *handOuts {
+	if g.opt.queues == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte)}
+}
+
+// stop ends the polls of a run that has ended.
+func (h *handOuts) stop() {
+	if h != nil {
+		h.cancel()
+		h.wg.Wait()
+	}
+}
+
+// outcomePoll is the time between two looks for outcomes that no worker has announced.
+const outcomePoll = time.Second
+
+// elsewhere runs the node of task i, which has a queue, in a worker of the queue.
+func (r host) elsewhere(ctx context.Context, i int) error {
+	t := &r.exec.Tasks[i]
+	key := r.taskKey(&t.Task)
+	round, answers := r.pending.Round(key), 0
+	if t.Asks != nil {
+		answers = t.Asks.Answered()
+	}
+	q := QueuedTask{
+		Queue: r.g.nodes[t.Node].queue, Graph: r.g.name, Thread: r.thread, At: r.log.Head, Base: r.log.Base,
+		Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
+	}
+	b, found := r.pending.Outcome(key, q.Execution)
+	if !found {
+		var err error
+		if b, err = r.opt.handOuts.await(ctx, q); err != nil {
+			return err
+		}
+	}
+	e, err := journal.ReadExecution(b)
+	if err != nil {
+		return r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
+	}
+	return r.accept(ctx, i, &e)
+}
+
+// accept makes the outcome of an execution that of the attempt of task i.
+func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
+	t := &r.exec.Tasks[i]
+	n := &r.g.nodes[t.Node]
+	if e.Summary != "" {
+		task.Summarise(ctx, e.Summary)
+	}
+	switch {
+	case e.Result != nil:
+		if err := r.restoring().readResult(i, e.Result); err != nil {
+			return r.resultChanged(err, "the outcome of node %q", string(n.id))
+		}
+		return nil
+	case len(e.Asked) > 0:
+		asked := make([]task.Asked, len(e.Asked))
+		for k, a := range e.Asked {
+			asked[k] = task.Asked(a)
+		}
+		if !task.Hold(ctx, asked) {
+			return fmt.Errorf("%w: the node cannot ask any more", ErrNotAskable)
+		}
+		return ErrWaiting
+	}
+	err := &QueueError{Queue: n.queue, Text: e.Failure, class: failureClass(e.Class), policy: e.Policy, delay: e.Delay}
+	if err.class == classPanic {
+		return fmt.Errorf("%w: %w", err, &PanicError{Value: e.Failure})
+	}
+	return err
+}
+
+// await hands a task out until its outcome is stored, and returns the outcome.
+func (h *handOuts) await(ctx context.Context, q QueuedTask) ([]byte, error) {
+	if _, local := h.g.opt.queues.(*LocalQueue); local {
+		return h.awaitDone(ctx, q)
+	}
+	at := awaited{q.Base, checkpoint.OutcomeName{Task: q.Task, Name: q.Execution}}
+	polled := h.watch(at)
+	defer h.unwatch(at)
+	ctx, cancel := context.WithCancel(ctx)
+	type answer struct {
+		b   []byte
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		b, err := h.awaitDone(ctx, q)
+		done <- answer{b, err}
+	}()
+	select {
+	case b := <-polled:
+		cancel()
+		<-done
+		return b, nil
+	case a := <-done:
+		cancel()
+		return a.b, a.err
+	}
+}
+
+// awaitDone hands a task out, and again if there is no outcome when its worker has returned.
+func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask) ([]byte, error) {
+	const most = 5 * time.Second
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
+		err := h.do(ctx, q)
+		if err == nil || ctx.Err() == nil {
+			b, found, err := h.look(ctx, q)
+			if found || err != nil && ctx.Err() == nil && !passing(err) {
+				return b, err
+			}
+		}
+		if !exec.Rest(ctx, pause) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// do hands a task out once. A panic of the TaskQueue is its error.
+func (h *handOuts) do(ctx context.Context, q QueuedTask) (err error) {
+	defer rescue(&err)
+	return h.g.opt.queues.Do(ctx, q)
+}
+
+// look reads the outcome of one task.
+func (h *handOuts) look(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.g.opt.saverTimeout)
+	defer cancel()
+	writes, err := h.g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
+		Thread: h.thread, Base: q.Base, Names: []checkpoint.OutcomeName{{Task: q.Task, Name: q.Execution}},
+	})
+	if err != nil {
+		return nil, false, &SaverError{Graph: h.g.name, Thread: h.thread, Step: -1, Op: "outcomes", Err: err}
+	}
+	if len(writes) == 0 {
+		return nil, false, nil
+	}
+	return writes[0].Payload, true, nil
+}
+
+// watch makes polls look for an outcome, until unwatch. The channel gets the outcome.
+func (h *handOuts) watch(at awaited) <-chan []byte {
+	found := make(chan []byte, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting[at] = found
+	if !h.polls {
+		h.polls = true
+		h.wg.Go(h.poll)
+	}
+	return found
+}
+
+func (h *handOuts) unwatch(at awaited) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.waiting, at)
+}
+
+// poll looks for the outcomes of all watched tasks each second, by one call for each base. It ends
+// with the run, or when none is watched.
+func (h *handOuts) poll() {
+	tick := time.NewTicker(outcomePoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-h.ctx.Done():
+			return
+		}
+		h.mu.Lock()
+		queries := make(map[checkpoint.ID][]checkpoint.OutcomeName)
+		for at := range h.waiting {
+			queries[at.base] = append(queries[at.base], at.OutcomeName)
+		}
+		h.polls = len(queries) > 0
+		h.mu.Unlock()
+		if len(queries) == 0 {
+			return
+		}
+		for base, names := range queries {
+			h.deliver(base, names)
+		}
+	}
+}
+
+// deliver reads outcomes of one base. If that fails, the next poll reads them.
+func (h *handOuts) deliver(base checkpoint.ID, names []checkpoint.OutcomeName) {
+	defer rescue(new(error))
+	ctx, cancel := context.WithTimeout(h.ctx, h.g.opt.saverTimeout)
+	defer cancel()
+	writes, err := h.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: h.thread, Base: base, Names: names})
+	if err != nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range writes {
+		at := awaited{base, checkpoint.OutcomeName{Task: writes[i].Task, Name: writes[i].Name}}
+		if found := h.waiting[at]; found != nil {
+			found <- writes[i].Payload
+			delete(h.waiting, at)
+		}
+	}
+}
+
+// checkDurability returns an error if a run of a graph with queues has another durability than
+// Sync.
+func checkDurability(g *core, o *runOptions) error {
+	if g.opt.queues != nil && o.durability != Sync {
+		return errors.New("a node has a Queue, which needs the durability Sync: workers load the state from the saver")
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package journal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// A task of a node with a queue is executed by another process, perhaps several times: after each
+// answer, by Retry, and after a Rerun. Each execution has a name, which is the name of its stored
+// outcome:
+//
+//	round "/" answers "." attempt   the outcome of an execution, as an Execution
+//	round "/" name                  the result of a durable call named so
+//	round                           ends the round: empty
+//
+// All three parts are numbers that follow from what is stored, so another holder of the thread
+// makes the same names. A round ends by Rerun, by an edit of the thread, and when a run ends
+// because the task has failed. Outcomes of a round that has ended count for nothing.
+
+// ExecutionName returns the name of the execution of a task in a round, after so many answers.
+func ExecutionName(round, answers, attempt int) string {
+	return inRound(round, strconv.Itoa(answers)+"."+strconv.Itoa(attempt))
+}
+
+func inRound(round int, name string) string { return strconv.Itoa(round) + "/" + name }
+
+// EndRound returns the write that ends a round of a task.
+func EndRound(base checkpoint.ID, namespace, key string, round int) checkpoint.Write {
+	return checkpoint.Write{Namespace: namespace, Base: base, Task: key, Kind: checkpoint.Outcome, Name: strconv.Itoa(round)}
+}
+
+// Round returns the number of rounds of a task that have ended: that of the present one.
+func Round(writes []checkpoint.Write, base checkpoint.ID, key string) (round int) {
+	for i := range writes {
+		if w := &writes[i]; w.Kind == checkpoint.Outcome && w.Base == base && w.Task == key && !strings.Contains(w.Name, "/") {
+			round++
+		}
+	}
+	return round
+}
+
+// outcomes are the stored outcomes of one task, by name.
+type outcomes map[string][]byte
+
+func (p *Pending) addOutcome(w *checkpoint.Write) {
+	if p.outcomes == nil {
+		p.outcomes = make(map[string]outcomes)
+	}
+	if p.outcomes[w.Task] == nil {
+		p.outcomes[w.Task] = make(outcomes)
+	}
+	p.outcomes[w.Task][w.Name] = w.Payload
+}
+
+// Round returns the present round of a task.
+func (p *Pending) Round(key string) (round int) {
+	for name := range p.outcomes[key] {
+		if !strings.Contains(name, "/") {
+			round++
+		}
+	}
+	return round
+}
+
+// Outcome returns the stored outcome of an execution.
+func (p *Pending) Outcome(key, name string) ([]byte, bool) {
+	b, ok := p.outcomes[key][name]
+	return b, ok
+}
+
+// TakeCalls makes the results of durable calls that executions of a task stored in a round results
+// of the task. isCall recognises their names.
+func (p *Pending) TakeCalls(key string, round int, isCall func(name string) bool) {
+	for name, b := range p.outcomes[key] {
+		if call, ok := strings.CutPrefix(name, inRound(round, "")); ok && isCall(call) {
+			p.addResult(&checkpoint.Write{Task: key, Kind: checkpoint.Result, Name: call, Payload: b})
+		}
+	}
+}
+
+// CallOutcome returns the outcome that stores the result of a durable call.
+func CallOutcome(result checkpoint.Write, round int) checkpoint.Write {
+	result.Kind, result.Name = checkpoint.Outcome, inRound(round, result.Name)
+	return result
+}
+
+// Execution is the outcome of one execution of a task.
+type Execution struct {
+	Result  []byte // as a Result of the task; nil unless it succeeded
+	Asked   []AskedElsewhere
+	Failure string // why it failed; empty if it did not
+	Class   uint64 // of the failure, as the runtime numbers them
+	Policy  int    // the policy of Retry that applies to the failure, from 1; 0 for none
+	Delay   time.Duration
+	Summary string
+}
+
+// AskedElsewhere is a question that an execution asked.
+type AskedElsewhere struct {
+	Place   string
+	Payload []byte
+	Due     time.Time
+}
+
+// executionFormat is the number of the form of an Execution.
+const executionFormat = 1
+
+// AppendExecution appends an execution as an array. It begins with the number of the format,
+// whether the task succeeded, the result as binary, and the questions. Then it has the failure,
+// its class, its policy, its delay in nanoseconds, and the summary. A question is an array of its
+// place, its payload, and when it is due in microseconds.
+func AppendExecution(b []byte, e *Execution) []byte {
+	b = wire.AppendUint(wire.AppendArrayLen(b, 9), executionFormat)
+	b = wire.AppendBytes(wire.AppendBool(b, e.Result != nil), e.Result)
+	b = wire.AppendArrayLen(b, len(e.Asked))
+	for _, a := range e.Asked {
+		due := int64(0)
+		if !a.Due.IsZero() {
+			due = a.Due.UnixMicro()
+		}
+		b = wire.AppendInt(wire.AppendBytes(wire.AppendString(wire.AppendArrayLen(b, 3), a.Place), a.Payload), due)
+	}
+	b = wire.AppendUint(wire.AppendString(b, e.Failure), e.Class)
+	b = wire.AppendInt(wire.AppendInt(b, int64(e.Policy)), int64(e.Delay))
+	return wire.AppendString(b, e.Summary)
+}
+
+// ReadExecution reads what AppendExecution wrote.
+func ReadExecution(b []byte) (e Execution, err error) {
+	r := wire.NewReader("outcome", b)
+	n, stored := r.ArrayLen(), r.Uint64()
+	if r.OK() && (stored != executionFormat || n != 9) {
+		return e, fmt.Errorf("the outcome is stored in format %d, and this program reads format %d", stored, executionFormat)
+	}
+	succeeded, result := r.Bool(), r.Bytes()
+	if succeeded {
+		e.Result = append([]byte{}, result...)
+	}
+	for range r.ArrayLen() {
+		r.ArrayLen()
+		a := AskedElsewhere{Place: r.Str(), Payload: r.Bytes()}
+		if due := r.Int64(); due != 0 {
+			a.Due = time.UnixMicro(due).UTC()
+		}
+		if !r.OK() {
+			break
+		}
+		e.Asked = append(e.Asked, a)
+	}
+	e.Failure, e.Class = r.Str(), r.Uint64()
+	e.Policy, e.Delay = int(r.Int64()), time.Duration(r.Int64())
+	e.Summary = r.Str()
+	return e, r.End()
+}

@@ -1,0 +1,204 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// PutOutcome and Outcomes are calls at which a process can die, too.
+func (c *crashing) PutOutcome(ctx context.Context, thread string, w checkpoint.Write) error {
+	return c.call(func() error { return c.Saver.PutOutcome(ctx, thread, w) })
+}
+
+func (c *crashing) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) (found []checkpoint.Write, err error) {
+	err = c.call(func() error { found, err = c.Saver.Outcomes(ctx, q); return err })
+	return found, err
+}
+
+// executions counts the executions of tasks, and those after the outcome of the task was stored.
+type executions struct {
+	checkpoint.Saver
+	mu    sync.Mutex
+	ran   map[string]int  // by task
+	over  map[string]bool // by task: it succeeded
+	again int
+}
+
+func newExecutions(s checkpoint.Saver) *executions {
+	return &executions{Saver: s, ran: make(map[string]int), over: make(map[string]bool)}
+}
+
+func (e *executions) begin(key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ran[key]++; e.over[key] {
+		e.again++
+	}
+}
+
+func (e *executions) PutOutcome(ctx context.Context, thread string, w checkpoint.Write) error {
+	err := e.Saver.PutOutcome(ctx, thread, w)
+	if err == nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.over[w.Task] = true
+	}
+	return err
+}
+
+// scattered sends n inputs to a node that workers of a queue run, and joins them.
+func scattered(t *testing.T, n int, q graph.TaskQueue, s checkpoint.Saver, node func(context.Context, work, wire.String) (update, error)) *app {
+	t.Helper()
+	b := newWork()
+	var each graph.Sender[wire.String]
+	b.Node("plan", say("plan"))
+	each = graph.TaskNode(b, "each", node, graph.Queue("gpu"))
+	b.Node("end", say("end"))
+	b.Edge(graph.Start, "plan")
+	b.Route("plan", func(context.Context, work) (graph.Next, error) {
+		next := each.Send(wire.String(fmt.Sprintf("%05d", 0)))
+		for i := 1; i < n; i++ {
+			next.Add(each.Send(wire.String(fmt.Sprintf("%05d", i))))
+		}
+		return next, nil
+	}, "each")
+	b.Edge("each", "end")
+	b.Edge("end", graph.End)
+	return compile(t, b, graph.Saver(s), graph.Queues(q), graph.Lease(time.Hour))
+}
+
+// TestACrashOfTheHolderLosesNoOutcome kills the process of the thread at each of its calls of the
+// saver, before and after the call. Workers live on.
+func TestACrashOfTheHolderLosesNoOutcome(t *testing.T) {
+	const tasks = 3
+	want := []string{"plan", "00000", "00001", "00002", "end"}
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			s, q := newExecutions(memory.New()), new(graph.LocalQueue)
+			node := func(ctx context.Context, _ work, name wire.String) (update, error) {
+				s.begin(graph.CurrentTask(ctx).Key)
+				return logged(string(name)), nil
+			}
+			pool := scattered(t, tasks, q, s, node)
+			serving(t, pool, 2)
+			dying := &crashing{Saver: s, left: at, after: after}
+			_, err := scattered(t, tasks, q, dying, node).Thread("t").Invoke(t.Context(), input)
+			th := scattered(t, tasks, q, s, node).Thread("t")
+			res, again := th.Resume(t.Context(), graph.TakeOver())
+			if errors.Is(again, checkpoint.ErrNotFound) {
+				res, again = th.Invoke(t.Context(), input)
+			}
+			if again != nil || res.Status != graph.Done {
+				t.Fatalf("crash at call %d, after %t: got %v and %v, want the run done", at, after, res.Status, again)
+			}
+			same(t, fmt.Sprintf("log after a crash at call %d, after %t", at, after), res.State.Log, want)
+			if s.again > 0 {
+				t.Errorf("crash at call %d, after %t: %d executions of tasks whose outcome was stored, want none", at, after, s.again)
+			}
+			if err == nil {
+				break // the run ended before the crash
+			}
+		}
+	}
+}
+
+// TestACrashOfAWorkerCostsItsTask kills the worker at each of its calls of the saver. Another one
+// runs the task again, with the same key, and does not repeat its durable calls.
+func TestACrashOfAWorkerCostsItsTask(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			s := newExecutions(memory.New())
+			calls := 0
+			node := func(ctx context.Context, _ work, name wire.String) (update, error) {
+				s.begin(graph.CurrentTask(ctx).Key)
+				_, err := graph.Do(ctx, "charge", func(context.Context) (wire.String, error) {
+					calls++
+					return "charged", nil
+				})
+				return logged(string(name)), err
+			}
+			var dies, lives *app
+			dying := &crashing{Saver: s, left: at, after: after}
+			handed := 0
+			q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
+				if handed++; handed == 1 {
+					return dies.RunQueued(ctx, task)
+				}
+				return lives.RunQueued(ctx, task)
+			}}
+			dies, lives = scattered(t, 1, q, dying, node), scattered(t, 1, q, s, node)
+			res := done(t, graph.Done)(lives.Thread("t").Invoke(t.Context(), input))
+			same(t, "log", res.State.Log, []string{"plan", "00000", "end"})
+			if len(s.ran) != 1 {
+				t.Errorf("crash at call %d, after %t: got the keys %v, want one", at, after, s.ran)
+			}
+			if calls > 1 && !(at == 2 && !after) { // the result of the call was lost with the worker
+				t.Errorf("crash at call %d, after %t: the durable call was made %d times", at, after, calls)
+			}
+			if handed == 1 {
+				break
+			}
+		}
+	}
+}
+
+// TestManySendsOverSeveralWorkersCommitOnce runs 10,000 tasks by four workers that each hand back
+// some of their tasks, and sometimes run a task that another one has run.
+func TestManySendsOverSeveralWorkersCommitOnce(t *testing.T) {
+	n := 1_000 // a worker reads all writes of the superstep for each task
+	switch _, soak := os.LookupEnv("GRAPHGEN_SOAK"); {
+	case soak:
+		n = 10_000
+	case testing.Short():
+		n = 300
+	}
+	s, q := memory.New(), new(graph.LocalQueue)
+	g := scattered(t, n, q, s, func(_ context.Context, _ work, name wire.String) (update, error) { return logged(string(name)), nil })
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	count, twice := 0, 0
+	for range 4 {
+		all.Go(func() {
+			_ = q.Serve(ctx, "g", "gpu", 4, func(ctx context.Context, task graph.QueuedTask) error {
+				mu.Lock()
+				count++
+				number := count
+				mu.Unlock()
+				if number%97 == 0 {
+					return errBroken // the worker died with the task
+				}
+				err := g.RunQueued(ctx, task)
+				if number%31 == 0 && err == nil {
+					mu.Lock()
+					twice++
+					mu.Unlock()
+					err = g.RunQueued(ctx, task)
+				}
+				return err
+			})
+		})
+	}
+	res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input, graph.Concurrency(64)))
+	stop()
+	all.Wait()
+	want := make([]string, 0, n+2)
+	want = append(want, "plan")
+	for i := range n {
+		want = append(want, fmt.Sprintf("%05d", i))
+	}
+	same(t, "log", res.State.Log, append(want, "end"))
+	if twice == 0 || count <= n {
+		t.Errorf("got %d hand-outs of %d tasks, %d of them run twice; want some of both", count, n, twice)
+	}
+}

@@ -1,0 +1,233 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Signal is an event from outside, with a payload of type T. Declare it once, as a variable. Nodes
+// list it among their options and call Receive. Thread.Signal sends it.
+type Signal[T any] struct {
+	name    string
+	payload codec[T]
+}
+
+// NewSignal declares a signal. Its name is stored with each message. The name must stay the same
+// as long as messages and threads wait, and differ from the names of the graph's other signals. T
+// needs a codec: pass it to graphgen with -type, or use wire.String, wire.Bool or wire.Int.
+func NewSignal[T any, P wire.Generated[T]](name string) Signal[T] {
+	return Signal[T]{name: name, payload: codecOf[T, P]()}
+}
+
+// receivable is a signal in the options of a node.
+type receivable struct {
+	name  string
+	check func(payload []byte) error
+}
+
+func (s Signal[T]) node(o *nodeOptions)         { s.listed(o) }
+func (s Signal[T]) routingNode(o *nodeOptions)  { s.listed(o) }
+func (s Signal[T]) mapSubgraph(o *nodeOptions)  { s.listed(o) }
+func (s Signal[T]) taskSubgraph(o *nodeOptions) { s.listed(o) }
+
+// listed adds the signal to those that a node may receive.
+func (s Signal[T]) listed(o *nodeOptions) {
+	o.signals = append(o.signals, receivable{name: s.name, check: func(b []byte) error { return s.payload.decode(b, new(T)) }})
+}
+
+// Receive returns the oldest signal of the thread that no task has received, on behalf of the node
+// that runs under ctx. A signal that was sent before the node began counts, too. If there is none,
+// Receive returns ErrWaiting, and the node must return, as with Ask. The node runs again from its
+// start when a signal has come. A node that runs again receives the same signals.
+//
+// All nodes of a thread share its signals, also those in subgraphs, and each signal is received
+// once. That is stored before Receive returns; with OnExit it is stored when the run ends. If
+// several tasks wait for one signal, the first in task order gets it. If a task loses its race,
+// the signals that it has received go back. A replay or a fork receives other signals.
+//
+// Receive takes only signals without a key. A node that receives several signals must do so in the
+// same order each time it runs: the n-th call gets the n-th signal.
+//
+// With ExpireAfter, Receive returns ErrExpired if no signal was sent in time. A signal that was
+// sent in time counts, however late the node runs again.
+//
+// It returns ErrNotAskable if the node does not list the signal, or if the run has no thread. The
+// same error is returned if ctx is not the context of a node.
+func (s Signal[T]) Receive(ctx context.Context, opts ...AskOption) (T, error) {
+	return s.ReceiveFor(ctx, "", opts...)
+}
+
+// ReceiveFor is Receive for the signals that were sent with a key: see For. Calls for different
+// keys need no order.
+func (s Signal[T]) ReceiveFor(ctx context.Context, key string, opts ...AskOption) (T, error) {
+	var v T
+	expire, err := expireAfter(opts)
+	if err != nil {
+		return v, fmt.Errorf("graph: signal %q: %w", s.name, err)
+	}
+	if err := checkKey(key); err != nil {
+		return v, fmt.Errorf("graph: signal %q: %w", s.name, err)
+	}
+	b, err := task.Receive(ctx, s.name, key, expire)
+	if err != nil {
+		return v, err
+	}
+	m, err := journal.ReadSignal(b)
+	if err != nil {
+		return v, fmt.Errorf("graph: the stored signal %q: %w: %w", s.name, checkpoint.ErrDamaged, err)
+	}
+	if err := s.payload.decode(m.Payload, &v); err != nil {
+		return v, fmt.Errorf("graph: signal %q: %w", s.name, payloadError(m.Payload, err))
+	}
+	return v, nil
+}
+
+// With returns the signal with payload v, for Thread.Signal.
+func (s Signal[T]) With(v T, opts ...SignalOption) SentSignal {
+	o := with(runOptions{}, opts, SignalOption.signal)
+	sent := SentSignal{name: s.name, key: o.key, id: o.request}
+	err := o.check()
+	if err == nil {
+		err = checkKey(o.key)
+	}
+	if err == nil {
+		sent.payload, err = s.payload.append([]byte{}, &v)
+	}
+	if err != nil {
+		sent.err = fmt.Errorf("signal %q: %w", s.name, err)
+	}
+	return sent
+}
+
+func checkKey(key string) error {
+	if len(key) > checkpoint.MaxMessageID {
+		return fmt.Errorf("its key has %d bytes, more than %d", len(key), checkpoint.MaxMessageID)
+	}
+	return nil
+}
+
+// SentSignal is a signal with its payload, made by Signal.With.
+type SentSignal struct {
+	name, key, id string
+	payload       []byte
+	err           error
+}
+
+// SignalOption is an option of Signal.With.
+type SignalOption interface{ signal(*runOptions) }
+
+// For sends a signal with a key. Only ReceiveFor with the same key receives it.
+func For(key string) SignalOption {
+	return singleRunOption("For", func(o *runOptions) { o.key = key })
+}
+
+// Signal sends signals to the thread, and returns. The thread need not exist, and need not wait
+// for them. The signals wait until a task receives them, or the version of the thread is released.
+// If the thread waits for a signal, it is due now: a worker resumes it. The next Resume receives
+// the signal, too.
+//
+// RequestID makes it safe to send a signal again when the outcome is unknown: each id is stored
+// once. The saver knows the id while the signal waits, and for at least checkpoint.KeepTaken
+// messages after it was received.
+//
+// Signal makes one call of the saver, and stores all signals or none. It returns
+// ErrNotReceivable if no node of the graph lists a signal, and checkpoint.ErrInboxFull if too many
+// messages of the thread wait.
+func (t Thread[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
+	post, err := poster[S, U]{t}.signalPost(signals)
+	if err != nil || len(signals) == 0 {
+		return err
+	}
+	_, err = poster[S, U]{t}.post(ctx, post)
+	return err
+}
+
+// signalID begins the id of a message with a signal. So a signal and an input can have the same
+// request id.
+const signalID = "signal "
+
+// signalPost returns the Post of signals.
+func (t poster[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
+	if _, err := calling(t.Thread, nil, SubmitOption.submit); err != nil {
+		return p, err
+	}
+	p = checkpoint.Post{Thread: t.id, Graph: t.g.name}
+	for _, s := range signals {
+		if s.err != nil {
+			return p, t.fail("%w", s.err)
+		}
+		if !t.g.signals[s.name] {
+			return p, t.fail("signal %q: %w", s.name, ErrNotReceivable)
+		}
+		if s.id == "" {
+			id, err := checkpoint.NewID()
+			if err != nil {
+				return p, t.fail("%w", err)
+			}
+			s.id = id.String()
+		}
+		p.Messages = append(p.Messages, checkpoint.Message{
+			ID: signalID + s.id, Kind: checkpoint.SignalMessage, Name: s.name, Key: s.key, Payload: s.payload,
+		})
+	}
+	return p, nil
+}
+
+// OpenSignal is a signal that a task of a thread waits for.
+type OpenSignal struct {
+	Signal  string        // its name
+	Key     string        // of ReceiveFor; empty for Receive
+	Path    []PathElement // the subgraph calls around Node, outermost first; nil for a node of the graph itself
+	Node    ID            // the node that receives it
+	Index   int           // number of the send that the task runs, else 0
+	Summary string        // that the task gave Summary; empty for none
+	Expires time.Time     // when ExpireAfter ends the wait, on the saver's clock; zero for never
+}
+
+// String returns "paid for order-7 at sub/ship until 2026-01-02T15:04:05Z" for logs.
+func (s OpenSignal) String() string {
+	var b strings.Builder
+	b.WriteString(s.Signal)
+	if s.Key != "" {
+		b.WriteString(" for " + s.Key)
+	}
+	b.WriteString(" at " + OpenQuestion{Path: s.Path, Node: s.Node, Index: s.Index, Summary: s.Summary}.place())
+	if !s.Expires.IsZero() {
+		b.WriteString(" until " + s.Expires.UTC().Format(time.RFC3339Nano))
+	}
+	return b.String()
+}
+
+// OpenSignals returns the signals that the tasks of a thread wait for. Threads of a saver lists
+// the thread. Like OpenQuestions it includes those of branches that were left.
+func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(t.Questions) }
+
+// signalsIn reads the receives among the writes of questions.
+func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {
+	for i := range writes {
+		w := &writes[i]
+		if w.Kind != checkpoint.Question || !task.IsSignal(w.Name) {
+			continue
+		}
+		q, err := journal.ReadQuestion(w.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("graph: receive %s: %w: %w", questionID(w), checkpoint.ErrDamaged, err)
+		}
+		all = append(all, openSignalOf(&q))
+	}
+	return all, nil
+}
+
+func openSignalOf(q *journal.Question) OpenSignal {
+	name, _ := task.SignalOf(q.Name)
+	return OpenSignal{
+		Signal: name, Key: string(q.Payload), Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Expires: q.Due,
+	}
+}

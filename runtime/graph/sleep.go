@@ -1,0 +1,127 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// ErrExpired is returned by Ask and Receive after the time of ExpireAfter has passed without an
+// answer or a signal. Resume returns it for an answer that is given later.
+var ErrExpired = task.ErrExpired
+
+// Sleep waits for d on behalf of the node that runs under ctx. On a thread it returns ErrWaiting
+// until the time has passed, and the node must return, as with Ask. The node then runs again from
+// its start, and Sleep returns nil.
+//
+// The due time is stored once, on the clock of the saver. A run with other work, or whose next
+// timer is due within the lease, stays in memory and holds the thread. Otherwise it ends with the
+// status Waiting. The thread is then due at the time of the timer: see checkpoint.Thread.Wake. A
+// Resume after that time continues it. A Resume before it returns Waiting and stores nothing.
+//
+// A node that sleeps several times must do so in the same order each time it runs. The n-th call
+// of Sleep and SleepUntil waits for the n-th timer. A later attempt of the task, by Retry, shares
+// the timers of the attempts before. The time of a sleep does not count towards Timeout. A replay
+// or a fork sleeps again.
+//
+// Without a thread, Sleep waits in memory, and the time counts towards Timeout. It returns the
+// error of ctx if ctx ends first.
+//
+// It returns ErrNotAskable if ctx is not the context of a node.
+func Sleep(ctx context.Context, d time.Duration) error {
+	return task.Sleep(ctx, func(now time.Time) time.Time { return now.Add(d) })
+}
+
+// SleepUntil is Sleep with the time at which it returns nil. On a thread, t is compared with the
+// clock of the saver.
+func SleepUntil(ctx context.Context, t time.Time) error {
+	return task.Sleep(ctx, func(time.Time) time.Time { return t })
+}
+
+// AskOption is an option of Question.Ask and AskNamed, and of Signal.Receive and ReceiveFor.
+type AskOption interface{ ask(*askOptions) }
+
+type askOptions struct {
+	given  given
+	expire time.Duration
+}
+
+type askOption func(*askOptions)
+
+func (f askOption) ask(o *askOptions) { f(o) }
+
+// ExpireAfter ends the wait for an answer or a signal after d, which must be more than 0. Ask or
+// Receive then returns ErrExpired, and the node decides. The time is stored with the question when
+// it is first asked. Running the node again does not move it. An answer that is given by then
+// counts, however late the node runs again. A later answer is refused with ErrExpired.
+func ExpireAfter(d time.Duration) AskOption {
+	return askOption(func(o *askOptions) {
+		o.given.set("ExpireAfter")
+		o.expire = d
+	})
+}
+
+// expireAfter returns the time after which a question expires; zero for never.
+func expireAfter(opts []AskOption) (time.Duration, error) {
+	if len(opts) == 0 {
+		return 0, nil
+	}
+	var o askOptions
+	for _, opt := range opts {
+		if opt != nil {
+			opt.ask(&o)
+		}
+	}
+	switch {
+	case len(o.given.twice) > 0:
+		return 0, errors.New(o.given.twice[0] + " is given twice; give it once")
+	case len(o.given.once) > 0 && o.expire <= 0:
+		return 0, fmt.Errorf("ExpireAfter(%s): give it more than 0", o.expire)
+	}
+	return o.expire, nil
+}
+
+// Timer is a timer of a thread. A task waits for its time, because its node sleeps or because
+// Retry pauses before the next attempt. Nobody can answer it.
+type Timer struct {
+	Path    []PathElement // the subgraph calls around Node, outermost first; nil for a node of the graph itself
+	Node    ID            // the node that runs then
+	Index   int           // number of the send that the task runs, else 0
+	Summary string        // that the task gave Summary; empty for none
+	Due     time.Time     // on the clock of the saver
+}
+
+// String returns "sub/wait until 2026-01-02T15:04:05Z" for logs.
+func (t Timer) String() string {
+	place := OpenQuestion{Path: t.Path, Node: t.Node, Index: t.Index, Summary: t.Summary}.place()
+	return place + " until " + t.Due.UTC().Format(time.RFC3339Nano)
+}
+
+// OpenTimers returns the timers of a thread that Threads of a saver lists. Like OpenQuestions it
+// includes those of branches that were left.
+func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(t.Questions) }
+
+// timersIn reads the timers among the writes of questions.
+func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {
+	for i := range writes {
+		w := &writes[i]
+		if w.Kind != checkpoint.Question || !task.IsTimer(w.Name) {
+			continue
+		}
+		q, err := journal.ReadQuestion(w.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("graph: timer %s: %w: %w", questionID(w), checkpoint.ErrDamaged, err)
+		}
+		timers = append(timers, timerOf(&q))
+	}
+	return timers, nil
+}
+
+func timerOf(q *journal.Question) Timer {
+	return Timer{Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Due: q.Due}
+}

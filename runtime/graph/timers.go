@@ -1,0 +1,259 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// A timer is a question that nobody answers but the run that holds the thread, once its time has
+// come. A question that expires is answered in the same way. Answers are stored, so that a node
+// that runs again sees what it saw before.
+
+// earlier returns the earlier of two times. Zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// passed reports whether a due time has come at now. Zero never comes.
+func passed(due, now time.Time) bool { return !due.IsZero() && !due.After(now) }
+
+// nextDue returns the earliest due time of open questions; zero for none.
+func nextDue(asked []subgraph.Asked) (next time.Time) {
+	for i := range asked {
+		next = earlier(next, asked[i].Due)
+	}
+	return next
+}
+
+// timekeeper is a run with its timers.
+type timekeeper struct{ *run }
+
+// timers returns the timers of the run, in task order.
+func (r timekeeper) timers() (timers []Timer) {
+	for _, a := range r.asked() {
+		if task.IsTimer(a.Place) {
+			if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
+				timers = append(timers, timerOf(&q))
+			}
+		}
+	}
+	return timers
+}
+
+// signals returns the signals that the run waits for, in task order.
+func (r timekeeper) signals() (all []OpenSignal) {
+	for _, a := range r.asked() {
+		if task.IsSignal(a.Place) {
+			if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
+				all = append(all, openSignalOf(&q))
+			}
+		}
+	}
+	return all
+}
+
+// Wakes implements exec.Host.
+func (r host) Wakes(i int) time.Time {
+	due := nextDue(r.opt.box.unanswered(r.askedBy(i)))
+	if due.IsZero() {
+		return due
+	}
+	return time.Now().Add(due.Sub(r.log.Now()))
+}
+
+// Wake implements exec.Host.
+func (r host) Wake(tasks []int) (woken []int, err error) {
+	box := r.opt.box
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	var asked []subgraph.Asked
+	for _, i := range tasks {
+		asked = append(asked, r.askedBy(i)...)
+	}
+	now := r.log.Now()
+	if err := box.readDue(asked, now); err != nil {
+		return nil, err
+	}
+	writes, h := box.assign(asked)
+	answers := make(map[string][]byte, len(writes)) // by the id of the question
+	for i := range writes {
+		answers[questionID(&writes[i])] = writes[i].Payload
+	}
+	for _, a := range asked {
+		id := a.Task + "/" + a.Place
+		if answers[id] != nil || box.answered[id] || !passed(a.Due, now) {
+			continue
+		}
+		answers[id] = []byte(task.Passed)
+		writes = append(writes, checkpoint.Write{
+			Namespace: a.Namespace, Base: a.Base, Task: a.Task, Kind: checkpoint.Answer, Name: a.Place, Payload: answers[id],
+		})
+	}
+	var questions []checkpoint.Write // that are not stored yet
+	for _, i := range tasks {
+		if slices.ContainsFunc(r.askedBy(i), func(a subgraph.Asked) bool { return answers[a.Task+"/"+a.Place] != nil }) {
+			questions = append(questions, r.storing().questionsOf(&r.exec.Tasks[i])...)
+			woken = append(woken, i)
+		}
+	}
+	if len(woken) == 0 && h.Empty() {
+		return nil, nil
+	}
+	if err := r.log.Put(r.ctx, append(questions, writes...), journal.Outcome{Messages: h}); err != nil {
+		return nil, r.saving("put writes", err)
+	}
+	if len(h.Take) > 0 {
+		if err := r.log.Stored(); err != nil {
+			return nil, r.saving("put writes", err)
+		}
+	}
+	return slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) }), nil
+}
+
+// give gives stored answers, by the ids of the questions, to task i. It reports whether the task
+// runs again.
+func (r host) give(i int, answers map[string][]byte) bool {
+	t := &r.exec.Tasks[i]
+	if t.Asks == nil {
+		return true // of a subgraph
+	}
+	key := r.taskKey(&t.Task)
+	byPlace := make(map[string][]byte)
+	for _, o := range t.Asks.Open() {
+		if answer := answers[key+"/"+o.Place]; answer != nil {
+			byPlace[o.Place] = answer
+		}
+	}
+	t.Asks.Give(byPlace)
+	t.Stored = true
+	return len(t.Asks.Open()) == 0
+}
+
+// Park implements exec.Host.
+func (r host) Park(i int, delay time.Duration) bool {
+	if r.log == nil || delay <= timekeeper(r).lease() {
+		return false
+	}
+	t := &r.exec.Tasks[i]
+	if t.Asks == nil {
+		t.Asks = r.newAsks(&r.g.nodes[t.Node], t.Index)
+	}
+	t.Asks.Park(t.Attempt+1, delay)
+	return true
+}
+
+// await waits in memory for the next timer of a run that has nothing else to do. It reports
+// whether tasks are due again. It does not wait for a timer that is due after more than a lease.
+// It does not wait while a question is open, because nobody could open the thread to answer it.
+func (r timekeeper) await() (again bool, err error) {
+	if r.log == nil || r.call != nil || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) {
+		return false, nil
+	}
+	asked := r.asked()
+	if come, err := r.opt.box.come(asked); err != nil || come && !r.drains.stopping() {
+		if err != nil {
+			return false, err
+		}
+		return r.exec.Wake()
+	}
+	due := nextDue(asked)
+	rest := due.Sub(r.log.Now())
+	answerable := slices.ContainsFunc(asked, func(a subgraph.Asked) bool { return !task.IsTimer(a.Place) })
+	if due.IsZero() || rest > r.lease() || rest > 0 && answerable || r.drains.stopping() {
+		return false, nil
+	}
+	if rest > 0 {
+		if err := r.storing().acknowledge(r.exec.Unstored()); err != nil {
+			return false, err
+		}
+		if err := r.log.Stored(); err != nil { // else a crash would move the time
+			return false, r.saving("put writes", err)
+		}
+		if again, err := r.rest(due); !again || err != nil {
+			return false, err
+		}
+	}
+	return r.exec.Wake()
+}
+
+// lease returns the duration of the lease of the run.
+func (r timekeeper) lease() time.Duration { return cmp.Or(r.g.opt.lease, checkpoint.DefaultLease) }
+
+// rest waits until due, on the saver's clock. It returns false if the graph drains first.
+func (r timekeeper) rest(due time.Time) (bool, error) {
+	t := time.NewTimer(due.Sub(r.log.Now()))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true, nil
+	case <-r.drains.graph.stops():
+		return false, nil
+	case <-r.drains.worker:
+		return false, nil
+	case <-r.ctx.Done():
+		return false, r.cancelled()
+	}
+}
+
+// saverTime returns the time on the saver's clock if one of the open questions has a due time,
+// else zero.
+func saverTime(r *run, open []checkpoint.Write) (time.Time, error) {
+	if !slices.ContainsFunc(open, func(q checkpoint.Write) bool { return !dueOf(&q).IsZero() }) {
+		return time.Time{}, nil
+	}
+	call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
+	defer cancel()
+	got, err := r.g.opt.saver.Ready(call, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
+	if err != nil && r.ctx.Err() != nil {
+		return got.Now, r.cancelled()
+	}
+	return got.Now, r.saving("read the time", err)
+}
+
+// dueOf returns when a stored question is due; zero for never.
+func dueOf(q *checkpoint.Write) time.Time {
+	if of, err := journal.ReadQuestion(q.Payload); err == nil { // else the run returns the error
+		return of.Due
+	}
+	return time.Time{}
+}
+
+// pass returns the answers to the open questions that are due at now. It leaves out those among
+// answers. It also returns when the next of the others is due.
+func pass(open, answers []checkpoint.Write, now time.Time) (writes []checkpoint.Write, next time.Time) {
+	answered := make(map[string]bool, len(answers))
+	for i := range answers {
+		answered[questionID(&answers[i])] = true
+	}
+	for i := range open {
+		q := open[i]
+		due := dueOf(&q)
+		switch {
+		case due.IsZero() || answered[questionID(&q)]:
+		case passed(due, now):
+			q.Kind, q.Payload = checkpoint.Answer, []byte(task.Passed)
+			writes = append(writes, q)
+		default:
+			next = earlier(next, due)
+		}
+	}
+	return writes, next
+}
+
+// wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
+// the head before it.
+func wakeOf(c *checkpoint.Chain) time.Time {
+	_, next := pass(openQuestions("", c), nil, time.Time{})
+	return earlier(c.Thread.Wake, next)
+}

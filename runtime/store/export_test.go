@@ -1,0 +1,7 @@
+package store
+
+// CountWords returns the words of texts, as a text index has them.
+var CountWords = countWords //nolint:gochecknoglobals // for tests
+
+// SearchWords returns the words of the text of a search.
+var SearchWords = searchWords //nolint:gochecknoglobals // for tests

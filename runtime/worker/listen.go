@@ -1,0 +1,81 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// listen begins to listen to the saver and the Engine, until ctx ends and stop is called.
+func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
+	var names []string
+	for name := range w.apps {
+		names = append(names, name)
+	}
+	stop = func() {}
+	if saver, ok := w.saver.(checkpoint.Notifier); ok {
+		w.notifies = true
+		if stop, err = saver.Notify(ctx, w.announced); err != nil {
+			return nil, err
+		}
+	}
+	if w.opt.Engine != nil {
+		go w.listenTo(ctx, w.opt.Engine, names)
+	}
+	return stop, nil
+}
+
+// announced notes that the saver has stored a Wake. The loop looks then.
+func (w *Worker) announced(n checkpoint.Notice) {
+	if n.Graph == pauseGraph {
+		w.mu.Lock()
+		w.pauses.dirty = true
+		w.mu.Unlock()
+		w.again()
+		return
+	}
+	w.mu.Lock()
+	earlier := w.apps[n.Graph] != nil && (w.wake.IsZero() || n.Wake.Before(w.wake))
+	if earlier {
+		w.wake = n.Wake
+		w.now = w.now || !n.Wake.After(time.Now())
+	}
+	w.mu.Unlock()
+	if earlier {
+		w.wakeLoop()
+	}
+}
+
+// hinted receives a hint of the Engine. A hint of a thread that the worker runs is about its
+// messages.
+func (w *Worker) hinted(_, thread string) {
+	if !w.news.Hint(thread) {
+		w.again()
+	}
+}
+
+// listenTo listens to an Engine until ctx ends.
+func (w *Worker) listenTo(ctx context.Context, e Engine, names []string) {
+	pause := 100 * time.Millisecond
+	for {
+		began := time.Now()
+		err := e.Listen(ctx, names, w.hinted)
+		if ctx.Err() != nil {
+			return
+		}
+		w.emit(Event{Kind: EventEngineFailed, Err: err})
+		w.again() // hints may be lost
+		if time.Since(began) > time.Minute {
+			pause = 100 * time.Millisecond
+		}
+		timer := time.NewTimer(jittered(pause))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, 15*time.Second)
+	}
+}

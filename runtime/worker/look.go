@@ -1,0 +1,148 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// forever is the wait until something announces work.
+const forever = time.Duration(-1)
+
+// look asks the saver for due threads and starts their runs, until the slots are full or nothing
+// is due. It returns how long the loop waits unless something happens, and an error that ends the
+// worker.
+func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error) {
+	if w.opt.QueuesOnly {
+		w.health.answered() // the worker makes no call of its own
+		return forever, nil
+	}
+	var next time.Time
+	var asked bool
+	var now time.Time
+	w.mu.Lock()
+	w.now, w.wake = false, time.Time{}
+	w.mu.Unlock()
+	if err := w.readPauses(ctx); err != nil {
+		return w.failed(ctx, err)
+	}
+	w.startWaiting(runs)
+	for full := true; full; {
+		full = false
+		for _, q := range w.queries() {
+			got, err := w.ask(ctx, q)
+			if err != nil {
+				return w.failed(ctx, err)
+			}
+			w.health.answered()
+			w.startAll(runs, got)
+			full = full || len(got.Threads) == q.Limit
+			asked, now = true, got.Now
+			if !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
+				next = got.Next
+			}
+		}
+	}
+	return w.pause(asked, next, now), nil
+}
+
+// queries returns the calls of Ready that the next look makes; none if no slot is free or a run is
+// late. Each graph gets its share of the free slots, and another graph is first each time.
+func (w *Worker) queries() []checkpoint.ReadyQuery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free := w.free()
+	if free < 1 {
+		return nil
+	}
+	w.turns = append(w.turns[1:], w.turns[0])
+	share := (free + len(w.turns) - 1) / len(w.turns)
+	except := w.except()
+	var queries []checkpoint.ReadyQuery
+	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: w.crowd.reserve()}
+	for _, t := range w.turns {
+		switch {
+		case t.draining || w.pauses.paused(t):
+		case t.max == 0:
+			all.Graphs = append(all.Graphs, t.names...)
+		case t.running < t.max:
+			limit := min(share, t.max-t.running, free)
+			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: w.crowd.reserve()})
+			free -= limit
+		}
+	}
+	if all.Limit = min(share, free); len(all.Graphs) > 0 && all.Limit > 0 {
+		all.Limit += w.crowd.more()
+		queries = append(queries, all)
+	}
+	return queries
+}
+
+// except returns the threads that Ready leaves out: those that the worker runs, and those that it
+// cannot read.
+func (w *Worker) except() []string {
+	ids := w.left.ids(time.Now())
+	for id := range w.held {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// ask is one call of Ready.
+func (w *Worker) ask(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
+	defer cancel()
+	return w.saver.Ready(call, q)
+}
+
+// failed handles an error of Ready.
+func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fatal error) {
+	var invalid *checkpoint.InvalidError
+	switch {
+	case ctx.Err() != nil:
+		return forever, nil //nolint:nilerr // the loop ends
+	case errors.Is(err, checkpoint.ErrClosed) || errors.As(err, &invalid):
+		return 0, err
+	}
+	failures := w.health.failed()
+	w.emit(Event{Kind: EventSaverFailed, Err: err})
+	return jittered(min(100*time.Millisecond<<min(failures-1, 6), 5*time.Second)), nil
+}
+
+// pause returns how long the loop waits after a look. next is the earliest Wake that the saver
+// knows, and now the time of the saver.
+func (w *Worker) pause(asked bool, next, now time.Time) time.Duration {
+	w.mu.Lock()
+	held, full := len(w.held), len(w.held) >= w.opt.Slots
+	w.mu.Unlock()
+	if full || !asked && len(w.pauses.graphs) == 0 {
+		return forever // the end of a run, or a renewal, makes the loop look again
+	}
+	if idle := held == 0 && (next.IsZero() || next.After(now)); !idle {
+		w.idle = nil
+	} else if w.idle == nil || !w.idle.Equal(next) {
+		w.idle = &next
+		w.emit(Event{Kind: EventIdle, Wake: next})
+	}
+	wait := forever
+	if !w.notifies {
+		wait = jittered(w.opt.Poll)
+	}
+	if !next.IsZero() {
+		// A due thread that Ready did not return is locked by another worker for a moment.
+		until := max(next.Sub(now), jittered(50*time.Millisecond))
+		if wait == forever || until < wait {
+			wait = until
+		}
+	}
+	return wait
+}
+
+// jittered returns a random duration with the mean d, so that workers that started together
+// do not look together.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d+1) }

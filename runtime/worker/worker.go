@@ -1,0 +1,249 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
+)
+
+// App is a compiled graph: a *graph.Graph of any state.
+type App interface {
+	// Serves returns the names of the graphs whose threads in saver the App resumes.
+	Serves(saver checkpoint.Saver) ([]string, error)
+	// ResumeDue resumes a due thread.
+	ResumeDue(ctx context.Context, found checkpoint.ReadyThread, o graph.DueOptions) (graph.DueRun, error)
+	// Queues returns the queues of the nodes of the App.
+	Queues() []string
+	// ServeQueue runs tasks of a queue until ctx ends.
+	ServeQueue(ctx context.Context, s graph.Serving) error
+}
+
+// Worker resumes due threads. Its methods are safe for concurrent use.
+type Worker struct {
+	saver checkpoint.Saver
+	opt   Options
+	given []App
+
+	turns    []*turn          // the apps, in the order in which the next look asks for them
+	apps     map[string]*turn // by the names of graphs
+	notifies bool             // the saver announces all due threads
+	drain    chan struct{}    // closed when Run ends
+	kick     chan struct{}    // now or wake has changed
+	broken   chan error       // why the worker cannot continue
+	news     *news.Room       // asks for messages of the threads that the worker runs
+	health   health
+	idle     *time.Time // the Wake of the newest EventIdle, if nothing has run since; the loop's
+
+	mu      sync.Mutex
+	started bool
+	held    map[string]*holding // the threads that the worker runs, by id
+	left    leftThreads
+	crowd   crowd
+	pauses  pauses
+	late    int       // the runs that cannot renew their leases in time
+	resumes time.Time // when the worker claims threads again after its runs were late
+	now     bool      // the loop must look now
+	wake    time.Time // the earliest Wake that the saver announced since the last look; zero for none
+}
+
+// turn is an App with its part of the slots.
+type turn struct {
+	app      App
+	names    []string
+	max      int  // threads at the same time; 0 for no limit
+	running  int  // guarded by Worker.mu
+	draining bool // the graph takes no more runs; guarded by Worker.mu
+}
+
+// holding is a thread that the worker runs.
+type holding struct {
+	checkpoint.ReadyThread
+	turn    *turn
+	fence   checkpoint.ID // of the run; zero before it has taken the thread
+	claimed time.Time
+}
+
+// New returns a Worker for the threads of apps in saver. Run reports wrong options and apps.
+func New(saver checkpoint.Saver, o Options, apps ...App) *Worker {
+	return &Worker{
+		saver: saver, opt: o, given: apps, apps: make(map[string]*turn), held: make(map[string]*holding),
+		drain: make(chan struct{}), kick: make(chan struct{}, 1), broken: make(chan error, 1),
+	}
+}
+
+// Run resumes due threads until ctx ends, or the worker cannot continue: the options are wrong,
+// or the saver is closed. A worker runs once.
+//
+// Then it ends its runs. First they may finish their supersteps. After DrainTimeout their contexts
+// are cancelled. After another CancelTimeout Run gives up their leases, and returns an error that
+// names their threads. In each case the threads are Ready and due now. The interruption is no
+// attempt of Retry.
+//
+// Run returns nil if ctx has ended and all runs have. Errors of runs and transient errors of the
+// saver are Events.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	defer w.health.ended()
+	listening, unlisten := context.WithCancel(ctx)
+	defer unlisten()
+	runs, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	pool := w.serveQueues()
+	stop, err := w.listen(listening)
+	if err == nil {
+		defer stop()
+		err = w.loop(ctx, runs)
+	}
+	err = errors.Join(err, w.stop(runs, cancel))
+	return errors.Join(err, pool.stop(w.opt.DrainTimeout, w.opt.CancelTimeout))
+}
+
+// begin checks the options and the apps.
+func (w *Worker) begin() (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.started:
+		return errors.New("worker: Run is called twice; make another Worker")
+	case w.saver == nil:
+		return errors.New("worker: no saver; pass the saver of the graphs to New")
+	case len(w.given) == 0:
+		return errors.New("worker: no graphs; pass compiled graphs to New")
+	}
+	if w.opt, err = w.opt.withDefaults(); err != nil {
+		return err
+	}
+	w.news = news.NewRoom(w.saver, w.opt.SaverTimeout)
+	for _, app := range w.given {
+		if err := w.add(app); err != nil {
+			return err
+		}
+	}
+	for _, l := range w.opt.Limits {
+		t := w.apps[l.Graph]
+		switch {
+		case t == nil || t.names[0] != l.Graph:
+			return fmt.Errorf("worker: Limits names graph %q; want the name of one of the graphs of the worker", l.Graph)
+		case l.Max < 1:
+			return fmt.Errorf("worker: the limit of graph %q is %d; want at least 1", l.Graph, l.Max)
+		case t.max != 0:
+			return fmt.Errorf("worker: graph %q has two limits; give one", l.Graph)
+		}
+		t.max = l.Max
+	}
+	if err := w.crowd.limit(w.opt.LabelLimits); err != nil {
+		return err
+	}
+	if err := w.checkQueues(); err != nil {
+		return err
+	}
+	w.started = true
+	return nil
+}
+
+func (w *Worker) add(app App) error {
+	names, err := app.Serves(w.saver)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	t := &turn{app: app, names: names}
+	for _, name := range names {
+		if w.apps[name] != nil {
+			return fmt.Errorf("worker: two graphs serve threads of %q; pass each graph once, and list a former name at one of them", name)
+		}
+		w.apps[name] = t
+	}
+	w.turns = append(w.turns, t)
+	return nil
+}
+
+// loop looks for due threads until ctx ends.
+func (w *Worker) loop(ctx, runs context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		w.health.looks()
+		wait, err := w.look(ctx, runs)
+		if err != nil {
+			return err
+		}
+		w.health.waits()
+		if over, err := w.wait(ctx, timer, wait); over {
+			return err
+		}
+	}
+}
+
+// wait waits until the loop must look again. The worker is over if ctx ends, or with an error.
+func (w *Worker) wait(ctx context.Context, timer *time.Timer, wait time.Duration) (over bool, err error) {
+	timer.Stop()
+	if wait >= 0 {
+		timer.Reset(wait)
+	}
+	var planned time.Time // the announced Wake that the timer is set to
+	for {
+		select {
+		case <-ctx.Done():
+			return true, nil
+		case err := <-w.broken:
+			return true, err
+		case <-timer.C:
+			return false, nil
+		case <-w.kick:
+		}
+		w.mu.Lock()
+		now, wake := w.now, w.wake
+		w.mu.Unlock()
+		if now {
+			return false, nil
+		}
+		if until := time.Until(wake); !wake.Equal(planned) && (wait < 0 || until < wait) {
+			planned = wake
+			timer.Reset(max(until, 0))
+		}
+	}
+}
+
+// again makes the loop look now.
+func (w *Worker) again() {
+	w.mu.Lock()
+	w.now = true
+	w.mu.Unlock()
+	w.wakeLoop()
+}
+
+func (w *Worker) wakeLoop() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends the worker because of err.
+func (w *Worker) fail(err error) {
+	select {
+	case w.broken <- err:
+	default:
+	}
+}
+
+// emit calls OnEvent.
+func (w *Worker) emit(e Event) {
+	if w.opt.OnEvent == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			w.fail(fmt.Errorf("worker: OnEvent panicked at event %q: %v", e.Kind, v))
+		}
+	}()
+	w.opt.OnEvent(e)
+}

@@ -1,0 +1,42 @@
+package encrypt_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
+	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/savertest"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+func TestMemory(t *testing.T) {
+	savertest.Run(t, func(testing.TB) savertest.Storage {
+		return savertest.Storage{Open: func() (checkpoint.Saver, error) { return wrapped(memory.New(), nil) }}
+	})
+}
+
+func TestSQLite(t *testing.T) {
+	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
+		path := tb.TempDir() + "/threads.db"
+		return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
+			return wrapped(sqlite.Open(path, sqlite.Synchronous(sqlite.Normal)))
+		}}
+	})
+}
+
+func wrapped(s checkpoint.Saver, err error) (checkpoint.Saver, error) {
+	if err != nil {
+		return nil, err
+	}
+	return encrypt.New(s, encrypt.Key{ID: "k1", Secret: secret(1)})
+}
+
+func secret(n byte) []byte {
+	b := make([]byte, encrypt.SecretSize)
+	for i := range b {
+		b[i] = n
+	}
+	return b
+}

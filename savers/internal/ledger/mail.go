@@ -1,0 +1,202 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Mail is the inbox of a thread. The zero Mail is empty.
+type Mail struct {
+	Posted uint64 // the number of the newest message
+	Inputs int    // the number of untaken inputs
+	Others int    // the number of untaken answers, signals and cancels
+
+	untaken []*checkpoint.Message // in order of their numbers
+	handled []*checkpoint.Message // the taken and refused ones, in the order in which that happened
+	ids     map[string]uint64     // the numbers of all
+	memory  int64
+}
+
+// messageBytes is the memory of a message without its bytes.
+const messageBytes = 360
+
+func memoryOf(m *checkpoint.Message) int64 {
+	return messageBytes + int64(2*len(m.ID)+len(m.Name)+len(m.Key)+len(m.Payload)+len(m.Refused))
+}
+
+// Empty reports whether the thread never got a message.
+func (b *Mail) Empty() bool { return b.Posted == 0 }
+
+// Add stores a message with its Number. That of an untaken message must be greater than those of
+// all untaken messages before. The inbox owns m.
+func (b *Mail) Add(m *checkpoint.Message) {
+	if b.ids == nil {
+		b.ids = make(map[string]uint64)
+	}
+	b.ids[m.ID] = m.Number
+	b.Posted = max(b.Posted, m.Number)
+	b.memory += memoryOf(m)
+	if m.Taken || m.Refused != "" {
+		b.handled = append(b.handled, m)
+		b.forget()
+		return
+	}
+	b.untaken = append(b.untaken, m)
+	b.count(m, 1)
+}
+
+// count adds n to the number of untaken messages of the kind of m.
+func (b *Mail) count(m *checkpoint.Message, n int) {
+	if m.Kind == checkpoint.InputMessage {
+		b.Inputs += n
+	} else {
+		b.Others += n
+	}
+}
+
+// forget drops the ids of the messages that were handled first.
+func (b *Mail) forget() {
+	const slack = checkpoint.KeepTaken / 4 // so that messages move rarely
+	if len(b.handled) <= checkpoint.KeepTaken+slack {
+		return
+	}
+	n := len(b.handled) - checkpoint.KeepTaken
+	for _, m := range b.handled[:n] {
+		delete(b.ids, m.ID)
+		b.memory -= memoryOf(m)
+	}
+	b.handled = append(b.handled[:0:0], b.handled[n:]...)
+}
+
+// Handle does with the messages what a write says.
+func (b *Mail) Handle(h *checkpoint.Handled) {
+	for i := range h.Return {
+		b.giveBack(&h.Return[i])
+	}
+	for _, number := range h.Take {
+		b.handle(number, "")
+	}
+	for _, r := range h.Refuse {
+		b.handle(r.Number, r.Reason)
+	}
+}
+
+// handle takes an untaken message, or refuses it for a reason.
+func (b *Mail) handle(number uint64, reason string) {
+	i, found := b.find(number)
+	if !found {
+		return
+	}
+	m := b.untaken[i]
+	b.untaken = slices.Delete(b.untaken, i, i+1)
+	b.count(m, -1)
+	b.memory -= memoryOf(m)
+	if m.Refused = reason; reason == "" {
+		m.Taken, m.Payload = true, nil
+	}
+	b.memory += memoryOf(m)
+	b.handled = append(b.handled, m)
+	b.forget()
+}
+
+func (b *Mail) giveBack(r *checkpoint.Message) {
+	i := slices.IndexFunc(b.handled, func(m *checkpoint.Message) bool { return m.Number == r.Number })
+	if i < 0 {
+		return
+	}
+	m := b.handled[i]
+	b.handled = slices.Delete(b.handled, i, i+1)
+	b.memory -= memoryOf(m)
+	m.Taken, m.Refused, m.Payload = false, "", CloneBytes(r.Payload)
+	b.memory += memoryOf(m)
+	i, _ = b.find(m.Number)
+	b.untaken = slices.Insert(b.untaken, i, m)
+	b.count(m, 1)
+}
+
+// find returns the index of an untaken message.
+func (b *Mail) find(number uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(b.untaken, number, func(m *checkpoint.Message, n uint64) int { return cmp.Compare(m.Number, n) })
+}
+
+// refuseOthers refuses all untaken messages except inputs.
+func (b *Mail) refuseOthers(reason string) {
+	for _, m := range slices.Clone(b.untaken) {
+		if m.Kind != checkpoint.InputMessage {
+			b.handle(m.Number, reason)
+		}
+	}
+}
+
+// Select returns the messages that q selects.
+func (b *Mail) Select(q *checkpoint.MailQuery) []checkpoint.Message {
+	from := b.untaken
+	if q.Refused {
+		from = nil
+		for _, m := range b.handled {
+			if m.Refused != "" {
+				from = append(from, m)
+			}
+		}
+		byNumber(from)
+	}
+	var all []checkpoint.Message
+	for _, m := range from {
+		if m.Number > q.After {
+			all = append(all, *m)
+		}
+		if len(all) == q.Limit && q.Limit > 0 {
+			break
+		}
+	}
+	return all
+}
+
+// All returns all messages that are kept, in order of their numbers.
+func (b *Mail) All() []checkpoint.Message {
+	kept := slices.Concat(b.untaken, b.handled)
+	byNumber(kept)
+	all := make([]checkpoint.Message, len(kept))
+	for i, m := range kept {
+		all[i] = *m
+	}
+	return all
+}
+
+// Stored returns all messages that are kept, in an order in which Add restores the inbox.
+func (b *Mail) Stored() []checkpoint.Message {
+	all := make([]checkpoint.Message, 0, len(b.untaken)+len(b.handled))
+	for _, m := range b.untaken {
+		all = append(all, *m)
+	}
+	for _, m := range b.handled {
+		all = append(all, *m)
+	}
+	return all
+}
+
+// CloneMessage returns a copy of m that shares no memory with it.
+func CloneMessage(m *checkpoint.Message) *checkpoint.Message {
+	c := *m
+	c.Payload = CloneBytes(m.Payload)
+	return &c
+}
+
+func byNumber(messages []*checkpoint.Message) {
+	slices.SortFunc(messages, func(a, c *checkpoint.Message) int { return cmp.Compare(a.Number, c.Number) })
+}
+
+// With returns an inbox with the messages of both. Those of other whose id b has are left out.
+func (b *Mail) With(other *Mail) Mail {
+	both := *b
+	for _, m := range other.All() {
+		if _, known := both.ids[m.ID]; known {
+			continue
+		}
+		m.Number = max(m.Number, both.Posted+1)
+		both.Add(&m)
+	}
+	return both
+}

@@ -1,0 +1,58 @@
+package payloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Post stores messages with changed payloads, as [checkpoint.Inbox] says.
+func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	posts = slices.Clone(posts)
+	for i := range posts {
+		p := &posts[i]
+		if err := p.Check(); err != nil {
+			return nil, err
+		}
+		var err error
+		if p.Messages, err = changeMessages(p.Thread, p.Messages, s.codec.Seal); err != nil {
+			return nil, err
+		}
+	}
+	return s.Saver.Post(ctx, posts...)
+}
+
+// Mail returns messages, as [checkpoint.Inbox] says.
+func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	messages, err := s.Saver.Mail(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return changeMessages(q.Thread, messages, s.codec.Open)
+}
+
+// sealHandled returns h with changed payloads of the messages that it returns to the inbox.
+func (s *Saver) sealHandled(thread string, h checkpoint.Handled) (checkpoint.Handled, error) {
+	var err error
+	h.Return, err = changeMessages(thread, h.Return, s.codec.Seal)
+	return h, err
+}
+
+// changeMessages returns messages with payloads that f changes. A message without a payload stays
+// without one.
+func changeMessages(thread string, messages []checkpoint.Message, f func(Place, []byte) ([]byte, error)) ([]checkpoint.Message, error) {
+	changed := slices.Clone(messages)
+	for i := range changed {
+		m := &changed[i]
+		if m.Payload == nil {
+			continue
+		}
+		var err error
+		if m.Payload, err = f(Place{Thread: thread, Kind: Message, Number: uint64(m.Kind), Name: m.ID}, m.Payload); err != nil {
+			return nil, at(thread, fmt.Sprintf("the %s message %q", m.Kind, m.ID), err)
+		}
+	}
+	return changed, nil
+}

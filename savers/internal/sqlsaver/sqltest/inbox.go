@@ -1,0 +1,360 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// input is a Post of one input.
+func input(thread, id string) checkpoint.Post {
+	return checkpoint.Post{
+		Thread: thread, Graph: "test",
+		Messages: []checkpoint.Message{{ID: id, Kind: checkpoint.InputMessage, Payload: []byte("payload of " + id)}},
+	}
+}
+
+// inputs are posts of one input for each of n threads.
+func inputs(thread, id string, n int) []checkpoint.Post {
+	posts := make([]checkpoint.Post, n)
+	for i := range posts {
+		posts[i] = input(fmt.Sprint(thread, i), id)
+	}
+	return posts
+}
+
+// posts stores messages, which must all be accepted.
+func posts(t *testing.T, s checkpoint.Inbox, all ...checkpoint.Post) []checkpoint.Posted {
+	t.Helper()
+	done, err := s.Post(t.Context(), all...)
+	if err != nil || len(done) != len(all) {
+		t.Fatalf("post: got %d results, %v; want %d", len(done), err, len(all))
+	}
+	for i := range done {
+		if done[i].Err != nil {
+			t.Fatalf("post %d: %v", i, done[i].Err)
+		}
+	}
+	return done
+}
+
+// PostTrips has the round trips of calls. Post has three numbers: for new threads, for threads
+// that exist, and for ids that are known. Each is for any number of threads in one call.
+type PostTrips struct{ New, Old, Known, News, Mail int }
+
+// PostRoundTrips counts what posts to 1 and to 200 threads cost on the wire.
+func PostRoundTrips(t *testing.T, b *Backend, want PostTrips) {
+	t.Helper()
+	s, proxy := b.through(t, 1)
+	trips := func(call func()) int {
+		before := proxy.RoundTrips()
+		call()
+		return proxy.RoundTrips() - before
+	}
+	for _, n := range []int{1, 200, 1, 200} { // the first ones may prepare
+		name := fmt.Sprint("threads ", rand.Int(), " ")
+		got := PostTrips{
+			New:   trips(func() { posts(t, s, inputs(name, "a", n)...) }),
+			Old:   trips(func() { posts(t, s, inputs(name, "b", n)...) }),
+			Known: trips(func() { posts(t, s, inputs(name, "a", n)...) }),
+			News: trips(func() {
+				var ids []string
+				for i := range n {
+					ids = append(ids, fmt.Sprint(name, i))
+				}
+				numbers, err := s.News(t.Context(), append(ids, "no such thread"))
+				if err != nil || len(numbers) != n+1 || slices.Min(numbers[:n]) != 2 || slices.Max(numbers[:n]) != 2 || numbers[n] != 0 {
+					t.Errorf("news: got %v, %v; want 2 for each of %d, and 0", numbers, err, n)
+				}
+			}),
+			Mail: trips(func() {
+				all, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: fmt.Sprint(name, n-1), After: 1})
+				if err != nil || len(all) != 1 || all[0].ID != "b" || string(all[0].Payload) != "payload of b" {
+					t.Errorf("mail: got %v, %v; want the input b", all, err)
+				}
+			}),
+		}
+		t.Logf("%d threads: %+v", n, got)
+		if proxy.RoundTrips() > 60 && got != want {
+			t.Errorf("%d threads: got round trips %+v, want %+v", n, got, want)
+		}
+	}
+}
+
+// HeldWithMail counts the round trips of a run that has seen all messages of its thread. Each
+// commit, put and renewal takes one, and must report the newest number. A message that arrives
+// costs the next write more, once.
+func HeldWithMail(t *testing.T, b *Backend) {
+	t.Helper()
+	s, proxy := b.through(t, 1)
+	ctx := t.Context()
+	posts(t, s, input("t", "a"))
+	r := opening(t, s, "t", checkpoint.ID{})
+	seen := uint64(0)
+	write := func(name string, call func() (uint64, error), most int) {
+		t.Helper()
+		before := proxy.RoundTrips()
+		posted, err := call()
+		trips := proxy.RoundTrips() - before
+		if err != nil || trips > most {
+			t.Errorf("%s: %d round trips, %v; want at most %d", name, trips, err, most)
+		}
+		seen = posted
+	}
+	commit := func() (uint64, error) { return r.commitSeen(ctx, seen) }
+	put := func() (uint64, error) {
+		done, err := s.PutWrites(ctx, checkpoint.PutWrites{
+			Thread: "t", Fence: r.fence, Lease: time.Hour, Messages: checkpoint.Handled{Seen: seen},
+			Writes: []checkpoint.Write{{Base: r.heads[""], Task: fmt.Sprint(rand.Int()), Kind: checkpoint.Result}},
+		})
+		return done.Posted, err
+	}
+	renew := func() (uint64, error) {
+		done, err := s.PutWrites(ctx, checkpoint.PutWrites{
+			Thread: "t", Fence: r.fence, Lease: time.Hour, Messages: checkpoint.Handled{Seen: seen},
+		})
+		return done.Posted, err
+	}
+	for n := range 4 {
+		most := 1
+		if n < 2 {
+			most = 100 // statements are prepared
+		}
+		for _, w := range []struct {
+			name string
+			call func() (uint64, error)
+		}{{"a commit", commit}, {"a put", put}, {"a renewal", renew}} {
+			id := fmt.Sprint(w.name, n)
+			number := posts(t, s, input("t", id))[0].Messages[0].Number
+			write(w.name+" with news", w.call, 100)
+			if seen != number {
+				t.Errorf("%s with news: got newest number %d, want %d", w.name, seen, number)
+			}
+			write(w.name, w.call, most)
+			if seen != number {
+				t.Errorf("%s: got newest number %d, want %d", w.name, seen, number)
+			}
+		}
+	}
+}
+
+// commitSeen is a commit of a run that knows of messages, and returns the newest number.
+func (r *run) commitSeen(ctx context.Context, seen uint64) (uint64, error) {
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return 0, err
+	}
+	head := r.heads[""]
+	done, err := r.s.Append(ctx, checkpoint.Append{
+		Thread: r.thread, After: head, Fence: r.fence, Lease: time.Hour, Messages: checkpoint.Handled{Seen: seen},
+		Records: []checkpoint.Record{{
+			ID: id, Parent: head, Base: id, Line: r.fence, Commits: head, Source: checkpoint.Loop, Graph: "test", Payload: []byte{0x80},
+		}},
+	})
+	r.heads[""] = id
+	return done.Posted, err
+}
+
+// TakenMail posts and takes more messages than a saver keeps. The ids of those taken last must
+// stay known, and the others must be removed.
+func TakenMail(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
+	const all, step = 2*checkpoint.KeepTaken + 200, 100
+	r := opening(t, s, "t", checkpoint.ID{})
+	id := func(number int) string { return fmt.Sprint("message ", number) }
+	for first := 1; first <= all; first += step {
+		p := checkpoint.Post{Thread: "t"}
+		var h checkpoint.Handled
+		for n := first; n < first+step; n++ {
+			p.Messages = append(p.Messages, checkpoint.Message{ID: id(n), Kind: checkpoint.SignalMessage})
+			h.Take, h.Seen = append(h.Take, uint64(n)), uint64(n)
+		}
+		posts(t, s, p)
+		if _, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Messages: h}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := checkpoint.Post{Thread: "t"}
+	for n := all - checkpoint.KeepTaken + 1; n <= all; n++ {
+		again.Messages = append(again.Messages, checkpoint.Message{ID: id(n), Kind: checkpoint.SignalMessage})
+	}
+	for i, m := range posts(t, s, again)[0].Messages {
+		if want := uint64(all - checkpoint.KeepTaken + 1 + i); !m.Known || m.Number != want {
+			t.Fatalf("a message that was taken is stored again as %+v, want the known number %d", m, want)
+		}
+	}
+	kept := 0
+	for item, err := range s.Export(t.Context(), "t", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Message != nil {
+			kept++
+		}
+	}
+	if kept < checkpoint.KeepTaken || kept > checkpoint.KeepTaken+2*step {
+		t.Errorf("%d messages that were taken are kept, want %d or a few more", kept, checkpoint.KeepTaken)
+	}
+}
+
+// ManyPosts posts to the same threads from several savers concurrently, in different orders, while
+// runs commit. Each message must be stored once, and the numbers must have no gaps.
+func ManyPosts(t *testing.T, open func() (checkpoint.Saver, error)) {
+	t.Helper()
+	const threads, posters, rounds = 6, 4, 12
+	name := func(n int) string { return fmt.Sprint("thread ", n) }
+	var group sync.WaitGroup
+	defer group.Wait()
+	for p := range posters {
+		s := opened(t, open)
+		group.Go(func() {
+			for round := range rounds {
+				var all []checkpoint.Post
+				for _, n := range rand.Perm(threads) {
+					own := input(name(n), fmt.Sprint(p, " ", round))
+					own.Messages = append(own.Messages, checkpoint.Message{ID: fmt.Sprint("of all ", round), Kind: checkpoint.SignalMessage})
+					all = append(all, own)
+				}
+				done, err := s.Post(context.WithoutCancel(t.Context()), all...)
+				for i := range done {
+					err = errors.Join(err, done[i].Err)
+				}
+				if err != nil {
+					t.Errorf("post: %v", err)
+					return
+				}
+			}
+		})
+	}
+	s := opened(t, open)
+	runs := make([]*run, threads)
+	for n := range runs {
+		runs[n] = opening(t, s, name(n), checkpoint.ID{})
+	}
+	for range rounds {
+		for _, r := range runs {
+			if _, err := r.commitSeen(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	group.Wait()
+	for n := range threads {
+		all, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: name(n)})
+		if want := (posters + 1) * rounds; err != nil || len(all) != want || all[want-1].Number != uint64(want) {
+			t.Errorf("%s has %d messages, %v; want %d with numbers from 1", name(n), len(all), err, want)
+		}
+	}
+}
+
+// LargeMail posts payloads of many sizes in one call. They must return as they were.
+func LargeMail(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
+	sizes := []int{0, 1, 100_000, 1 << 20, 3 << 20, 10, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000}
+	p := checkpoint.Post{Thread: strings.Repeat("long", 100), Title: "title", Labels: map[string]string{"user": "\x00é"}}
+	for i, n := range sizes {
+		payload := make([]byte, n)
+		for k := range payload {
+			payload[k] = byte(rand.Uint32())
+		}
+		p.Messages = append(p.Messages, checkpoint.Message{
+			ID: fmt.Sprint(i), Kind: checkpoint.SignalMessage, Name: "name\xff", Key: "key'", Payload: payload,
+		})
+	}
+	posts(t, s, p)
+	got, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: p.Thread})
+	if err != nil || len(got) != len(sizes) {
+		t.Fatalf("got %d messages, %v; want %d", len(got), err, len(sizes))
+	}
+	for i := range got {
+		want := p.Messages[i]
+		if string(got[i].Payload) != string(want.Payload) || got[i].ID != want.ID || got[i].Name != want.Name || got[i].Key != want.Key {
+			t.Errorf("message %d: got %d bytes and %q, %q, %q; want %d bytes and %q, %q, %q", i+1,
+				len(got[i].Payload), got[i].ID, got[i].Name, got[i].Key, len(want.Payload), want.ID, want.Name, want.Key)
+		}
+	}
+}
+
+// CallerTx is a transaction of a caller.
+type CallerTx struct {
+	Post             func(posts ...checkpoint.Post) ([]checkpoint.Posted, error)
+	Commit, Rollback func() error
+}
+
+// PostTx posts in transactions of the caller, to a new thread and to one that a run holds.
+func PostTx(t *testing.T, s checkpoint.Saver, begin func() CallerTx) {
+	t.Helper()
+	r := opening(t, s, "held", checkpoint.ID{})
+	both := func(id string) []checkpoint.Post { return []checkpoint.Post{input("held", id), input("new", id)} }
+	post := func(tx CallerTx, id string) []checkpoint.Posted {
+		t.Helper()
+		done, err := tx.Post(both(id)...)
+		if err != nil || len(done) != 2 || done[0].Err != nil || done[1].Err != nil {
+			t.Fatalf("post: got %v, %v; want it to be accepted", done, err)
+		}
+		return done
+	}
+	due := func(want ...string) {
+		t.Helper()
+		got, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"test"}, Limit: 9})
+		var ids []string
+		for _, thread := range got.Threads {
+			ids = append(ids, thread.ID)
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			t.Errorf("ready: got %q, %v; want %q", ids, err, want)
+		}
+	}
+	tx := begin()
+	post(tx, "a")
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := s.News(t.Context(), []string{"held", "new"})
+	if err != nil || !slices.Equal(numbers, []uint64{0, 0}) {
+		t.Errorf("news after a rollback: got %v, %v; want none", numbers, err)
+	}
+	due()
+	tx = begin()
+	post(tx, "a")
+	wrote := make(chan error, 1)
+	go func() { // it may have to wait for the transaction
+		posted, err := r.commitSeen(t.Context(), 0)
+		if err == nil && posted > 1 {
+			err = fmt.Errorf("the newest number is %d, want 0 or 1", posted)
+		}
+		wrote <- err
+	}()
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-wrote; err != nil {
+		t.Errorf("a commit of the run that holds the thread: %v", err)
+	}
+	due("new")
+	tx = begin()
+	for i, done := range post(tx, "a") {
+		if want := (checkpoint.PostedMessage{Number: 1, Known: true}); len(done.Messages) != 1 || done.Messages[0] != want {
+			t.Errorf("post %d again: got %+v, want %+v", i, done.Messages, want)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	numbers, err = s.News(t.Context(), []string{"held", "new"})
+	if err != nil || !slices.Equal(numbers, []uint64{1, 1}) {
+		t.Errorf("news: got %v, %v; want 1 message each", numbers, err)
+	}
+	if _, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "held", Fence: r.fence, End: true, Status: checkpoint.Done}); err != nil {
+		t.Fatal(err)
+	}
+	due("new", "held")
+}

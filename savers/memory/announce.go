@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"context"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+var _ checkpoint.Notifier = (*Saver)(nil)
+
+// watchers are the functions that Notify has got.
+type watchers struct {
+	mu  sync.Mutex
+	due map[*func(checkpoint.Notice)]struct{}
+}
+
+// Notify announces due threads and messages, as [checkpoint.Notifier] says.
+func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	s.watchers.mu.Lock()
+	defer s.watchers.mu.Unlock()
+	if s.watchers.due == nil {
+		s.watchers.due = make(map[*func(checkpoint.Notice)]struct{})
+	}
+	s.watchers.due[&due] = struct{}{}
+	return func() {
+		s.watchers.mu.Lock()
+		defer s.watchers.mu.Unlock()
+		delete(s.watchers.due, &due)
+	}, nil
+}
+
+// announce reports the Wake of a locked thread, if it has one.
+func (s *Saver) announce(t *thread) {
+	v := t.current()
+	if v == nil || v.Wake.IsZero() {
+		return
+	}
+	s.watchers.mu.Lock()
+	defer s.watchers.mu.Unlock()
+	for due := range s.watchers.due {
+		(*due)(checkpoint.Notice{Graph: t.about.Graph, Thread: v.Thread, Wake: v.Wake, Posted: v.Mail.Posted})
+	}
+}

@@ -1,0 +1,67 @@
+package mysql_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+)
+
+func openMailbox(t *testing.T, dsn string) *mysql.Saver {
+	t.Helper()
+	s, err := mysql.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestPostRoundTrips counts those of one call for any number of threads. The protocol has no
+// pipeline, so each step is one statement for all threads. The steps are begin, lock, find known
+// ids, store the messages, store the rows, and commit. New threads have no known ids. Their rows
+// are inserted, and locked by a second statement.
+func TestPostRoundTrips(t *testing.T) {
+	sqltest.PostRoundTrips(t, backend(), sqltest.PostTrips{New: 7, Old: 6, Known: 4, News: 1, Mail: 1})
+}
+
+func TestWritesReportNews(t *testing.T) { sqltest.HeldWithMail(t, backend()) }
+
+func TestTakenMessagesAreForgottenInTheEnd(t *testing.T) {
+	sqltest.TakenMail(t, openMailbox(t, testenv.MySQL(t)))
+}
+
+func TestConcurrentPostsOfManyThreads(t *testing.T) {
+	dsn := testenv.MySQL(t)
+	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return mysql.Open(t.Context(), dsn) })
+}
+
+func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.MySQL(t))) }
+
+// TestPostTx has transactions at the isolation that is the server's default, REPEATABLE READ.
+func TestPostTx(t *testing.T) {
+	dsn := testenv.MySQL(t)
+	s, db := openMailbox(t, dsn), database(t, dsn)
+	sqltest.PostTx(t, s, func() sqltest.CallerTx {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sqltest.CallerTx{
+			Post: func(posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+				return s.PostTx(t.Context(), tx, posts...)
+			},
+			Commit: tx.Commit, Rollback: tx.Rollback,
+		}
+	})
+}
+
+func TestInboxMatchesTheMemorySaver(t *testing.T) {
+	sqltest.InboxModel(t, openMailbox(t, testenv.MySQL(t)), 400)
+}

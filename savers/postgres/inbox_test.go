@@ -1,0 +1,68 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+func openMailbox(t *testing.T, dsn string) *postgres.Saver {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestPostRoundTrips(t *testing.T) {
+	sqltest.PostRoundTrips(t, backend(), sqltest.PostTrips{New: 1, Old: 1, Known: 1, News: 1, Mail: 1})
+}
+
+func TestWritesReportNews(t *testing.T) { sqltest.HeldWithMail(t, backend()) }
+
+func TestTakenMessagesAreForgottenInTheEnd(t *testing.T) {
+	sqltest.TakenMail(t, openMailbox(t, testenv.Postgres(t)))
+}
+
+func TestConcurrentPostsOfManyThreads(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), dsn) })
+}
+
+func TestPostsBehindAPooler(t *testing.T) {
+	dsn := testenv.PostgresPooler(t)
+	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), dsn) })
+}
+
+func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.Postgres(t))) }
+
+func TestPostTx(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	s, conn := openMailbox(t, dsn), connect(t, dsn)
+	sqltest.PostTx(t, s, func() sqltest.CallerTx {
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sqltest.CallerTx{
+			Post: func(posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+				return s.PostTx(t.Context(), tx, posts...)
+			},
+			Commit:   func() error { return tx.Commit(t.Context()) },
+			Rollback: func() error { return tx.Rollback(t.Context()) },
+		}
+	})
+}
+
+func TestInboxMatchesTheMemorySaver(t *testing.T) {
+	sqltest.InboxModel(t, openMailbox(t, testenv.Postgres(t)), 400)
+}

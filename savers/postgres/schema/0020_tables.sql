@@ -1,0 +1,327 @@
+-- The tables of a saver, for PostgreSQL 13 and later. Ids and names are opaque bytes. Times are microseconds since 1970, in UTC.
+
+CREATE TABLE graph_schema (
+	version BIGINT  NOT NULL PRIMARY KEY
+);
+
+-- A thread and its open version; version is 0 when there is none. Rows have room to be changed in place.
+CREATE TABLE graph_thread (
+	thread_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	thread_key   BYTEA   NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
+	thread_id    BYTEA,                      -- such a long id
+	last_version BIGINT  NOT NULL,           -- the newest there ever was
+	version      BIGINT  NOT NULL,
+	root         BIGINT  NOT NULL,           -- the log of that version's root
+	versions     BIGINT  NOT NULL,           -- how many there are
+	status       BIGINT  NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done, 6 ready, 7 cancelled; without an open version 6 with inputs, else 0
+	fence        BYTEA   NOT NULL,           -- the record that opened the newest run
+	holder       BYTEA   NOT NULL,
+	lease_until  BIGINT  NOT NULL,           -- 0 when it was given up
+	updated      BIGINT  NOT NULL,
+	asked        BOOLEAN NOT NULL,           -- there may be open questions
+	packed_id    BYTEA   NOT NULL DEFAULT '\x00000000000000000000000000000000', -- no packed record has a larger id
+	created      BIGINT  NOT NULL DEFAULT 0, -- when the first version began
+	graph        BYTEA   NOT NULL DEFAULT '', -- the name of the graph that opened the newest run
+	title        BYTEA   NOT NULL DEFAULT '',
+	labels       BYTEA   NOT NULL DEFAULT '', -- the rows of graph_label
+	wake         BIGINT  NOT NULL DEFAULT 0, -- when the thread is due; 0: never
+	attempts     BIGINT  NOT NULL DEFAULT 0, -- openings in a row that followed a crash or a failure
+	posted       BIGINT  NOT NULL DEFAULT 0, -- the number of the newest message
+	inputs       BIGINT  NOT NULL DEFAULT 0, -- untaken inputs
+	others       BIGINT  NOT NULL DEFAULT 0  -- other untaken messages
+) WITH (fillfactor = 70);
+
+CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
+
+CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
+
+CREATE INDEX graph_thread_updated ON graph_thread (updated);
+
+CREATE INDEX graph_thread_created ON graph_thread (created);
+
+CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
+
+CREATE INDEX graph_thread_wake ON graph_thread (graph, wake, thread_no) WHERE wake > 0;
+
+CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
+
+-- The labels of threads, for lists. Only a run that changes labels changes them.
+CREATE TABLE graph_label (
+	name       BYTEA NOT NULL,
+	value      BYTEA NOT NULL,
+	thread_key BYTEA NOT NULL,
+	PRIMARY KEY (name, value, thread_key)
+);
+
+-- The messages of threads. A row stays when its message was taken, so that the id is known.
+CREATE TABLE graph_mail (
+	thread_no BIGINT  NOT NULL,
+	number    BIGINT  NOT NULL,
+	id        BYTEA   NOT NULL,              -- a hash of the message's id
+	kind      BIGINT  NOT NULL,              -- 1 input, 2 answer, 3 signal, 4 cancel
+	state     BIGINT  NOT NULL,              -- 0 untaken, 1 taken, 2 refused
+	handled   BIGINT  NOT NULL,              -- the newest number of the thread when it was taken or refused, else 0
+	posted_at BIGINT  NOT NULL,
+	reason    BYTEA   NOT NULL,              -- why the message was refused
+	head      BYTEA   NOT NULL,              -- id, name and key; ends with a checksum of them and the thread
+	payload   BYTEA,                         -- ends with a checksum of it and the thread; NULL: the message was taken
+	PRIMARY KEY (thread_no, number)
+);
+
+CREATE UNIQUE INDEX graph_mail_id ON graph_mail (thread_no, id);
+
+CREATE TABLE graph_version (
+	thread_no BIGINT  NOT NULL,
+	number    BIGINT  NOT NULL,
+	root      BIGINT  NOT NULL,              -- the log of its root
+	status    BIGINT  NOT NULL,              -- of a released version; graph_thread has the open one's
+	updated   BIGINT  NOT NULL,
+	released  BIGINT  NOT NULL,              -- 0 while open
+	PRIMARY KEY (thread_no, number)
+);
+
+-- The logs of versions: one of the root, whose ns_key is empty, and one for each namespace of a subgraph.
+CREATE TABLE graph_log (
+	log_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	thread_no BIGINT  NOT NULL,
+	version   BIGINT  NOT NULL,
+	ns_key    BYTEA   NOT NULL,              -- as graph_thread.thread_key
+	ns_name   BYTEA,
+	settled   BIGINT  NOT NULL DEFAULT 0     -- packing has looked at the records up to this seq: those with rows keep them
+);
+
+CREATE UNIQUE INDEX graph_log_key ON graph_log (thread_no, version, ns_key);
+
+-- What the records of a run have in common.
+CREATE TABLE graph_line (
+	root        BIGINT  NOT NULL,            -- the log of the version's root
+	line_no     BIGINT  NOT NULL,
+	line        BYTEA   NOT NULL,
+	fingerprint BIGINT  NOT NULL,
+	graph       BYTEA   NOT NULL,
+	PRIMARY KEY (root, line_no)
+);
+
+-- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
+CREATE TABLE graph_checkpoint (
+	log_no           BIGINT   NOT NULL,
+	seq              BIGINT   NOT NULL,
+	root             BIGINT   NOT NULL,               -- the log of the version's root
+	line_no          BIGINT   NOT NULL,
+	step             BIGINT   NOT NULL,
+	created          BIGINT   NOT NULL,
+	source           SMALLINT NOT NULL,               -- 1 input, 2 loop, 3 update, 4 fork, 5 resume
+	snapshot         BOOLEAN  NOT NULL,               -- the body holds a whole state, not a change of one
+	commits_previous BOOLEAN  NOT NULL,               -- it commits the record with the seq before
+	marked_committed BOOLEAN  NOT NULL DEFAULT FALSE, -- a record other than the next one commits it
+	next_removed     BOOLEAN  NOT NULL DEFAULT FALSE, -- Prune removed the record with the next seq
+	id               BYTEA    NOT NULL,
+	parent           BYTEA,                           -- NULL: the record with the seq before, or none if there is no such record; zeros: none
+	base             BYTEA,                           -- NULL: the record itself
+	commits          BYTEA,                           -- NULL: none, or the record with the seq before if commits_previous
+	body             BYTEA    NOT NULL,               -- ends with a checksum of the record, its thread and its namespace; payload has its own in it
+	payload          BYTEA,                           -- if it is larger than 256 bytes; else it is in body
+	PRIMARY KEY (log_no, seq)
+);
+
+CREATE UNIQUE INDEX graph_checkpoint_id ON graph_checkpoint (root, id);
+
+-- Records that follow each other in a log, in one row: old ones, which are read together. No record is in a pack and in a row
+-- of its own. The record after a pack holds the ids of its parent and of what it commits itself.
+CREATE TABLE graph_pack (
+	log_no    BIGINT  NOT NULL,
+	first_seq BIGINT  NOT NULL,
+	last_seq  BIGINT  NOT NULL,
+	root      BIGINT  NOT NULL,              -- the log of the version's root
+	first_id  BYTEA   NOT NULL,              -- the smallest and the largest id
+	last_id   BYTEA   NOT NULL,
+	records   BIGINT  NOT NULL,              -- how many there are
+	whole     BOOLEAN NOT NULL,              -- the first has a snapshot
+	body      BYTEA   NOT NULL,              -- ends with a checksum of it, its thread, its namespace and its place
+	PRIMARY KEY (log_no, last_seq)
+);
+
+CREATE INDEX graph_pack_id ON graph_pack (root, last_id);
+
+-- Pending writes. Those whose base is committed count for nothing.
+CREATE TABLE graph_write (
+	write_no  BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	root      BIGINT  NOT NULL,              -- the log of the version's root
+	base      BYTEA   NOT NULL,              -- 0 for the description of a schema
+	write_key BYTEA   NOT NULL,              -- of namespace, task, kind and name
+	kind      BIGINT  NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure, 6 the description of a schema, 7 outcome
+	data      BYTEA   NOT NULL
+);
+
+CREATE UNIQUE INDEX graph_write_key ON graph_write (root, base, write_key);
+
+-- The state of versions as JSON, as their newest run that ended left it, of savers that were told to keep it.
+CREATE TABLE graph_state (
+	thread_no  BIGINT  NOT NULL,
+	version    BIGINT  NOT NULL,
+	seq        BIGINT  NOT NULL,
+	state_json JSONB   NOT NULL,
+	PRIMARY KEY (thread_no, version)
+);
+
+-- The functions below are the statements of a run whose thread's row need not change. The server keeps their plans for
+-- every caller. A function that returns false stored nothing, and the caller runs a transaction instead.
+
+-- graph_commit stores a record after the head that the run knows, with that head's line, and returns true. It returns
+-- false unless all of this holds:
+-- - the run holds the fence;
+-- - p_status is the thread's status, or NULL for any;
+-- - p_seen is the number of the newest message;
+-- - the lease was given up, or ends in p_least to p_most microseconds;
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed;
+-- - p_id is larger than the ids of packed records.
+-- If another record follows the head, it has the key of the new one: the function fails. The thread's row stays locked
+-- against changes until the transaction ends.
+CREATE FUNCTION graph_commit(
+	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea, p_payload bytea,
+	p_thread bigint, p_fence bytea,
+	p_status bigint, p_seen bigint, p_least bigint, p_most bigint, p_log bigint, p_seq bigint, p_after bytea)
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	t_root bigint;
+	t_until bigint;
+	clock bigint;
+BEGIN
+	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
+	WHERE thread_no = p_thread AND fence = p_fence AND status = COALESCE(p_status, status) AND posted = p_seen AND packed_id < p_id FOR SHARE;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	clock := extract(epoch from clock_timestamp()) * 1000000;
+	IF t_until <> 0 AND t_until NOT BETWEEN clock + p_least AND clock + p_most THEN
+		RETURN false;
+	END IF;
+	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body, payload)
+	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_source, p_snapshot, p_commits_previous, p_step, p_created, p_body, p_payload
+	FROM graph_checkpoint h
+	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND NOT h.next_removed;
+	RETURN FOUND;
+END $$;
+
+-- graph_put stores a pending write and returns true; of a base that is committed it stores nothing. A write with the same
+-- key stays as it is if p_first, and is replaced otherwise. It returns false unless all of this holds:
+-- - the run holds the fence;
+-- - p_status is the thread's status, or NULL for any;
+-- - p_seen is the number of the newest message;
+-- - the row says that there may be questions, or p_asked is false;
+-- - the lease was given up, or ends in p_least to p_most microseconds;
+-- - p_base is larger than the ids of packed records.
+CREATE FUNCTION graph_put(
+	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_seen bigint, p_asked boolean,
+	p_least bigint, p_most bigint, p_first boolean)
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	t_root bigint;
+	t_until bigint;
+	clock bigint;
+BEGIN
+	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
+	WHERE thread_key = p_key AND fence = p_fence AND version > 0 AND status = COALESCE(p_status, status) AND posted = p_seen AND (asked OR NOT p_asked)
+	AND packed_id < p_base FOR SHARE;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	clock := extract(epoch from clock_timestamp()) * 1000000;
+	IF t_until <> 0 AND t_until NOT BETWEEN clock + p_least AND clock + p_most THEN
+		RETURN false;
+	END IF;
+	PERFORM 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
+	WHERE b.root = t_root AND b.id = p_base AND (b.marked_committed OR n.commits_previous);
+	IF FOUND THEN
+		RETURN true;
+	END IF;
+	INSERT INTO graph_write (root, base, write_key, kind, data) VALUES (t_root, p_base, p_write, p_kind, p_data)
+	ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data WHERE NOT p_first;
+	RETURN true;
+END $$;
+
+-- graph_post stores messages in the inboxes of threads, one post after the other. A post is an object:
+-- - key, rest, graph, title, labels: of the thread, in hex; the row is made if there is none;
+-- - label_list: the labels as an array of name and value in hex;
+-- - idle, max_inputs, max_others: conditions;
+-- - messages: an array of id, kind, head, in hex, and payload, an index into p_payloads; kind 5 makes the thread due,
+--   and is not stored.
+-- It returns the number of each message, and whether the id was known. Of a post that is refused it returns one row with
+-- the fault: 1 too many inputs, 2 too many other messages, 3 the thread is not idle, 4 the key is that of another long
+-- thread id.
+CREATE FUNCTION graph_post(p_posts jsonb, p_payloads bytea[])
+RETURNS TABLE (o_post bigint, o_message bigint, o_number bigint, o_known boolean, o_fault bigint)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	p jsonb;
+	m jsonb;
+	t graph_thread%ROWTYPE;
+	key bytea;
+	clock bigint;
+	new_inputs bigint;
+	new_others bigint;
+	new_cancels bigint;
+	wakes bigint;
+	last bigint;
+BEGIN
+	FOR o_post, p IN SELECT a.at, a.post FROM jsonb_array_elements(p_posts) WITH ORDINALITY a(post, at) LOOP
+		key := decode(p->>'key', 'hex');
+		LOOP
+			SELECT * INTO t FROM graph_thread WHERE thread_key = key FOR UPDATE;
+			clock := extract(epoch from clock_timestamp()) * 1000000;
+			SELECT COUNT(*) FILTER (WHERE n.kind = 1), COUNT(*) FILTER (WHERE n.kind IN (2, 3)),
+				COUNT(*) FILTER (WHERE n.kind = 4), COUNT(*) FILTER (WHERE n.kind = 5)
+			INTO new_inputs, new_others, new_cancels, wakes
+			FROM jsonb_to_recordset(p->'messages') n(id text, kind bigint)
+			WHERE n.kind = 5 OR NOT EXISTS (SELECT 1 FROM graph_mail k WHERE k.thread_no = t.thread_no AND k.id = decode(n.id, 'hex'));
+			o_fault := CASE
+				WHEN t.thread_no IS NOT NULL AND t.thread_id IS DISTINCT FROM decode(p->>'rest', 'hex') THEN 4
+				WHEN new_inputs + new_others + new_cancels + wakes = 0 THEN 0
+				WHEN CAST(p->>'idle' AS boolean) AND (t.inputs > 0 OR t.version > 0 AND (t.lease_until > clock OR t.status NOT IN (5, 7))) THEN 3
+				WHEN new_inputs > 0 AND COALESCE(t.inputs, 0) + new_inputs > CAST(p->>'max_inputs' AS bigint) THEN 1
+				WHEN new_others > 0 AND COALESCE(t.others, 0) + new_others > CAST(p->>'max_others' AS bigint) THEN 2
+				ELSE 0 END;
+			EXIT WHEN t.thread_no IS NOT NULL OR o_fault > 0;
+			INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
+				fence, holder, lease_until, updated, asked)
+			VALUES (key, decode(p->>'rest', 'hex'), decode(p->>'graph', 'hex'), decode(p->>'title', 'hex'), decode(p->>'labels', 'hex'), clock,
+				0, 0, 0, 0, 0, '\x00000000000000000000000000000000', '', 0, 9223372036854775807, FALSE)
+			ON CONFLICT (thread_key) DO NOTHING;
+			IF FOUND THEN
+				INSERT INTO graph_label (name, value, thread_key)
+				SELECT decode(l->>0, 'hex'), decode(l->>1, 'hex'), key FROM jsonb_array_elements(p->'label_list') l;
+			END IF;
+		END LOOP;
+		IF o_fault > 0 THEN
+			RETURN NEXT;
+			CONTINUE;
+		END IF;
+		last := t.posted;
+		FOR o_message, m IN SELECT a.at, a.message FROM jsonb_array_elements(p->'messages') WITH ORDINALITY a(message, at) LOOP
+			o_number := NULL;
+			IF CAST(m->>'kind' AS bigint) < 5 THEN
+				SELECT k.number INTO o_number FROM graph_mail k WHERE k.thread_no = t.thread_no AND k.id = decode(m->>'id', 'hex');
+			END IF;
+			o_known := o_number IS NOT NULL;
+			IF NOT o_known THEN
+				last := last + 1;
+				o_number := last;
+				INSERT INTO graph_mail (thread_no, number, id, kind, state, handled, posted_at, reason, head, payload)
+				SELECT t.thread_no, last, decode(m->>'id', 'hex'), CAST(m->>'kind' AS bigint), 0, 0, clock, '',
+					decode(m->>'head', 'hex'), p_payloads[CAST(m->>'payload' AS bigint)]
+				WHERE CAST(m->>'kind' AS bigint) < 5;
+			END IF;
+			RETURN NEXT;
+		END LOOP;
+		UPDATE graph_thread g
+		SET posted = last, inputs = g.inputs + new_inputs, others = g.others + new_others + new_cancels,
+			attempts = CASE WHEN wakes > 0 THEN 0 ELSE g.attempts END,
+			graph = CASE WHEN g.graph = '' THEN decode(p->>'graph', 'hex') ELSE g.graph END,
+			updated = CASE WHEN g.version > 0 OR g.updated < 9223372036854775807 OR g.inputs + new_inputs = 0 THEN g.updated
+				ELSE COALESCE((SELECT v.updated FROM graph_version v WHERE v.thread_no = g.thread_no AND v.number = g.last_version), g.created) END,
+			status = CASE WHEN g.version = 0 AND g.inputs + new_inputs > 0 THEN 6 ELSE g.status END,
+			wake = CASE WHEN g.version > 0 AND g.lease_until > clock OR g.wake BETWEEN 1 AND clock
+				OR g.version = 0 AND new_inputs + wakes = 0 THEN g.wake ELSE clock END
+		WHERE g.thread_no = t.thread_no AND last > t.posted;
+	END LOOP;
+END $$;

@@ -1,0 +1,235 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Post stores messages, as [checkpoint.Inbox] says. It is one round trip if each thread belongs
+// to the Graph of its Post. Otherwise the server names the graph, and the call repeats those
+// posts. On a cluster, the index takes one more round trip, and a second one if a thread became
+// due.
+func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	for i := range posts {
+		if err := posts[i].Check(); err != nil {
+			return nil, err
+		}
+	}
+	token, err := checkpoint.NewID()
+	if err != nil {
+		return nil, err
+	}
+	results, todo := make([]checkpoint.Posted, len(posts)), make([]announced, len(posts))
+	at := make([]int, len(posts)) // the places of todo in posts
+	for i := range posts {
+		binary.BigEndian.PutUint32(token[12:], uint32(i)) // a Post of its own
+		at[i], todo[i] = i, s.posting(&posts[i], token)
+	}
+	for range maxAnnounced {
+		if len(todo) == 0 {
+			return results, nil
+		}
+		replies, err := s.postAll(ctx, todo)
+		if err != nil {
+			return nil, err
+		}
+		again, left := todo[:0], at[:0]
+		for i, r := range replies {
+			if r.announce() {
+				call := todo[i]
+				call.tell(r.text(), "")
+				again, left = append(again, call), append(left, at[i])
+			} else {
+				results[at[i]] = r.posted(&posts[at[i]])
+			}
+		}
+		todo, at = again, left
+	}
+	return nil, fmt.Errorf("redis: post: thread %q: %w", short(posts[at[0]].Thread), errGraphs)
+}
+
+// posting returns the call of post.lua for a post.
+func (s *Saver) posting(p *checkpoint.Post, token checkpoint.ID) announced {
+	idle := ""
+	if p.Idle {
+		idle = "i"
+	}
+	args := make([]any, 10, 10+4*len(p.Messages))
+	args[2], args[3], args[4] = token[:], p.Thread, idle
+	args[5], args[6] = ledger.Limits(p)
+	args[7], args[8], args[9] = p.Graph, p.Title, encodeLabels(p.Labels)
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		args = append(args, int(m.Kind), m.ID, encodeAbout(p.Thread, m), encodeBody(p.Thread, m.Payload))
+	}
+	call := announced{s: s, thread: p.Thread, sets: s.setsOf(p.Graph, p.Labels), script: s.script.post, args: args, notice: 0, stamp: 1}
+	call.tell(p.Graph, "")
+	return call
+}
+
+// postAll makes the calls together.
+func (s *Saver) postAll(ctx context.Context, calls []announced) ([]*reply, error) {
+	for i := range calls {
+		if err := calls[i].newStamp(); err != nil {
+			return nil, err
+		}
+	}
+	got := make(chan []*reply, 1)
+	err := s.do(ctx, "post", func(ctx context.Context) error {
+		replies, err := s.announceAll(ctx, calls)
+		if err == nil {
+			got <- replies
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
+}
+
+// posted reads the answer of post.lua.
+func (r *reply) posted(p *checkpoint.Post) checkpoint.Posted {
+	outcome := r.text()
+	r.text() // whether the thread became due
+	var result checkpoint.Posted
+	numbers := r.list()
+	for numbers.more() {
+		result.Messages = append(result.Messages, checkpoint.PostedMessage{Number: numbers.optional(), Known: numbers.text() == "1"})
+	}
+	r.join(numbers)
+	switch {
+	case r.err != nil:
+		return checkpoint.Posted{Err: fmt.Errorf("redis: post: thread %q: %w", short(p.Thread), r.err)}
+	case outcome == "idle":
+		return checkpoint.Posted{Err: ledger.NotIdle(p.Thread)}
+	case outcome == "inputs":
+		inputs, _ := ledger.Limits(p)
+		return checkpoint.Posted{Err: ledger.Full(p.Thread, outcome, inputs)}
+	case outcome == "others":
+		_, others := ledger.Limits(p)
+		return checkpoint.Posted{Err: ledger.Full(p.Thread, "answers, signals and cancels", others)}
+	}
+	return result
+}
+
+// mailBytes is how many bytes of messages are read together.
+const mailBytes = fullBytes
+
+// Mail returns messages, as [checkpoint.Inbox] says. It reads them in pages of about a megabyte.
+func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	var all []checkpoint.Message
+	for more := true; more; {
+		kind, left := "", 0
+		if q.Refused {
+			kind = "r"
+		}
+		if q.Limit > 0 {
+			left = q.Limit - len(all)
+		}
+		r, err := s.call(ctx, "mail", s.script.mail, []string{s.key(q.Thread)}, q.After, left, kind, mailBytes)
+		if err != nil {
+			return nil, err
+		}
+		r.text()
+		more = r.text() == "1"
+		page := r.messages(q.Thread)
+		if r.err != nil {
+			return nil, fmt.Errorf("redis: mail: thread %q: %w", short(q.Thread), r.err)
+		}
+		if all = append(all, page...); len(page) == 0 || q.Limit > 0 && len(all) >= q.Limit {
+			break
+		}
+		q.After = page[len(page)-1].Number
+	}
+	return all, nil
+}
+
+// messages reads a list of messages.
+func (r *reply) messages(thread string) []checkpoint.Message {
+	l := r.list()
+	var all []checkpoint.Message
+	for l.more() {
+		number, header, body := l.seq(), l.text(), l.text()
+		if l.err != nil {
+			break
+		}
+		m, err := decodeMessage(thread, number, header, body)
+		l.check(err)
+		all = append(all, m)
+	}
+	r.join(l)
+	return all
+}
+
+// News returns the numbers of the newest messages, as [checkpoint.Inbox] says.
+func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
+	keys := make([]string, len(threads))
+	for i, thread := range threads {
+		if err := checkpoint.CheckThread(thread); err != nil {
+			return nil, err
+		}
+		keys[i] = s.key(thread)
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	replies, err := s.all(ctx, "news", s.script.news, keys)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]uint64, len(threads))
+	for i, r := range replies {
+		r.text()
+		if numbers[i] = r.seq(); r.err != nil {
+			return nil, fmt.Errorf("redis: news: thread %q: %w", short(threads[i]), r.err)
+		}
+	}
+	return numbers, nil
+}
+
+// all runs a script on many keys as one call of the saver.
+func (s *Saver) all(ctx context.Context, what string, script *goredis.Script, keys []string) ([]*reply, error) {
+	got := make(chan []*reply, 1)
+	err := s.do(ctx, what, func(ctx context.Context) error {
+		replies, err := s.runAll(ctx, script, keys)
+		if err == nil {
+			got <- replies
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
+}
+
+// handledArgs appends the arguments for the messages that a write handles.
+func handledArgs(args []any, thread string, h *checkpoint.Handled) []any {
+	if h.Empty() {
+		return append(args, "")
+	}
+	args = append(args, "1", len(h.Return))
+	for i := range h.Return {
+		args = append(args, strconv.FormatUint(h.Return[i].Number, 10), encodeBody(thread, h.Return[i].Payload))
+	}
+	args = append(args, len(h.Take))
+	for _, n := range h.Take {
+		args = append(args, strconv.FormatUint(n, 10))
+	}
+	args = append(args, len(h.Refuse))
+	for i := range h.Refuse {
+		args = append(args, strconv.FormatUint(h.Refuse[i].Number, 10), h.Refuse[i].Reason)
+	}
+	return args
+}

@@ -1,0 +1,190 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// The index of wakes is repaired by the first Ready that finds it lost, and once in repairEvery.
+// Nobody else repairs it for the time of repairClaim, or until that Ready has ended.
+const (
+	repairEvery = time.Hour
+	repairClaim = time.Minute
+)
+
+// farWake is what ready.lua adds to the time of a repair.
+const farWake = 4e15
+
+// repair adds to the index what is missing, and notes that the wakes of graphs are complete. It
+// reads the threads that are not done. If the set of these is lost, it reads all threads of the
+// index. If the stamps are lost too, the index was removed: it looks for threads on every server.
+//
+// If repair fails, the next Ready of this saver continues.
+func (s *Saver) repair(ctx context.Context, graphs []string, now time.Time) error {
+	keys := s.indexKeys()
+	var there [3]int64
+	err := s.do(ctx, "repair", func(ctx context.Context) (err error) {
+		for i, key := range keys {
+			if there[i], err = s.client.Exists(ctx, key).Result(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+	case there[2] == 0:
+		err = s.repairFromKeys(ctx)
+	case there[1] > 0:
+		err = s.repairFrom(ctx, keys[1])
+	case there[0] > 0:
+		err = s.repairFrom(ctx, keys[0])
+	}
+	s.mu.Lock()
+	for _, graph := range graphs {
+		s.unhealed[graph] = err != nil
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, "repair", func(ctx context.Context) error {
+		pipe := s.client.Pipeline()
+		pipe.HSet(ctx, keys[2], "", "")
+		for _, graph := range graphs {
+			pipe.ZAdd(ctx, s.wakes(graph), goredis.Z{Score: farWake + float64(now.UnixMicro())})
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	})
+}
+
+// unrepaired reports whether a repair of the wakes of a graph has failed here.
+func (s *Saver) unrepaired(graph string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unhealed[graph]
+}
+
+// repairFrom repairs the index from one of its sets.
+func (s *Saver) repairFrom(ctx context.Context, set string) error {
+	s.mu.Lock()
+	from := s.repairedTo
+	s.mu.Unlock()
+	if from == "" {
+		from = "-"
+	}
+	for from != "" {
+		page, err := s.indexPage(ctx, set, from, "+", fullPage)
+		if err != nil {
+			return err
+		}
+		if err := s.repairPage(ctx, page); err != nil {
+			return err
+		}
+		from = ""
+		if len(page) == fullPage {
+			from = "(" + page[len(page)-1].ID
+		}
+		s.mu.Lock()
+		s.repairedTo = from
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// repairPage adds threads to the index that are there.
+func (s *Saver) repairPage(ctx context.Context, page []candidate) error {
+	if err := s.describeAll(ctx, page); err != nil {
+		return err
+	}
+	page = slices.DeleteFunc(page, func(c candidate) bool { return c.damage != nil || !c.listed() && !c.unfinished() })
+	if len(page) == 0 {
+		return nil
+	}
+	return s.do(ctx, "repair", func(ctx context.Context) error {
+		pipe := s.client.Pipeline()
+		commands := make([]*goredis.Cmd, len(page))
+		call := func(i int) ([]string, []any) {
+			c := &page[i]
+			unfinished := ""
+			if c.unfinished() {
+				unfinished = "1"
+			}
+			keys := s.indexKeys(append(s.setsOf(c.Graph, c.Labels), s.wakes(c.Graph))...)
+			return keys, []any{c.ID, unfinished, c.stamp[:], wakeArg(c.Wake), wakeArg(c.Lease), repairEvery.Microseconds()}
+		}
+		for i := range page {
+			keys, args := call(i)
+			commands[i] = pipe.EvalSha(ctx, s.script.repair.Hash(), keys, args...)
+		}
+		if _, err := pipe.Exec(ctx); err == nil || !eachOwn(commands) {
+			return err
+		}
+		for i := range page { // the server does not have the script
+			keys, args := call(i)
+			if _, err := s.run(ctx, s.script.repair, keys, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// repairFromKeys repairs the index from the keys of threads on all servers.
+func (s *Saver) repairFromKeys(ctx context.Context) error {
+	node := func(ctx context.Context, c *goredis.Client) error {
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			keys, next, err := c.Scan(ctx, cursor, pattern(s.prefix)+"{*}", 1000).Result()
+			if err != nil {
+				return err
+			}
+			if err := s.repairKeys(ctx, c, keys); err != nil {
+				return err
+			}
+			cursor = next
+		}
+		return nil
+	}
+	return s.do(ctx, "repair", func(ctx context.Context) error {
+		if cluster, ok := s.client.(*goredis.ClusterClient); ok {
+			return cluster.ForEachMaster(ctx, node)
+		}
+		single, _ := s.client.(*goredis.Client)
+		return node(ctx, single)
+	})
+}
+
+// repairKeys repairs the index from keys on one server. Some are not of threads.
+func (s *Saver) repairKeys(ctx context.Context, c *goredis.Client, keys []string) error {
+	pipe := c.Pipeline()
+	ids := make([]*goredis.StringCmd, len(keys))
+	for i, key := range keys {
+		ids[i] = pipe.HGet(ctx, key, "id")
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) && damage(err) == nil {
+		return err
+	}
+	var page []candidate
+	for i, key := range keys {
+		if id := ids[i].Val(); id != "" && s.key(id) == key {
+			page = append(page, candidate{described: described{Thread: checkpoint.Thread{ID: id}}})
+		}
+	}
+	return s.repairPage(ctx, page)
+}
+
+// pattern returns a pattern that matches a text alone.
+func pattern(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(text)
+}

@@ -1,0 +1,184 @@
+package savertest
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+func take(numbers ...uint64) checkpoint.Handled { return checkpoint.Handled{Take: numbers} }
+
+func refuse(reason string, numbers ...uint64) (h checkpoint.Handled) {
+	for _, n := range numbers {
+		h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: n, Reason: reason})
+	}
+	return h
+}
+
+func testTake(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	ctx := tb.Context()
+	post(tb, s, "t", input("a"), signal("b"), signal("c"), signal("d"), signal("e"), signal("f"), signal("g"))
+	a := opening(tb, "t", checkpoint.ID{})
+	a.Messages = take(1)
+	r, _ := tryBegin(tb, s, a)
+	wantMail(tb, s, "after an opening that takes", "t", "2:b 3:c 4:d 5:e 6:f 7:g")
+	next := r.next("")
+	next.Messages = take(3)
+	r.append(next)
+	wantMail(tb, s, "after a commit that takes", "t", "2:b 4:d 5:e 6:f 7:g")
+	child := r.next("child")
+	child.Messages = take(5)
+	r.append(child)
+	r.putWith(checkpoint.PutWrites{Messages: take(2), Writes: []checkpoint.Write{r.write("task", checkpoint.Answer, "q", "x")}})
+	wantMail(tb, s, "after a child and a write that take", "t", "4:d 6:f 7:g")
+	for range 2 { // the second is a repetition after a lost reply
+		r.putWith(checkpoint.PutWrites{Messages: take(4, 4, 2, 99)})
+	}
+	if _, err := s.Append(ctx, next); err != nil {
+		tb.Errorf("a commit that takes, sent again: %v", err)
+	}
+	wantMail(tb, s, "after repeated writes", "t", "6:f 7:g")
+	stale := r.next("")
+	stale.After, stale.Records[0].Parent, stale.Messages = newID(tb), newID(tb), take(6)
+	stale.Records[0].Snapshot = true
+	_, err := s.Append(ctx, stale)
+	wantConflict(tb, "an append after another head", err)
+	foreign := checkpoint.PutWrites{Thread: "t", Fence: newID(tb), Messages: take(6)}
+	wantConflict(tb, "a put under another fence", putErr(s.PutWrites(ctx, foreign)))
+	wantMail(tb, s, "after refused writes", "t", "6:f 7:g")
+	last := r.next("")
+	last.End, last.Messages = true, take(7)
+	r.append(last)
+	wantMail(tb, s, "after an end that takes", "t", "6:f")
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread; got.Inputs != 0 || got.Others != 1 {
+		tb.Errorf("the thread has %d inputs and %d others, want none and one", got.Inputs, got.Others)
+	}
+}
+
+func testRefuse(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	post(tb, s, "t", signal("a"), input("b"), signal("c"), signal("d"))
+	r := begin(tb, s, "t", checkpoint.ID{})
+	next := r.next("")
+	next.Messages = refuse("no\x00 reason\xff", 3, 1)
+	r.append(next)
+	wantMail(tb, s, "after a refusal", "t", "2:b 4:d")
+	wantRefused(tb, s, "after a refusal", "t", "1:a 3:c", "no\x00 reason\xff")
+	for range 2 {
+		r.putWith(checkpoint.PutWrites{Messages: refuse("another reason", 1, 3, 99)})
+		r.putWith(checkpoint.PutWrites{Messages: take(1, 3)})
+	}
+	wantRefused(tb, s, "after repeated refusals", "t", "1:a 3:c", "no\x00 reason\xff")
+	both := refuse("late", 4)
+	both.Take = []uint64{4}
+	r.putWith(checkpoint.PutWrites{Messages: both})
+	wantRefused(tb, s, "after a message that was taken and refused", "t", "1:a 3:c", "")
+	r.putWith(checkpoint.PutWrites{Messages: refuse("late", 2, 4)})
+	wantRefused(tb, s, "after a refusal of a taken message", "t", "1:a 2:b 3:c", "")
+	wantMail(tb, s, "after all", "t", "")
+	q := checkpoint.MailQuery{Thread: "t", Refused: true, After: 1, Limit: 1}
+	if got := mailText(mail(tb, s, q)); got != "2:b" {
+		tb.Errorf("refused messages after 1, one of them: got %q, want 2:b", got)
+	}
+}
+
+// numbered returns a message as a run returns it to the inbox.
+func numbered(n uint64, m checkpoint.Message) checkpoint.Message {
+	m.Number = n
+	return m
+}
+
+func testReturn(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	c := checkpoint.Message{ID: "c", Kind: checkpoint.SignalMessage, Name: "name", Key: "key", Payload: []byte("c")}
+	post(tb, s, "t", signal("a"), input("b"), c)
+	c.Name, c.Key = "other", "other" // do not count
+	before := mail(tb, s, checkpoint.MailQuery{Thread: "t", After: 2})
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.putWith(checkpoint.PutWrites{Messages: take(1, 2, 3)})
+	wantMail(tb, s, "after a take", "t", "")
+	back := checkpoint.Handled{Return: []checkpoint.Message{numbered(3, c), numbered(99, signal("none"))}}
+	next := r.next("")
+	next.Messages = back
+	r.append(next)
+	after := mail(tb, s, checkpoint.MailQuery{Thread: "t"})
+	if len(after) != 1 || mailText(after) != mailText(before) || after[0].Name != "name" || after[0].Key != "key" || string(after[0].Payload) != "c" ||
+		!after[0].Posted.Equal(before[0].Posted) || after[0].Taken {
+		tb.Errorf("a returned message: got %+v, want %+v", after, before)
+	}
+	back.Return[0].Payload = []byte("changed")
+	r.putWith(checkpoint.PutWrites{Messages: back})
+	if after = mail(tb, s, checkpoint.MailQuery{Thread: "t"}); len(after) != 1 || string(after[0].Payload) != "c" {
+		tb.Errorf("a returned message, returned again: got %+v, want it as it was", after)
+	}
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{
+		Return: []checkpoint.Message{numbered(2, input("b")), numbered(1, signal("a"))}, Take: []uint64{1},
+	}})
+	wantMail(tb, s, "after a return and a take in one write", "t", "2:b 3:c")
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread; got.Inputs != 1 || got.Others != 1 || got.Posted != 3 {
+		tb.Errorf("after returns: got %d inputs, %d others and %d posted; want 1, 1 and 3", got.Inputs, got.Others, got.Posted)
+	}
+	if done := tryPost(tb, s, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{signal("c")}}); done.Err != nil || !done.Messages[0].Known {
+		tb.Errorf("a returned message, posted again: got %+v, want it known", done)
+	}
+}
+
+func testPosted(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	newest := post(tb, s, "t", signal("a"))
+	a := opening(tb, "t", checkpoint.ID{})
+	r, done := tryBegin(tb, s, a)
+	want := func(what string, got uint64) {
+		tb.Helper()
+		if got != newest {
+			tb.Errorf("%s reports message %d, want %d", what, got, newest)
+		}
+	}
+	want("an opening", done.Posted)
+	writes := map[string]func() (uint64, error){
+		"a commit": func() (uint64, error) { return r.append(r.next("")).Posted, nil },
+		"a child":  func() (uint64, error) { return r.append(r.next("child")).Posted, nil },
+		"a status": func() (uint64, error) {
+			done, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Status: checkpoint.Running})
+			return done.Posted, err
+		},
+		"a renewal": func() (uint64, error) {
+			done, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence})
+			return done.Posted, err
+		},
+		"a result": func() (uint64, error) {
+			w := r.write("task", checkpoint.Result, "", "x")
+			done, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{w}})
+			return done.Posted, err
+		},
+		"a question and an answer": func() (uint64, error) {
+			w := []checkpoint.Write{r.write("task", checkpoint.Question, "q", "x"), r.write("task", checkpoint.Answer, "q", "x")}
+			done, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Writes: w})
+			return done.Posted, err
+		},
+	}
+	for range 2 {
+		for what, f := range writes {
+			got, err := f()
+			if err != nil {
+				tb.Fatalf("%s: %v", what, err)
+			}
+			want(what, got)
+			newest = post(tb, s, "t", signal(what+" "+newID(tb).String()))
+			got, err = f()
+			if err != nil {
+				tb.Fatalf("%s: %v", what, err)
+			}
+			want(what+" after a post", got)
+		}
+	}
+	last := r.next("")
+	last.End, last.Release, last.Status = true, true, checkpoint.Done
+	want("an end that releases", r.append(last).Posted)
+	again, err := s.Append(tb.Context(), last)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	want("the same, sent again", again.Posted)
+}

@@ -1,0 +1,290 @@
+package savertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// outcome returns an outcome for the head of a namespace.
+func (r *run) outcome(namespace, task, name, payload string) checkpoint.Write {
+	return checkpoint.Write{
+		Namespace: namespace, Base: r.heads[namespace], Task: task, Kind: checkpoint.Outcome, Name: name, Payload: []byte(payload),
+	}
+}
+
+// putOutcomes stores outcomes.
+func putOutcomes(tb testing.TB, s checkpoint.Saver, thread string, outcomes ...checkpoint.Write) {
+	tb.Helper()
+	for _, w := range outcomes {
+		if err := s.PutOutcome(tb.Context(), thread, w); err != nil {
+			tb.Fatalf("put outcome %q of task %q of %.40q: %v", w.Name, w.Task, thread, err)
+		}
+	}
+}
+
+// outcomes returns the stored outcomes among those that have the names of some, which have one
+// base. They are in the order of task and name.
+func outcomes(tb testing.TB, s checkpoint.Saver, thread string, some ...checkpoint.Write) []checkpoint.Write {
+	tb.Helper()
+	q := checkpoint.OutcomeQuery{Thread: thread, Namespace: some[0].Namespace, Base: some[0].Base}
+	for _, w := range some {
+		q.Names = append(q.Names, checkpoint.OutcomeName{Task: w.Task, Name: w.Name})
+	}
+	found, err := s.Outcomes(tb.Context(), q)
+	if err != nil {
+		tb.Fatalf("outcomes of %.40q: %v", thread, err)
+	}
+	slices.SortFunc(found, func(a, b checkpoint.Write) int { return strings.Compare(a.Task+"\x00"+a.Name, b.Task+"\x00"+b.Name) })
+	return found
+}
+
+func testOutcome(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.commit("child")
+	first, second := r.outcome("", "a", "1", "one"), r.outcome("", "a", "2", "two")
+	other, inChild := r.outcome("", "b", "1", ""), r.outcome("child", "a", "1", "in the child")
+	absent := r.outcome("", "c", "1", "")
+	other.Payload = nil
+	putOutcomes(tb, s, "t", first, second, other, inChild)
+	wantWrites(tb, "outcomes by name", outcomes(tb, s, "t", first, absent, other), first, other)
+	wantWrites(tb, "outcomes of a child", outcomes(tb, s, "t", inChild), inChild)
+	wantWrites(tb, "outcomes by no name", outcomes(tb, s, "t", absent))
+	wantWrites(tb, "a load", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, first, second, other)
+	wantWrites(tb, "a load of the child", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes, inChild)
+
+	r.put(r.write("a", checkpoint.Discard, "", ""), r.write("a", checkpoint.Discard, "1", ""))
+	wantWrites(tb, "outcomes after a discard", outcomes(tb, s, "t", first, second, other), first, second, other)
+	r.put(r.write("a", checkpoint.Result, "", "r"))
+	wantWrites(tb, "a load after a result", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, first, second, other, r.write("a", checkpoint.Result, "", "r"))
+	r.end()
+	late := r.outcome("", "late", "1", "after the end")
+	putOutcomes(tb, s, "t", late)
+	wantWrites(tb, "an outcome after the end of the run", outcomes(tb, s, "t", late), late)
+}
+
+// testOutcomeFirst stores outcomes of the same names from several goroutines. One of each wins,
+// and all callers succeed.
+func testOutcomeFirst(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	putOutcomes(tb, s, "t", r.outcome("", "a", "1", "first"), r.outcome("", "a", "1", "second"))
+	wantWrites(tb, "an outcome stored twice", outcomes(tb, s, "t", r.outcome("", "a", "1", "")), r.outcome("", "a", "1", "first"))
+
+	const writers, tasks = 4, 8
+	var all sync.WaitGroup
+	for n := range writers {
+		all.Go(func() {
+			for i := range tasks {
+				w := r.outcome("", fmt.Sprint("task ", i), "1", fmt.Sprint("by ", n))
+				if err := s.PutOutcome(tb.Context(), "t", w); err != nil {
+					tb.Errorf("put outcome: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range tasks {
+		name := r.outcome("", fmt.Sprint("task ", i), "1", "")
+		found := outcomes(tb, s, "t", name)
+		if len(found) != 1 {
+			tb.Fatalf("outcomes of task %d: got %d, want 1", i, len(found))
+		}
+		putOutcomes(tb, s, "t", name)
+		wantWrites(tb, "an outcome stored again", outcomes(tb, s, "t", name), found...)
+	}
+	if got := len(load(tb, s, checkpoint.Ref{Thread: "t"}).Writes); got != 1+tasks {
+		tb.Errorf("writes: got %d, want %d", got, 1+tasks)
+	}
+}
+
+func testOutcomeAlone(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
+	a.Status, a.Open.Retry = checkpoint.Waiting, true
+	held, _ := tryBegin(tb, s, a)
+	before := load(tb, s, checkpoint.Ref{Thread: "t"})
+	putOutcomes(tb, s, "t", held.outcome("", "a", "1", "1"))
+	after := load(tb, s, checkpoint.Ref{Thread: "t"})
+	if got, want := fmt.Sprintf("%+v %s", after.Thread, after.Head), fmt.Sprintf("%+v %s", before.Thread, before.Head); got != want {
+		tb.Fatalf("the thread after an outcome:\n got %s\nwant %s", got, want)
+	}
+	// Outcomes do not renew a lease: another run gets the thread.
+	a = opening(tb, "expires", checkpoint.ID{})
+	a.Lease = time.Millisecond
+	r, _ := tryBegin(tb, s, a)
+	next, n := opening(tb, "expires", r.fence), 0
+	next.Records[0].Base, next.Records[0].Source = r.fence, checkpoint.Resume
+	until(tb, "the lease expired", func() bool {
+		n++
+		putOutcomes(tb, s, "expires", r.outcome("", "a", fmt.Sprint(n), "1"))
+		_, err := s.Append(tb.Context(), next)
+		return err == nil
+	})
+	// A run that lost the fence cannot write, but its tasks can.
+	w := checkpoint.PutWrites{Thread: "expires", Fence: r.fence, Writes: []checkpoint.Write{r.write("a", checkpoint.Result, "", "r")}}
+	wantConflict(tb, "a write without the fence", putErr(s.PutWrites(tb.Context(), w)))
+	late := r.outcome("", "late", "1", "late")
+	putOutcomes(tb, s, "expires", late)
+	wantWrites(tb, "an outcome of a run that lost the fence", outcomes(tb, s, "expires", late), late)
+	wantHead(tb, s, "expires", "", next.Records[0].ID)
+}
+
+func testOutcomeCommitted(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	early, late := r.outcome("", "a", "1", "early"), r.outcome("", "a", "2", "late")
+	putOutcomes(tb, s, "t", early)
+	r.commit("")
+	putOutcomes(tb, s, "t", late, early)
+	wantWrites(tb, "outcomes of a committed base", outcomes(tb, s, "t", early, late))
+	wantWrites(tb, "a load of a committed base", load(tb, s, checkpoint.Ref{Thread: "t", At: r.fence}).Writes)
+	now := r.outcome("", "a", "1", "now")
+	putOutcomes(tb, s, "t", now)
+	wantWrites(tb, "outcomes of the next base", outcomes(tb, s, "t", now), now)
+	r.end()
+	a := opening(tb, "t", r.heads[""])
+	a.Records[0].Base, a.Records[0].Source = r.heads[""], checkpoint.Resume
+	_, done := tryBegin(tb, s, a)
+	wantWrites(tb, "the writes of an opening", done.Writes, now)
+}
+
+func testOutcomeGone(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	ctx := tb.Context()
+	unknown := checkpoint.Write{Base: newID(tb), Task: "a", Kind: checkpoint.Outcome, Name: "1"}
+	wantErr(tb, "an outcome for no thread", s.PutOutcome(ctx, "t", unknown), checkpoint.ErrNotFound)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	wantErr(tb, "an outcome for no record", s.PutOutcome(ctx, "t", unknown), checkpoint.ErrNotFound)
+	stored, late := r.outcome("", "a", "1", "1"), r.outcome("", "a", "2", "2")
+	putOutcomes(tb, s, "t", stored)
+	r.end()
+	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	gone := func(what string) {
+		tb.Helper()
+		wantErr(tb, what, s.PutOutcome(ctx, "t", late), checkpoint.ErrNotFound)
+		wantErr(tb, what+" once more", s.PutOutcome(ctx, "t", stored), checkpoint.ErrNotFound)
+		wantWrites(tb, what, outcomes(tb, s, "t", stored, late))
+	}
+	gone("an outcome after a release")
+	next := begin(tb, s, "t", checkpoint.ID{})
+	gone("an outcome for the version before")
+	wantWrites(tb, "the new version", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes)
+	next.end()
+	if err := s.Delete(ctx, "t"); err != nil {
+		tb.Fatal(err)
+	}
+	gone("an outcome after a delete")
+	begin(tb, s, "t", checkpoint.ID{})
+	gone("an outcome for a thread that was deleted")
+}
+
+// testOutcomeOpening stores outcomes while another run takes the thread. The run finds each
+// outcome: in the result of its opening, or by its name.
+func testOutcomeOpening(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for round := range rounds {
+		thread := fmt.Sprint("race ", round)
+		r := begin(tb, s, thread, checkpoint.ID{})
+		const tasks = 12
+		names := make([]checkpoint.Write, tasks)
+		started := make(chan bool)
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for i := range tasks {
+				if i == tasks/3 {
+					close(started)
+				}
+				names[i] = r.outcome("", fmt.Sprintf("task %02d", i), "1", "r")
+				if err := s.PutOutcome(tb.Context(), thread, names[i]); err != nil {
+					tb.Errorf("put outcome: %v", err)
+				}
+			}
+		})
+		<-started
+		a := opening(tb, thread, r.fence)
+		a.Open.TakeOver = true
+		a.Records[0].Base, a.Records[0].Source = r.fence, checkpoint.Resume
+		_, done := tryBegin(tb, s, a)
+		writer.Wait()
+		if len(done.Writes) < tasks/3 {
+			tb.Errorf("round %d: the opening returned %d outcomes, %d had been stored before", round, len(done.Writes), tasks/3)
+		}
+		wantWrites(tb, "outcomes during an opening", outcomes(tb, s, thread, names...), names...)
+	}
+}
+
+func testOutcomeCopied(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	ctx := tb.Context()
+	r := begin(tb, s, "t", checkpoint.ID{})
+	step := func(source checkpoint.Source) {
+		a := r.next("")
+		a.Records[0].Snapshot, a.Records[0].Source = true, source
+		if source == checkpoint.Fork {
+			a.Records[0].Commits = checkpoint.ID{} // the line before stays open
+		}
+		r.append(a)
+	}
+	step(checkpoint.Loop)
+	w := r.outcome("", "a", "1", "1")
+	step(checkpoint.Fork)
+	step(checkpoint.Loop)
+	step(checkpoint.Loop)
+	putOutcomes(tb, s, "t", w)
+	r.end()
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil {
+		tb.Fatal(err)
+	}
+	wantWrites(tb, "outcomes after a prune", outcomes(tb, s, "t", w), w)
+	wantWrites(tb, "the base after a prune", load(tb, s, checkpoint.Ref{Thread: "t", At: w.Base}).Writes, w)
+	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {
+		tb.Fatal(err)
+	}
+	wantWrites(tb, "outcomes of a copy", outcomes(tb, s, "copy", w), w)
+	more := w
+	more.Name = "2"
+	putOutcomes(tb, s, "copy", more)
+	wantWrites(tb, "outcomes of the original", outcomes(tb, s, "t", w, more), w)
+}
+
+func testOutcomeInvalid(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	ctx := tb.Context()
+	r := begin(tb, s, "t", checkpoint.ID{})
+	valid := r.outcome("", "a", "1", "1")
+	for what, change := range map[string]func(w *checkpoint.Write){
+		"a result":  func(w *checkpoint.Write) { w.Kind = checkpoint.Result },
+		"no task":   func(w *checkpoint.Write) { w.Task = "" },
+		"no base":   func(w *checkpoint.Write) { w.Base = checkpoint.ID{} },
+		"long name": func(w *checkpoint.Write) { w.Name = strings.Repeat("n", checkpoint.MaxNamespace+1) },
+	} {
+		w := valid
+		change(&w)
+		wantInvalid(tb, what, s.PutOutcome(ctx, "t", w))
+	}
+	wantInvalid(tb, "an outcome without a thread", s.PutOutcome(ctx, "", valid))
+	_, err := s.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: "t", Base: valid.Base, Names: []checkpoint.OutcomeName{{}}})
+	wantInvalid(tb, "a query without a task", err)
+	wantWrites(tb, "writes", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes)
+}
