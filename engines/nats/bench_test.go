@@ -1,0 +1,41 @@
+package nats_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/engines/enginetest"
+	graphgennats "github.com/graphgen-go/graphgen/engines/nats"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+// BenchmarkEngine has the threads in SQLite.
+func BenchmarkEngine(b *testing.B) {
+	p := startServer(b)
+	s, err := sqlite.Open(filepath.Join(b.TempDir(), "a.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	enginetest.Benchmark(b, enginetest.Place{Open: func(tb testing.TB) worker.Engine {
+		tb.Helper()
+		return graphgennats.NewEngine(p.connect(tb), "graphgen")
+	}}, s)
+}
+
+// BenchmarkTaskQueue hands tasks to a worker without work, one after another.
+func BenchmarkTaskQueue(b *testing.B) {
+	p := startServer(b)
+	q, _ := p.queueOn(b, never)
+	w, _ := p.queueOn(b, never)
+	serveQueue(b, w, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error { return nil })
+	task := newTask(b, "a")
+	for b.Loop() {
+		if err := q.Do(b.Context(), task); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
