@@ -26,14 +26,14 @@ import (
 
 // line compares a figure with another one of the same round.
 type line struct {
-	what   string
-	bench  string // the figure's, and its unit
-	unit   string
-	base   string  // what it is compared with
-	beside string  // the unit of that
-	limit  float64 // what the ratio, or the difference, should not exceed; 0 for a mere comparison
-	minus  bool    // compare by difference
-	alone  bool    // the limit is on the figure itself
+	what     string
+	bench    string // the figure's, and its unit
+	unit     string
+	base     string  // what it is compared with
+	baseUnit string  // the unit of that
+	limit    float64 // what the ratio, or the difference, should not exceed; 0 for a mere comparison
+	minus    bool    // compare by difference
+	alone    bool    // the limit is on the figure itself
 }
 
 // lines are the rows of the report.
@@ -54,9 +54,11 @@ var lines = []line{
 	{what: "the same with the memory saver, which stores each step of each call", bench: "TaskSubgraph/graphgen_memory_saver", unit: "ns/call", base: "TaskSubgraph/baseline_a_function_memory_saver"},
 	{what: "100 supersteps with a stream of updates, compared with none", bench: "Stream/graphgen", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "the same, with a stream of everything", bench: "Stream/graphgen,_tasks_too", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
+	{what: "a due thread of one node, run by a worker on the memory saver, compared with Resume", bench: "Worker/memory/graphgen", unit: "ns/thread", base: "Worker/memory/baseline_Resume_in_a_loop"},
+	{what: "the same on SQLite", bench: "Worker/sqlite/graphgen", unit: "ns/thread", base: "Worker/sqlite/baseline_Resume_in_a_loop"},
 	{what: "a history of 10,000 checkpoints, compared with its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},
-	{what: "restoring 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "restore-ns", base: "ColdTurn", beside: "floor-ns"},
-	{what: "loading these 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", beside: "floor-ns"},
+	{what: "restoring 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "restore-ns", base: "ColdTurn", baseUnit: "floor-ns"},
+	{what: "loading these 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", baseUnit: "floor-ns"},
 	{what: "encode, compared with a hand-written codec", bench: "Encode/graphgen", unit: "ns/op", base: "Encode/baseline_hand-written", limit: 1.15},
 	{what: "encode: tinylib/msgp", bench: "Encode/tinylib_msgp", unit: "ns/op", base: "Encode/baseline_hand-written"},
 	{what: "encode: vmihailenco/msgpack", bench: "Encode/vmihailenco_msgpack", unit: "ns/op", base: "Encode/baseline_hand-written"},
@@ -64,17 +66,17 @@ var lines = []line{
 	{what: "decode: tinylib/msgp", bench: "Decode/tinylib_msgp", unit: "ns/op", base: "Decode/baseline_hand-written"},
 	{what: "decode: vmihailenco/msgpack", bench: "Decode/vmihailenco_msgpack", unit: "ns/op", base: "Decode/baseline_hand-written"},
 	{what: "clone, compared with a hand-written one", bench: "Clone/graphgen", unit: "ns/op", base: "Clone/baseline_hand-written", limit: 1.15},
-	{what: "step 1,000 compared with step 10, memory saver: time", bench: "Growth/memory", unit: "ns/step-1000", base: "Growth/memory", beside: "ns/step-10", limit: 1.2},
-	{what: "the same: bytes stored", bench: "Growth/memory", unit: "stored-B/step-1000", base: "Growth/memory", beside: "stored-B/step-10", limit: 1.2},
-	{what: "the same: allocations", bench: "Growth/memory", unit: "allocs/step-1000", base: "Growth/memory", beside: "allocs/step-10", limit: 1.2},
-	{what: "step 1,000 compared with step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", beside: "ns/step-10", limit: 1.2},
-	{what: "the same: bytes stored", bench: "Growth/file", unit: "stored-B/step-1000", base: "Growth/file", beside: "stored-B/step-10", limit: 1.2},
-	{what: "the same: allocations", bench: "Growth/file", unit: "allocs/step-1000", base: "Growth/file", beside: "allocs/step-10", limit: 1.2},
-	{what: "turn 1,000 compared with turn 10, memory saver", bench: "Turn/memory", unit: "ns/turn-1000", base: "Turn/memory", beside: "ns/turn-10", limit: 1.3},
-	{what: "the same with SharedState", bench: "Turn/memory,_shared_state", unit: "ns/turn-1000", base: "Turn/memory,_shared_state", beside: "ns/turn-10", limit: 1.3},
-	{what: "the same without hot threads", bench: "Turn/memory,_cold", unit: "ns/turn-1000", base: "Turn/memory,_cold", beside: "ns/turn-10"},
-	{what: "turn 1,000 compared with turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", beside: "ns/turn-10", limit: 1.3},
-	{what: "turn 1,000 compared with turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", beside: "ns/turn-10", limit: 1.3},
+	{what: "step 1,000 compared with step 10, memory saver: time", bench: "Growth/memory", unit: "ns/step-1000", base: "Growth/memory", baseUnit: "ns/step-10", limit: 1.2},
+	{what: "the same: bytes stored", bench: "Growth/memory", unit: "stored-B/step-1000", base: "Growth/memory", baseUnit: "stored-B/step-10", limit: 1.2},
+	{what: "the same: allocations", bench: "Growth/memory", unit: "allocs/step-1000", base: "Growth/memory", baseUnit: "allocs/step-10", limit: 1.2},
+	{what: "step 1,000 compared with step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", baseUnit: "ns/step-10", limit: 1.2},
+	{what: "the same: bytes stored", bench: "Growth/file", unit: "stored-B/step-1000", base: "Growth/file", baseUnit: "stored-B/step-10", limit: 1.2},
+	{what: "the same: allocations", bench: "Growth/file", unit: "allocs/step-1000", base: "Growth/file", baseUnit: "allocs/step-10", limit: 1.2},
+	{what: "turn 1,000 compared with turn 10, memory saver", bench: "Turn/memory", unit: "ns/turn-1000", base: "Turn/memory", baseUnit: "ns/turn-10", limit: 1.3},
+	{what: "the same with SharedState", bench: "Turn/memory,_shared_state", unit: "ns/turn-1000", base: "Turn/memory,_shared_state", baseUnit: "ns/turn-10", limit: 1.3},
+	{what: "the same without hot threads", bench: "Turn/memory,_cold", unit: "ns/turn-1000", base: "Turn/memory,_cold", baseUnit: "ns/turn-10"},
+	{what: "turn 1,000 compared with turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", baseUnit: "ns/turn-10", limit: 1.3},
+	{what: "turn 1,000 compared with turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", baseUnit: "ns/turn-10", limit: 1.3},
 	{what: "store, 10,000 items in memory: get, compared with a map that encodes", bench: "StoreMemory/get_graphgen", unit: "ns/op", base: "StoreMemory/get_baseline_map"},
 	{what: "the same: put", bench: "StoreMemory/put_graphgen", unit: "ns/op", base: "StoreMemory/put_baseline_map"},
 	{what: "store, 10,000 items on SQLite: get, compared with the bare driver", bench: "StoreSQLite/get_graphgen", unit: "ns/op", base: "StoreSQLite/get_baseline_driver"},
@@ -83,6 +85,8 @@ var lines = []line{
 	{what: "the same: put", bench: "StoreSQLite/put_graphgen", unit: "ns/op", base: "StoreSQLite/put_baseline_driver"},
 	{what: "search of 10,000 items by meaning, 384 dimensions, compared with dot products alone", bench: "Search/graphgen", unit: "ns/op", base: "Search/baseline_dot_products"},
 	{what: "the same with a filter that selects 1 %", bench: "Search/graphgen,_1_in_100", unit: "ns/op", base: "Search/baseline_dot_products,_1_in_100"},
+	{what: "search of 10,000 items by two words on SQLite, compared with FTS5 by the bare driver", bench: "TextSearch/graphgen_SQLite", unit: "ns/op", base: "TextSearch/baseline_FTS5"},
+	{what: "the same in memory", bench: "TextSearch/graphgen_memory", unit: "ns/op", base: "TextSearch/baseline_FTS5"},
 	{what: "a step with the file saver, compared with write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
 }
 
@@ -166,15 +170,15 @@ func parse(out []byte) (r round, cpu string) {
 
 // write prints a row.
 func (l line) write(all []round) error {
-	if l.beside == "" {
-		l.beside = l.unit
+	if l.baseUnit == "" {
+		l.baseUnit = l.unit
 	}
 	figure, base := math.Inf(1), math.Inf(1)
 	for _, r := range all {
 		v, ok1 := r[l.bench][l.unit]
-		b, ok2 := r[l.base][l.beside]
+		b, ok2 := r[l.base][l.baseUnit]
 		if !ok1 || !ok2 {
-			return fmt.Errorf("no figure for %q: %s of %s, or %s of %s", l.what, l.unit, l.bench, l.beside, l.base)
+			return fmt.Errorf("no figure for %q: %s of %s, or %s of %s", l.what, l.unit, l.bench, l.baseUnit, l.base)
 		}
 		figure, base = min(figure, v), min(base, b)
 	}
@@ -199,7 +203,7 @@ func (l line) write(all []round) error {
 			verdict = "**missed**"
 		}
 	}
-	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", l.what, amount(figure, l.unit), amount(base, l.beside), ratio, target, verdict)
+	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", l.what, amount(figure, l.unit), amount(base, l.baseUnit), ratio, target, verdict)
 	return nil
 }
 
