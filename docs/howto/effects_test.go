@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -16,9 +17,12 @@ import (
 
 // TestALostReplyDoesNotChargeTwice: the bank executes the first request, and its reply is lost.
 func TestALostReplyDoesNotChargeTwice(t *testing.T) {
+	var mu sync.Mutex               // guards what follows
 	charges := make(map[string]int) // by idempotency key
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		requests++
 		charges[r.Header.Get("Idempotency-Key")]++
 		if requests == 1 {
@@ -42,6 +46,8 @@ func TestALostReplyDoesNotChargeTwice(t *testing.T) {
 	if err != nil || !res.State.Paid {
 		t.Errorf("paid: %v, %v; want true", res.State.Paid, err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(charges) != 1 || requests != 2 {
 		t.Errorf("%d requests had %d keys, want 2 with one key", requests, len(charges))
 	}
@@ -49,8 +55,11 @@ func TestALostReplyDoesNotChargeTwice(t *testing.T) {
 
 // TestANodeThatRunsAgainPaysOnce: the second call of the node fails once.
 func TestANodeThatRunsAgainPaysOnce(t *testing.T) {
+	var mu sync.Mutex                // guards requests
 	requests := make(map[string]int) // by path
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		if requests[r.URL.Path]++; r.URL.Path == "/notes/17" && requests[r.URL.Path] == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -73,6 +82,8 @@ func TestANodeThatRunsAgainPaysOnce(t *testing.T) {
 	if err != nil || len(res.State.Log) != 1 || res.State.Log[0] != "refunded, receipt 17" {
 		t.Errorf("got the log %q, %v; want one refund", res.State.Log, err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if got := requests["/refunds/A-1"]; got != 1 {
 		t.Errorf("the bank got %d requests to pay, want 1", got)
 	}

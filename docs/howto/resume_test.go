@@ -27,9 +27,9 @@ func (k *killed) Append(ctx context.Context, r checkpoint.Append) (checkpoint.Ap
 	return k.Saver.Append(ctx, r)
 }
 
-func (k *killed) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+func (k *killed) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if k.dead.Load() {
-		return checkpoint.ErrClosed
+		return checkpoint.PutResult{}, checkpoint.ErrClosed
 	}
 	return k.Saver.PutWrites(ctx, w)
 }

@@ -4,7 +4,6 @@ package remember
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -31,6 +30,9 @@ type Fact struct {
 // kind is the index by which facts are found.
 var kind = store.NewIndex("kind", func(f *Fact) string { return f.Kind })
 
+// words is the index of the words of facts.
+var words = store.NewTextIndex("words", func(f *Fact) []string { return []string{f.Text} })
+
 // Profile keeps and reads facts of one user, whose id may have any bytes.
 func Profile(ctx context.Context, backend store.Backend, user string) (home string, err error) {
 	all, err := store.NewCollection[Fact](backend, store.Namespace{"profiles"}, kind)
@@ -54,26 +56,15 @@ func Profile(ctx context.Context, backend store.Backend, user string) (home stri
 	return home, nil
 }
 
-// userKey is the key of the user in a context.
-type userKey struct{}
-
-// WithUser returns the context of a request of a user.
-func WithUser(ctx context.Context, user string) context.Context {
-	return context.WithValue(ctx, userKey{}, user)
+// mine returns the namespace of the user that the thread of a node belongs to.
+func mine(ctx context.Context) (store.Namespace, error) {
+	user, err := graph.ThreadLabel(ctx, "user")
+	return store.Namespace{"users", user}, err
 }
 
-// userOf returns the namespace of the user in a context.
-func userOf(ctx context.Context) (store.Namespace, error) {
-	user, ok := ctx.Value(userKey{}).(string)
-	if !ok || user == "" {
-		return nil, errors.New("no user: call WithUser first")
-	}
-	return store.Namespace{"users", user}, nil
-}
-
-// Facts returns the facts of the user that the context of a call names.
-func Facts(backend store.Backend) (*store.Collection[Fact], error) {
-	return store.NewCollection[Fact](store.Scoped(backend, userOf), store.Namespace{"facts"}, kind)
+// FactsOf returns the facts of a user, for code that is not a node.
+func FactsOf(backend store.Backend, user string) (*store.Collection[Fact], error) {
+	return store.NewCollection[Fact](backend, store.Namespace{"users", user, "facts"}, kind, words)
 }
 
 // memory has the nodes of the graph.
@@ -117,7 +108,7 @@ func (m memory) learn(ctx context.Context, s State) (StateUpdate, error) {
 
 // New returns the graph of a conversation.
 func New(backend store.Backend, saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
-	facts, err := Facts(backend)
+	facts, err := store.NewCollection[Fact](store.Scoped(backend, mine), store.Namespace{"facts"}, kind, words)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +124,25 @@ func New(backend store.Backend, saver checkpoint.Saver) (*graph.Graph[State, Sta
 	return g.Compile(graph.Saver(saver))
 }
 
-// Forget removes all facts of the user that the context names.
-func Forget(ctx context.Context, facts *store.Collection[Fact]) error {
+// About returns the facts that have words of a question, the best first.
+func About(ctx context.Context, facts *store.Collection[Fact], question string) ([]string, error) {
+	found, err := facts.Search(ctx, words, question, store.Limit(5))
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, match := range found {
+		texts = append(texts, match.Value.Text)
+	}
+	return texts, nil
+}
+
+// Forget removes all facts of a user.
+func Forget(ctx context.Context, backend store.Backend, user string) error {
+	facts, err := FactsOf(backend, user)
+	if err != nil {
+		return err
+	}
 	for item, err := range facts.List(ctx) {
 		if err != nil {
 			return err

@@ -2,10 +2,11 @@ package remember_test
 
 import (
 	"context"
-	"strings"
+	"errors"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/docs/howto/remember"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -20,8 +21,8 @@ func TestAConversationKnowsWhatItsUserSaidInAnother(t *testing.T) {
 	}
 	say := func(user, thread, text string) string {
 		t.Helper()
-		ctx := remember.WithUser(t.Context(), user)
-		res, err := app.Thread(thread).Invoke(ctx, remember.StateUpdate{Said: state.Set(text)})
+		in := remember.StateUpdate{Said: state.Set(text)}
+		res, err := app.Thread(thread).Invoke(t.Context(), in, graph.Label("user", user))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +40,7 @@ func TestAConversationKnowsWhatItsUserSaidInAnother(t *testing.T) {
 			t.Errorf("%s in thread %s says %q: got the reply %q, want %q", c.user, c.thread, c.says, got, c.want)
 		}
 	}
-	facts, err := remember.Facts(backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remember.Forget(remember.WithUser(t.Context(), "ada"), facts); err != nil {
+	if err := remember.Forget(t.Context(), backend, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	if got := say("ada", "5", "hello"); got != "I know: " {
@@ -55,14 +52,41 @@ func TestAConversationKnowsWhatItsUserSaidInAnother(t *testing.T) {
 	}
 }
 
-func TestACallWithoutAUserIsRefused(t *testing.T) {
+func TestAThreadWithoutAUserIsRefused(t *testing.T) {
 	app, err := remember.New(memory.NewStore(), memory.New())
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = app.Thread("1").Invoke(t.Context(), remember.StateUpdate{Said: state.Set("hello")})
-	if err == nil || !strings.Contains(err.Error(), "no user") {
-		t.Errorf("got %v, want an error that names the missing user", err)
+	if !errors.Is(err, graph.ErrNoLabel) {
+		t.Errorf("got %v, want graph.ErrNoLabel", err)
+	}
+}
+
+func TestAboutFindsFactsByWords(t *testing.T) {
+	backend := memory.NewStore()
+	about := func(user, question string, facts ...string) []string {
+		t.Helper()
+		c, err := remember.FactsOf(backend, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range facts {
+			if _, err := c.Put(t.Context(), text, remember.Fact{Text: text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := remember.About(t.Context(), c, question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if got := about("ada", "Which tea? Green!", "likes green tea", "lives in Rome"); len(got) != 1 || got[0] != "likes green tea" {
+		t.Errorf("got %q, want the fact on tea", got)
+	}
+	if got := about("bob", "tea"); len(got) != 0 {
+		t.Errorf("another user: got %q, want nothing", got)
 	}
 }
 
@@ -77,11 +101,11 @@ func TestProfileReadsWhatItWrote(t *testing.T) {
 
 func TestFollowSaysWhatChanges(t *testing.T) {
 	backend := memory.NewStore()
-	facts, err := remember.Facts(backend)
+	facts, err := remember.FactsOf(backend, "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(remember.WithUser(t.Context(), "ada"))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	said := make(chan string)
 	done := make(chan error, 1)
