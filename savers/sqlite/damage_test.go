@@ -101,11 +101,12 @@ func TestChangedRowsAreDamage(t *testing.T) {
 	const second = "(SELECT pos FROM graph_checkpoint ORDER BY pos LIMIT 1 OFFSET 1)"
 	for name, statement := range map[string]string{
 		"a step":                     "UPDATE graph_checkpoint SET step = step + 1 WHERE pos = " + second,
-		"a time":                     "UPDATE graph_checkpoint SET created = created + 1 WHERE pos = " + second,
+		"a time":                     "UPDATE graph_checkpoint SET flags = flags + (1 << 7) WHERE pos = " + second,
 		"a source":                   "UPDATE graph_checkpoint SET flags = flags - 1 WHERE pos = " + second,
-		"a parent":                   "UPDATE graph_checkpoint SET parent = zeroblob(16) WHERE pos = " + second,
+		"a parent":                   "UPDATE graph_checkpoint SET links = CAST(x'01' || zeroblob(50) AS BLOB) WHERE pos = " + second,
 		"a commit":                   "UPDATE graph_checkpoint SET flags = flags & ~(1 << 4) WHERE pos = " + second,
-		"a base":                     "UPDATE graph_checkpoint SET base = zeroblob(16) WHERE pos = " + second,
+		"a base":                     "UPDATE graph_checkpoint SET links = CAST(zeroblob(17) || x'01' || zeroblob(33) AS BLOB) WHERE pos = " + second,
+		"what it commits":            "UPDATE graph_checkpoint SET flags = flags & ~(1 << 4), links = CAST(zeroblob(34) || x'01' || id AS BLOB) WHERE pos = " + second,
 		"an id":                      "UPDATE graph_checkpoint SET id = CAST(substr(id, 1, 15) || x'41' AS BLOB) WHERE pos = " + second,
 		"a body":                     "UPDATE graph_checkpoint SET body = x'00' WHERE pos = " + second,
 		"a payload":                  "UPDATE graph_checkpoint SET payload = CAST('other' AS BLOB) WHERE pos = " + second,

@@ -93,8 +93,8 @@ func manyThreads(t *testing.T, path string, n int) {
 			updated - n * 1000000, CAST(printf('graph-%03d', (n - 2) % 200) AS BLOB),
 			CAST(x'01047573657204' || CAST(printf('u%03d', (n - 2) % 1000) AS BLOB) AS BLOB) FROM numbers, graph_thread WHERE thread_no = 1`,
 		`INSERT INTO graph_version SELECT n, 1, n, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
-		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body)
-			SELECT n << 28 | 1, n, id, line_no, flags, step, created, parent, base, commits,
+		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, links, body)
+			SELECT n << 28 | 1, n, id, line_no, flags, step, links,
 			CAST(printf('%.1000c', 'x') AS BLOB) FROM numbers, graph_checkpoint WHERE root = 1`,
 		`INSERT INTO graph_write SELECT n + 1, n, base, write_key, kind, data FROM numbers, graph_write WHERE root = 1 AND n % 100 = 0`,
 		`DROP TABLE numbers`,

@@ -2,7 +2,7 @@
 -- transaction locks the row and uses the other statements.
 -- pos is log_no << 28 | seq, and 0xfffffff the largest seq.
 -- flags holds source in its low three bits, then one bit each: 3 snapshot, 4 commits_previous,
--- 5 next_removed, 6 marked_committed. Columns of these names read them.
+-- 5 next_removed, 6 marked_committed. The rest is created. Columns of these names read them.
 -- The index of ids holds bytes 3 to 8 of each.
 
 -- name: commit
@@ -18,7 +18,7 @@
 -- An INSERT of a SELECT would first copy the row, with its body, to a temporary table.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after, payload, seen
-INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body, payload)
+INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, body, payload)
 VALUES ((?13 << 28 | ?14) + 1,
 	(SELECT h.root -- NULL, which the table ignores, unless all of it holds
 		FROM graph_thread t CROSS JOIN graph_checkpoint h ON h.root = t.root
@@ -29,8 +29,8 @@ VALUES ((?13 << 28 | ?14) + 1,
 		AND h.base IS NULL AND NOT h.next_removed),
 	?1,
 	(SELECT line_no FROM graph_checkpoint WHERE pos = (?13 << 28 | ?14)),
-	?2 | (?3 << 3) | (?4 << 4), -- flags
-	?5, ?6, ?7, ?16);
+	?2 | (?3 << 3) | (?4 << 4) | (?6 << 7), -- flags
+	?5, ?7, ?16);
 
 -- name: put_write_fenced
 -- Stores a pending write of a base that is not committed. It stores nothing unless all of this

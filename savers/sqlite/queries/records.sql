@@ -100,10 +100,13 @@ WHERE c.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | ?3);
 -- Inserts a record.
 -- parameters: log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created,
 --   parent, base, commits, body, payload
-INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body, payload)
+INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, links, body, payload)
 VALUES (?1 << 28 | ?2, ?3, ?4, ?5,
-	?6 | (?7 << 3) | (?8 << 4), -- flags
-	?9, ?10, ?11, ?12, ?13, ?14, ?15);
+	?6 | (?7 << 3) | (?8 << 4) | (?10 << 7), -- flags
+	?9,
+	CASE WHEN COALESCE(?11, ?12, ?13) IS NOT NULL THEN
+		CAST(COALESCE(x'01' || ?11, zeroblob(17)) || COALESCE(x'01' || ?12, zeroblob(17)) || COALESCE(x'01' || ?13, zeroblob(17)) AS BLOB) END, -- links
+	?14, ?15);
 
 -- name: mark_committed
 -- Marks a record that another than the next one commits.
@@ -124,7 +127,9 @@ WHERE pos = (?1 << 28 | ?2);
 -- parameters: snapshot, parent, commits, body, payload, log_no, seq
 UPDATE graph_checkpoint
 SET flags = (flags & ~(1 << 3) & ~(1 << 4)) | (?1 << 3), -- snapshot, and commits_previous = FALSE
-	parent = ?2, commits = ?3, body = ?4, payload = ?5
+	links = CASE WHEN COALESCE(?2, base, ?3) IS NOT NULL THEN
+		CAST(COALESCE(x'01' || ?2, zeroblob(17)) || COALESCE(x'01' || base, zeroblob(17)) || COALESCE(x'01' || ?3, zeroblob(17)) AS BLOB) END,
+	body = ?4, payload = ?5
 WHERE pos = (?6 << 28 | ?7);
 
 -- name: remove_records

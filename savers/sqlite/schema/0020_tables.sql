@@ -103,19 +103,16 @@ CREATE TABLE graph_line (
 
 -- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
 --
--- Two columns are packed, and the columns after payload read them; those take no room. pos, the key, keeps a log at the end
--- of the tree while it is the newest, where pages are filled to the last byte. flags takes one byte instead of five.
+-- Three columns are packed, and the columns after payload read them; those take no room. pos, the key, keeps a log at the end
+-- of the tree while it is the newest, where pages are filled to the last byte. A row of 200 bytes is a fourteenth of a page.
 CREATE TABLE graph_checkpoint (
 	pos     INTEGER NOT NULL PRIMARY KEY,    -- log_no << 28 | seq
 	root    INTEGER NOT NULL,                -- the log of the version's root
 	id      BLOB    NOT NULL,
 	line_no INTEGER NOT NULL,
-	flags   INTEGER NOT NULL,
+	flags   INTEGER NOT NULL,                -- created << 7 | seven bits
 	step    INTEGER NOT NULL,
-	created INTEGER NOT NULL,
-	parent  BLOB,                            -- NULL: the record with the seq before, or none if there is no such record; zeros: none
-	base    BLOB,                            -- NULL: the record itself
-	commits BLOB,                            -- NULL: none, or the record with the seq before if commits_previous
+	links   BLOB,                            -- parent, base and commits, 17 bytes each: a 1 and the id, or zeros for NULL; NULL: all are NULL
 	body    BLOB    NOT NULL,                -- ends with a checksum of the record, its thread and its namespace; payload has its own in it
 	payload BLOB,                            -- if it is larger than 256 bytes; else it is in body
 
@@ -125,7 +122,14 @@ CREATE TABLE graph_checkpoint (
 	snapshot         INTEGER GENERATED ALWAYS AS ((flags >> 3) & 1) VIRTUAL, -- the body holds a whole state, not a change of one
 	commits_previous INTEGER GENERATED ALWAYS AS ((flags >> 4) & 1) VIRTUAL, -- it commits the record with the seq before
 	next_removed     INTEGER GENERATED ALWAYS AS ((flags >> 5) & 1) VIRTUAL, -- Prune removed the record with the next seq
-	marked_committed INTEGER GENERATED ALWAYS AS ((flags >> 6) & 1) VIRTUAL  -- a record other than the next one commits it
+	marked_committed INTEGER GENERATED ALWAYS AS ((flags >> 6) & 1) VIRTUAL, -- a record other than the next one commits it
+	created          INTEGER GENERATED ALWAYS AS (flags >> 7) VIRTUAL,
+	-- NULL: the record with the seq before, or none if there is no such record; zeros: none
+	parent  BLOB GENERATED ALWAYS AS (CASE WHEN substr(links, 1, 1) = x'01' THEN substr(links, 2, 16) END) VIRTUAL,
+	-- NULL: the record itself
+	base    BLOB GENERATED ALWAYS AS (CASE WHEN substr(links, 18, 1) = x'01' THEN substr(links, 19, 16) END) VIRTUAL,
+	-- NULL: none, or the record with the seq before if commits_previous
+	commits BLOB GENERATED ALWAYS AS (CASE WHEN substr(links, 35, 1) = x'01' THEN substr(links, 36, 16) END) VIRTUAL
 );
 
 -- Of an id the index has what says its time: that tells ids apart, and puts a new one at the end.
