@@ -22,7 +22,7 @@ func (o *Opening) check() error {
 	if n := len(o.Holder); n > MaxHolder {
 		return &InvalidError{"open.Holder", strconv.Itoa(n) + " bytes", fmt.Sprintf("at most %d", MaxHolder)}
 	}
-	return checkDescription("open.", o.Title, o.Labels)
+	return checkDescription("open.", o.Title, o.Labels, o.Priority)
 }
 
 func checkGraph(field, graph string) error {
@@ -32,9 +32,12 @@ func checkGraph(field, graph string) error {
 	return nil
 }
 
-func checkDescription(within, title string, labels map[string]string) error {
+func checkDescription(within, title string, labels map[string]string, priority Priority) error {
 	if n := len(title); n > MaxTitle {
 		return &InvalidError{within + "Title", strconv.Itoa(n) + " bytes", fmt.Sprintf("at most %d", MaxTitle)}
+	}
+	if err := checkPriority(within+"Priority", priority); err != nil {
+		return err
 	}
 	if len(labels) == 0 {
 		return nil
@@ -59,11 +62,11 @@ func TooManyLabels(field string, n int) error {
 	return &InvalidError{field, fmt.Sprintf("%d labels of one thread", n), fmt.Sprintf("at most %d", MaxLabels)}
 }
 
-// CheckDescription returns an [*InvalidError] if no saver can store the Graph, Title and Labels of
-// t, or nil. Savers call it for an imported thread.
+// CheckDescription returns an [*InvalidError] if no saver can store the Graph, Title, Labels
+// and Priority of t, or nil. Savers call it for an imported thread.
 func (t *Thread) CheckDescription() error {
 	if err := checkGraph("thread.Graph", t.Graph); err != nil {
 		return err
 	}
-	return checkDescription("thread.", t.Title, t.Labels)
+	return checkDescription("thread.", t.Title, t.Labels, t.Priority)
 }

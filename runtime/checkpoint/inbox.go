@@ -113,6 +113,10 @@ type Post struct {
 	Graph  string
 	Title  string
 	Labels map[string]string
+
+	// Priority replaces the priority of the thread if a message is stored. Zero leaves it, and is
+	// Normal for a new thread.
+	Priority Priority
 }
 
 // Posted is the result of one Post.
@@ -204,7 +208,7 @@ func (p *Post) Check() error {
 	if err := checkGraph("graph", p.Graph); err != nil {
 		return err
 	}
-	return checkDescription("", p.Title, p.Labels)
+	return checkDescription("", p.Title, p.Labels, p.Priority)
 }
 
 // Check returns an [*InvalidError] for the first value in m that no saver accepts, or nil.

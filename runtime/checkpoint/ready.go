@@ -26,6 +26,7 @@ type ReadyThreads struct {
 type ReadyThread struct {
 	ID       string
 	Graph    string
+	Priority Priority
 	Status   Status
 	Wake     time.Time // when it became due
 	Fence    ID        // of the newest run; zero if the version was imported, or if no version is open

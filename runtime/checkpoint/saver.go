@@ -88,10 +88,15 @@ type Saver interface {
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
-	// Within a graph it returns those that have been due for longest. It moves the Wake of the
-	// returned threads to q.Reserve from now, so that other callers do not get them meanwhile.
-	// That is no lock: only an opening Append takes a thread. It moves the Wake of a due thread
-	// with a live lease to the end of the lease. If q.Reserve is zero, Ready changes nothing.
+	// Within a graph it returns those of the highest Priority first, and within a priority those
+	// that have been due for longest. But one thread of AgedShare is the one of its graph that has
+	// been due for longest, whatever its priority. A Saver counts this over all of its calls with
+	// a Reserve. So no thread waits for ever.
+	//
+	// Ready moves the Wake of the returned threads to q.Reserve from now, so that other callers do
+	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the
+	// Wake of a due thread with a live lease to the end of the lease. If q.Reserve is zero, Ready
+	// changes nothing.
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
@@ -140,8 +145,8 @@ type Saver interface {
 	// Import keeps record ids, Seq and writes. The new version has no fence and no lease, and the
 	// exported status. It is open even if the exported version was released.
 	//
-	// A new thread gets the exported Graph, Created, Title and Labels. If the thread exists, they
-	// change its own as an opening does, and Created stays.
+	// A new thread gets the exported Graph, Created, Title, Labels and Priority. If the thread
+	// exists, they change its own as an opening does, and Created stays.
 	//
 	// Import keeps messages, and leaves out those whose id the thread has already. A message keeps
 	// its Number unless the thread has a newer one. Then it gets the next number. Import does not
@@ -202,6 +207,8 @@ type Opening struct {
 	// Labels replace the labels of the thread that have the same names; the others stay. An empty
 	// value removes a label. A thread has at most MaxLabels labels.
 	Labels map[string]string
+	// Priority replaces the priority of the thread; zero leaves it.
+	Priority Priority
 }
 
 // DefaultLease is the duration of a lease if the caller names none.
@@ -317,6 +324,8 @@ type Thread struct {
 	Created time.Time         // when the first opening, Post or Import created the thread, on the saver's clock
 	Title   string            // empty for none
 	Labels  map[string]string // nil for none; the caller must not modify it
+	// Priority orders the threads that Ready returns. A Post sets it too. It is never zero.
+	Priority Priority
 
 	Posted uint64 // the number of the newest message
 	Inputs int    // the number of untaken inputs

@@ -60,6 +60,22 @@ func Label(name, value string) InputOption {
 	})
 }
 
+// Priority gives the thread a priority, such as Priority(checkpoint.High). It replaces an earlier
+// one; a new thread has checkpoint.Normal. Workers take due threads of a higher priority first.
+// Those of a lower one still get a share: see checkpoint.AgedShare.
+//
+// The priority belongs to the thread and not to the input. Submit sets it when it stores the
+// input, also while earlier inputs wait or run. It stays when the thread is released. An unknown
+// priority is an error.
+func Priority(p checkpoint.Priority) InputOption {
+	return singleRunOption("Priority", func(o *runOptions) {
+		if p < checkpoint.Urgent || p > checkpoint.Low {
+			o.fault("Priority is %d; want checkpoint.Urgent, High, Normal or Low", p)
+		}
+		o.priority = p
+	})
+}
+
 // ThreadLabel returns a label of the thread whose node or route runs under ctx. It also works in
 // subgraphs, in sends, and in a child context of ctx, even after the node has returned. With
 // store.Scoped it confines a node to the items of one user: see the example.

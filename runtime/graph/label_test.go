@@ -67,6 +67,36 @@ func TestAnUpdateThatStartsAThreadGivesItLabels(t *testing.T) {
 	wantLabels(t, th, "Imported", map[string]string{"user": "ada"})
 }
 
+func TestAThreadHasThePriorityOfItsCalls(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		th, _ := newThread(t, chain("a"), d)
+		for _, step := range []struct {
+			what string
+			call func() error
+			want checkpoint.Priority
+		}{
+			{"Invoke", func() error { _, err := th.Invoke(t.Context(), input); return err }, checkpoint.Normal},
+			{"Invoke with High", func() error { _, err := th.Invoke(t.Context(), input, graph.Priority(checkpoint.High)); return err }, checkpoint.High},
+			{"UpdateState with Low", func() error {
+				_, err := th.UpdateState(t.Context(), logged("edit"), graph.Priority(checkpoint.Low))
+				return err
+			}, checkpoint.Low},
+			{"Submit with Urgent", func() error {
+				_, err := th.Submit(t.Context(), input, graph.Priority(checkpoint.Urgent))
+				return err
+			}, checkpoint.Urgent},
+			{"Submit", func() error { _, err := th.Submit(t.Context(), input); return err }, checkpoint.Urgent},
+		} {
+			if err := step.call(); err != nil {
+				t.Fatalf("%s: %v", step.what, err)
+			}
+			if listed, err := th.Describe(t.Context()); err != nil || listed.Priority != step.want {
+				t.Errorf("%s: the thread has the priority %v, %v; want %v", step.what, listed.Priority, err, step.want)
+			}
+		}
+	})
+}
+
 func TestWrongTitlesAndLabelsStoreNothing(t *testing.T) {
 	th, saver := newThread(t, chain("a"))
 	many := make([]graph.InvokeOption, 0, checkpoint.MaxLabels+1)
@@ -77,6 +107,8 @@ func TestWrongTitlesAndLabelsStoreNothing(t *testing.T) {
 		"Title is empty":              {graph.Title("")},
 		"Title is given twice":        {graph.Title("a"), graph.Title("b")},
 		"Title has 1025 bytes":        {graph.Title(strings.Repeat("x", 1025))},
+		"Priority is 0":               {graph.Priority(0)},
+		"Priority is 5":               {graph.Priority(checkpoint.Low + 1)},
 		"Label has an empty name":     {graph.Label("", "x")},
 		"Label has a name of 101":     {graph.Label(strings.Repeat("x", 101), "x")},
 		"has a value of 201":          {graph.Label("x", strings.Repeat("x", 201))},

@@ -298,7 +298,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
-	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels}
+	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels, Priority: r.opt.priority}
 	r.opt.due.open(&opening)
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)

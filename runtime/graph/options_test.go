@@ -104,6 +104,7 @@ var optionsOfCalls = map[string]struct {
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs + " Submit With"},
 	"Title":          {graph.Title, inputs + updates + " Submit"},
+	"Priority":       {graph.Priority, inputs + updates + " Submit"},
 	"Label":          {graph.Label, inputs + updates + " Submit"},
 	"DiscardPending": {graph.DiscardPending, inputs + updates + " Submit"},
 	"IfIdle":         {graph.IfIdle, "Submit"},

@@ -109,6 +109,7 @@ type runOptions struct {
 	events   EventKind
 	metadata map[string]string // of the call; nil for none
 	title    string            // empty leaves that of the thread
+	priority checkpoint.Priority
 	labels   map[string]string // added to those of the thread
 	listen   *listener         // of a run on a thread; nil for an edit
 	box      *signalbox        // of a run on a thread, shared with its subgraph calls; nil for an edit

@@ -138,7 +138,7 @@ func (t poster[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.Post, e
 		first := checkpoint.Message{ID: "cancel before " + o.request, Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
 		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
 	}
-	p.Idle, p.Title, p.Labels = o.idle, o.title, maps.Clone(o.labels)
+	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
 	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
 	return p, nil
 }

@@ -49,6 +49,7 @@ import (
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // Saver stores threads in a folder. Open returns one. A Saver is safe for concurrent use. Other
@@ -68,6 +69,8 @@ type Saver struct {
 	recent  *list.List               // the most recently used first
 	held    int64                    // bytes that the volumes hold
 	listed  map[string]listing       // by base name
+
+	turns ledger.Turns
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)

@@ -26,7 +26,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 		return checkpoint.ReadyThreads{}, err
 	}
 	defer s.calls.Done()
-	round := ledger.NewRound(&q, time.Now())
+	round := ledger.NewRound(&q, time.Now(), &s.turns)
 	for _, name := range names {
 		l, err := s.listing(ctx, name.base)
 		if errors.Is(err, checkpoint.ErrDamaged) || err == nil && l.ready.ID == "" {

@@ -25,6 +25,7 @@ type Saver struct {
 	threads map[string]*thread
 
 	watchers watchers
+	turns    ledger.Turns
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)

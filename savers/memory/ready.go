@@ -25,7 +25,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	}
 	defer s.end()
 	now := time.Now()
-	round := ledger.NewRound(&q, now)
+	round := ledger.NewRound(&q, now, &s.turns)
 	for _, id := range ids {
 		s.visit(id, func(t *thread, v *ledger.Version) {
 			if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {

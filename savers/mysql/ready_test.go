@@ -76,12 +76,12 @@ func TestReadyReadsFewRows(t *testing.T) {
 	}
 	last := ready(limit)
 	t.Logf("%d rows and entries read at first, %d after %d reservations", first, last, n-limit)
-	if most := 12 * limit; first > most || last > most {
+	if most := 8 * limit; first > most || last > most {
 		t.Errorf("a call for %d threads read %d rows and entries at first and %d after %d reservations, want at most %d", limit, first, last, n-limit, most)
 	}
 	ready(0) // learns where the next wake is
-	if read := ready(0); read > 8*limit {
-		t.Errorf("a call that found nothing read %d rows and entries, want at most %d", read, 8*limit)
+	if read := ready(0); read > 3*limit {
+		t.Errorf("a call that found nothing read %d rows and entries, want at most %d", read, 3*limit)
 	} else {
 		t.Logf("%d rows and entries read when nothing is due", read)
 	}

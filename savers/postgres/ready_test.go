@@ -171,7 +171,7 @@ func TestReadyReadsFewRows(t *testing.T) {
 	}
 	last := ready(limit)
 	t.Logf("%d rows and entries read at first, %d after %d reservations", first, last, n-limit)
-	if most := 10 * limit; first > most || last > most {
+	if most := 6 * limit; first > most || last > most {
 		t.Errorf("a call for %d threads read %d rows and entries at first and %d after %d reservations, want at most %d", limit, first, last, n-limit, most)
 	}
 	none := fmt.Sprint(ready(0), ready(0)) // the first of them learns where the next wake is

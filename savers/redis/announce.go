@@ -11,7 +11,7 @@ import (
 )
 
 // announced is a call of a script on a thread that the index must know of first, because the
-// thread may become due. The script answers "announce" and the graph of the thread if the index
+// thread may become due. The script answers "announce" and the queue of the thread if the index
 // does not have that wake, and changes nothing.
 type announced struct {
 	s      *Saver
@@ -22,22 +22,22 @@ type announced struct {
 	notice int // which of args says what the index knows
 	stamp  int // which of args is the stamp
 
-	graph string // whose wakes the index knows
+	queue string // whose wakes the index knows
 	wake  string // as index.lua has it; "" tells the index nothing
 	id    checkpoint.ID
 	over  []listed // threads that may leave the index
 }
 
-// maxAnnounced is how often a call is repeated because the graph of its thread was another.
+// maxAnnounced is how often a call is repeated because the queue of its thread was another.
 const maxAnnounced = 10
 
-var errGraphs = errors.New("its graph changes all the time; try again")
+var errQueues = errors.New("its graph or priority changes all the time; try again")
 
 // tell makes the call tell the index a wake of the thread, as index.lua has it; "" is now.
-func (c *announced) tell(graph, wake string) {
-	c.graph, c.wake, c.args[c.notice] = graph, wake, "w="+graph
+func (c *announced) tell(queue, wake string) {
+	c.queue, c.wake, c.args[c.notice] = queue, wake, "w="+queue
 	if wake == "" {
-		c.wake, c.args[c.notice] = "at1", "n="+graph
+		c.wake, c.args[c.notice] = "at1", "n="+queue
 	}
 }
 
@@ -54,13 +54,13 @@ func (c *announced) keys() []string { return []string{c.s.key(c.thread)} }
 
 // indexKeys and indexArgs are those of index.lua.
 func (c *announced) indexKeys() []string {
-	return c.s.indexKeys(append(slices.Clone(c.sets), c.s.wakes(c.graph))...)
+	return c.s.indexKeys(append(slices.Clone(c.sets), c.s.wakes(c.queue))...)
 }
 
 func (c *announced) indexArgs() []any { return indexArgs(c.thread, c.id, c.wake, c.over) }
 
 // announce makes a call, and repeats it if the wake was not announced.
-func (s *Saver) announce(ctx context.Context, what string, c announced) (*reply, error) {
+func (s *Saver) announce(ctx context.Context, what string, c *announced) (*reply, error) {
 	for range maxAnnounced {
 		if c.wake != "" && c.id.IsZero() {
 			if err := c.newStamp(); err != nil {
@@ -78,7 +78,7 @@ func (s *Saver) announce(ctx context.Context, what string, c announced) (*reply,
 		}
 		c.tell(r.text(), "")
 	}
-	return nil, errGraphs
+	return nil, errQueues
 }
 
 // announce reports whether the script demands an announcement.

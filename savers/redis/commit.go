@@ -13,7 +13,7 @@ import (
 // these data, a plain commit names the values to compare and to store.
 type lease struct {
 	fence   checkpoint.ID
-	graph   string
+	queue   string // of the thread, in the index of wakes
 	version int
 	renewed time.Time // no later than the server did
 	length  int64     // microseconds

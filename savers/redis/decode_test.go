@@ -54,7 +54,7 @@ func TestDataOfAnotherFormatIsRefused(t *testing.T) {
 	_, headerErr := redis.DecodeHeader(string(record[:4+record[3]]), 1)
 	_, _, writeErr := redis.DecodeWrite(id, "\x01\x00\x01t\x00", "1:1:bpayload")
 	for what, err := range map[string]error{"a record": err, "a header": headerErr, "a write": writeErr} {
-		if err == nil || !strings.Contains(err.Error(), "format 0") || !strings.Contains(err.Error(), "format 7") {
+		if err == nil || !strings.Contains(err.Error(), "format 0") || !strings.Contains(err.Error(), "format 8") {
 			t.Errorf("%s without a checksum: got %v, want an error with both formats", what, err)
 		}
 	}

@@ -211,15 +211,16 @@ func (st *stage) commit(ctx context.Context) error {
 	}
 	args := []any{
 		strings.TrimSuffix(st.prefix, ":"), st.uid[:], st.thread, st.saver.ttl,
-		made, t.Graph, t.Title, encodeLabels(t.Labels), strconv.FormatUint(t.Posted, 10), "",
+		made, t.Graph, t.Title, encodeLabels(t.Labels), strconv.FormatUint(t.Posted, 10), "", int(t.Priority.Or(checkpoint.Normal)),
 	}
 	if err := st.saver.list(ctx, st.thread, st.uid, st.saver.setsOf(t.Graph, t.Labels)...); err != nil {
 		return err
 	}
 	r, err := st.saver.call(ctx, "import", st.saver.script.importing, st.keys, args...)
-	if err == nil && r.announce() { // a thread that is due moves to another graph
-		args[9] = "n=" + t.Graph
-		if err := st.saver.listDue(ctx, st.thread, st.uid, t.Graph); err != nil {
+	if err == nil && r.announce() { // a thread that is due moves to another queue
+		name := r.text()
+		args[9] = "n=" + name
+		if err := st.saver.listDue(ctx, st.thread, st.uid, name); err != nil {
 			return err
 		}
 		r, err = st.saver.call(ctx, "import", st.saver.script.importing, st.keys, args...)

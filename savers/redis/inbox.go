@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Post stores messages, as [checkpoint.Inbox] says. It is one round trip if each thread belongs
-// to the Graph of its Post. Otherwise the server names the graph, and the call repeats those
+// Post stores messages, as [checkpoint.Inbox] says. It is one round trip if each thread has the
+// Graph and the Priority of its Post. Otherwise the server names them, and the call repeats those
 // posts. On a cluster, the index takes one more round trip, and a second one if a thread became
 // due.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
@@ -52,7 +52,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 		}
 		todo, at = again, left
 	}
-	return nil, fmt.Errorf("redis: post: thread %q: %w", short(posts[at[0]].Thread), errGraphs)
+	return nil, fmt.Errorf("redis: post: thread %q: %w", short(posts[at[0]].Thread), errQueues)
 }
 
 // posting returns the call of post.lua for a post.
@@ -61,16 +61,17 @@ func (s *Saver) posting(p *checkpoint.Post, token checkpoint.ID) announced {
 	if p.Idle {
 		idle = "i"
 	}
-	args := make([]any, 10, 10+4*len(p.Messages))
+	args := make([]any, 11, 11+4*len(p.Messages))
 	args[2], args[3], args[4] = token[:], p.Thread, idle
 	args[5], args[6] = ledger.Limits(p)
 	args[7], args[8], args[9] = p.Graph, p.Title, encodeLabels(p.Labels)
+	args[10] = priorityArg(p.Priority)
 	for i := range p.Messages {
 		m := &p.Messages[i]
 		args = append(args, int(m.Kind), m.ID, encodeAbout(p.Thread, m), encodeBody(p.Thread, m.Payload))
 	}
 	call := announced{s: s, thread: p.Thread, sets: s.setsOf(p.Graph, p.Labels), script: s.script.post, args: args, notice: 0, stamp: 1}
-	call.tell(p.Graph, "")
+	call.tell(queue(p.Priority, p.Graph), "")
 	return call
 }
 

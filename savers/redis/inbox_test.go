@@ -512,7 +512,7 @@ func TestMessagesOfAnotherFormatOrWithOtherBytesAreRefused(t *testing.T) {
 	header, body := client.HGet(ctx, key, "m:1").Val(), client.HGet(ctx, key, "b:1").Val()
 	colon := strings.LastIndexByte(header[:strings.Index(header, "name of")], ':')
 	for what, c := range map[string]struct{ header, body, want string }{
-		"an older format":  {header[:colon+1] + "\x06" + header[colon+2:], body, "format 6, and this program reads format 7"},
+		"an older format":  {header[:colon+1] + "\x06" + header[colon+2:], body, "format 6, and this program reads format 8"},
 		"another name":     {strings.Replace(header, "name of", "same of", 1), body, "checksum"},
 		"another payload":  {header, strings.Replace(body, "payload", "payment", 1), "checksum"},
 		"half of a header": {header[:12], body, "malformed"},

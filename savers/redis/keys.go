@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // key returns the key of a thread. Its tag, which decides the slot, is a hash, because an id may
@@ -28,8 +30,22 @@ func (s *Saver) labelSet(name, value string) string {
 	return s.prefix + "{index}:label:" + strconv.Itoa(len(name)) + ":" + name + value
 }
 
-// wakes returns the key of the wakes of a graph's threads.
-func (s *Saver) wakes(graph string) string { return s.prefix + "{index}:wake:" + graph }
+// queue returns the name of the wakes of a graph's threads with a priority, as common.lua does.
+func queue(p checkpoint.Priority, graph string) string {
+	return strconv.Itoa(int(p.Or(checkpoint.Normal))) + ":" + graph
+}
+
+// wakes returns the key of the wakes in a queue.
+func (s *Saver) wakes(queue string) string { return s.prefix + "{index}:wake:" + queue }
+
+// allWakes returns the keys of the wakes of a graph's threads, by priority.
+func (s *Saver) allWakes(graph string) []string {
+	keys := make([]string, checkpoint.Priorities)
+	for i := range keys {
+		keys[i] = s.wakes(queue(checkpoint.Priority(i+1), graph))
+	}
+	return keys
+}
 
 // setsOf returns the sets that have a thread with this graph and these labels.
 func (s *Saver) setsOf(graph string, labels map[string]string) []string {

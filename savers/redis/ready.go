@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -61,6 +62,25 @@ type readyCall struct {
 	result checkpoint.ReadyThreads
 }
 
+// graphCall is the part of a call of Ready that reads the index of one graph.
+type graphCall struct {
+	*readyCall
+	graph   string
+	due     ledger.ByPriority[indexedWake]
+	from    [checkpoint.Priorities]string // where the index is read from
+	todo    [checkpoint.Priorities]bool   // priorities that may have more due threads
+	seen    map[string]bool               // by priority and id
+	changes []any                         // of wakes.lua
+}
+
+// indexedWake is a thread with its wake in the index.
+type indexedWake struct {
+	candidate
+	priority checkpoint.Priority // in whose set it is
+	before   string              // its wake before the call
+	now      string              // its wake after the reservation
+}
+
 // graph adds the due threads of a graph.
 func (r *readyCall) graph(ctx context.Context, graph string) error {
 	if r.s.unrepaired(graph) {
@@ -68,110 +88,153 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 			return err
 		}
 	}
-	from, changes := "-inf", []any{}
+	g := graphCall{readyCall: r, graph: graph, seen: make(map[string]bool)}
+	for i := range g.todo {
+		g.from[i], g.todo[i] = "-inf", true
+	}
 	for range rounds {
-		want := r.q.Limit - len(r.result.Threads)
-		found, to, lost, err := r.find(ctx, graph, from, max(want, 0)+len(r.q.Except))
+		lost, err := g.round(ctx)
 		if err == nil && lost {
-			if err = r.s.repair(ctx, r.q.Graphs, r.result.Now); err == nil {
-				continue
-			}
+			err = r.s.repair(ctx, r.q.Graphs, r.result.Now)
 		}
 		if err != nil {
 			return err
 		}
-		for i := range found {
-			c, was := &found[i].candidate, found[i].wake
-			if r.q.Reserve > 0 {
-				was = to
-			}
-			if right := r.judge(c, graph, found[i].wake, was); right != was {
-				changes = append(changes, c.ID, was, c.indexed[:], right)
-			}
-		}
-		if len(found) == 0 || r.q.Limit == len(r.result.Threads) {
+		if !slices.Contains(g.todo[:], true) {
 			break
 		}
-		from = "(" + found[len(found)-1].wake
-		if r.q.Reserve > 0 {
-			from = "-inf"
+	}
+	g.choose()
+	return g.correct(ctx)
+}
+
+// round reads threads that may be due, and looks at them. It reports whether the index has been
+// lost.
+func (g *graphCall) round(ctx context.Context) (lost bool, err error) {
+	want := g.q.Limit - len(g.result.Threads)
+	page := want + len(g.q.Except)
+	if want == 0 || len(g.q.Graphs) == 0 {
+		page = 0
+	}
+	found, lost, err := g.find(ctx, page)
+	if err != nil || lost {
+		return lost, err
+	}
+	var counts [checkpoint.Priorities]int
+	for i := range found {
+		f, class := &found[i], found[i].priority-1
+		counts[class]++
+		if g.from[class] = "(" + f.before; g.q.Reserve > 0 {
+			g.from[class] = "-inf"
+		}
+		if entry := queue(f.priority, f.ID); !g.seen[entry] {
+			g.seen[entry] = true
+			g.judge(f)
 		}
 	}
-	if r.q.Reserve == 0 {
-		changes = nil
+	for i := range g.todo {
+		g.todo[i] = counts[i] == page && page > 0 && len(g.due[i]) < want
 	}
-	return r.correct(ctx, graph, changes)
+	return false, nil
 }
 
-// indexed is a thread with its wake in the index.
-type indexedWake struct {
-	candidate
-	wake string
-}
-
-// find reads threads that may be due, and reserves them until to.
-func (r *readyCall) find(ctx context.Context, graph, from string, n int) (found []indexedWake, to string, lost bool, err error) {
+// find reads up to page threads of each priority that may be due, and reserves them.
+func (g *graphCall) find(ctx context.Context, page int) (found []indexedWake, lost bool, err error) {
 	every := repairEvery
-	if len(r.q.Graphs) == 0 {
+	if len(g.q.Graphs) == 0 {
 		every = math.MaxInt64 // for the time alone
 	}
-	reply, err := r.s.call(ctx, "ready", r.s.script.ready, []string{r.s.wakes(graph), r.s.indexKeys()[2]}, r.q.Reserve.Microseconds(), from, n,
-		every.Microseconds(), repairClaim.Microseconds())
+	args := []any{g.q.Reserve.Microseconds(), every.Microseconds(), repairClaim.Microseconds()}
+	for i := range g.todo {
+		n := 0
+		if g.todo[i] {
+			n = page
+		}
+		args = append(args, g.from[i], n)
+	}
+	reply, err := g.s.call(ctx, "ready", g.s.script.ready, g.keys(), args...)
 	if err != nil {
-		return nil, "", false, err
+		return nil, false, err
 	}
 	reply.text()
-	r.result.Now, lost, to = reply.time(), reply.text() == "1", reply.text()
-	var page []candidate
+	var to string
+	g.result.Now, lost, to = reply.time(), reply.text() == "1", reply.text()
+	var threads []candidate
 	for reply.more() {
+		w := indexedWake{priority: checkpoint.Priority(reply.int())}
 		c := candidate{described: described{Thread: checkpoint.Thread{ID: reply.text()}}}
-		w := indexedWake{wake: reply.text()}
+		w.before = reply.text()
+		if w.now = w.before; g.q.Reserve > 0 {
+			w.now = to
+		}
 		c.indexed, c.age = reply.id(), reply.number()
-		page, found = append(page, c), append(found, w)
+		threads, found = append(threads, c), append(found, w)
 	}
 	if reply.err != nil {
-		return nil, "", false, reply.err
+		return nil, false, reply.err
 	}
-	if err := r.s.describeAll(ctx, page); err != nil {
-		return nil, "", false, err
+	if err := g.s.describeAll(ctx, threads); err != nil {
+		return nil, false, err
 	}
-	for i := range page {
-		found[i].candidate = page[i]
+	for i := range threads {
+		found[i].candidate = threads[i]
 	}
-	return found, to, lost, nil
+	return found, lost, nil
 }
 
-// judge adds a thread to the result if it is due. It returns the wake that the index must have, or
-// "" for none. before is that from before the call, and was the one that the index has now.
-func (r *readyCall) judge(c *candidate, graph, before, was string) (right string) {
-	switch {
-	case slices.Contains(r.q.Except, c.ID):
-		return before
-	case c.damage != nil:
-		return was // it is looked at again after the reservation
-	case c.Graph == graph && c.due(r.result.Now):
-	case c.indexed != c.stamp && c.age <= doubt: // a call is about to change the thread
-		if right = c.next(graph); right == "" || earlier(was, right) {
-			return was
+// keys are those of ready.lua and wakes.lua.
+func (g *graphCall) keys() []string { return append(g.s.allWakes(g.graph), g.s.indexKeys()[2]) }
+
+// judge looks at a thread. If it is not due, judge notes the wake that the index must have.
+func (g *graphCall) judge(f *indexedWake) {
+	switch right := f.next(g.graph, f.priority); {
+	case slices.Contains(g.q.Except, f.ID):
+		g.change(f, f.before)
+	case f.damage != nil: // it is looked at again after the reservation
+	case right != "" && f.due(g.result.Now):
+		g.due.Add(f.priority, *f)
+	case f.indexed != f.stamp && f.age <= doubt: // a call is about to change the thread
+		if right != "" && !earlier(f.now, right) {
+			g.change(f, right)
 		}
-		return right
 	default:
-		return c.next(graph)
+		g.change(f, right)
 	}
-	if len(r.result.Threads) == r.q.Limit {
-		return before
-	}
-	r.result.Threads = append(r.result.Threads, checkpoint.ReadyThread{
-		ID: c.ID, Graph: graph, Status: c.Status, Wake: c.Wake, Fence: c.fence, Attempts: c.Attempts, Posted: c.Posted,
-		Labels: c.Labels,
-	})
-	return was
 }
 
-// next returns when a thread that is not due becomes due; "" is never.
-func (c *candidate) next(graph string) string {
+// change notes the wake that the index must have, "" for none.
+func (g *graphCall) change(f *indexedWake, right string) {
+	if right != f.now {
+		g.changes = append(g.changes, int(f.priority), f.ID, f.now, f.indexed[:], right)
+	}
+}
+
+// choose adds due threads to the result. The others get back the wakes from before the call.
+func (g *graphCall) choose() {
+	turn, want := g.s.turns.Next(g.graph), g.q.Limit-len(g.result.Threads)
+	chosen := g.due.Take(turn, want, func(a, b *indexedWake) bool { return earlier(a.before, b.before) })
+	for i := range chosen {
+		c := &chosen[i]
+		g.result.Threads = append(g.result.Threads, checkpoint.ReadyThread{
+			ID: c.ID, Graph: g.graph, Priority: c.Priority, Status: c.Status, Wake: c.Wake, Fence: c.fence, Attempts: c.Attempts,
+			Posted: c.Posted, Labels: c.Labels,
+		})
+		g.s.notePriority(c.ID, c.Priority)
+	}
+	if g.q.Reserve > 0 {
+		g.s.turns.Given(g.graph, len(chosen))
+	}
+	for _, left := range g.due {
+		for i := range left {
+			g.change(&left[i], left[i].before)
+		}
+	}
+}
+
+// next returns when a thread becomes due as one of a graph and a priority; "" is never.
+func (c *candidate) next(graph string, priority checkpoint.Priority) string {
 	switch {
-	case c.Graph != graph || c.Wake.IsZero():
+	case c.Graph != graph || c.Priority != priority || c.Wake.IsZero():
 		return ""
 	case c.leased:
 		return wakeArg(c.Lease)
@@ -188,20 +251,48 @@ func (c *candidate) due(now time.Time) bool {
 }
 
 // correct changes the index of wakes, and notes the earliest one.
-func (r *readyCall) correct(ctx context.Context, graph string, changes []any) error {
-	args := append([]any{len(r.q.Except) + 1}, changes...)
-	reply, err := r.s.call(ctx, "ready", r.s.script.wakes, []string{r.s.wakes(graph), r.s.indexKeys()[2]}, args...)
+func (g *graphCall) correct(ctx context.Context) error {
+	if g.q.Reserve == 0 {
+		g.changes = nil
+	}
+	args := append([]any{len(g.q.Except) + 1}, g.changes...)
+	reply, err := g.s.call(ctx, "ready", g.s.script.wakes, g.keys(), args...)
 	if err != nil {
 		return err
 	}
 	reply.text()
 	for reply.more() {
 		id, wake := reply.text(), reply.time()
-		if id != "" && !slices.Contains(r.q.Except, id) && (r.result.Next.IsZero() || wake.Before(r.result.Next)) {
-			r.result.Next = wake
+		if id != "" && !slices.Contains(g.q.Except, id) && (g.result.Next.IsZero() || wake.Before(g.result.Next)) {
+			g.result.Next = wake
 		}
 	}
 	return reply.err
+}
+
+// maxPriorities is how many threads of another priority than Normal are remembered.
+const maxPriorities = 1000
+
+// notePriority remembers the priority of a thread, so that its next opening announces the right
+// queue.
+func (s *Saver) notePriority(thread string, p checkpoint.Priority) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p == checkpoint.Normal {
+		delete(s.priorities, thread)
+		return
+	}
+	if len(s.priorities) >= maxPriorities {
+		clear(s.priorities)
+	}
+	s.priorities[strings.Clone(thread)] = p
+}
+
+// priorityOf returns the priority of a thread, as far as is known here.
+func (s *Saver) priorityOf(thread string) checkpoint.Priority {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.priorities[thread].Or(checkpoint.Normal)
 }
 
 // Rewake sets when a thread is due, as [checkpoint.Saver] says.
@@ -210,7 +301,7 @@ func (s *Saver) Rewake(ctx context.Context, w checkpoint.Rewake) error {
 		return err
 	}
 	args := []any{w.Fence[:], strconv.FormatUint(w.Posted, 10), wakeArg(w.Wake), s.ttl, "", ""}
-	r, err := s.announce(ctx, "rewake", announced{s: s, thread: w.Thread, script: s.script.rewake, args: args, notice: 4, stamp: 5})
+	r, err := s.announce(ctx, "rewake", &announced{s: s, thread: w.Thread, script: s.script.rewake, args: args, notice: 4, stamp: 5})
 	if err != nil {
 		return err
 	}

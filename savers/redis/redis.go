@@ -56,6 +56,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
@@ -81,6 +82,9 @@ type Saver struct {
 	calls  sync.WaitGroup
 	leases map[string]lease // by thread, of this saver's runs
 	over   []listed         // done threads, to remove from the index of unfinished ones
+
+	turns      ledger.Turns
+	priorities map[string]checkpoint.Priority // of threads that Ready returned, see notePriority
 
 	unhealed   map[string]bool // graphs whose wakes were not repaired, see repair
 	repairedTo string          // where in the index that repair continues
@@ -126,7 +130,7 @@ func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 // Reads go to masters only, because a replica may be behind. The client's own retries are
 // harmless.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
-	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), unhealed: make(map[string]bool), script: newScripts(), packing: pack.Default}
+	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), unhealed: make(map[string]bool), priorities: make(map[string]checkpoint.Priority), script: newScripts(), packing: pack.Default}
 	for _, o := range options {
 		o(s)
 	}

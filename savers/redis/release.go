@@ -17,7 +17,7 @@ func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID
 		return checkpoint.Version{}, err
 	}
 	c := announced{s: s, thread: thread, script: s.script.release, args: []any{ifHead[:], s.ttl, token[:], "", ""}, notice: 3, stamp: 4}
-	r, err := s.announce(ctx, "release", c)
+	r, err := s.announce(ctx, "release", &c)
 	if err != nil {
 		return checkpoint.Version{}, err
 	}

@@ -59,7 +59,9 @@ func (s *Saver) repair(ctx context.Context, graphs []string, now time.Time) erro
 		pipe := s.client.Pipeline()
 		pipe.HSet(ctx, keys[2], "", "")
 		for _, graph := range graphs {
-			pipe.ZAdd(ctx, s.wakes(graph), goredis.Z{Score: farWake + float64(now.UnixMicro())})
+			for _, key := range s.allWakes(graph) {
+				pipe.ZAdd(ctx, key, goredis.Z{Score: farWake + float64(now.UnixMicro())})
+			}
 		}
 		_, err := pipe.Exec(ctx)
 		return err
@@ -118,7 +120,7 @@ func (s *Saver) repairPage(ctx context.Context, page []candidate) error {
 			if c.unfinished() {
 				unfinished = "1"
 			}
-			keys := s.indexKeys(append(s.setsOf(c.Graph, c.Labels), s.wakes(c.Graph))...)
+			keys := s.indexKeys(append(s.setsOf(c.Graph, c.Labels), s.wakes(queue(c.Priority, c.Graph)))...)
 			return keys, []any{c.ID, unfinished, c.stamp[:], wakeArg(c.Wake), wakeArg(c.Lease), repairEvery.Microseconds()}
 		}
 		for i := range page {

@@ -86,9 +86,9 @@ func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, se
 	return err
 }
 
-// listDue notes in the index that a thread of a graph is due now.
-func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID, graph string) error {
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(s.wakes(graph)), indexArgs(thread, stamp, "at1", nil)...)
+// listDue notes in the index that a thread of a queue is due now.
+func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID, queue string) error {
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(s.wakes(queue)), indexArgs(thread, stamp, "at1", nil)...)
 	return err
 }
 

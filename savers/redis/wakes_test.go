@@ -35,7 +35,7 @@ func openWakes(t *testing.T) *wakesOf {
 	return &wakesOf{Saver: s, t: t, client: client, prefix: prefix}
 }
 
-func (w *wakesOf) key() string { return w.prefix + "{index}:wake:g" }
+func (w *wakesOf) key() string { return w.prefix + "{index}:wake:3:g" }
 
 // entry returns the wake of a thread in the index, zero for none.
 func (w *wakesOf) entry(thread string) time.Time {
@@ -169,7 +169,7 @@ func TestALateRaiseDoesNotHideAPost(t *testing.T) {
 	w.client.ZAdd(t.Context(), w.key(), goredis.Z{Score: 1, Member: "a"})
 	client, posted := goredis.NewClient(&goredis.Options{Addr: w.client.Options().Addr}), false
 	client.AddHook(beforeCall(func(args []any) {
-		if len(args) > 6 && args[6] == "a" { // the correction of the entry
+		if len(args) > 10 && args[10] == "a" { // the correction of the entry
 			post(t, w, "a", "g", message(checkpoint.SignalMessage, "s"))
 			posted = true
 		}
@@ -252,10 +252,10 @@ func TestTheIndexIsNotifiedBeforeAThreadBecomesDue(t *testing.T) {
 // TestALostIndexIsRepaired deletes keys of the index, and forgets what the threads have there.
 func TestALostIndexIsRepaired(t *testing.T) {
 	for name, lost := range map[string][]string{
-		"the wakes":              {"wake:g"},
-		"the unfinished ones":    {"wake:g", "live"},
-		"all sets but the stamp": {"wake:g", "live", "graph:g", "label:1:lv"},
-		"everything":             {"wake:g", "live", "all", "stamps", "graph:g", "label:1:lv"},
+		"the wakes":              {"wake:3:g"},
+		"the unfinished ones":    {"wake:3:g", "live"},
+		"all sets but the stamp": {"wake:3:g", "live", "graph:g", "label:1:lv"},
+		"everything":             {"wake:3:g", "live", "all", "stamps", "graph:g", "label:1:lv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openWakes(t)
@@ -333,7 +333,7 @@ func TestALostIndexOfAClusterIsRepaired(t *testing.T) {
 	for i := range 100 {
 		post(t, s, fmt.Sprint("t", i), "g", message(checkpoint.InputMessage, "i"))
 	}
-	for _, key := range []string{"wake:g", "live", "all", "stamps", "graph:g"} {
+	for _, key := range []string{"wake:3:g", "live", "all", "stamps", "graph:g"} {
 		if err := client.Del(t.Context(), prefix+"{index}:"+key).Err(); err != nil {
 			t.Fatal(err)
 		}

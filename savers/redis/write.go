@@ -31,11 +31,11 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	} else {
 		s.tellOpening(&c, &a)
 	}
-	r, err := s.announce(ctx, "append", c)
+	r, err := s.announce(ctx, "append", &c)
 	if err != nil {
 		return checkpoint.AppendResult{}, err
 	}
-	done, err := s.appended(ctx, &a, r, since)
+	done, err := s.appended(ctx, &a, r, c.queue, since)
 	if err == nil {
 		err = s.packAtOnce(ctx, job{thread: a.Thread, namespace: a.Namespace})
 	}
@@ -50,17 +50,17 @@ func (s *Saver) tellOpening(c *announced, a *checkpoint.Append) {
 	}
 	graph := a.Records[0].Graph
 	c.sets, c.over = s.setsOf(graph, a.Open.Labels), s.takeOver()
-	c.tell(graph, wake)
+	c.tell(queue(a.Open.Priority.Or(s.priorityOf(a.Thread)), graph), wake)
 }
 
-// tellEnd makes the end of a run lower the wake in the index. It knows the graph of runs that this
+// tellEnd makes the end of a run lower the wake in the index. It knows the queue of runs that this
 // saver opened; of the other threads, the server says it.
 func (s *Saver) tellEnd(c *announced, ends bool, wake time.Time) {
 	s.mu.Lock()
 	l, found := s.leases[c.thread]
 	s.mu.Unlock()
 	if ends && found && !wake.IsZero() {
-		c.tell(l.graph, "at"+wakeArg(wake))
+		c.tell(l.queue, "at"+wakeArg(wake))
 	} else {
 		c.silent()
 	}
@@ -70,7 +70,9 @@ func (s *Saver) tellEnd(c *announced, ends bool, wake time.Time) {
 func (s *Saver) appendArgs(a *checkpoint.Append) []any {
 	flags, holder, graph, title := "", "", "", ""
 	var labels []byte
+	var priority any = ""
 	if a.Open != nil {
+		priority = priorityArg(a.Open.Priority)
 		flags, holder, graph, title, labels = "o", a.Open.Holder, a.Records[0].Graph, a.Open.Title, encodeLabels(a.Open.Labels)
 		if a.Open.TakeOver {
 			flags += "t"
@@ -88,9 +90,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append) []any {
 	if a.Progress {
 		flags += "p"
 	}
-	args := make([]any, 0, 19+6*len(a.Records)+4*len(a.Writes))
+	args := make([]any, 0, 20+6*len(a.Records)+4*len(a.Writes))
 	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, "", s.ttl,
-		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records), "", strconv.FormatUint(a.Messages.Seen, 10))
+		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records), "", strconv.FormatUint(a.Messages.Seen, 10), priority)
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
@@ -103,6 +105,13 @@ func statusArg(status checkpoint.Status) any {
 		return ""
 	}
 	return int(status)
+}
+
+func priorityArg(p checkpoint.Priority) any {
+	if p == 0 {
+		return ""
+	}
+	return int(p)
 }
 
 func leaseArg(lease time.Duration) int64 {
@@ -119,8 +128,9 @@ func flag(is bool) string {
 	return ""
 }
 
-// appended reads the answer of append.lua, which was called after since.
-func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, since time.Time) (checkpoint.AppendResult, error) {
+// appended reads the answer of append.lua, which was called after since. queue is the one in which
+// the index knows the thread.
+func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, queue string, since time.Time) (checkpoint.AppendResult, error) {
 	switch outcome := r.text(); outcome {
 	case "ok":
 	case "labels":
@@ -151,7 +161,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 		return checkpoint.AppendResult{}, r.err
 	}
 	if a.Open != nil && !a.End {
-		s.opened(a.Thread, lease{fence: a.Records[0].ID, graph: strings.Clone(a.Records[0].Graph), version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
+		s.opened(a.Thread, lease{fence: a.Records[0].ID, queue: strings.Clone(queue), version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
 	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // otherwise it was stored before
 		k := known{head: stored, entry: h.entry(last), id: h.id, seq: h.seq}
@@ -230,7 +240,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoi
 	c := announced{s: s, thread: w.Thread, script: s.script.put, args: args, notice: 6, stamp: 7}
 	s.tellEnd(&c, w.End, w.Wake)
 	since := time.Now()
-	r, err := s.announce(ctx, "put writes", c)
+	r, err := s.announce(ctx, "put writes", &c)
 	if err != nil {
 		return checkpoint.PutResult{}, err
 	}

@@ -207,6 +207,23 @@ var inboxBreaks = []struct {
 			return checkpoint.PutResult{}, err
 		}
 	}},
+	{"stores the priority of a post", "ready threads come by priority", posting(func(p *checkpoint.Post) { p.Priority = 0 })},
+	{"keeps the priority without a new one", "ready threads come by priority", posting(func(p *checkpoint.Post) {
+		p.Priority = p.Priority.Or(checkpoint.Normal)
+	})},
+	{"changes the priority with a message", "ready threads come by priority", func(b *brokenInbox) {
+		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+			done, err := b.inner.Post(ctx, posts...)
+			for i, p := range posts {
+				if err == nil && done[i].Err == nil && done[i].Messages[0].Known {
+					p.Messages = []checkpoint.Message{{ID: "for the priority", Kind: checkpoint.WakeMessage}}
+					_, err = b.inner.Post(ctx, p)
+				}
+			}
+			return done, err
+		}
+	}},
+	{"changes the priority of a held thread", "a post changes the priority of a held thread", posting(func(p *checkpoint.Post) { p.Priority = 0 })},
 	{"wakes by a message", "a message makes a thread due", rewoken(func(t checkpoint.ReadyThread) bool { return t.Posted > 0 })},
 	{"leaves a wake that has come", "a message makes a thread due", func(b *brokenInbox) {
 		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {

@@ -315,12 +315,19 @@ func (m *modeller) describe(o *checkpoint.Opening) {
 	if m.rare() {
 		o.Title = "title " + oneOf(m, m.tasks)
 	}
+	if m.rare() {
+		o.Priority = m.priority()
+	}
 	if m.random.IntN(3) == 0 {
 		o.Labels = m.labels()
 		if m.rare() {
 			o.Labels["two"] = "" // removes the label
 		}
 	}
+}
+
+func (m *modeller) priority() checkpoint.Priority {
+	return checkpoint.Priority(m.random.IntN(checkpoint.Priorities + 1))
 }
 
 func (m *modeller) labels() map[string]string {

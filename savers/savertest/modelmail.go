@@ -116,6 +116,9 @@ func (m *modeller) post(thread string) checkpoint.Post {
 	if m.rare() {
 		p.Title, p.Labels = "title of a post", m.labels()
 	}
+	if m.rare() {
+		p.Priority = m.priority()
+	}
 	return p
 }
 

@@ -809,6 +809,29 @@ var breaks = []struct {
 			return got, err
 		}
 	}},
+	{"stores the priority of an opening", "ready threads come by priority", changedOpening(func(a *checkpoint.Append) { a.Open.Priority = 0 })},
+	{"keeps the priority without a new one", "ready threads come by priority", changedOpening(func(a *checkpoint.Append) {
+		a.Open.Priority = a.Open.Priority.Or(checkpoint.Normal)
+	})},
+	{"copies priorities", "ready threads come by priority", changedImport(func(t *checkpoint.Thread) { t.Priority = 0 })},
+	{"returns the priority of ready threads", "ready threads come by priority", readyChanged(func(t *checkpoint.ReadyThread) { t.Priority = 0 })},
+	{"orders ready threads by priority", "ready threads come by priority", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.Saver.Ready(ctx, q)
+			slices.SortStableFunc(got.Threads, func(a, b checkpoint.ReadyThread) int { return a.Wake.Compare(b.Wake) })
+			return got, err
+		}
+	}},
+	{"reserves by priority", "low priorities do not starve", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			return withoutOthers(ctx, b.Saver, q, func(t, other *checkpoint.ReadyThread) bool { return t.Wake.Before(other.Wake) })
+		}
+	}},
+	{"returns old threads of a low priority", "low priorities do not starve", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			return withoutOthers(ctx, b.Saver, q, func(t, other *checkpoint.ReadyThread) bool { return t.Priority < other.Priority })
+		}
+	}},
 	{"reserves once", "a ready thread is reserved once", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = min(q.Reserve, 1) })},
 	{"leaves the wake to commits", "a thread is ready when its lease has ended", func(b *broken) {
 		moved := make(map[string]time.Time)
@@ -1237,6 +1260,42 @@ func changedThread(change func(t *checkpoint.Thread)) func(b *broken) {
 			}
 		}
 	}
+}
+
+// readyChanged is for a saver whose Ready returns other threads.
+func readyChanged(change func(t *checkpoint.ReadyThread)) func(b *broken) {
+	return func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.Saver.Ready(ctx, q)
+			for i := range got.Threads {
+				change(&got.Threads[i])
+			}
+			return got, err
+		}
+	}
+}
+
+// withoutOthers calls Ready with only those threads that come first in another order.
+func withoutOthers(ctx context.Context, s checkpoint.Saver, q checkpoint.ReadyQuery, first func(t, other *checkpoint.ReadyThread) bool) (checkpoint.ReadyThreads, error) {
+	all := q
+	all.Limit, all.Reserve = 1000, 0
+	got, err := s.Ready(ctx, all)
+	if err != nil {
+		return got, err
+	}
+	slices.SortStableFunc(got.Threads, func(a, b checkpoint.ReadyThread) int {
+		switch {
+		case first(&a, &b):
+			return -1
+		case first(&b, &a):
+			return 1
+		}
+		return a.Wake.Compare(b.Wake)
+	})
+	for _, t := range got.Threads[min(q.Limit, len(got.Threads)):] {
+		q.Except = append(q.Except, t.ID)
+	}
+	return s.Ready(ctx, q)
 }
 
 func changedReady(change func(q *checkpoint.ReadyQuery)) func(b *broken) {

@@ -33,7 +33,7 @@ func TestStatements(t *testing.T) {
 		if name == "store_words" && !strings.Contains(read, "(name=? AND word=? AND namespace>? AND namespace<?)") {
 			t.Errorf("%s does not seek a word in the namespaces:\n%s", name, read)
 		}
-		if (name == "ready" || name == "lock_ready") && (!strings.Contains(read, "INDEX graph_thread_wake (graph=? AND wake>?") || strings.Contains(read, "TEMP B-TREE")) {
+		if (name == "ready" || name == "lock_ready") && (!strings.Contains(read, "INDEX graph_thread_wake (graph=? AND priority=? AND wake>?") || strings.Contains(read, "TEMP B-TREE")) {
 			t.Errorf("%s does not read the due threads in order of the index:\n%s", name, read)
 		}
 		for _, line := range plan {

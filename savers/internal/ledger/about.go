@@ -11,16 +11,17 @@ import (
 // About describes a thread in all its versions. It never changes: Opened and Imported return new
 // ones.
 type About struct {
-	Graph   string
-	Created time.Time // zero if the thread has not begun
-	Title   string
-	Labels  map[string]string
+	Graph    string
+	Created  time.Time // zero if the thread has not begun
+	Title    string
+	Labels   map[string]string
+	Priority checkpoint.Priority // zero is Normal
 }
 
 // Opened returns the description after an opening that was accepted at the time now. changed
 // reports whether it differs.
 func (b About) Opened(a *checkpoint.Append, now time.Time) (after About, changed bool, err error) {
-	return b.with(a.Records[0].Graph, a.Open.Title, a.Open.Labels, now, "open.Labels")
+	return b.with(About{Graph: a.Records[0].Graph, Created: now, Title: a.Open.Title, Labels: a.Open.Labels, Priority: a.Open.Priority}, "open.Labels")
 }
 
 // Imported returns the description after an Import of t at the time now. If t has no time of
@@ -29,31 +30,35 @@ func (b About) Imported(t *checkpoint.Thread, now time.Time) (About, error) {
 	if !t.Created.IsZero() {
 		now = t.Created
 	}
-	after, _, err := b.with(t.Graph, t.Title, t.Labels, now, "thread.Labels")
+	after, _, err := b.with(About{Graph: t.Graph, Created: now, Title: t.Title, Labels: t.Labels, Priority: t.Priority}, "thread.Labels")
 	return after, err
 }
 
-func (b About) with(graph, title string, labels map[string]string, created time.Time, field string) (after About, changed bool, err error) {
+// with returns the description after a change. A field that is empty in the change stays.
+func (b About) with(change About, field string) (after About, changed bool, err error) {
 	after = b
 	if b.Created.IsZero() {
-		after.Created, changed = Micro(created), true
+		after.Created, changed = Micro(change.Created), true
 	}
-	if graph != "" && graph != b.Graph {
-		after.Graph, changed = strings.Clone(graph), true
+	if change.Graph != "" && change.Graph != b.Graph {
+		after.Graph, changed = strings.Clone(change.Graph), true
 	}
-	if title != "" && title != b.Title {
-		after.Title, changed = strings.Clone(title), true
+	if change.Title != "" && change.Title != b.Title {
+		after.Title, changed = strings.Clone(change.Title), true
+	}
+	if p := change.Priority.Or(b.Rank()); p != b.Rank() {
+		after.Priority, changed = p, true
 	}
 	relabelled := false
-	for name, value := range labels {
+	for name, value := range change.Labels {
 		relabelled = relabelled || b.Labels[name] != value
 	}
 	if !relabelled {
 		return after, changed, nil
 	}
-	after.Labels = make(map[string]string, len(b.Labels)+len(labels))
+	after.Labels = make(map[string]string, len(b.Labels)+len(change.Labels))
 	maps.Copy(after.Labels, b.Labels)
-	for name, value := range labels {
+	for name, value := range change.Labels {
 		if value == "" {
 			delete(after.Labels, name)
 		} else {
@@ -71,8 +76,11 @@ func (b About) with(graph, title string, labels map[string]string, created time.
 
 // Describe sets the fields of t that b has.
 func (b About) Describe(t *checkpoint.Thread) {
-	t.Graph, t.Created, t.Title, t.Labels = b.Graph, b.Created, b.Title, b.Labels
+	t.Graph, t.Created, t.Title, t.Labels, t.Priority = b.Graph, b.Created, b.Title, b.Labels, b.Rank()
 }
+
+// Rank returns the priority of the thread.
+func (b About) Rank() checkpoint.Priority { return b.Priority.Or(checkpoint.Normal) }
 
 // Labelled reports whether labels has all of want.
 func Labelled(labels, want map[string]string) bool {

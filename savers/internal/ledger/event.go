@@ -112,6 +112,8 @@ func (v *Version) Verify(e *Event) error {
 		return fmt.Errorf("a run opens without a record of the root")
 	case e.Status > checkpoint.Cancelled:
 		return fmt.Errorf("status %d does not exist", e.Status)
+	case e.About != nil && e.About.Priority > checkpoint.Low:
+		return fmt.Errorf("priority %d does not exist", e.About.Priority)
 	case !v.Released.IsZero():
 		return fmt.Errorf("the version was released before")
 	}

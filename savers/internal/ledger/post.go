@@ -109,15 +109,15 @@ func (v *Version) acceptPost(p *checkpoint.Post, busy bool, inputs, others int) 
 
 // posted returns the description after a Post.
 func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed bool) {
-	switch {
-	case b.Created.IsZero():
-		after, _, _ = b.with(p.Graph, p.Title, p.Labels, now, "labels") // of a Post that passed its Check
-		return after, true
-	case b.Graph == "" && p.Graph != "":
-		after, _, _ = b.with(p.Graph, "", nil, now, "")
-		return after, true
+	change := About{Graph: p.Graph, Created: now, Title: p.Title, Labels: p.Labels, Priority: p.Priority}
+	if !b.Created.IsZero() {
+		change.Title, change.Labels = "", nil
 	}
-	return b, false
+	if b.Graph != "" {
+		change.Graph = ""
+	}
+	after, changed, _ = b.with(change, "labels") // of a Post that passed its Check
+	return after, changed
 }
 
 // Inbox describes the thread of v, which is no open version, with its inbox.
@@ -137,7 +137,7 @@ func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 func (v *Version) InboxReady() checkpoint.ReadyThread {
 	return checkpoint.ReadyThread{
 		ID: v.Thread, Graph: v.About.Graph, Status: checkpoint.Ready, Wake: v.Wake, Posted: v.Mail.Posted,
-		Labels: v.About.Labels,
+		Labels: v.About.Labels, Priority: v.About.Rank(),
 	}
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -13,19 +12,20 @@ type Round struct {
 	Query  *checkpoint.ReadyQuery
 	Result checkpoint.ReadyThreads
 
-	due []checkpoint.ReadyThread
+	turns *Turns
+	due   []checkpoint.ReadyThread
 }
 
 // NewRound begins a call at the time now.
-func NewRound(q *checkpoint.ReadyQuery, now time.Time) *Round {
-	return &Round{Query: q, Result: checkpoint.ReadyThreads{Now: Micro(now)}}
+func NewRound(q *checkpoint.ReadyQuery, now time.Time, turns *Turns) *Round {
+	return &Round{Query: q, turns: turns, Result: checkpoint.ReadyThreads{Now: Micro(now)}}
 }
 
 // Ready returns the version as a thread that Ready may return.
 func (v *Version) Ready() checkpoint.ReadyThread {
 	t := checkpoint.ReadyThread{
 		ID: v.Thread, Graph: v.About.Graph, Status: v.Status, Wake: v.Wake, Fence: v.Fence, Attempts: v.Attempts, Posted: v.Mail.Posted,
-		Labels: v.About.Labels,
+		Labels: v.About.Labels, Priority: v.About.Rank(),
 	}
 	if t.Status == 0 {
 		t.Status = checkpoint.Ready // no version is open
@@ -63,22 +63,47 @@ func (r *Round) Later(wake time.Time) {
 // Due calls take with the due threads in their order, until the limit is reached. take returns the
 // Wake that the thread has now, or zero if the thread is not due any more.
 func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
-	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int {
-		return cmp.Or(slices.Index(r.Query.Graphs, a.Graph)-slices.Index(r.Query.Graphs, b.Graph), a.Wake.Compare(b.Wake))
-	})
-	for _, t := range r.due {
-		wake := t.Wake
-		if len(r.Result.Threads) < r.Query.Limit {
-			var err error
-			if wake, err = take(t); err != nil {
-				return err
+	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int { return a.Wake.Compare(b.Wake) })
+	for _, graph := range r.Query.Graphs {
+		var due ByPriority[checkpoint.ReadyThread]
+		for _, t := range r.due {
+			if t.Graph == graph {
+				due.Add(t.Priority, t)
 			}
-			if wake.IsZero() {
-				continue
-			}
-			r.Result.Threads = append(r.Result.Threads, t)
 		}
+		if err := r.graph(graph, &due, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graph is Due for one graph.
+func (r *Round) graph(graph string, due *ByPriority[checkpoint.ReadyThread], take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
+	for given := 0; len(r.Result.Threads) < r.Query.Limit; {
+		next := due.Take(r.turns.Next(graph)+given, 1, func(a, b *checkpoint.ReadyThread) bool { return a.Wake.Before(b.Wake) })
+		if len(next) == 0 {
+			break
+		}
+		wake, err := take(next[0])
+		if err != nil {
+			return err
+		}
+		if wake.IsZero() {
+			continue
+		}
+		r.Result.Threads = append(r.Result.Threads, next[0])
 		r.Later(wake)
+		if r.Query.Reserve > 0 {
+			r.turns.Given(graph, 1)
+		} else {
+			given++
+		}
+	}
+	for i := range due {
+		if len(due[i]) > 0 {
+			r.Later(due[i][0].Wake)
+		}
 	}
 	return nil
 }

@@ -131,10 +131,11 @@ func (p *posting) missing() (all []*checkpoint.Post) {
 func scanInbox(rows Rows) (*inbox, error) {
 	b := &inbox{known: make(map[string]int64)}
 	var k, rest, graph []byte
-	var open, status, attempts int64
+	var open, status, attempts, priority int64
 	err := rows.Scan(&b.no, &k, &rest, &open, &status, &b.until, &b.wake, &attempts, &b.posted, &b.inputs, &b.others,
-		&b.updated, &graph, &b.now)
+		&b.updated, &graph, &priority, &b.now)
 	b.key, b.id, b.about.Graph = string(k), nameOf(k, rest), string(graph)
+	b.about.Priority = checkpoint.Priority(priority)
 	b.open, b.status, b.attempts = int(open), checkpoint.Status(status), int(attempts)
 	return b, err
 }
@@ -225,7 +226,7 @@ func (p *posting) post(ctx context.Context, post *checkpoint.Post) (done checkpo
 		done.Messages = append(done.Messages, checkpoint.PostedMessage{Number: uint64(number), Known: known})
 	}
 	if changed {
-		b.arrive(post.Graph, due)
+		b.arrive(post, due)
 	}
 	return done, nil
 }
@@ -268,10 +269,10 @@ func (b *inbox) idle() bool {
 
 // arrive changes the row for messages that were added. due reports whether they make a thread
 // without a version due.
-func (b *inbox) arrive(graph string, due bool) {
-	b.changed = true
+func (b *inbox) arrive(post *checkpoint.Post, due bool) {
+	b.changed, b.about.Priority = true, post.Priority.Or(b.about.Priority)
 	if b.about.Graph == "" {
-		b.about.Graph = graph
+		b.about.Graph = post.Graph
 	}
 	if b.open == 0 && b.inputs > 0 {
 		b.status = checkpoint.Ready
@@ -322,14 +323,15 @@ func (p *posting) flush(ctx context.Context) error {
 
 // store writes the rows of the threads.
 func (p *posting) store(ctx context.Context) error {
-	var threads [][9]any
+	var threads [][10]any
 	for _, i := range p.order {
 		if b := p.inboxes[p.posts[i].Thread]; b.changed {
 			if b.open == 0 && b.inputs == 0 {
 				b.updated = never
 			}
-			threads = append(threads, [9]any{
+			threads = append(threads, [10]any{
 				b.no, b.status, b.wake, b.attempts, b.posted, b.inputs, b.others, b.updated, hexOf([]byte(b.about.Graph)),
+				b.about.Rank(),
 			})
 			b.changed = false
 		}

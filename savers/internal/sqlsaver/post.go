@@ -135,6 +135,7 @@ type postJSON struct {
 	Title     *string       `json:"title"`
 	Labels    *string       `json:"labels"`
 	LabelList [][2]string   `json:"label_list"`
+	Priority  int64         `json:"priority"`
 	Idle      bool          `json:"idle"`
 	MaxInputs int           `json:"max_inputs"`
 	MaxOthers int           `json:"max_others"`
@@ -156,7 +157,7 @@ func (s *Saver) postCall(ctx context.Context, db Runner, posts []checkpoint.Post
 		p := &posts[i]
 		j := postJSON{
 			Key: hexOf(key(p.Thread)), Rest: hexOf(rest(p.Thread)), Graph: hexOf([]byte(p.Graph)), Title: hexOf([]byte(p.Title)),
-			Labels: hexOf(labelsColumn(p.Labels)), LabelList: labelPairs(p.Labels), Idle: p.Idle,
+			Labels: hexOf(labelsColumn(p.Labels)), LabelList: labelPairs(p.Labels), Priority: int64(p.Priority), Idle: p.Idle,
 		}
 		j.MaxInputs, j.MaxOthers = ledger.Limits(p)
 		for k := range p.Messages {

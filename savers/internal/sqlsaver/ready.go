@@ -41,6 +41,7 @@ func wakeAt(column int64) time.Time { return createdAt(column) }
 
 // lowMark is the least wake that threads of a graph can have. Each reservation leaves a dead entry
 // at the left edge of the index, which servers clean up late. Reading begins after most of them.
+// It is one mark for all priorities, because a Post can change that of a thread that is due.
 type lowMark struct {
 	wake  int64
 	polls int
@@ -121,18 +122,20 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 	low, size := r.s.from(graph), 0
 	for {
 		want := r.q.Limit - len(r.result.Threads)
-		size = max(2*size, want+len(r.q.Except)+1)
+		if size = max(2*size, want+len(r.q.Except)+1); want == 0 {
+			size = len(r.q.Except) + 1
+		}
 		rows, err := r.look(ctx, graph, low, size)
 		if err != nil {
 			return err
 		}
 		if r.q.Reserve == 0 {
-			if len(rows) == size && r.free(rows) < want {
+			if full(rows, size) && len(r.choose(graph, rows, want)) < want {
 				continue // most of them have live leases: look at more
 			}
-			r.list(rows, want)
+			r.add(r.choose(graph, rows, want))
 		} else if want > 0 && slices.ContainsFunc(rows, r.isDue) {
-			moved, err := r.reserve(ctx, graph, low, rows[0].now, want)
+			moved, err := r.reserve(ctx, graph, low, rows, want)
 			if err != nil {
 				return err
 			}
@@ -145,28 +148,35 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 	}
 }
 
+// full reports whether there may be more than size threads of a priority.
+func full(rows []readyRow, size int) bool {
+	var counts [checkpoint.Priorities + 1]int
+	for i := range rows {
+		counts[rows[i].Priority]++
+	}
+	return slices.Max(counts[:]) == size
+}
+
 // isDue reports whether the call can return or move a thread.
 func (r *readyCall) isDue(row readyRow) bool {
 	return row.no != 0 && row.wake <= row.now && !r.taken[row.no] && !slices.Contains(r.q.Except, row.ID)
 }
 
-// free counts the due threads without a live lease.
-func (r *readyCall) free(rows []readyRow) (n int) {
+// choose returns up to want of the due threads without a live lease, in the order of the result.
+func (r *readyCall) choose(graph string, rows []readyRow, want int) []readyRow {
+	var due ledger.ByPriority[readyRow]
 	for i := range rows {
 		if r.isDue(rows[i]) && rows[i].until <= rows[i].now {
-			n++
+			due.Add(rows[i].Priority, rows[i])
 		}
 	}
-	return n
+	return due.Take(r.s.turns.Next(graph), want, func(a, b *readyRow) bool { return a.wake < b.wake })
 }
 
-// list adds up to want due threads to the result, without a change.
-func (r *readyCall) list(rows []readyRow, want int) {
+// add adds threads to the result.
+func (r *readyCall) add(rows []readyRow) {
 	for i := range rows {
-		if r.isDue(rows[i]) && rows[i].until <= rows[i].now && want > 0 {
-			r.result.Threads = append(r.result.Threads, rows[i].ReadyThread)
-			want--
-		}
+		r.result.Threads = append(r.result.Threads, rows[i].ReadyThread)
 	}
 }
 
@@ -218,14 +228,14 @@ func (r *readyCall) rows(ctx context.Context, db Runner, st statement, graph str
 
 func scanReady(rows Rows, graph string) (row readyRow, err error) {
 	var key, rest, fence, labels []byte
-	var no, status, wake, until, attempts, posted sql.NullInt64
-	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &wake, &until, &fence, &attempts, &posted, &labels); err != nil || !no.Valid {
+	var no, status, priority, wake, until, attempts, posted sql.NullInt64
+	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &priority, &wake, &until, &fence, &attempts, &posted, &labels); err != nil || !no.Valid {
 		return row, err
 	}
 	row.no, row.wake, row.until = no.Int64, wake.Int64, until.Int64
 	row.ReadyThread = checkpoint.ReadyThread{
-		ID: nameOf(key, rest), Graph: graph, Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64), Attempts: int(attempts.Int64),
-		Posted: uint64(posted.Int64),
+		ID: nameOf(key, rest), Graph: graph, Priority: checkpoint.Priority(priority.Int64), Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64),
+		Attempts: int(attempts.Int64), Posted: uint64(posted.Int64),
 	}
 	if !setID(&row.Fence, fence) {
 		return row, fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", row.ID, checkpoint.ErrDamaged)
@@ -244,28 +254,34 @@ func statusOf(column int64) checkpoint.Status {
 	return checkpoint.Status(column)
 }
 
-// reserve moves the wakes of up to want due threads, and returns how many it moved. It adds those
-// without a live lease to the result.
-func (r *readyCall) reserve(ctx context.Context, graph string, low, due int64, want int) (moved int, err error) {
-	var rows []readyRow
-	err = r.s.write(ctx, RolledBack, func(tx Tx) error {
-		if r.s.has(stReadByIndex) {
-			if err := r.s.later(ctx, tx, stReadByIndex); err != nil {
-				return err
-			}
+// reserve moves the wakes of up to want due threads, and of due threads with a live lease. It
+// returns how many it moved, and adds the former to the result. seen are the threads of a look.
+func (r *readyCall) reserve(ctx context.Context, graph string, low int64, seen []readyRow, want int) (moved int, err error) {
+	var most [checkpoint.Priorities + 1]int // how many threads of each priority to lock
+	for _, row := range r.choose(graph, seen, want) {
+		most[row.Priority]++
+	}
+	for _, row := range seen {
+		if r.isDue(row) && row.until > row.now {
+			most[row.Priority]++
 		}
-		rows, err = r.rows(ctx, tx, stLockReady, graph, []byte(graph), low, due, int64(want+len(r.q.Except)+len(r.taken)))
-		if err != nil {
+	}
+	var free []readyRow
+	var numbers []int64
+	err = r.s.write(ctx, RolledBack, func(tx Tx) error {
+		free, numbers = nil, nil
+		rows, err := r.lock(ctx, tx, graph, low, seen[0].now, most)
+		if err != nil || len(rows) == 0 {
 			return err
 		}
-		rows = slices.DeleteFunc(rows, func(row readyRow) bool { return !r.isDue(row) })
-		rows = rows[:min(len(rows), want)]
-		if len(rows) == 0 {
-			return nil
+		free = r.choose(graph, rows, want)
+		for _, row := range rows {
+			if row.until > row.now {
+				numbers = append(numbers, row.no)
+			}
 		}
-		numbers := make([]int64, len(rows))
-		for i := range rows {
-			numbers[i] = rows[i].no
+		for _, row := range free {
+			numbers = append(numbers, row.no)
 		}
 		list, err := json.Marshal(numbers)
 		if err != nil {
@@ -276,13 +292,33 @@ func (r *readyCall) reserve(ctx context.Context, graph string, low, due int64, w
 	if err != nil {
 		return 0, err
 	}
-	for i := range rows {
-		r.taken[rows[i].no] = true
-		if rows[i].until <= rows[i].now {
-			r.result.Threads = append(r.result.Threads, rows[i].ReadyThread)
+	for _, no := range numbers {
+		r.taken[no] = true
+	}
+	r.add(free)
+	r.s.turns.Given(graph, len(free))
+	return len(numbers), nil
+}
+
+// lock locks due threads of a graph: of each priority at least as many as most says, if there are.
+func (r *readyCall) lock(ctx context.Context, tx Tx, graph string, low, due int64, most [checkpoint.Priorities + 1]int) (all []readyRow, err error) {
+	if r.s.has(stReadByIndex) {
+		if err := r.s.later(ctx, tx, stReadByIndex); err != nil {
+			return nil, err
 		}
 	}
-	return len(rows), nil
+	for priority, n := range most {
+		if n == 0 {
+			continue
+		}
+		limit := int64(n + len(r.q.Except) + len(r.taken))
+		rows, err := r.rows(ctx, tx, stLockReady, graph, []byte(graph), int64(priority), low, due, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return slices.DeleteFunc(all, func(row readyRow) bool { return !r.isDue(row) }), nil
 }
 
 // Rewake sets when a thread is due, as [checkpoint.Saver] says.

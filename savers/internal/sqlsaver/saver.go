@@ -72,6 +72,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
@@ -91,7 +92,8 @@ type Saver struct {
 	mu   sync.Mutex
 	runs map[checkpoint.ID]*run // by fence: those that this saver opened and that have not ended
 
-	low map[string]lowMark // by graph
+	low   map[string]lowMark // by graph
+	turns ledger.Turns
 
 	states map[int64]state // of a readable saver, by the log of the root
 

@@ -86,7 +86,7 @@ func signatures() [statements]signature {
 		stUpdateThread: {
 			name: "update_thread",
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
-				"created, graph, title, labels, wake, attempts, posted, inputs, others, thread_no",
+				"created, graph, title, labels, wake, attempts, posted, inputs, others, priority, thread_no",
 		},
 		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key"},
 		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},
@@ -94,7 +94,7 @@ func signatures() [statements]signature {
 		stEndRun:         {name: "end_run", parameters: "status, wake, thread_key, fence, seen"},
 		stEndLease:       {name: "end_lease", parameters: "thread_key, fence"},
 		stRewake:         {name: "rewake", parameters: "wake, thread_no"},
-		stLockReady:      {name: "lock_ready", parameters: "graph, low, due, limit"},
+		stLockReady:      {name: "lock_ready", parameters: "graph, priority, low, due, limit"},
 		stReserve:        {name: "reserve", parameters: "threads, wake"},
 		stInsertVersion:  {name: "insert_version", parameters: "thread_no, number, root, status, updated"},
 		stReleaseVersion: {name: "release_version", parameters: "status, updated, released, thread_no, number"},

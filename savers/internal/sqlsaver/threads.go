@@ -213,10 +213,10 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro
 
 func scanThread(rows Rows) (r row, err error) {
 	var rest, holder, head, graph, title, labels []byte
-	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, now int64
+	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, priority, now int64
 	var step *int64
 	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
-		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &now, &head, &step)
+		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &priority, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
@@ -225,7 +225,7 @@ func scanThread(rows Rows) (r row, err error) {
 		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others,
 	}
 	r.ID = t.id
-	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title)}
+	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title), Priority: checkpoint.Priority(priority)}
 	if t.about.Labels, err = labelsOf(labels); err != nil {
 		return r, fmt.Errorf("thread %.64q: %w", t.id, err)
 	}

@@ -5,9 +5,9 @@
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, now
+--   attempts, posted, inputs, others, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -17,9 +17,9 @@ WHERE thread_key = ?;
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, now
+--   attempts, posted, inputs, others, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?
@@ -35,12 +35,12 @@ VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 9223372036854775807, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, thread_no
+--   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, priority, thread_no
 UPDATE graph_thread
 SET last_version = ?, version = ?, root = ?, versions = ?, status = ?,
 	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?,
 	created = ?, graph = ?, title = ?, labels = ?, wake = ?, attempts = ?,
-	posted = ?, inputs = ?, others = ?
+	posted = ?, inputs = ?, others = ?, priority = ?
 WHERE thread_no = ?;
 
 -- name: renew_lease

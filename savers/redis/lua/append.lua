@@ -3,7 +3,7 @@
 -- ARGV: flags (o opens, t takes over, a counts as an attempt, e ends, r releases, p progress), namespace, after, fence, status or '', lease in
 -- microseconds, holder, uid for a version that starts and stamp for the index, ttl in milliseconds or '', thread id, number of the version that
 -- is likely open, graph, title and labels for an opening, wake for an end, number of records, what was announced to the index (see announced of
--- common.lua), number of the newest message that the run knows; six for each record: id, base, commits, '1' for a snapshot, step, bytes;
+-- common.lua), number of the newest message that the run knows, priority or '' for an opening; six for each record: id, base, commits, '1' for a snapshot, step, bytes;
 -- then the messages that are handled (see inbox.lua), and the writes.
 --
 -- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
@@ -11,7 +11,7 @@
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
 local ttl, count = ARGV[9], tonumber(ARGV[16])
-local records, at = {}, 19
+local records, at = {}, 20
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -26,7 +26,7 @@ local function known(v, r) return v .. 'i:' .. r.id, v .. 'i:' .. r.commits, v .
 
 local function read(v)
 	return call('HMGET', key, 'open', 'first', 'last', v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev',
-		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, v .. 'packed', 'posted', 'graph', known(v, records[1]))
+		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, v .. 'packed', 'posted', 'graph', 'priority', known(v, records[1]))
 end
 
 local m = read(ARGV[11] .. ':')
@@ -80,7 +80,7 @@ if v ~= ARGV[11] .. ':' then
 	m = read(v)
 end
 local held, lease = m[4] or NONE, int(now + tonumber(ARGV[6]))
-local found = { { m[15], m[16], m[17] } }
+local found = { { m[16], m[17], m[18] } }
 for i = 2, count do
 	found[i] = call('HMGET', key, known(v, records[i]))
 end
@@ -114,13 +114,14 @@ end
 
 local sets = {}
 if opens then
-	local described, labels = about(int(now), ARGV[12], ARGV[13], ARGV[14])
+	local described, labels = about(int(now), ARGV[12], ARGV[13], ARGV[14], ARGV[19])
 	if not described then
 		return { 'labels', int(labels) }
 	end
 	sets = described
 end
-local graph = opens and ARGV[12] ~= '' and ARGV[12] or m[14] or ''
+local function changed(new, old) return opens and new ~= '' and new or old end
+local name = queue(changed(ARGV[19], m[15]), changed(ARGV[12], m[14]))
 local wake = opens and lease or nil
 if ends then
 	local late = (tonumber(m[13]) or 0) > tonumber(ARGV[18])
@@ -128,11 +129,11 @@ if ends then
 		late = inputsAfter(at) > 0
 	end
 	wake = late and int(now) or releases and '0' or wakeAt(ARGV[15], now)
-	if not announced(ARGV[17], graph, late and '' or wake) then
-		return { 'announce', graph }
+	if not announced(ARGV[17], name, late and '' or wake) then
+		return { 'announce', name }
 	end
-elseif opens and not announced(ARGV[17], graph, wake) then
-	return { 'announce', graph }
+elseif opens and not announced(ARGV[17], name, wake) then
+	return { 'announce', name }
 end
 -- From here on it is accepted.
 local function put(field, value)

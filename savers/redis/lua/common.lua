@@ -7,6 +7,7 @@
 --   labels               of the thread: for each label the length of its name in two bytes, the name, and the same of
 --                        its value
 --   stamp                of the newest call that announced the thread to the index; no other call made the same
+--   priority             1 urgent, 2 high, 3 or none normal, 4 low
 --   wake                 when the thread is due, 0 or none for never; the index of wakes is a hint of it
 --   attempts             openings in a row that followed a crash or a failure
 --   posted               the number of the newest message
@@ -238,7 +239,7 @@ end
 
 -- about returns the fields that describe a thread after a change, and their values; nil and the number of labels if it
 -- would have too many. An empty value of a change leaves what is there.
-local function about(created, graph, title, labels)
+local function about(created, graph, title, labels, priority)
 	local m, sets = call('HMGET', key, 'created', 'labels'), {}
 	local function put(field, value)
 		if value ~= '' then
@@ -251,6 +252,7 @@ local function about(created, graph, title, labels)
 	end
 	put('graph', graph)
 	put('title', title)
+	put('priority', priority)
 	if labels ~= '' then
 		local all, count = relabel(m[2] or '', labels)
 		if count > MAXLABELS then
@@ -272,11 +274,14 @@ local function wakeAt(wake, now)
 	return int(math.max(tonumber(wake), now))
 end
 
+-- queue returns the name of the wakes of threads with a priority and a graph: each priority has its own.
+local function queue(priority, graph) return (priority or '3') .. ':' .. (graph or '') end
+
 -- announced reports whether the index has a wake for a change of the thread that makes it due: whoever lowers a wake announces
--- it first. arg is 'n=' and a graph if the wake was announced as now, 'w=' and a graph if it was announced as the wake of the call, or ''. wake is
+-- it first. arg is 'n=' and a queue if the wake was announced as now, 'w=' and a queue if it was announced as the wake of the call, or ''. wake is
 -- '' for a wake that the call did not know.
-local function announced(arg, graph, wake)
-	return wake == '0' or arg == 'n=' .. graph or wake ~= '' and arg == 'w=' .. graph
+local function announced(arg, name, wake)
+	return wake == '0' or arg == 'n=' .. name or wake ~= '' and arg == 'w=' .. name
 end
 
 local function set(pairs)
@@ -411,7 +416,7 @@ local function describe(n, first, last, now)
 	local v = int(n) .. ':'
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', (n > 0 and v or int(last) .. ':') .. 'updated',
 		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels',
-		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open')
+		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open', 'priority')
 	local asked, current = {}, n == (tonumber(m[21]) or 0) -- the wake, the attempts and the messages are not of a released one
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
@@ -427,6 +432,6 @@ local function describe(n, first, last, now)
 		int(n), int(last - first + 1), m[1] or '0', m[2] or '', m[3] or '0', m[4] or '', m[5] or '0', m[6] or '0',
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
 		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', current and m[16] or '0', current and m[17] or '0',
-		current and m[18] or '0', current and m[19] or '0', current and m[20] or '0',
+		current and m[18] or '0', current and m[19] or '0', current and m[20] or '0', m[22] or '3',
 	}
 end

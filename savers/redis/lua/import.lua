@@ -2,7 +2,8 @@
 -- ids the thread has are left out.
 --
 -- KEYS: the thread, what was staged. ARGV: the version that the staged fields are of, uid, thread id, ttl in
--- milliseconds or '', when the thread was created or '', its graph, title and labels, the number of its newest message, what was announced to the index (see announced of common.lua). A message
+-- milliseconds or '', when the thread was created or '', its graph, title and labels, the number of its newest message, what was announced to the index (see announced of common.lua),
+-- its priority. A message
 -- is staged as x:<number>, what m: holds, and y:<number>, what b: holds; xs has their numbers in order, six bytes each.
 
 local staged, uid = KEYS[2], ARGV[2]
@@ -19,11 +20,12 @@ if call('EXISTS', staged) == 0 then
 end
 local n = last + 1
 local v = int(n) .. ':'
-local m = call('HMGET', key, 'wake', 'graph')
-if (m[1] or '0') ~= '0' and ARGV[6] ~= '' and ARGV[6] ~= m[2] and not announced(ARGV[10], ARGV[6], '') then
-	return { 'announce', ARGV[6] }
+local m = call('HMGET', key, 'wake', 'graph', 'priority')
+local name = queue(ARGV[11], ARGV[6] ~= '' and ARGV[6] or m[2])
+if (m[1] or '0') ~= '0' and name ~= queue(m[3], m[2]) and not announced(ARGV[10], name, '') then
+	return { 'announce', name }
 end
-local described, labels = about(ARGV[5] ~= '' and ARGV[5] or int(clock()), ARGV[6], ARGV[7], ARGV[8])
+local described, labels = about(ARGV[5] ~= '' and ARGV[5] or int(clock()), ARGV[6], ARGV[7], ARGV[8], ARGV[11])
 if not described then
 	return { 'labels', int(labels) }
 end

@@ -1,17 +1,18 @@
 -- Stores messages in the inbox. It needs no fence.
 --
 -- ARGV: what was announced to the index and the stamp of that (see announced of common.lua), a token of the call, thread id, 'i' for an idle
--- thread only, how many untaken inputs and others there may be, graph, title and labels of a thread that does not exist; then
+-- thread only, how many untaken inputs and others there may be, graph, title and labels of a thread that does not exist, priority or ''; then
 -- four for each message: kind, id, what is known of it, body.
 
 local now = clock()
-local m = call('HMGET', key, 'id', 'open', 'posted', 'inputs', 'others', 'wake', 'graph')
+local m = call('HMGET', key, 'id', 'open', 'posted', 'inputs', 'others', 'wake', 'graph', 'priority')
 local open, posted = tonumber(m[2]) or 0, tonumber(m[3]) or 0
 local graph = (m[7] or '') ~= '' and m[7] or ARGV[8]
+local priority = ARGV[11] ~= '' and ARGV[11] or m[8] or '3'
 
 local results, new = {}, {}
 local inputs, others, wakes = 0, 0, false
-for i = 11, #ARGV, 4 do
+for i = 12, #ARGV, 4 do
 	local kind = ARGV[i]
 	local n = kind ~= WAKE and call('HGET', key, 'M:' .. ARGV[i + 1])
 	if n then
@@ -57,19 +58,25 @@ local wake = tonumber(m[6]) or 0
 local wanted = not lease and (open > 0 or inputs > 0 or wakes)
 local due = wanted and not (wake > 0 and wake <= now)
 -- The index must know it even if the wake has come already, because the index may have a reservation.
-if wanted and not announced(ARGV[1], graph, '') then
-	return { 'announce', graph }
+-- A wake moves to the queue of the new priority.
+if (wanted or wake > 0 and priority ~= (m[8] or '3')) and not announced(ARGV[1], queue(priority, graph), '') then
+	return { 'announce', queue(priority, graph) }
 end
 
 -- From here on it is accepted.
 if not m[1] then
-	local sets = about(int(now), ARGV[8], ARGV[9], ARGV[10])
+	local sets = about(int(now), ARGV[8], ARGV[9], ARGV[10], ARGV[11])
 	sets[#sets + 1] = 'id'
 	sets[#sets + 1] = ARGV[4]
 	set(sets)
 	m[1] = ARGV[4]
-elseif (m[7] or '') == '' and graph ~= '' then
-	call('HSET', key, 'graph', graph)
+else
+	if (m[7] or '') == '' and graph ~= '' then
+		call('HSET', key, 'graph', graph)
+	end
+	if priority ~= (m[8] or '3') then
+		call('HSET', key, 'priority', priority)
+	end
 end
 for _, i in ipairs(new) do
 	posted = posted + 1
@@ -77,7 +84,7 @@ for _, i in ipairs(new) do
 		local rest = ARGV[3] .. int(now) .. ':' .. ARGV[i + 2]
 		deliver(posted, { state = 'u', kind = ARGV[i], id = ARGV[i + 1], rest = rest }, ARGV[i + 3])
 	end
-	results[(i - 11) / 2 + 1] = int(posted)
+	results[(i - 12) / 2 + 1] = int(posted)
 end
 call('HSET', key, 'posted', int(posted))
 if due then

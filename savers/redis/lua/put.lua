@@ -11,7 +11,7 @@ if open == 0 then
 	return { 'missing', last >= first and '1' or '' }
 end
 local v = int(open) .. ':'
-local m = call('HMGET', key, v .. 'fence', v .. 'rev', v .. 'status', 'posted', 'graph')
+local m = call('HMGET', key, v .. 'fence', v .. 'rev', v .. 'status', 'posted', 'graph', 'priority')
 local held = m[1] or NONE
 if held == NONE or held ~= fence then
 	return { 'conflict', 'fence', held }
@@ -26,8 +26,8 @@ local wake = '0'
 if has(flags, 'e') then
 	local late = (tonumber(m[4]) or 0) > tonumber(ARGV[9])
 	wake = late and int(now) or wakeAt(ARGV[6], now)
-	if not announced(ARGV[7], m[5] or '', late and '' or wake) then
-		return { 'announce', m[5] or '' }
+	if not announced(ARGV[7], queue(m[6], m[5]), late and '' or wake) then
+		return { 'announce', queue(m[6], m[5]) }
 	end
 end
 if ARGV[7] ~= '' then

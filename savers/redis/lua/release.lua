@@ -26,10 +26,10 @@ local head = l and l.id or NONE
 if ARGV[1] ~= NONE and ARGV[1] ~= head then
 	return { 'conflict', 'head', head }
 end
-local m = call('HMGET', key, 'inputs', 'graph', v .. 'rev')
+local m = call('HMGET', key, 'inputs', 'graph', v .. 'rev', 'priority')
 local wake = (tonumber(m[1]) or 0) > 0 and int(now) or '0'
-if wake ~= '0' and not announced(ARGV[4], m[2] or '', '') then
-	return { 'announce', m[2] or '' }
+if wake ~= '0' and not announced(ARGV[4], queue(m[4], m[2]), '') then
+	return { 'announce', queue(m[4], m[2]) }
 end
 if ARGV[4] ~= '' then
 	call('HSET', key, 'stamp', ARGV[5])

@@ -5,7 +5,7 @@
 
 local now = clock()
 local open, first, last = thread()
-local m = call('HMGET', key, 'id', 'posted', 'graph')
+local m = call('HMGET', key, 'id', 'posted', 'graph', 'priority')
 if not m[1] then
 	return { 'missing', last >= first and '1' or '' }
 end
@@ -22,8 +22,8 @@ if (m[2] or '0') ~= ARGV[2] then
 	return { 'posted' }
 end
 local wake = wakeAt(ARGV[3], now)
-if not announced(ARGV[5], m[3] or '', wake) then
-	return { 'announce', m[3] or '' }
+if not announced(ARGV[5], queue(m[4], m[3]), wake) then
+	return { 'announce', queue(m[4], m[3]) }
 end
 if ARGV[5] ~= '' then
 	call('HSET', key, 'stamp', ARGV[6])

@@ -30,11 +30,12 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	posted       BIGINT         NOT NULL DEFAULT 0 COMMENT 'the number of the newest message',
 	inputs       INT            NOT NULL DEFAULT 0 COMMENT 'untaken inputs',
 	others       INT            NOT NULL DEFAULT 0 COMMENT 'other untaken messages',
+	priority     SMALLINT       NOT NULL DEFAULT 3 COMMENT '1 urgent, 2 high, 3 normal, 4 low',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
 	KEY graph_thread_updated (updated),
 	KEY graph_thread_created (created),
-	KEY graph_thread_wake (graph, wake, thread_no),
+	KEY graph_thread_wake (graph, priority, wake, thread_no),
 	KEY graph_thread_graph (graph, thread_key),
 	KEY graph_thread_graph_status (graph, status, thread_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

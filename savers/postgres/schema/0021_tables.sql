@@ -28,7 +28,8 @@ CREATE TABLE graph_thread (
 	attempts     BIGINT  NOT NULL DEFAULT 0, -- openings in a row that followed a crash or a failure
 	posted       BIGINT  NOT NULL DEFAULT 0, -- the number of the newest message
 	inputs       BIGINT  NOT NULL DEFAULT 0, -- untaken inputs
-	others       BIGINT  NOT NULL DEFAULT 0  -- other untaken messages
+	others       BIGINT  NOT NULL DEFAULT 0, -- other untaken messages
+	priority     BIGINT  NOT NULL DEFAULT 3  -- 1 urgent, 2 high, 3 normal, 4 low
 ) WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -41,7 +42,7 @@ CREATE INDEX graph_thread_created ON graph_thread (created);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
 
-CREATE INDEX graph_thread_wake ON graph_thread (graph, wake, thread_no) WHERE wake > 0;
+CREATE INDEX graph_thread_wake ON graph_thread (graph, priority, wake, thread_no) WHERE wake > 0;
 
 CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
 
@@ -242,6 +243,7 @@ END $$;
 
 -- graph_post stores messages in the inboxes of threads, one post after the other. A post is an object:
 -- - key, rest, graph, title, labels: of the thread, in hex; the row is made if there is none;
+-- - priority: the new one of the thread, or 0;
 -- - label_list: the labels as an array of name and value in hex;
 -- - idle, max_inputs, max_others: conditions;
 -- - messages: an array of id, kind, head, in hex, and payload, an index into p_payloads; kind 5 makes the thread due,
@@ -316,6 +318,7 @@ BEGIN
 		UPDATE graph_thread g
 		SET posted = last, inputs = g.inputs + new_inputs, others = g.others + new_others + new_cancels,
 			attempts = CASE WHEN wakes > 0 THEN 0 ELSE g.attempts END,
+			priority = COALESCE(NULLIF(CAST(p->>'priority' AS bigint), 0), g.priority),
 			graph = CASE WHEN g.graph = '' THEN decode(p->>'graph', 'hex') ELSE g.graph END,
 			updated = CASE WHEN g.version > 0 OR g.updated < 9223372036854775807 OR g.inputs + new_inputs = 0 THEN g.updated
 				ELSE COALESCE((SELECT v.updated FROM graph_version v WHERE v.thread_no = g.thread_no AND v.number = g.last_version), g.created) END,

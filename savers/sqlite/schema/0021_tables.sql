@@ -28,7 +28,8 @@ CREATE TABLE graph_thread (
 	attempts     INTEGER NOT NULL DEFAULT 0, -- openings in a row that followed a crash or a failure
 	posted       INTEGER NOT NULL DEFAULT 0, -- the number of the newest message
 	inputs       INTEGER NOT NULL DEFAULT 0, -- untaken inputs
-	others       INTEGER NOT NULL DEFAULT 0  -- other untaken messages
+	others       INTEGER NOT NULL DEFAULT 0, -- other untaken messages
+	priority     INTEGER NOT NULL DEFAULT 3  -- 1 urgent, 2 high, 3 normal, 4 low
 );
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -41,7 +42,7 @@ CREATE INDEX graph_thread_created ON graph_thread (created);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
 
-CREATE INDEX graph_thread_wake ON graph_thread (graph, wake, thread_no) WHERE wake > 0;
+CREATE INDEX graph_thread_wake ON graph_thread (graph, priority, wake, thread_no) WHERE wake > 0;
 
 CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
 
