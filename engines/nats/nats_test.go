@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/graphgen-go/graphgen/engines/enginetest"
+	"github.com/graphgen-go/graphgen/engines/internal/crate"
 	graphgennats "github.com/graphgen-go/graphgen/engines/nats"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 )
@@ -32,13 +33,11 @@ const (
 
 func TestMain(m *testing.M) {
 	port, isServer := os.LookupEnv(childVariable)
-	url, isWorker := os.LookupEnv(workerVariable)
-	var err error
+	isWorker, err := crate.Child(openWorker)
 	switch {
 	case isServer:
 		err = serve(port, os.Getenv(folderVariable))
 	case isWorker:
-		err = work(url, os.Getenv(saverVariable), os.Getenv(stuckVariable) != "")
 	default:
 		m.Run()
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/graphgen-go/graphgen/engines/internal/carry"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -123,7 +124,7 @@ func (s *serving) open(ctx context.Context) (jetstream.Consumer, error) {
 		}
 		call, cancel := context.WithTimeout(ctx, timeout)
 		c, err := s.q.js.CreateOrUpdateConsumer(call, s.q.config().Name, jetstream.ConsumerConfig{
-			Durable:       hash(s.graph, s.queue),
+			Durable:       carry.Hash(s.graph, s.queue),
 			Description:   fmt.Sprintf("workers of queue %+q of graph %+q", short(s.queue), short(s.graph)),
 			FilterSubject: s.q.tasks(s.graph, s.queue) + ".*",
 			AckPolicy:     jetstream.AckExplicitPolicy,
@@ -154,9 +155,9 @@ func (s *serving) perform(ctx context.Context, m jetstream.Msg) {
 		beats.Wait()
 		s.settle(ctx, m, err)
 	}()
-	t, broken := decode(m.Data())
+	t, broken := carry.Decode(m.Data())
 	if broken != nil {
-		err = broken // perhaps a newer version of this package can read it
+		err = fmt.Errorf("nats: read a task: %w", broken) // perhaps a newer version of this package can read it
 		return
 	}
 	err = s.run(context.WithoutCancel(ctx), t)

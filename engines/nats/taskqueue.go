@@ -3,10 +3,6 @@ package nats
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/graphgen-go/graphgen/engines/internal/carry"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -76,54 +73,13 @@ func NewTaskQueue(js jetstream.JetStream, prefix string, opt TaskQueueOptions) *
 	return &TaskQueue{js: js, prefix: prefix, opt: opt, held: make(chan struct{}, 1)}
 }
 
-// hash returns a name that can be part of a subject. No two lists of names have the same one.
-func hash(names ...string) string {
-	h := sha256.New()
-	for _, name := range names {
-		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(name)))) // never an error, as hash.Hash says
-		_, _ = h.Write([]byte(name))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
 // tasks returns the subject of the tasks of a queue, without the hash of a task.
 func (q *TaskQueue) tasks(graph, queue string) string {
-	return q.prefix + ".tasks." + hash(graph, queue)
+	return q.prefix + ".tasks." + carry.Hash(graph, queue)
 }
 
 // ended returns the subject on which the worker reports the end of the task with that hash.
 func (q *TaskQueue) ended(key string) string { return q.prefix + ".ended." + key }
-
-// message is a QueuedTask in JSON. Names have any bytes, which strings in JSON cannot hold.
-type message struct {
-	graph.QueuedTask // its own strings are empty
-
-	QueueName     []byte `json:"queueName"`
-	GraphName     []byte `json:"graphName"`
-	ThreadID      []byte `json:"threadID"`
-	TaskKey       []byte `json:"taskKey"`
-	ExecutionName []byte `json:"executionName"`
-}
-
-func encode(t graph.QueuedTask) ([]byte, error) {
-	m := message{
-		QueuedTask: t, QueueName: []byte(t.Queue), GraphName: []byte(t.Graph), ThreadID: []byte(t.Thread),
-		TaskKey: []byte(t.Task), ExecutionName: []byte(t.Execution),
-	}
-	m.Queue, m.Graph, m.Thread, m.Task, m.Execution = "", "", "", "", ""
-	return json.Marshal(m)
-}
-
-func decode(b []byte) (graph.QueuedTask, error) {
-	var m message
-	if err := json.Unmarshal(b, &m); err != nil {
-		return graph.QueuedTask{}, fmt.Errorf("nats: read a task: %w", err)
-	}
-	t := m.QueuedTask
-	t.Queue, t.Graph, t.Thread = string(m.QueueName), string(m.GraphName), string(m.ThreadID)
-	t.Task, t.Execution = string(m.TaskKey), string(m.ExecutionName)
-	return t, nil
-}
 
 // Do implements graph.TaskQueue. It returns an error soon after the task has left the stream
 // without a report of its worker, and if the server does not answer. If ctx ends, the task stays
@@ -140,12 +96,11 @@ func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 }
 
 func (q *TaskQueue) do(ctx context.Context, t graph.QueuedTask) error {
-	b, err := encode(t)
+	b, err := carry.Encode(t)
 	if err != nil {
 		return err
 	}
-	// Copies of a thread have the ids and keys of the original, so Thread is part of the hash.
-	key := hash(t.Graph, t.Thread, string(t.Base[:]), t.Task, t.Execution)
+	key := carry.Key(t)
 	ended := make(chan *nats.Msg, 8)
 	sub, err := q.js.Conn().ChanSubscribe(q.ended(key), ended)
 	if err != nil {

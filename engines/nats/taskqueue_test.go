@@ -3,8 +3,6 @@ package nats_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/graphgen-go/graphgen/engines/enginetest"
 	graphgennats "github.com/graphgen-go/graphgen/engines/nats"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -90,242 +89,22 @@ func await(tb testing.TB, published *nats.Subscription) {
 
 func returnNil(context.Context, graph.QueuedTask) error { return nil }
 
-func TestDoReturnsWhenAWorkerOfAnotherProcessHasReturned(t *testing.T) {
-	p := startServer(t)
-	q, _ := p.queueOn(t, never)
-	w, _ := p.queueOn(t, never)
-	want := newTask(t, "a")
-	began, leave := make(chan graph.QueuedTask, 1), make(chan struct{})
-	done := do(t.Context(), q, want)
-	serveQueue(t, w, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
-		began <- got
-		<-leave
-		return nil
+func TestTaskQueue(t *testing.T) {
+	enginetest.RunQueue(t, func(testing.TB) enginetest.QueuePlace {
+		p := startServer(t)
+		return enginetest.QueuePlace{
+			Open: func(tb testing.TB) graph.TaskQueue {
+				tb.Helper()
+				q, _ := p.queueOn(tb, never)
+				return q
+			},
+			HandOuts: func(tb testing.TB) func() {
+				tb.Helper()
+				published := handOuts(tb, p.connect(tb))
+				return func() { await(tb, published) }
+			},
+		}
 	})
-	if got := <-began; got != want {
-		t.Errorf("the worker got %+v, want %+v", got, want)
-	}
-	select {
-	case err := <-done:
-		t.Errorf("Do returned %v before the worker", err)
-	default:
-	}
-	close(leave)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSeveralCallsForOneTaskRunItOnce(t *testing.T) {
-	p := startServer(t)
-	a, _ := p.queueOn(t, never)
-	b, _ := p.queueOn(t, never)
-	w, js := p.queueOn(t, never)
-	published := handOuts(t, js.Conn())
-	task := newTask(t, "a")
-	first := do(t.Context(), a, task)
-	await(t, published)
-	second := do(t.Context(), b, task)
-	await(t, published)
-	runs := make(chan struct{}, 10)
-	serveQueue(t, w, "g", "gpu", 2, func(context.Context, graph.QueuedTask) error {
-		runs <- struct{}{}
-		return nil
-	})
-	if err := errors.Join(<-first, <-second); err != nil {
-		t.Error(err)
-	}
-	if len(runs) != 1 {
-		t.Errorf("got %d runs of the task, want 1", len(runs))
-	}
-	// A task that has left the stream can be handed out again immediately.
-	if err := a.Do(t.Context(), task); err != nil {
-		t.Error(err)
-	}
-	if len(runs) != 2 {
-		t.Errorf("got %d runs of the task, want 2", len(runs))
-	}
-}
-
-func TestACopyOfAThreadHasTasksOfItsOwn(t *testing.T) {
-	p := startServer(t)
-	q, js := p.queueOn(t, never)
-	published := handOuts(t, js.Conn())
-	task := newTask(t, "a")
-	copied := task
-	copied.Thread = "copy of t"
-	first, second := do(t.Context(), q, task), do(t.Context(), q, copied)
-	await(t, published)
-	await(t, published)
-	threads := make(chan string, 10)
-	serveQueue(t, q, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
-		threads <- got.Thread
-		return nil
-	})
-	if err := errors.Join(<-first, <-second); err != nil {
-		t.Error(err)
-	}
-	if got := map[string]bool{<-threads: true, <-threads: true}; !got["t"] || !got["copy of t"] {
-		t.Errorf("got tasks of %v, want of both threads", got)
-	}
-}
-
-func TestNamesOfTasksAreAnyBytes(t *testing.T) {
-	p := startServer(t)
-	q, _ := p.queueOn(t, never)
-	names := []string{"", "a", "ab", "a.b", "*", ">", "$JS.API", "a b\r\nPUB x 0\r\n", "\xff\x00\xfe", "ü", strings.Repeat("x", 5000)}
-	for i, name := range names {
-		got := make(chan graph.QueuedTask, 10)
-		for _, other := range names[i:] { // "a" and "ab" is not "aa" and "b"
-			serveQueue(t, q, name, "b"+other, 1, func(_ context.Context, task graph.QueuedTask) error {
-				got <- task
-				return nil
-			})
-		}
-		want := newTask(t, name)
-		want.Graph, want.Queue, want.Thread, want.Execution = name, "b"+name, name, name
-		if err := q.Do(t.Context(), want); err != nil {
-			t.Errorf("names %.20q: %v", name, err)
-		}
-		if task := <-got; task != want {
-			t.Errorf("got %.200q, want %.200q", fmt.Sprint(task), fmt.Sprint(want))
-		}
-		if len(got) > 0 {
-			t.Errorf("names %.20q: another queue got the task, too", name)
-		}
-	}
-}
-
-func TestAWorkerHoldsAtMostItsSlots(t *testing.T) {
-	p := startServer(t)
-	q, _ := p.queueOn(t, never)
-	w, _ := p.queueOn(t, never)
-	var done []<-chan error
-	for i := range 20 {
-		done = append(done, do(t.Context(), q, newTask(t, fmt.Sprint(i))))
-	}
-	held, leave := make(chan string, 20), make(chan struct{})
-	serveQueue(t, w, "g", "gpu", 3, func(_ context.Context, task graph.QueuedTask) error {
-		held <- task.Task
-		<-leave
-		return nil
-	})
-	stuck := map[string]bool{<-held: true, <-held: true, <-held: true}
-	serveQueue(t, q, "g", "gpu", 1, returnNil) // it gets all others, else this test does not end
-	for i := range done {
-		if !stuck[fmt.Sprint(i)] {
-			if err := <-done[i]; err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	if len(held) > 0 {
-		t.Errorf("a worker with 3 slots ran %d tasks at the same time", 3+len(held))
-	}
-	close(leave)
-	for i := range done {
-		if stuck[fmt.Sprint(i)] {
-			if err := <-done[i]; err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
-func TestATaskWhoseWorkerFailsIsHandedOutAgain(t *testing.T) {
-	faults := map[string]func() error{
-		"an error": func() error { return errors.New("the saver is down") },
-		"an ended goroutine": func() error {
-			runtime.Goexit()
-			return nil
-		},
-	}
-	for name, fault := range faults {
-		t.Run(name, func(t *testing.T) {
-			p := startServer(t)
-			q, _ := p.queueOn(t, never)
-			runs := make(chan struct{}, 10)
-			serveQueue(t, q, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
-				if runs <- struct{}{}; len(runs) < 3 {
-					return fault()
-				}
-				return nil
-			})
-			if err := q.Do(t.Context(), newTask(t, "a")); err != nil || len(runs) != 3 {
-				t.Errorf("got %v after %d runs, want no error after 3", err, len(runs))
-			}
-		})
-	}
-}
-
-func TestAWorkerThatLeavesReturnsItsTasksAtOnce(t *testing.T) {
-	p := startServer(t)
-	q, _ := p.queueOn(t, never)
-	w, _ := p.queueOn(t, never)
-	ctx, cancel := context.WithCancel(t.Context())
-	began, leave, stopped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	finished := false
-	go func() {
-		stopped <- w.Serve(ctx, "g", "gpu", 1, func(ctx context.Context, _ graph.QueuedTask) error {
-			close(began)
-			<-leave
-			finished = true
-			return ctx.Err()
-		})
-	}()
-	done := do(t.Context(), q, newTask(t, "a"))
-	<-began
-	cancel()
-	close(leave)
-	if err := <-stopped; !errors.Is(err, context.Canceled) || !finished {
-		t.Errorf("got %v and a finished task %v, want the end of the context after the task", err, finished)
-	}
-	if err := <-done; err != nil { // the context of the task has not ended
-		t.Error(err)
-	}
-
-	refused := make(chan struct{}, 1)
-	ctx, cancel = context.WithCancel(t.Context())
-	go func() {
-		stopped <- w.Serve(ctx, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
-			refused <- struct{}{}
-			cancel()
-			return errors.New("cancelled")
-		})
-	}()
-	done = do(t.Context(), q, newTask(t, "b"))
-	<-refused
-	if err := <-stopped; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the end of the context", err)
-	}
-	serveQueue(t, q, "g", "gpu", 1, returnNil)
-	if err := <-done; err != nil { // AckWait does not pass in this test
-		t.Error(err)
-	}
-}
-
-func TestDoEndsWithItsContextAndLeavesTheTask(t *testing.T) {
-	p := startServer(t)
-	q, js := p.queueOn(t, never)
-	published := handOuts(t, js.Conn())
-	task := newTask(t, "a")
-	ctx, cancel := context.WithCancel(t.Context())
-	first := do(ctx, q, task)
-	await(t, published)
-	other, _ := p.queueOn(t, never)
-	second := do(t.Context(), other, task)
-	await(t, published)
-	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the end of the context", err)
-	}
-	if err := q.Do(ctx, task); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: got %v, want the end of the context", err)
-	}
-	serveQueue(t, q, "g", "gpu", 1, returnNil)
-	if err := <-second; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestDoNoticesThatTheStreamHasLostTheTask(t *testing.T) {

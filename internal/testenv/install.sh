@@ -55,7 +55,8 @@ cat >&2 <<'END'
 Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql pgbouncer
 macOS: brew install redis mariadb postgresql pgbouncer
 Most tests can use running servers instead (compose.yaml starts the first three): set GRAPHGEN_TEST_REDIS_ADDR,
-GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN, GRAPHGEN_TEST_PGVECTOR_DSN, GRAPHGEN_TEST_REDIS8_ADDR and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
+GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN, GRAPHGEN_TEST_PGVECTOR_DSN, GRAPHGEN_TEST_REDIS8_ADDR,
+GRAPHGEN_TEST_TEMPORAL_ADDR and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
 Or leave out every test that needs one: go test -short ./...
 END
 exit 1

