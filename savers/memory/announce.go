@@ -34,8 +34,9 @@ func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop f
 	}, nil
 }
 
-// announce reports the Wake of a locked thread, if it has one.
-func (s *Saver) announce(t *thread) {
+// changed notes the Wake of a locked thread after a change, and reports it if there is one.
+func (s *Saver) changed(t *thread) {
+	s.noteWake(t)
 	v := t.current()
 	if v == nil || v.Wake.IsZero() {
 		return

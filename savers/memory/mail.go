@@ -23,7 +23,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	for i := range posts {
 		t := s.lock(posts[i].Thread, true)
 		done[i] = t.post(&posts[i], time.Now())
-		s.announce(t)
+		s.changed(t)
 		t.mu.Unlock()
 	}
 	return done, nil

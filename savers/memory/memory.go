@@ -26,6 +26,7 @@ type Saver struct {
 
 	watchers watchers
 	turns    ledger.Turns
+	wakes    wakes
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -40,6 +41,7 @@ type thread struct {
 	about    ledger.About
 	renewed  time.Time // when the newest run took its lease or renewed it
 	lease    time.Duration
+	waking   waking
 	slab     slab
 	made     []*ledger.Entry // by entries, for the current call
 }

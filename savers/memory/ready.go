@@ -2,47 +2,88 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Ready returns threads that are due, as [checkpoint.Saver] says. It looks at every thread.
+// Ready returns threads that are due, as [checkpoint.Saver] says. It looks at few more threads
+// than it returns.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	got, _, err := s.ready(ctx, &q)
+	return got, err
+}
+
+// ready is Ready, and counts the threads that it looks at.
+func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkpoint.ReadyThreads, looked int, err error) {
 	if err := q.Check(); err != nil {
-		return checkpoint.ReadyThreads{}, err
-	}
-	var ids []string
-	if len(q.Graphs) > 0 { // without graphs, the caller asks for the time
-		var err error
-		if ids, err = s.ids(ctx, &checkpoint.ThreadQuery{}); err != nil {
-			return checkpoint.ReadyThreads{}, err
-		}
+		return got, 0, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.ReadyThreads{}, err
+		return got, 0, err
 	}
 	defer s.end()
 	now := time.Now()
-	round := ledger.NewRound(&q, now, &s.turns)
-	for _, id := range ids {
-		s.visit(id, func(t *thread, v *ledger.Version) {
-			if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {
-				v.Wake = wake
-			}
-		})
+	for size, enough := q.Limit+len(q.Except)+1, false; !enough; size *= 2 {
+		round := ledger.NewRound(q, now, &s.turns)
+		n := 0
+		n, enough = s.look(round, size, now)
+		looked += n
+		if enough {
+			err = round.Due(func(found checkpoint.ReadyThread) (time.Time, error) { return s.reserve(round, &found, now), nil })
+			got = round.Result
+		}
 	}
-	err := round.Due(func(found checkpoint.ReadyThread) (wake time.Time, _ error) {
-		s.visit(found.ID, func(t *thread, v *ledger.Version) {
-			if v.Is(&found) && !t.leased(now) {
-				wake = round.Reserved(&found)
-				v.Wake = wake
+	return got, looked, err
+}
+
+// look shows round up to size threads of each graph and priority. It returns how many these are,
+// and whether they are enough: others are not due, or are due after as many as the limit.
+func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, enough bool) {
+	enough = true
+	for i, graph := range round.Query.Graphs {
+		if slices.Index(round.Query.Graphs, graph) < i {
+			continue
+		}
+		for p := checkpoint.Urgent; p <= checkpoint.Low; p++ {
+			ids, all := s.wakes.first(queue{graph, p}, size, now)
+			due := round.Candidates()
+			for _, id := range ids {
+				s.visit(id, func(t *thread, v *ledger.Version) {
+					if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {
+						v.Wake = wake
+						s.noteWake(t)
+					}
+				})
 			}
-		})
-		return wake, nil
+			looked += len(ids)
+			enough = enough && (all || round.Candidates()-due >= round.Query.Limit)
+		}
+	}
+	return looked, enough
+}
+
+// reserve returns the Wake of a thread after the call; zero if the thread is not due any more.
+func (s *Saver) reserve(round *ledger.Round, found *checkpoint.ReadyThread, now time.Time) (wake time.Time) {
+	s.visit(found.ID, func(t *thread, v *ledger.Version) {
+		if v.Is(found) && !t.leased(now) {
+			wake = round.Reserved(found)
+			v.Wake = wake
+			s.noteWake(t)
+		}
 	})
-	return round.Result, err
+	return wake
+}
+
+// noteWake makes the index know when a thread is due. The caller holds the thread.
+func (s *Saver) noteWake(t *thread) {
+	var now waking
+	if v := t.current(); v != nil && !t.gone && !v.Wake.IsZero() {
+		now = waking{queue: queue{t.about.Graph, t.about.Rank()}, id: v.Thread, wake: v.Wake}
+	}
+	s.wakes.note(&t.waking, now)
 }
 
 // visit calls f with a thread and its open version, or the one that begins next, if there is one.
@@ -78,7 +119,7 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	s.visit(r.Thread, func(t *thread, v *ledger.Version) {
 		if err = v.AcceptRewake(&r, t.busy(now)); err == nil {
 			v.Wake = *ledger.EndWake(r.Wake, now)
-			s.announce(t)
+			s.changed(t)
 		}
 	})
 	return err

@@ -24,7 +24,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.AppendResult{}, missing(&a, nil)
 	}
 	defer t.mu.Unlock()
-	defer s.announce(t)
+	defer s.changed(t)
 	return t.append(&a, starts, time.Now())
 }
 
@@ -129,7 +129,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoi
 	now := time.Now()
 	t.renew(now, w.Lease)
 	v.Apply(v.Put(&w, ledger.CloneWrites(w.Writes), now))
-	s.announce(t)
+	s.changed(t)
 	return checkpoint.PutResult{Posted: v.Mail.Posted}, nil
 }
 
@@ -158,7 +158,7 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (c
 		return checkpoint.Version{}, err
 	}
 	t.apply(v, &ledger.Event{Releases: true, Time: now})
-	s.announce(t)
+	s.changed(t)
 	return v.Listing(), nil
 }
 
@@ -180,6 +180,7 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	t.gone = true
+	s.noteWake(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.threads, id)
@@ -292,6 +293,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	}
 	v.Mail.Posted = max(v.Mail.Posted, described.Posted)
 	t.versions = append(t.versions, v)
+	s.noteWake(t)
 	return nil
 }
 

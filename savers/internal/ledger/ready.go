@@ -53,6 +53,9 @@ func (r *Round) Look(t checkpoint.ReadyThread, until time.Time) (move time.Time)
 	return move
 }
 
+// Candidates returns how many threads that Look was given are due and free.
+func (r *Round) Candidates() int { return len(r.due) }
+
 // Later notes the Wake that a thread has after the call.
 func (r *Round) Later(wake time.Time) {
 	if r.Result.Next.IsZero() || wake.Before(r.Result.Next) {
@@ -64,7 +67,10 @@ func (r *Round) Later(wake time.Time) {
 // Wake that the thread has now, or zero if the thread is not due any more.
 func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
 	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int { return a.Wake.Compare(b.Wake) })
-	for _, graph := range r.Query.Graphs {
+	for i, graph := range r.Query.Graphs {
+		if slices.Index(r.Query.Graphs, graph) < i {
+			continue
+		}
 		var due ByPriority[checkpoint.ReadyThread]
 		for _, t := range r.due {
 			if t.Graph == graph {
