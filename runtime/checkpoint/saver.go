@@ -330,6 +330,9 @@ type Thread struct {
 	Posted uint64 // the number of the newest message
 	Inputs int    // the number of untaken inputs
 	Others int    // the number of untaken answers, signals and cancels
+	// Cancels is how many of Others are cancels. If it is not zero, somebody has asked to end the
+	// run, and it has not ended yet.
+	Cancels int
 
 	// Questions are the pending writes of kind Question that have no Answer, oldest first.
 	Questions []Write

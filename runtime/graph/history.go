@@ -78,9 +78,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		s.Status = checkpoint.Done // whatever the status of its thread
 	default:
 		s.Status = c.Thread.Status
-		if s.Cancelling, err = t.g.cancelling(ctx, &c.Thread); err != nil {
-			return none, err
-		}
+		s.Cancelling = c.Thread.Cancels > 0
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -119,16 +118,6 @@ func (t Thread[S, U]) Inbox(ctx context.Context) (in Inbox, err error) {
 		in.Refused, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
 	}
 	return in, err
-}
-
-// cancelling reports whether a cancel waits in the inbox of a thread. It reads the inbox only if
-// other messages than inputs wait.
-func (g *core) cancelling(ctx context.Context, t *checkpoint.Thread) (bool, error) {
-	if t.Others == 0 {
-		return false, nil
-	}
-	all, err := g.mail(ctx, checkpoint.MailQuery{Thread: t.ID})
-	return slices.ContainsFunc(all, func(m checkpoint.Message) bool { return m.Kind == checkpoint.CancelMessage }), err
 }
 
 // mail reads messages of a thread.

@@ -180,6 +180,7 @@ func (r *reply) thread(id string) described {
 	}
 	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
 	d.Posted, d.Inputs, d.Others, d.Priority = l.seq(), l.int(), l.int(), checkpoint.Priority(l.int())
+	d.Cancels = l.int()
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

@@ -182,3 +182,47 @@ func testPosted(tb testing.TB, s checkpoint.Saver) {
 	}
 	want("the same, sent again", again.Posted)
 }
+
+// testCancels counts the cancels of a thread that a run holds, of the next version, and of a copy.
+func testCancels(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	ctx := tb.Context()
+	want := func(what, thread string, cancels, others int) {
+		tb.Helper()
+		for by, got := range map[string]checkpoint.Thread{"Load": load(tb, s, checkpoint.Ref{Thread: thread}).Thread, "Threads": listed(tb, s, thread)} {
+			if got.Cancels != cancels || got.Others != others {
+				tb.Errorf("%s, by %s: got %d cancels of %d other messages, want %d of %d", what, by, got.Cancels, got.Others, cancels, others)
+			}
+		}
+	}
+	first := message("c1", checkpoint.CancelMessage)
+	post := func(thread string, messages ...checkpoint.Message) {
+		tb.Helper()
+		if done := tryPost(tb, s, checkpoint.Post{Thread: thread, Graph: "g", Messages: messages}); done.Err != nil {
+			tb.Fatal(done.Err)
+		}
+	}
+	r := begin(tb, s, "t", checkpoint.ID{})
+	want("without messages", "t", 0, 0)
+	post("t", signal("s"), first, input("i"))
+	post("t", first)
+	want("a held thread", "t", 1, 2)
+	post("t", message("c2", checkpoint.CancelMessage))
+	want("a second cancel", "t", 2, 3)
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{Take: []uint64{2}}})
+	want("after one was taken", "t", 1, 2)
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{Return: []checkpoint.Message{{Number: 2, ID: "c1", Kind: checkpoint.CancelMessage}}}})
+	want("after it was returned", "t", 2, 3)
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Ready, Messages: checkpoint.Handled{Refuse: []checkpoint.Refusal{{Number: 2, Reason: "r"}}}})
+	want("after it was refused", "t", 1, 2)
+	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {
+		tb.Fatal(err)
+	}
+	want("a copy", "copy", 1, 2)
+	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	if got := listed(tb, s, "t"); got.Cancels != 0 || got.Others != 0 {
+		tb.Errorf("after a release: got %d cancels of %d other messages, want none", got.Cancels, got.Others)
+	}
+}

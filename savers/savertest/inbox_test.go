@@ -224,6 +224,12 @@ var inboxBreaks = []struct {
 		}
 	}},
 	{"changes the priority of a held thread", "a post changes the priority of a held thread", posting(func(p *checkpoint.Post) { p.Priority = 0 })},
+	{"counts cancels", "a listing shows which threads are being cancelled", func(b *brokenInbox) {
+		changedThread(func(t *checkpoint.Thread) { t.Cancels = 0 })(b.broken)
+	}},
+	{"counts only cancels", "a listing shows which threads are being cancelled", func(b *brokenInbox) {
+		changedThread(func(t *checkpoint.Thread) { t.Cancels = t.Others })(b.broken)
+	}},
 	{"wakes by a message", "a message makes a thread due", rewoken(func(t checkpoint.ReadyThread) bool { return t.Posted > 0 })},
 	{"leaves a wake that has come", "a message makes a thread due", func(b *brokenInbox) {
 		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {

@@ -152,6 +152,7 @@ func Cases() []Case {
 		{"a write takes messages", alone(testTake)},
 		{"a refused message is kept", alone(testRefuse)},
 		{"a message is returned to the inbox", alone(testReturn)},
+		{"a listing shows which threads are being cancelled", alone(testCancels)},
 		{"a write reports the newest message", alone(testPosted)},
 		{"a message makes a thread due", alone(testMailWakes)},
 		{"a run that ends with unseen messages is due", alone(testUnseen)},

@@ -9,9 +9,10 @@ import (
 
 // Mail is the inbox of a thread. The zero Mail is empty.
 type Mail struct {
-	Posted uint64 // the number of the newest message
-	Inputs int    // the number of untaken inputs
-	Others int    // the number of untaken answers, signals and cancels
+	Posted  uint64 // the number of the newest message
+	Inputs  int    // the number of untaken inputs
+	Others  int    // the number of untaken answers, signals and cancels
+	Cancels int    // how many of Others are cancels
 
 	untaken []*checkpoint.Message // in order of their numbers
 	handled []*checkpoint.Message // the taken and refused ones, in the order in which that happened
@@ -53,6 +54,9 @@ func (b *Mail) count(m *checkpoint.Message, n int) {
 		b.Inputs += n
 	} else {
 		b.Others += n
+	}
+	if m.Kind == checkpoint.CancelMessage {
+		b.Cancels += n
 	}
 }
 

@@ -127,7 +127,7 @@ func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 	}
 	t := checkpoint.Thread{
 		ID: v.Thread, Status: checkpoint.Ready, Updated: updated, Versions: versions, Wake: v.Wake, Attempts: v.Attempts,
-		Posted: v.Mail.Posted, Inputs: v.Mail.Inputs, Others: v.Mail.Others,
+		Posted: v.Mail.Posted, Inputs: v.Mail.Inputs, Others: v.Mail.Others, Cancels: v.Mail.Cancels,
 	}
 	v.About.Describe(&t)
 	return t

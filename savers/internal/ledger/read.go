@@ -101,14 +101,14 @@ func (v *Version) Describe(leased bool, until time.Time, versions int) checkpoin
 	t := checkpoint.Thread{
 		ID: v.Thread, Version: v.Number, Status: v.Status, Updated: v.Updated, Versions: versions,
 		Wake: v.Wake, Attempts: v.Attempts,
-		Posted: v.Mail.Posted, Inputs: v.Mail.Inputs, Others: v.Mail.Others,
+		Posted: v.Mail.Posted, Inputs: v.Mail.Inputs, Others: v.Mail.Others, Cancels: v.Mail.Cancels,
 		Questions: checkpoint.OpenQuestions(v.Writes()),
 	}
 	if leased {
 		t.Holder, t.Lease = v.Holder, until
 	}
 	if !v.Released.IsZero() { // the inbox is of the next version
-		t.Wake, t.Posted, t.Inputs, t.Others = time.Time{}, 0, 0, 0
+		t.Wake, t.Posted, t.Inputs, t.Others, t.Cancels = time.Time{}, 0, 0, 0, 0
 	}
 	v.About.Describe(&t)
 	if head := v.Head(""); head != nil {

@@ -22,6 +22,9 @@ func (t *thread) count(kind checkpoint.MessageKind, n int64) {
 	} else {
 		t.others += n
 	}
+	if kind == checkpoint.CancelMessage {
+		t.cancels += n
+	}
 }
 
 // handle returns, takes and refuses messages of a thread, whose row the transaction has locked.
@@ -122,6 +125,6 @@ func (s *Saver) releaseMail(ctx context.Context, tx Tx, t *thread) error {
 	if t.others == 0 {
 		return nil
 	}
-	t.others = 0
+	t.others, t.cancels = 0, 0
 	return s.later(ctx, tx, stRefuseOthers, []byte(ledger.Released), t.no, t.posted)
 }

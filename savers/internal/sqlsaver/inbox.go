@@ -132,7 +132,7 @@ func scanInbox(rows Rows) (*inbox, error) {
 	b := &inbox{known: make(map[string]int64)}
 	var k, rest, graph []byte
 	var open, status, attempts, priority int64
-	err := rows.Scan(&b.no, &k, &rest, &open, &status, &b.until, &b.wake, &attempts, &b.posted, &b.inputs, &b.others,
+	err := rows.Scan(&b.no, &k, &rest, &open, &status, &b.until, &b.wake, &attempts, &b.posted, &b.inputs, &b.others, &b.cancels,
 		&b.updated, &graph, &priority, &b.now)
 	b.key, b.id, b.about.Graph = string(k), nameOf(k, rest), string(graph)
 	b.about.Priority = checkpoint.Priority(priority)
@@ -323,14 +323,14 @@ func (p *posting) flush(ctx context.Context) error {
 
 // store writes the rows of the threads.
 func (p *posting) store(ctx context.Context) error {
-	var threads [][10]any
+	var threads [][11]any
 	for _, i := range p.order {
 		if b := p.inboxes[p.posts[i].Thread]; b.changed {
 			if b.open == 0 && b.inputs == 0 {
 				b.updated = never
 			}
-			threads = append(threads, [10]any{
-				b.no, b.status, b.wake, b.attempts, b.posted, b.inputs, b.others, b.updated, hexOf([]byte(b.about.Graph)),
+			threads = append(threads, [11]any{
+				b.no, b.status, b.wake, b.attempts, b.posted, b.inputs, b.others, b.cancels, b.updated, hexOf([]byte(b.about.Graph)),
 				b.about.Rank(),
 			})
 			b.changed = false

@@ -119,7 +119,7 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 	t.about.Describe(&d)
 	if v.released == 0 {
 		d.Wake, d.Attempts = wakeAt(t.wake), t.attempts
-		d.Posted, d.Inputs, d.Others = uint64(t.posted), int(t.inputs), int(t.others)
+		d.Posted, d.Inputs, d.Others, d.Cancels = uint64(t.posted), int(t.inputs), int(t.others), int(t.cancels)
 	}
 	if v.released == 0 && t.leased() {
 		d.Holder, d.Lease = t.holder, time.UnixMicro(t.until).UTC()

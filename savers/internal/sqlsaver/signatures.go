@@ -86,7 +86,7 @@ func signatures() [statements]signature {
 		stUpdateThread: {
 			name: "update_thread",
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
-				"created, graph, title, labels, wake, attempts, posted, inputs, others, priority, thread_no",
+				"created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority, thread_no",
 		},
 		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key"},
 		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},

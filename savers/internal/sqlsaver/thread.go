@@ -35,6 +35,7 @@ type thread struct {
 
 	posted         int64 // the number of the newest message
 	inputs, others int64 // untaken messages
+	cancels        int64 // of others
 }
 
 // threadRow has the values of a row of graph_thread that a thread has in another form.
@@ -128,7 +129,7 @@ func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) 
 	t, r := &thread{id: id}, threadRow{}
 	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
 		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels,
-		&t.wake, &r.attempts, &t.posted, &t.inputs, &t.others, &r.priority, &t.now)
+		&t.wake, &r.attempts, &t.posted, &t.inputs, &t.others, &t.cancels, &r.priority, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	return s.later(ctx, tx, stUpdateThread, int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked,
 		createdColumn(t.about.Created), []byte(t.about.Graph), []byte(t.about.Title), labelsColumn(t.about.Labels),
-		t.wake, int64(t.attempts), t.posted, t.inputs, t.others, int64(t.about.Rank()), t.no)
+		t.wake, int64(t.attempts), t.posted, t.inputs, t.others, t.cancels, int64(t.about.Rank()), t.no)
 }
 
 // never is the time of the last run of a thread that has no open version and no inputs: it is not

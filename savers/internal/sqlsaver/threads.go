@@ -213,16 +213,16 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro
 
 func scanThread(rows Rows) (r row, err error) {
 	var rest, holder, head, graph, title, labels []byte
-	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, priority, now int64
+	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, cancels, priority, now int64
 	var step *int64
 	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
-		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &priority, &now, &head, &step)
+		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &cancels, &priority, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
 	t := thread{
 		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
-		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others,
+		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others, cancels: cancels,
 	}
 	r.ID = t.id
 	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title), Priority: checkpoint.Priority(priority)}

@@ -6,9 +6,9 @@
 -- parameters: first_key, end_key, idle_since, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -26,9 +26,9 @@ ORDER BY t.thread_key LIMIT ?;
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -46,9 +46,9 @@ ORDER BY t.thread_key LIMIT ?;
 --   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -66,9 +66,9 @@ ORDER BY t.thread_key LIMIT ?;
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -86,9 +86,9 @@ ORDER BY t.thread_key LIMIT ?;
 --   created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -109,9 +109,9 @@ ORDER BY l.thread_key LIMIT ?;
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -130,9 +130,9 @@ ORDER BY t.thread_key LIMIT ?;
 --   idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,

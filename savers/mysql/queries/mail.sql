@@ -81,9 +81,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- keys.
 -- parameters: keys
 -- returns: thread_no, thread_key, thread_id, version, status, lease_until, wake, attempts, posted,
---   inputs, others, updated, graph, priority, now
+--   inputs, others, cancels, updated, graph, priority, now
 SELECT t.thread_no, t.thread_key, t.thread_id, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
-	t.inputs, t.others,
+	t.inputs, t.others, t.cancels,
 	CASE WHEN t.version = 0 AND t.updated = 9223372036854775807 THEN COALESCE((SELECT v.updated FROM graph_version v
 		WHERE v.thread_no = t.thread_no AND v.number = t.last_version), t.created) ELSE t.updated END AS updated,
 	t.graph, t.priority, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
@@ -129,10 +129,11 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (t BIGINT PATH '$[0]', n BIGINT PATH '$[1]', i
 
 -- name: update_inboxes
 -- Writes columns of the rows of threads: thread_no, status, wake, attempts, posted, inputs, others,
--- updated, graph and priority of each.
+-- cancels, updated, graph and priority of each.
 -- parameters: inboxes
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (n BIGINT PATH '$[0]', s INT PATH '$[1]', w BIGINT PATH '$[2]', a INT PATH '$[3]',
-	p BIGINT PATH '$[4]', i INT PATH '$[5]', o INT PATH '$[6]', u BIGINT PATH '$[7]', g VARCHAR(400) PATH '$[8]', y INT PATH '$[9]')) k
+	p BIGINT PATH '$[4]', i INT PATH '$[5]', o INT PATH '$[6]', c INT PATH '$[7]', u BIGINT PATH '$[8]',
+	g VARCHAR(400) PATH '$[9]', y INT PATH '$[10]')) k
 	STRAIGHT_JOIN graph_thread t ON t.thread_no = k.n
-SET t.status = k.s, t.wake = k.w, t.attempts = k.a, t.posted = k.p, t.inputs = k.i, t.others = k.o,
+SET t.status = k.s, t.wake = k.w, t.attempts = k.a, t.posted = k.p, t.inputs = k.i, t.others = k.o, t.cancels = k.c,
 	t.updated = k.u, t.graph = UNHEX(k.g), t.priority = k.y;

@@ -5,9 +5,10 @@
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, priority, now
+--   attempts, posted, inputs, others, cancels, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
+	priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -17,9 +18,10 @@ WHERE thread_key = ?;
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, priority, now
+--   attempts, posted, inputs, others, cancels, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
+	priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?
@@ -35,12 +37,13 @@ VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 9223372036854775807, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, priority, thread_no
+--   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   thread_no
 UPDATE graph_thread
 SET last_version = ?, version = ?, root = ?, versions = ?, status = ?,
 	fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?,
 	created = ?, graph = ?, title = ?, labels = ?, wake = ?, attempts = ?,
-	posted = ?, inputs = ?, others = ?, priority = ?
+	posted = ?, inputs = ?, others = ?, cancels = ?, priority = ?
 WHERE thread_no = ?;
 
 -- name: renew_lease

@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	posted       BIGINT         NOT NULL DEFAULT 0 COMMENT 'the number of the newest message',
 	inputs       INT            NOT NULL DEFAULT 0 COMMENT 'untaken inputs',
 	others       INT            NOT NULL DEFAULT 0 COMMENT 'other untaken messages',
+	cancels      INT            NOT NULL DEFAULT 0 COMMENT 'how many of these are cancels',
 	priority     SMALLINT       NOT NULL DEFAULT 3 COMMENT '1 urgent, 2 high, 3 normal, 4 low',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),

@@ -6,9 +6,9 @@
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -25,9 +25,9 @@ ORDER BY t.thread_key LIMIT $6;
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -44,9 +44,9 @@ ORDER BY t.thread_key LIMIT $7;
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -63,9 +63,9 @@ ORDER BY t.thread_key LIMIT $7;
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -83,9 +83,9 @@ ORDER BY t.thread_key LIMIT $8;
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -106,9 +106,9 @@ ORDER BY l.thread_key LIMIT $10;
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
@@ -126,9 +126,9 @@ ORDER BY t.thread_key LIMIT $8;
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,

@@ -5,9 +5,10 @@
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, priority, now
+--   attempts, posted, inputs, others, cancels, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
+	priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1;
@@ -17,9 +18,10 @@ WHERE thread_key = $1;
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
---   attempts, posted, inputs, others, priority, now
+--   attempts, posted, inputs, others, cancels, priority, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, priority,
+	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
+	priority,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1
@@ -35,13 +37,14 @@ VALUES ($1, $2, 0, 0, 0, 0, 0, $3, $4, 0, 9223372036854775807, FALSE);
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
 -- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
---   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, priority, thread_no
+--   asked, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   thread_no
 UPDATE graph_thread
 SET last_version = $1, version = $2, root = $3, versions = $4, status = $5,
 	fence = $6, holder = $7, lease_until = $8, updated = $9, asked = $10,
 	created = $11, graph = $12, title = $13, labels = $14, wake = $15, attempts = $16,
-	posted = $17, inputs = $18, others = $19, priority = $20
-WHERE thread_no = $21;
+	posted = $17, inputs = $18, others = $19, cancels = $20, priority = $21
+WHERE thread_no = $22;
 
 -- name: renew_lease
 -- Renews the lease of the run that holds the fence, unless the run gave the lease up. A NULL

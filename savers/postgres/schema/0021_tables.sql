@@ -29,6 +29,7 @@ CREATE TABLE graph_thread (
 	posted       BIGINT  NOT NULL DEFAULT 0, -- the number of the newest message
 	inputs       BIGINT  NOT NULL DEFAULT 0, -- untaken inputs
 	others       BIGINT  NOT NULL DEFAULT 0, -- other untaken messages
+	cancels      BIGINT  NOT NULL DEFAULT 0, -- how many of these are cancels
 	priority     BIGINT  NOT NULL DEFAULT 3  -- 1 urgent, 2 high, 3 normal, 4 low
 ) WITH (fillfactor = 70);
 
@@ -317,6 +318,7 @@ BEGIN
 		END LOOP;
 		UPDATE graph_thread g
 		SET posted = last, inputs = g.inputs + new_inputs, others = g.others + new_others + new_cancels,
+			cancels = g.cancels + new_cancels,
 			attempts = CASE WHEN wakes > 0 THEN 0 ELSE g.attempts END,
 			priority = COALESCE(NULLIF(CAST(p->>'priority' AS bigint), 0), g.priority),
 			graph = CASE WHEN g.graph = '' THEN decode(p->>'graph', 'hex') ELSE g.graph END,

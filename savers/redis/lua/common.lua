@@ -12,6 +12,7 @@
 --   attempts             openings in a row that followed a crash or a failure
 --   posted               the number of the newest message
 --   inputs others        how many messages are untaken: inputs, and those of other kinds
+--   cancels              how many of the others are cancels
 --   m:<number>           a message: its state, which is u untaken, t taken or r refused; its kind; in six bytes its place among those
 --                        that were taken and refused; the id, and the reason of a refusal, each after its length in two bytes; a
 --                        token of the call that posted it; the time, and a colon; its name and key with a checksum
@@ -416,7 +417,7 @@ local function describe(n, first, last, now)
 	local v = int(n) .. ':'
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', (n > 0 and v or int(last) .. ':') .. 'updated',
 		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels',
-		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open', 'priority')
+		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open', 'priority', 'cancels')
 	local asked, current = {}, n == (tonumber(m[21]) or 0) -- the wake, the attempts and the messages are not of a released one
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
@@ -433,5 +434,6 @@ local function describe(n, first, last, now)
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
 		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', current and m[16] or '0', current and m[17] or '0',
 		current and m[18] or '0', current and m[19] or '0', current and m[20] or '0', m[22] or '3',
+		current and m[23] or '0',
 	}
 end

@@ -90,7 +90,12 @@ local function untaken(after, f)
 end
 
 -- count notes that the number of untaken messages of a kind has changed.
-local function count(kind, by) call('HINCRBY', key, kind == INPUT and 'inputs' or 'others', by) end
+local function count(kind, by)
+	call('HINCRBY', key, kind == INPUT and 'inputs' or 'others', by)
+	if kind == CANCEL then
+		call('HINCRBY', key, 'cancels', by)
+	end
+end
 
 -- header joins what m:<number> holds. place is where the message is among those that were taken and refused, 0 for an untaken one.
 local function header(state, kind, place, id, reason, rest)

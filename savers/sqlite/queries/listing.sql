@@ -8,9 +8,9 @@
 -- parameters: first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -27,9 +27,9 @@ ORDER BY t.thread_key LIMIT +?6;
 -- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -46,9 +46,9 @@ ORDER BY t.thread_key LIMIT +?7;
 -- parameters: graph, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -65,9 +65,9 @@ ORDER BY t.thread_key LIMIT +?7;
 -- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -85,9 +85,9 @@ ORDER BY t.thread_key LIMIT +?8;
 --   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -108,9 +108,9 @@ ORDER BY l.thread_key LIMIT +?10;
 -- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
@@ -128,9 +128,9 @@ ORDER BY t.thread_key LIMIT +?8;
 -- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, priority, now, head, step
+--   others, cancels, priority, now, head, step
 SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.priority,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,

@@ -86,9 +86,9 @@ CREATE UNIQUE INDEX IF NOT EXISTS graph_mail_id ON graph_mail (thread_no, id);
 -- Reads the rows of threads in a transaction that writes. keys is a list of thread keys.
 -- parameters: keys
 -- returns: thread_no, thread_key, thread_id, version, status, lease_until, wake, attempts, posted,
---   inputs, others, updated, graph, priority, now
+--   inputs, others, cancels, updated, graph, priority, now
 SELECT t.thread_no, t.thread_key, t.thread_id, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
-	t.inputs, t.others,
+	t.inputs, t.others, t.cancels,
 	CASE WHEN t.version = 0 AND t.updated = 9223372036854775807 THEN COALESCE((SELECT v.updated FROM graph_version v
 		WHERE v.thread_no = t.thread_no AND v.number = t.last_version), t.created) ELSE t.updated END AS updated,
 	t.graph, t.priority, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now
@@ -131,12 +131,12 @@ FROM json_each(?1);
 
 -- name: update_inboxes
 -- Writes columns of the rows of threads: thread_no, status, wake, attempts, posted, inputs, others,
--- updated, graph and priority of each.
+-- cancels, updated, graph and priority of each.
 -- parameters: inboxes
 UPDATE graph_thread
 SET status = json_extract(k.value, '$[1]'), wake = json_extract(k.value, '$[2]'), attempts = json_extract(k.value, '$[3]'),
 	posted = json_extract(k.value, '$[4]'), inputs = json_extract(k.value, '$[5]'), others = json_extract(k.value, '$[6]'),
-	updated = json_extract(k.value, '$[7]'), graph = unhex(json_extract(k.value, '$[8]')),
-	priority = json_extract(k.value, '$[9]')
+	cancels = json_extract(k.value, '$[7]'), updated = json_extract(k.value, '$[8]'), graph = unhex(json_extract(k.value, '$[9]')),
+	priority = json_extract(k.value, '$[10]')
 FROM json_each(?1) k
 WHERE thread_no = json_extract(k.value, '$[0]');

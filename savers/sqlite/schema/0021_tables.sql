@@ -29,6 +29,7 @@ CREATE TABLE graph_thread (
 	posted       INTEGER NOT NULL DEFAULT 0, -- the number of the newest message
 	inputs       INTEGER NOT NULL DEFAULT 0, -- untaken inputs
 	others       INTEGER NOT NULL DEFAULT 0, -- other untaken messages
+	cancels      INTEGER NOT NULL DEFAULT 0, -- how many of these are cancels
 	priority     INTEGER NOT NULL DEFAULT 3  -- 1 urgent, 2 high, 3 normal, 4 low
 );
 
