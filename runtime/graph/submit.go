@@ -2,7 +2,9 @@ package graph
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -135,12 +137,22 @@ func (t poster[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.Post, e
 	})
 	p = t.postOf(checkpoint.Message{ID: o.request, Kind: checkpoint.InputMessage, Payload: payload})
 	if o.cancel != nil {
-		first := checkpoint.Message{ID: "cancel before " + o.request, Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
+		first := checkpoint.Message{ID: cancelID(o.request), Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
 		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
 	}
 	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
 	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
 	return p, nil
+}
+
+// cancelID returns the id of the cancel before an input. It is a function of the request id, so that
+// a Submit that is repeated stores one cancel.
+func cancelID(request string) string {
+	id := "cancel before " + request
+	if len(id) > checkpoint.MaxMessageID {
+		id = fmt.Sprintf("cancel before %x", sha256.Sum256([]byte(request)))
+	}
+	return id
 }
 
 // IfIdle makes Submit return checkpoint.ErrNotIdle, and store nothing, if the thread has work to
@@ -151,9 +163,15 @@ func IfIdle() SubmitOption {
 }
 
 // CancelPending makes Submit cancel everything that the thread was asked before, and begin with
-// the input. One act stores both. See Thread.Cancel for the effect and the reason.
+// the input. One act stores both. See Thread.Cancel for the effect and the reason. A reason of more
+// than checkpoint.MaxReason bytes is an error.
 func CancelPending(reason string) SubmitOption {
-	return singleRunOption("CancelPending", func(o *runOptions) { o.cancel = &reason })
+	return singleRunOption("CancelPending", func(o *runOptions) {
+		if n := len(reason); n > checkpoint.MaxReason {
+			o.fault("CancelPending has a reason of %d bytes, more than %d", n, checkpoint.MaxReason)
+		}
+		o.cancel = &reason
+	})
 }
 
 // UniqueID returns an id that is the same for a key during one period, such as

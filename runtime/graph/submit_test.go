@@ -391,6 +391,25 @@ func TestACancelBeforeTheFirstInputBeginsLeavesAnEmptyThread(t *testing.T) {
 	same(t, "log", snapshot(t, th).State.Log, []string{"two", "a"})
 }
 
+// TestCancelPendingWithTheLongestRequestID submits twice, so the ids of the messages are the same.
+func TestCancelPendingWithTheLongestRequestID(t *testing.T) {
+	s := memory.New()
+	th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
+	for n, last := range []string{"x", "x", "y"} {
+		request := strings.Repeat("r", checkpoint.MaxMessageID-1) + last
+		got, err := th.Submit(t.Context(), input, graph.RequestID(request), graph.CancelPending("a newer order"))
+		if err != nil || got.Known != (n == 1) {
+			t.Fatalf("submit %d: got known %t, %v, want %t", n, got.Known, err, n == 1)
+		}
+	}
+	want := []checkpoint.MessageKind{checkpoint.CancelMessage, checkpoint.InputMessage, checkpoint.CancelMessage, checkpoint.InputMessage}
+	same(t, "messages", untaken(t, th), want)
+	long := graph.CancelPending(strings.Repeat("r", checkpoint.MaxReason+1))
+	if _, err := th.Submit(t.Context(), input, long); err == nil || !strings.Contains(err.Error(), "a reason of 1025 bytes") {
+		t.Errorf("a long reason: got %v, want an error with its size", err)
+	}
+}
+
 func TestCancelPendingReplacesWhatWasAsked(t *testing.T) {
 	s := memory.New()
 	g := compile(t, asker(new(counter)), graph.Saver(s))
