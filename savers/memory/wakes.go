@@ -31,7 +31,7 @@ type waking struct {
 	at   int // in the heap
 }
 
-// note makes w know when a thread is due, and as one of which queue. The caller holds the thread.
+// note makes w know when a thread is due, and its queue. The caller holds the thread.
 func (w *wakes) note(old *waking, now waking) {
 	if old.queue == now.queue && old.wake.Equal(now.wake) {
 		return

@@ -19,8 +19,8 @@ var errMalformed = errors.New("malformed")
 
 // format is the number of the format of threads. It is the first byte of each record. Format 3
 // added packs, and format 4 the nodes that ran. Format 5 added the descriptions of threads, format
-// 6 when they are due, format 7 the inbox, and format 8 priorities and
-// how many cancels wait.
+// 6 when they are due, and format 7 the inbox. Format 8 added priorities, and how many cancels
+// wait.
 const format = 8
 
 // place is a log: what a record is bound to.
