@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -63,8 +62,15 @@ func TestCommandsLeaveNothingBehind(t *testing.T) {
 		s := memory.New()
 		all := create(t, s, "s", schedule.Spec{Every: time.Hour})
 		for range 100 {
-			if err := errors.Join(all.Pause(t.Context(), "s", "p"), all.Trigger(t.Context(), "s"), all.Unpause(t.Context(), "s", "u")); err != nil {
-				t.Fatal(err)
+			for _, command := range []func() error{
+				func() error { return all.Pause(t.Context(), "s", "p") },
+				func() error { return all.Trigger(t.Context(), "s") },
+				func() error { return all.Unpause(t.Context(), "s", "u") },
+			} {
+				if err := command(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond) // commands take effect in the order of their times
 			}
 			work(t, s, time.Second, all)
 		}
