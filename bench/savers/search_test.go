@@ -48,7 +48,7 @@ func BenchmarkSearch(b *testing.B) {
 	start := time.Now()
 	must(found.Declare(b.Context(), store.VectorSpec{Name: "text", Model: "m", Dims: len(q.Vector)}))(b)
 	b.Logf("the index of %d items was made in %s", *items, time.Since(start).Round(time.Second))
-	must(conn.Exec(b.Context(), "ANALYZE"))(b)        //nolint:misspell // it is spelled so
+	must(conn.Exec(b.Context(), "ANALYZE"))(b) //nolint:misspell // it is spelled so
 	must(conn.Exec(b.Context(), "SET hnsw.ef_search = 100"))(b)
 	b.Run("graphgen", func(b *testing.B) {
 		for b.Loop() {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
-# Node.js with npm, by which a test installs Mermaid, and Python with pip, by which tests install PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
-# any more, and says what to do otherwise.
+# Graphviz, PlantUML, Node.js with npm, by which tests install Mermaid, and Python with pip, by which tests install
+# PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It ends with 0
+# when nothing is missing any more, and says what to do otherwise.
 set -eu
 
 # Servers are often in folders that are on root's path only.
@@ -25,10 +26,12 @@ browser() {
 
 npm_there() { have node && have npm; }
 
+drawing() { have dot && have plantuml; }
+
 pip_there() { have python3 && python3 -m pip --version >/dev/null 2>&1; }
 
 packages=$(missing)
-[ -z "$packages" ] && browser && npm_there && pip_there && exit 0
+[ -z "$packages" ] && browser && npm_there && pip_there && drawing && exit 0
 
 root=
 if [ "$(id -u)" != 0 ]; then
@@ -46,6 +49,7 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	# A machine may do without a browser: the tests of examples/approval in one are then left out, and make test says so.
 	browser || $apt install -y --no-install-recommends chromium >/dev/null || true
 	npm_there || $apt install -y --no-install-recommends nodejs npm >/dev/null || true
+	drawing || $apt install -y --no-install-recommends graphviz plantuml >/dev/null || true
 	pip_there || $apt install -y --no-install-recommends python3 python3-pip >/dev/null || true
 fi
 [ -z "$packages" ] && exit 0

@@ -35,6 +35,7 @@ type nodeDecl[S, U any] struct {
 type kind struct {
 	routes bool                          // the Next that the node returns counts
 	decode func([]byte) (payload, error) // what is sent to a task node; nil for other nodes
+	input  func() string                 // the type of that
 	sub    *core                         // the graph of a subgraph node; nil for other nodes
 	same   bool                          // sub is over the same state
 }
@@ -97,7 +98,7 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 			return u, Next{}, err
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P]}, opts, NodeOption.node)
+	add(b, id, c, kind{decode: unwrap[In, P], input: payloadType[In, P]}, opts, NodeOption.node)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
@@ -114,7 +115,7 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 			return f(ctx, s, in)
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
+	add(b, id, c, kind{decode: unwrap[In, P], input: payloadType[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 

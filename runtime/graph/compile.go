@@ -35,6 +35,7 @@ type core struct {
 	index       map[ID]int
 	former      map[ID]int // by former ids
 	plan        plan.Graph
+	races       []joinDecl      // the any-of joins, as numbered in plan
 	exec        []exec.Node     // by node
 	nests       bool            // some node is a subgraph
 	routes      bool            // some node chooses its successors
@@ -74,6 +75,7 @@ type node struct {
 	limits    []Limiter
 	queue     string // whose workers run its tasks; empty for none
 	remembers bool   // the subgraph continues from its last call
+	detail    bool   // pictures leave it out
 	questions []askable
 	signals   []receivable
 	writes    []string // declared fields; nil if not declared
@@ -168,7 +170,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
-			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue,
+			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
@@ -378,6 +380,7 @@ func (c *compiler[S, U]) addRaces() {
 			c.fault("%s: it has no nodes to wait for", what)
 		}
 		c.g.plan.Races++
+		c.g.races = append(c.g.races, j)
 		seen := make(map[ID]bool, len(j.from))
 		for _, id := range j.from {
 			from, found := c.source(what, id)

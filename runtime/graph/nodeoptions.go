@@ -58,6 +58,7 @@ type nodeOptions struct {
 	keeps     bool
 	limits    []Limiter
 	queue     string
+	detail    bool
 	writes    []string // nil if not declared
 }
 

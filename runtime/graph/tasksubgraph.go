@@ -29,7 +29,7 @@ func TaskSubgraph[S, U, In, CS, CU any, P wire.Generated[In]](
 	opts ...TaskSubgraphOption,
 ) Sender[In] {
 	var f funcs[S, U]
-	k := kind{decode: unwrap[In, P]}
+	k := kind{decode: unwrap[In, P], input: payloadType[In, P]}
 	if child != nil && in != nil && out != nil {
 		k.sub = &child.core
 		m := mapping[S, U, CS, CU]{child: child}
