@@ -8,6 +8,29 @@ import (
 	"time"
 )
 
+// Poster stores messages to threads. Every [Saver] is one. InTx of a SQL saver returns one that
+// posts in a transaction of the caller.
+type Poster interface {
+	// Post stores messages in the inboxes of threads. See Inbox.
+	Post(ctx context.Context, posts ...Post) ([]Posted, error)
+}
+
+// PostChanger is a Saver that changes messages before it posts them to another saver.
+type PostChanger interface {
+	Saver
+	// Via returns a Poster that changes messages in the same way, and then posts them by p.
+	Via(p Poster) Poster
+}
+
+// PostVia returns a Poster for the messages of s that posts them by p. It changes them as s does
+// if s is a PostChanger.
+func PostVia(s Saver, p Poster) Poster {
+	if c, ok := s.(PostChanger); ok {
+		return c.Via(p)
+	}
+	return p
+}
+
 // Inbox stores the messages of threads. Every [Saver] has one.
 //
 // Anybody may post to a thread at any time, also to one that a run holds, or that does not exist.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -25,31 +24,7 @@ func (a answer) given() answer { return a }
 // question, if somebody has answered it, or if the answer has another type. Then it stores
 // nothing, except that of several answers those to other questions may be stored.
 func (t Thread[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
-	o, err := calling(t, answers, AnswerOption.resume)
-	if err != nil || len(o.answers) == 0 {
-		return err
-	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noCall})
-	if err != nil {
-		return err
-	}
-	post := checkpoint.Post{Thread: t.id, Graph: t.g.name}
-	for _, a := range o.answers {
-		if err := t.g.checkPosted(t.id, &c.Thread, a); err != nil {
-			return err
-		}
-		post.Messages = append(post.Messages, checkpoint.Message{ID: a.id, Kind: checkpoint.AnswerMessage, Name: a.id, Payload: a.payload})
-	}
-	posted, err := poster[S, U]{t}.post(ctx, post)
-	if err != nil {
-		return err
-	}
-	for i, m := range posted.Messages {
-		if m.Known {
-			return t.g.answerError(t.id, -1, o.answers[i].id, "it has been answered")
-		}
-	}
-	return nil
+	return ThreadMailer[S, U]{t: t}.Answer(ctx, answers...)
 }
 
 // checkPosted checks an answer against the open questions of all branches of a thread.
@@ -76,30 +51,13 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 //
 // The reason has at most checkpoint.MaxReason bytes, and can be empty.
 func (t Thread[S, U]) Cancel(ctx context.Context, reason string) error {
-	if len(reason) > checkpoint.MaxReason {
-		return fmt.Errorf("graph: Cancel: the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)
-	}
-	return poster[S, U]{t}.postNew(ctx, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+	return ThreadMailer[S, U]{t: t}.Cancel(ctx, reason)
 }
 
 // Wake makes the thread due now, and begins the count of its attempts again. A worker then looks
 // at it, for example after the cause of a failure was mended.
 func (t Thread[S, U]) Wake(ctx context.Context) error {
-	return poster[S, U]{t}.postNew(ctx, checkpoint.Message{Kind: checkpoint.WakeMessage})
-}
-
-// postNew posts a message under a new id.
-func (t poster[S, U]) postNew(ctx context.Context, m checkpoint.Message) error {
-	if _, err := calling(t.Thread, nil, SubmitOption.submit); err != nil {
-		return err
-	}
-	id, err := checkpoint.NewID()
-	if err != nil {
-		return t.fail("%w", err)
-	}
-	m.ID = id.String()
-	_, err = t.post(ctx, t.postOf(m))
-	return err
+	return ThreadMailer[S, U]{t: t}.Wake(ctx)
 }
 
 // Inbox is the mail of a thread.

@@ -141,12 +141,7 @@ func For(key string) SignalOption {
 // ErrNotReceivable if no node of the graph lists a signal, and checkpoint.ErrInboxFull if too many
 // messages of the thread wait.
 func (t Thread[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
-	post, err := poster[S, U]{t}.signalPost(signals)
-	if err != nil || len(signals) == 0 {
-		return err
-	}
-	_, err = poster[S, U]{t}.post(ctx, post)
-	return err
+	return ThreadMailer[S, U]{t: t}.Signal(ctx, signals...)
 }
 
 // signalID begins the id of a message with a signal. So a signal and an input can have the same
@@ -154,8 +149,9 @@ func (t Thread[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
 const signalID = "signal "
 
 // signalPost returns the Post of signals.
-func (t poster[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
-	if _, err := calling(t.Thread, nil, SubmitOption.submit); err != nil {
+func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
+	t := m.t
+	if _, err := calling(t, nil, SubmitOption.submit); err != nil {
 		return p, err
 	}
 	p = checkpoint.Post{Thread: t.id, Graph: t.g.name}

@@ -42,8 +42,8 @@ type announcement struct{ graph, thread string }
 // are lost. After an error, failed is called, all hints that wait are lost, and the next write
 // tries again. failed may be nil. Close waits up to two seconds for the hints, and closes inner.
 //
-// Writes to inner itself, such as a PostTx in a transaction of the caller, send nothing. Call
-// engine.Wake after the commit.
+// Writes to inner itself, and messages in a transaction of the caller (graph.Graph.Via), send
+// nothing. Call engine.Wake after the commit.
 func Announce(inner checkpoint.Saver, engine Engine, failed func(error)) *Announcer {
 	if failed == nil {
 		failed = func(error) {}
@@ -69,6 +69,9 @@ func (a *Announcer) Post(ctx context.Context, posts ...checkpoint.Post) ([]check
 	}
 	return done, nil
 }
+
+// Via implements checkpoint.PostChanger. It sends no hints.
+func (a *Announcer) Via(p checkpoint.Poster) checkpoint.Poster { return checkpoint.PostVia(a.Saver, p) }
 
 // Append implements checkpoint.Saver.
 func (a *Announcer) Append(ctx context.Context, w checkpoint.Append) (checkpoint.AppendResult, error) {

@@ -8,9 +8,13 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/compress"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/file"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -55,6 +59,34 @@ func newID(t *testing.T) checkpoint.ID {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// TestViaEncrypts posts by another Poster, as a transaction of the caller is one.
+func TestViaEncrypts(t *testing.T) {
+	inner := memory.New()
+	encrypted := open(t, inner, key("1", 1))
+	compressed, err := compress.New(encrypted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := []byte(strings.Repeat("secret ", 1000))
+	for i, s := range []checkpoint.Saver{encrypted, compressed, worker.Announce(compressed, new(worker.Hub), nil)} {
+		thread := strconv.Itoa(i)
+		posted, err := checkpoint.PostVia(s, inner).Post(t.Context(), checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{
+			{ID: "m", Kind: checkpoint.InputMessage, Payload: payload},
+		}})
+		if err != nil || posted[0].Err != nil {
+			t.Fatal(posted, err)
+		}
+		stored, err := inner.Mail(t.Context(), checkpoint.MailQuery{Thread: thread})
+		if err != nil || bytes.Contains(stored[0].Payload, []byte("secret")) {
+			t.Errorf("%T: stored: got %d messages, %v; want no plaintext", s, len(stored), err)
+		}
+		read, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: thread})
+		if err != nil || !bytes.Equal(read[0].Payload, payload) {
+			t.Errorf("%T: Mail: got %d messages, %v; want the payload", s, len(read), err)
+		}
+	}
 }
 
 func TestNothingReadableIsStored(t *testing.T) {

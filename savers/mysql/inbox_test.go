@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
@@ -44,22 +45,36 @@ func TestConcurrentPostsOfManyThreads(t *testing.T) {
 
 func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.MySQL(t))) }
 
-// TestPostTx has transactions at the isolation that is the server's default, REPEATABLE READ.
-func TestPostTx(t *testing.T) {
+// TestInTx has transactions at the isolation that is the server's default, REPEATABLE READ.
+func TestInTx(t *testing.T) {
 	dsn := testenv.MySQL(t)
-	s, db := openMailbox(t, dsn), database(t, dsn)
-	sqltest.PostTx(t, s, func() sqltest.CallerTx {
+	s := openMailbox(t, dsn)
+	begin := beginning(t, s, database(t, dsn))
+	sqltest.InTx(t, s, begin)
+	sqltest.InTxRefused(t, s, begin())
+	sqltest.InTxElsewhere(t, beginning(t, s, database(t, testenv.MySQL(t)))())
+}
+
+func TestInTxDeadlock(t *testing.T) {
+	dsn := testenv.MySQL(t)
+	s := openMailbox(t, dsn)
+	sqltest.InTxDeadlock(t, s, beginning(t, s, database(t, dsn)))
+}
+
+// beginning returns a function that begins a transaction of a caller.
+func beginning(t *testing.T, s *mysql.Saver, db *sql.DB) func() sqltest.CallerTx {
+	return func() sqltest.CallerTx {
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return sqltest.CallerTx{
 			Post: func(posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-				return s.PostTx(t.Context(), tx, posts...)
+				return s.InTx(tx).Post(t.Context(), posts...)
 			},
 			Commit: tx.Commit, Rollback: tx.Rollback,
 		}
-	})
+	}
 }
 
 func TestInboxMatchesTheMemorySaver(t *testing.T) {

@@ -45,22 +45,36 @@ func TestPostsBehindAPooler(t *testing.T) {
 
 func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.Postgres(t))) }
 
-func TestPostTx(t *testing.T) {
+func TestInTx(t *testing.T) {
 	dsn := testenv.Postgres(t)
-	s, conn := openMailbox(t, dsn), connect(t, dsn)
-	sqltest.PostTx(t, s, func() sqltest.CallerTx {
-		tx, err := conn.Begin(t.Context())
+	s := openMailbox(t, dsn)
+	begin := beginning(t, s, dsn)
+	sqltest.InTx(t, s, begin)
+	sqltest.InTxRefused(t, s, begin())
+	sqltest.InTxElsewhere(t, beginning(t, s, testenv.Postgres(t))())
+}
+
+func TestInTxDeadlock(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	s := openMailbox(t, dsn)
+	sqltest.InTxDeadlock(t, s, beginning(t, s, dsn))
+}
+
+// beginning returns a function that begins a transaction of a caller on its own connection.
+func beginning(t *testing.T, s *postgres.Saver, dsn string) func() sqltest.CallerTx {
+	return func() sqltest.CallerTx {
+		tx, err := connect(t, dsn).Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return sqltest.CallerTx{
 			Post: func(posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-				return s.PostTx(t.Context(), tx, posts...)
+				return s.InTx(tx).Post(t.Context(), posts...)
 			},
 			Commit:   func() error { return tx.Commit(t.Context()) },
 			Rollback: func() error { return tx.Rollback(t.Context()) },
 		}
-	})
+	}
 }
 
 func TestInboxMatchesTheMemorySaver(t *testing.T) {

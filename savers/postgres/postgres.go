@@ -44,16 +44,16 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // HNSW index if the extension vector (pgvector) is installed.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
-// PostTx is [Saver.Post] in a transaction of the caller on the same database and schema. The
-// messages are stored, and make threads due, when the transaction commits. It also works while a
-// run holds a thread, and takes one round trip.
+// InTx returns a Poster for a transaction of the caller on the same database and schema. The
+// messages are stored, and make threads due, when the transaction commits. Post works also while a
+// run holds a thread. Post takes one round trip. Graph.Via submits and signals with it:
 //
-// PostTx locks the rows of the threads until the transaction ends. Writes of their runs wait for
-// that time, so end the transaction soon. If PostTx returns an error, roll back and try again: it
-// may be a deadlock.
-func (s *Saver) PostTx(ctx context.Context, tx pgx.Tx, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-	return sqlsaver.PostTx(ctx, s.Saver, runner{tx}, posts...)
-}
+//	_, err := app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
+//
+// Post locks the rows of the threads until the transaction ends. Writes of their runs wait for
+// that time, so end the transaction soon. Post never repeats anything itself. If it returns an
+// error, roll back and run the whole transaction again: it may be a deadlock.
+func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return sqlsaver.InTx(s.Saver, runner{tx}) }
 
 // Option changes how Open opens a database.
 type Option func(*options)

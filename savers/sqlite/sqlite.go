@@ -39,17 +39,22 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // connections of the saver, and its Close leaves them open. Its first call makes its tables.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
-// PostTx is [Saver.Post] in a transaction of the caller on the same file, opened with any driver.
-// The messages are stored, and make threads due, when the transaction commits. It also works while
-// a run holds a thread.
+// InTx returns a Poster for a transaction of the caller on the same file, opened with any driver.
+// The messages are stored, and make threads due, when the transaction commits. Post works also
+// while a run holds a thread. Graph.Via submits and signals with it:
 //
-// A file has one writer. From PostTx until the transaction ends, all other writes wait, those of
+//	_, err := app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
+//
+// A file has one writer. From Post until the transaction ends, all other writes wait, those of
 // runs too, at most for [BusyTimeout]. So end the transaction soon, and do not call methods of the
 // saver that write before. The transaction should begin with BEGIN IMMEDIATE, which is
 // _txlock=immediate in the name of the database. One that has read before and then writes fails
 // if another writer came between.
-func (s *Saver) PostTx(ctx context.Context, tx *sql.Tx, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-	return sqlsaver.PostTx(ctx, s.Saver, sqlsaver.RunnerOf(tx), posts...)
+//
+// If Post returns an error, roll back and run the whole transaction again. Post never repeats
+// anything itself.
+func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
+	return sqlsaver.InTx(s.Saver, sqlsaver.RunnerOf(tx))
 }
 
 // Option changes how Open opens a file.

@@ -10,18 +10,33 @@ import (
 
 // Post stores messages with changed payloads, as [checkpoint.Inbox] says.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	return poster{s.codec, s.Saver}.Post(ctx, posts...)
+}
+
+// Via implements [checkpoint.PostChanger].
+func (s *Saver) Via(p checkpoint.Poster) checkpoint.Poster {
+	return poster{s.codec, checkpoint.PostVia(s.Saver, p)}
+}
+
+// poster posts messages with changed payloads by another Poster.
+type poster struct {
+	codec Codec
+	by    checkpoint.Poster
+}
+
+func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	posts = slices.Clone(posts)
 	for i := range posts {
-		p := &posts[i]
-		if err := p.Check(); err != nil {
+		one := &posts[i]
+		if err := one.Check(); err != nil {
 			return nil, err
 		}
 		var err error
-		if p.Messages, err = changeMessages(p.Thread, p.Messages, s.codec.Seal); err != nil {
+		if one.Messages, err = changeMessages(one.Thread, one.Messages, p.codec.Seal); err != nil {
 			return nil, err
 		}
 	}
-	return s.Saver.Post(ctx, posts...)
+	return p.by.Post(ctx, posts...)
 }
 
 // Mail returns messages, as [checkpoint.Inbox] says.

@@ -43,8 +43,15 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) (done []chec
 	return done, nil
 }
 
-// PostTx is s.Post in a transaction of the caller. It does not retry.
-func PostTx(ctx context.Context, s *Saver, tx Runner, posts ...checkpoint.Post) (done []checkpoint.Posted, err error) {
+// InTx returns a Poster that posts in a transaction of the caller. It does not retry.
+func InTx(s *Saver, tx Runner) checkpoint.Poster { return inTx{s, tx} }
+
+type inTx struct {
+	*Saver
+	tx Runner
+}
+
+func (s inTx) Post(ctx context.Context, posts ...checkpoint.Post) (done []checkpoint.Posted, err error) {
 	if err := checkPosts(posts); err != nil {
 		return nil, err
 	}
@@ -56,12 +63,12 @@ func PostTx(ctx context.Context, s *Saver, tx Runner, posts ...checkpoint.Post) 
 	case len(posts) == 0:
 		return nil, nil
 	case s.has(stPost):
-		done, err = s.postCall(ctx, tx, posts)
+		done, err = s.postCall(ctx, s.tx, posts)
 	default:
-		done, err = s.postIn(ctx, tx, posts)
+		done, err = s.postIn(ctx, s.tx, posts)
 	}
 	if err != nil {
-		return nil, s.wrap(ctx, "post", err)
+		return nil, s.wrap(ctx, "post in a transaction, which must be on the database of the saver", err)
 	}
 	return done, nil
 }

@@ -289,8 +289,87 @@ type CallerTx struct {
 	Commit, Rollback func() error
 }
 
-// PostTx posts in transactions of the caller, to a new thread and to one that a run holds.
-func PostTx(t *testing.T, s checkpoint.Saver, begin func() CallerTx) {
+// InTxDeadlock has two transactions that post to two threads in opposite orders.
+func InTxDeadlock(t *testing.T, s checkpoint.Saver, begin func() CallerTx) {
+	t.Helper()
+	type outcome struct {
+		first, second checkpoint.Post
+		err           error
+	}
+	ended := make(chan outcome, 2)
+	plans := []outcome{{first: input("a", "1"), second: input("b", "1")}, {first: input("b", "2"), second: input("a", "2")}}
+	txs := []CallerTx{begin(), begin()}
+	for i, p := range plans {
+		if _, err := txs[i].Post(p.first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range plans {
+		go func() {
+			if _, p.err = txs[i].Post(p.second); p.err == nil {
+				p.err = txs[i].Commit()
+			} else {
+				_ = txs[i].Rollback() // the server may have done so
+			}
+			ended <- p
+		}()
+	}
+	var failed []outcome
+	for range plans {
+		if p := <-ended; p.err != nil {
+			failed = append(failed, p)
+		}
+	}
+	if len(failed) != 1 || !errors.Is(failed[0].err, checkpoint.ErrUnavailable) {
+		t.Fatalf("the transactions that failed: got %v; want one that is %v", failed, checkpoint.ErrUnavailable)
+	}
+	again := begin()
+	if _, err := again.Post(failed[0].first, failed[0].second); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := s.News(t.Context(), []string{"a", "b"})
+	if err != nil || !slices.Equal(numbers, []uint64{2, 2}) {
+		t.Errorf("news: got %v, %v; want 2 messages each", numbers, err)
+	}
+}
+
+// InTxRefused has a transaction in which one Post is refused and another one is accepted.
+func InTxRefused(t *testing.T, s checkpoint.Saver, tx CallerTx) {
+	t.Helper()
+	full := input("full", "2")
+	full.MaxInputs = 1
+	for i, p := range []checkpoint.Post{input("full", "1"), full, input("free", "1")} {
+		done, err := tx.Post(p)
+		if refused := i == 1; err != nil || errors.Is(done[0].Err, checkpoint.ErrInboxFull) != refused {
+			t.Fatalf("post %d: got %v, %v; want it refused: %t", i, done, err, refused)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := s.News(t.Context(), []string{"full", "free"})
+	if err != nil || !slices.Equal(numbers, []uint64{1, 1}) {
+		t.Errorf("news: got %v, %v; want 1 message each", numbers, err)
+	}
+}
+
+// InTxElsewhere posts in a transaction on a database without the tables of the saver.
+func InTxElsewhere(t *testing.T, tx CallerTx) {
+	t.Helper()
+	_, err := tx.Post(input("t", "1"))
+	if err == nil || !strings.Contains(err.Error(), "must be on the database of the saver") || errors.Is(err, checkpoint.ErrUnavailable) {
+		t.Errorf("post: got %v; want an error that names the database, and nothing to try again", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+}
+
+// InTx posts in transactions of the caller, to a new thread and to one that a run holds.
+func InTx(t *testing.T, s checkpoint.Saver, begin func() CallerTx) {
 	t.Helper()
 	r := opening(t, s, "held", checkpoint.ID{})
 	both := func(id string) []checkpoint.Post { return []checkpoint.Post{input("held", id), input("new", id)} }

@@ -1,0 +1,268 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// Mailer posts messages to the threads of a graph by a Poster, such as a transaction of the
+// caller. Graph.Via returns it. It is a small value, as safe for concurrent use as its Poster.
+type Mailer[S, U any] struct {
+	g  *Graph[S, U]
+	by checkpoint.Poster // nil is the saver of the graph
+}
+
+// ThreadMailer posts messages to one thread by a Poster. Mailer.Thread returns it.
+type ThreadMailer[S, U any] struct {
+	t  Thread[S, U]
+	by checkpoint.Poster
+}
+
+// Via returns a Mailer that posts by p instead of the graph's saver. Use it to submit in a
+// transaction, together with rows of your own:
+//
+//	tx, err := pool.Begin(ctx)
+//	// insert the order
+//	_, err = app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
+//	err = tx.Commit(ctx)
+//
+// Savers of package postgres, mysql and sqlite have the method InTx. The transaction must be on
+// the database of the graph's saver. If that saver encrypts or compresses, the messages of the
+// Mailer are encrypted and compressed as well.
+//
+// Messages are stored when the transaction commits, and a rollback drops them. If a call returns
+// an error that is checkpoint.ErrUnavailable, such as a deadlock, roll back and run the whole
+// transaction again. An error that is checkpoint.ErrInboxFull or checkpoint.ErrNotIdle leaves the
+// transaction usable. If an Engine carries hints, call its Wake after the commit, because the
+// Mailer sends none.
+func (g *Graph[S, U]) Via(p checkpoint.Poster) Mailer[S, U] {
+	if p == nil {
+		p = noPoster{}
+	} else if g.opt.saver != nil {
+		p = checkpoint.PostVia(g.opt.saver, p)
+	}
+	return Mailer[S, U]{g, p}
+}
+
+// noPoster is the Poster of Via(nil).
+type noPoster struct{}
+
+func (noPoster) Post(context.Context, ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	return nil, errors.New("no Poster: Via was given nil; pass InTx of a saver")
+}
+
+// Thread returns a ThreadMailer for the thread called id. It touches no storage.
+func (m Mailer[S, U]) Thread(id string) ThreadMailer[S, U] {
+	return ThreadMailer[S, U]{m.g.Thread(id), m.by}
+}
+
+// SubmitMany works like Graph.SubmitMany.
+func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) ([]Submitted, error) {
+	posts := make([]checkpoint.Post, len(inputs))
+	for i, in := range inputs {
+		var err error
+		if posts[i], err = m.g.InputPost(in); err != nil {
+			return nil, err
+		}
+	}
+	if len(posts) == 0 {
+		return nil, nil
+	}
+	posted, err := m.post(ctx, posts)
+	if err != nil {
+		return nil, err
+	}
+	all, errs := make([]Submitted, len(posts)), []error(nil)
+	for i := range posts {
+		all[i].Thread = posts[i].Thread
+		if posted[i].Err != nil {
+			errs = append(errs, m.Thread(posts[i].Thread).postError(posted[i].Err))
+			continue
+		}
+		all[i] = submitted(&posts[i], posted[i])
+	}
+	return all, errors.Join(errs...)
+}
+
+// Submit works like Thread.Submit.
+func (m ThreadMailer[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
+	post, err := m.inputPost(in, opts)
+	if err != nil {
+		return Submitted{}, err
+	}
+	posted, err := m.post(ctx, post)
+	if err != nil {
+		return Submitted{}, err
+	}
+	return submitted(&post, posted), nil
+}
+
+// Signal works like Thread.Signal.
+func (m ThreadMailer[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
+	post, err := m.signalPost(signals)
+	if err != nil || len(signals) == 0 {
+		return err
+	}
+	_, err = m.post(ctx, post)
+	return err
+}
+
+// Answer works like Thread.Answer. It reads the questions of the thread from the graph's saver, so
+// it does not see uncommitted changes.
+func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
+	t := m.t
+	o, err := calling(t, answers, AnswerOption.resume)
+	if err != nil || len(o.answers) == 0 {
+		return err
+	}
+	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noCall})
+	if err != nil {
+		return err
+	}
+	post := checkpoint.Post{Thread: t.id, Graph: t.g.name}
+	for _, a := range o.answers {
+		if err := t.g.checkPosted(t.id, &c.Thread, a); err != nil {
+			return err
+		}
+		post.Messages = append(post.Messages, checkpoint.Message{ID: a.id, Kind: checkpoint.AnswerMessage, Name: a.id, Payload: a.payload})
+	}
+	posted, err := m.post(ctx, post)
+	if err != nil {
+		return err
+	}
+	for i, one := range posted.Messages {
+		if one.Known {
+			return t.g.answerError(t.id, -1, o.answers[i].id, "it has been answered")
+		}
+	}
+	return nil
+}
+
+// Cancel works like Thread.Cancel.
+func (m ThreadMailer[S, U]) Cancel(ctx context.Context, reason string) error {
+	if len(reason) > checkpoint.MaxReason {
+		return fmt.Errorf("graph: Cancel: the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)
+	}
+	return m.postNew(ctx, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+}
+
+// Wake works like Thread.Wake.
+func (m ThreadMailer[S, U]) Wake(ctx context.Context) error {
+	return m.postNew(ctx, checkpoint.Message{Kind: checkpoint.WakeMessage})
+}
+
+// inputPost returns the Post of an input, and of the cancel before it that CancelPending adds.
+func (m ThreadMailer[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.Post, err error) {
+	t := m.t
+	o, err := calling(t, opts, SubmitOption.submit)
+	if err != nil {
+		return p, err
+	}
+	if !t.at.IsZero() {
+		return p, t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
+	}
+	if o.idle && o.cancel != nil {
+		return p, t.fail("IfIdle and CancelPending are two policies; choose one")
+	}
+	if o.request == "" {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			return p, t.fail("%w", err)
+		}
+		o.request = id.String()
+	}
+	update, err := appendUpdate(t.g.schema, &in)
+	if err != nil {
+		return p, t.fail("encode the input: %w", err)
+	}
+	payload := journal.AppendInput(nil, &journal.Input{
+		Update: update, Discard: o.abandon, Title: o.title, Labels: o.labels, Metadata: o.metadata,
+	})
+	p = m.postOf(checkpoint.Message{ID: o.request, Kind: checkpoint.InputMessage, Payload: payload})
+	if o.cancel != nil {
+		first := checkpoint.Message{ID: cancelID(o.request), Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
+		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
+	}
+	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
+	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
+	return p, nil
+}
+
+// cancelID returns the id of the cancel before an input. It is a function of the request id, so that
+// a Submit that is repeated stores one cancel.
+func cancelID(request string) string {
+	id := "cancel before " + request
+	if len(id) > checkpoint.MaxMessageID {
+		id = fmt.Sprintf("cancel before %x", sha256.Sum256([]byte(request)))
+	}
+	return id
+}
+
+// postNew posts a message under a new id.
+func (m ThreadMailer[S, U]) postNew(ctx context.Context, one checkpoint.Message) error {
+	if _, err := calling(m.t, nil, SubmitOption.submit); err != nil {
+		return err
+	}
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return m.t.fail("%w", err)
+	}
+	one.ID = id.String()
+	_, err = m.post(ctx, m.postOf(one))
+	return err
+}
+
+// postOf returns a Post of one message to the thread.
+func (m ThreadMailer[S, U]) postOf(one checkpoint.Message) checkpoint.Post {
+	return checkpoint.Post{Thread: m.t.id, Graph: m.t.g.name, Messages: []checkpoint.Message{one}}
+}
+
+// post stores one Post.
+func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkpoint.Posted, error) {
+	posted, err := Mailer[S, U]{m.t.g, m.by}.post(ctx, []checkpoint.Post{p})
+	if err == nil {
+		err = posted[0].Err
+	}
+	if err != nil {
+		return checkpoint.Posted{}, m.postError(err)
+	}
+	return posted[0], nil
+}
+
+// post stores messages by one call of the saver.
+func (m Mailer[S, U]) post(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+	g, by := m.g, m.by
+	if by == nil {
+		by = g.opt.saver
+	}
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	posted, err := by.Post(call, posts...)
+	for i := range posts {
+		g.heads.drop(posts[i].Thread) // the next Invoke must know the number of the message
+	}
+	if err != nil {
+		return nil, g.Thread(posts[0].Thread).readError(ctx, "post", err)
+	}
+	return posted, nil
+}
+
+// postError returns the error of a Post that the saver refused.
+func (m ThreadMailer[S, U]) postError(err error) error {
+	var saver *SaverError
+	switch {
+	case errors.As(err, &saver):
+		return err
+	case errors.Is(err, checkpoint.ErrInboxFull):
+		return m.t.fail("%w; submit again when it has been worked off", err)
+	case errors.Is(err, checkpoint.ErrNotIdle):
+		return m.t.fail("%w; leave IfIdle out to queue the input", err)
+	}
+	return m.t.saverError("post", err)
+}
