@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"database/sql"
+	"strconv"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
@@ -49,22 +50,42 @@ func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, teste
 func TestInTx(t *testing.T) {
 	dsn := testenv.MySQL(t)
 	s := openMailbox(t, dsn)
-	begin := beginning(t, s, database(t, dsn))
+	begin := beginning(t, s, database(t, dsn), nil)
 	sqltest.InTx(t, s, begin)
 	sqltest.InTxRefused(t, s, begin())
-	sqltest.InTxElsewhere(t, beginning(t, s, database(t, testenv.MySQL(t)))())
+	sqltest.InTxElsewhere(t, beginning(t, s, database(t, testenv.MySQL(t)), nil)())
 }
 
 func TestInTxDeadlock(t *testing.T) {
 	dsn := testenv.MySQL(t)
 	s := openMailbox(t, dsn)
-	sqltest.InTxDeadlock(t, s, beginning(t, s, database(t, dsn)))
+	sqltest.InTxDeadlock(t, s, beginning(t, s, database(t, dsn), nil))
+}
+
+// TestInTxReadCommitted has two open transactions that create threads. At REPEATABLE READ the
+// second one waits for the first, because MySQL locks the gaps between rows.
+func TestInTxReadCommitted(t *testing.T) {
+	dsn := testenv.MySQL(t)
+	s := openMailbox(t, dsn)
+	begin := beginning(t, s, database(t, dsn), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	txs := []sqltest.CallerTx{begin(), begin()}
+	for i, tx := range txs {
+		post := checkpoint.Post{Thread: strconv.Itoa(i), Graph: "test", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}}
+		if done, err := tx.Post(post); err != nil || done[0].Err != nil {
+			t.Fatalf("transaction %d: %v, %v", i, done, err)
+		}
+	}
+	for _, tx := range txs {
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // beginning returns a function that begins a transaction of a caller.
-func beginning(t *testing.T, s *mysql.Saver, db *sql.DB) func() sqltest.CallerTx {
+func beginning(t *testing.T, s *mysql.Saver, db *sql.DB, o *sql.TxOptions) func() sqltest.CallerTx {
 	return func() sqltest.CallerTx {
-		tx, err := db.BeginTx(t.Context(), nil)
+		tx, err := db.BeginTx(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,15 +39,18 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // the connections of the saver, and its Close leaves them open.
 func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
-// InTx returns a Poster for a transaction of the caller on the same database. The
-// messages are stored, and make threads due, when the transaction commits. Post works also while a
-// run holds a thread. Graph.Via submits and signals with it:
+// InTx returns a Poster for a transaction of the caller on the same database. The messages are
+// stored, and make threads due, when the transaction commits. Post works also while a run holds a
+// thread. Graph.Via submits and signals with it:
 //
 //	_, err := app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
 //
 // Post locks the rows of the threads until the transaction ends. Writes of their runs wait for
 // that time, so end the transaction soon. Post never repeats anything itself. If it returns an
 // error, roll back and run the whole transaction again: it may be a deadlock.
+//
+// Begin the transaction with sql.LevelReadCommitted. At REPEATABLE READ, the default of servers, a
+// Post to a new thread locks the gaps between threads. Then posts to other new threads wait.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
 	return sqlsaver.InTx(s.Saver, sqlsaver.RunnerOf(tx))
 }

@@ -46,7 +46,7 @@ func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
 // InTx returns a Poster for a transaction of the caller on the same database and schema. The
 // messages are stored, and make threads due, when the transaction commits. Post works also while a
-// run holds a thread. Post takes one round trip. Graph.Via submits and signals with it:
+// run holds a thread, and takes one round trip. Graph.Via submits and signals with it:
 //
 //	_, err := app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
 //

@@ -78,7 +78,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: lock_inboxes
 -- Reads the rows of threads and locks them until the transaction ends. keys is a list of thread
--- keys.
+-- keys. Without the hint, MySQL scans a small table and locks all of its rows.
 -- parameters: keys
 -- returns: thread_no, thread_key, thread_id, version, status, lease_until, wake, attempts, posted,
 --   inputs, others, cancels, updated, graph, priority, now
@@ -87,7 +87,8 @@ SELECT t.thread_no, t.thread_key, t.thread_id, t.version, t.status, t.lease_unti
 	CASE WHEN t.version = 0 AND t.updated = 9223372036854775807 THEN COALESCE((SELECT v.updated FROM graph_version v
 		WHERE v.thread_no = t.thread_no AND v.number = t.last_version), t.created) ELSE t.updated END AS updated,
 	t.graph, t.priority, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$')) k STRAIGHT_JOIN graph_thread t ON t.thread_key = UNHEX(k.k)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$')) k
+	STRAIGHT_JOIN graph_thread t FORCE INDEX (graph_thread_key) ON t.thread_key = UNHEX(k.k)
 FOR UPDATE;
 
 -- name: known_mail
@@ -97,7 +98,7 @@ FOR UPDATE;
 -- returns: thread_no, id, number
 SELECT m.thread_no, m.id, m.number
 FROM JSON_TABLE(?, '$[*]' COLUMNS (t BIGINT PATH '$[0]', i VARCHAR(32) PATH '$[1]')) k
-	STRAIGHT_JOIN graph_mail m ON m.thread_no = k.t AND m.id = UNHEX(k.i)
+	STRAIGHT_JOIN graph_mail m FORCE INDEX (graph_mail_id) ON m.thread_no = k.t AND m.id = UNHEX(k.i)
 LOCK IN SHARE MODE;
 
 -- name: insert_threads
@@ -134,6 +135,6 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (t BIGINT PATH '$[0]', n BIGINT PATH '$[1]', i
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (n BIGINT PATH '$[0]', s INT PATH '$[1]', w BIGINT PATH '$[2]', a INT PATH '$[3]',
 	p BIGINT PATH '$[4]', i INT PATH '$[5]', o INT PATH '$[6]', c INT PATH '$[7]', u BIGINT PATH '$[8]',
 	g VARCHAR(400) PATH '$[9]', y INT PATH '$[10]')) k
-	STRAIGHT_JOIN graph_thread t ON t.thread_no = k.n
+	STRAIGHT_JOIN graph_thread t FORCE INDEX (PRIMARY) ON t.thread_no = k.n
 SET t.status = k.s, t.wake = k.w, t.attempts = k.a, t.posted = k.p, t.inputs = k.i, t.others = k.o, t.cancels = k.c,
 	t.updated = k.u, t.graph = UNHEX(k.g), t.priority = k.y;
