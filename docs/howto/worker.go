@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/worker"
@@ -18,6 +19,9 @@ func NewWorker(saver checkpoint.Saver, apps ...worker.App) *worker.Worker {
 		OnEvent: func(e worker.Event) { slog.Info(e.Kind.String(), "thread", e.Thread, "status", e.Status, "err", e.Err) },
 	}, apps...)
 }
+
+// Keep removes orders 30 days after their end, and all but the newest 20 checkpoints of the others.
+var Keep = worker.Retention{Graph: "orders", Ended: 30 * 24 * time.Hour, Last: 20}
 
 // Serve answers HTTP requests and resumes due threads, until ctx ends or one of the two fails.
 func Serve(ctx context.Context, server *http.Server, l net.Listener, w *worker.Worker) error {

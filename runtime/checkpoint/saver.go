@@ -128,9 +128,10 @@ type Saver interface {
 
 	// Prune removes the records that keep does not retain. The remaining checkpoints always load:
 	// the oldest record in each namespace gets a snapshot (by Fold) in place of its delta. Prune
-	// never removes a head, a record with pending writes, or the base of a retained record. The
-	// values of Seq do not change. Prune fails with a *BusyError if the lease of the thread is
-	// alive, and with ErrNotFound if the thread does not exist.
+	// never removes a head, a record with pending writes, or the base of a retained record, except
+	// that keep.Ended removes whole threads. The values of Seq do not change. Prune fails with a
+	// *BusyError if the lease of the thread is alive, and with ErrNotFound if the thread does not
+	// exist.
 	Prune(ctx context.Context, thread string, keep Retention) (PruneResult, error)
 
 	// Export yields all data of one version, in an order that Import accepts. The data is one
@@ -370,16 +371,24 @@ type Retention struct {
 	Since    time.Time // keep the records from the oldest one that was created at or after this time; zero is no limit
 	Released int       // the number of newest released versions to keep; 0 keeps all, less than 0 removes all
 
+	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled,
+	// was last updated before this time on the saver's clock, and no message waits. Then the other
+	// fields have no effect. Zero removes no thread. Prune checks this and removes the thread in
+	// one act, so it loses no message, and no run.
+	Ended time.Time
+
 	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the
 	// function Fold. A saver that wraps another one and changes payloads sets it. The first record
 	// of chain has a snapshot, and others may have one. Fold must not modify the records.
 	Fold func(namespace string, chain []Record) ([]byte, error)
 }
 
-// PruneResult is the number of records and versions that Prune removed.
+// PruneResult is the number of records and versions that Prune removed. Deleted reports that it
+// removed the thread because of Retention.Ended; then it does not count the others.
 type PruneResult struct {
 	Records  int
 	Versions int
+	Deleted  bool
 }
 
 // ExportItem is one item of an exported version. Exactly one field is set. The first item has

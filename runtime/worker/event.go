@@ -18,6 +18,9 @@ type Event struct {
 	Wake     time.Time     // EventEnded: when a failed thread runs again; EventIdle: when the next thread is due; zero for never
 	Took     time.Duration // EventEnded: the time of the run
 	Err      error
+
+	Deleted int // EventCleaned: the threads that were removed
+	Pruned  int // EventCleaned: the checkpoints and released versions that were removed from other threads
 }
 
 // EventKind is the kind of an Event.
@@ -40,12 +43,13 @@ const (
 	EventResumed                             // the pause of a graph has ended
 	EventMessageRefused                      // a run refused a message of its thread; Err says which and why
 	EventTaskFailed                          // a task of a queue has no outcome, because of Err; it is handed out again
+	EventCleaned                             // a pass of Options.Retention has removed something of a graph
 )
 
 // String returns the name of the kind, such as "claimed".
 func (k EventKind) String() string {
 	names := [...]string{"no event", "claimed", "ended", "unchanged", "refused", "left", "late", "on time", "saver failed",
-		"engine failed", "idle", "draining", "released", "paused", "resumed", "message refused", "task failed"}
+		"engine failed", "idle", "draining", "released", "paused", "resumed", "message refused", "task failed", "cleaned"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -30,6 +30,9 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 	if err := w.readPauses(ctx); err != nil {
 		return w.failed(ctx, err)
 	}
+	if err := w.beginWalks(ctx); err != nil {
+		return w.failed(ctx, err)
+	}
 	w.startWaiting(runs)
 	for full := true; full; {
 		full = false

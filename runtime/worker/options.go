@@ -26,6 +26,9 @@ type Options struct {
 	// worker: for example those of each tenant. Threads over the limit wait in the worker, and
 	// other workers do not get them for up to a minute.
 	LabelLimits []LabelLimit
+	// Retention says what the worker removes of finished threads and old checkpoints. All workers
+	// of a graph should have the same. The default is to remove nothing.
+	Retention []Retention
 	// Retry decides when a thread whose run failed runs again. Attempts is the maximum number of
 	// runs in a row that fail or die without a new result; then the thread is Failed, and stays
 	// so until somebody resumes it. The defaults are 10 attempts, a Base of 1 s and a Max of

@@ -62,6 +62,9 @@ func (w *Worker) ended(ctx context.Context, h *holding, run graph.DueRun, err er
 			w.hint(ctx, h)
 		}
 	case err == nil:
+		if _, walks := h.turn.app.(*keeper); walks {
+			return // EventCleaned says what it did
+		}
 		e.Kind = EventUnchanged
 	case ctx.Err() != nil || errors.Is(err, graph.ErrDraining):
 		e.Kind = EventRefused

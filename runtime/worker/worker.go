@@ -32,6 +32,7 @@ type Worker struct {
 
 	turns    []*turn          // the apps, in the order in which the next look asks for them
 	apps     map[string]*turn // by the names of graphs
+	keepers  []*keeper        // of Options.Retention
 	notifies bool             // the saver announces all due threads
 	drain    chan struct{}    // closed when Run ends
 	kick     chan struct{}    // now or wake has changed
@@ -138,6 +139,9 @@ func (w *Worker) begin() (err error) {
 			return fmt.Errorf("worker: graph %q has two limits; give one", l.Graph)
 		}
 		t.max = l.Max
+	}
+	if err := w.addKeepers(); err != nil {
+		return err
 	}
 	if err := w.crowd.limit(w.opt.LabelLimits); err != nil {
 		return err

@@ -236,6 +236,9 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	if number == 1 && v.version().Empty() && v.version().Mail.Empty() { // somebody is about to begin the thread
 		return done, ledger.NoThread(thread)
 	}
+	if at := v.version(); !at.Empty() && ledger.Ended(&keep, at.Status, at.Updated, at.Mail.Inputs+at.Mail.Others) {
+		return checkpoint.PruneResult{Deleted: true}, v.remove(ctx)
+	}
 	if done.Records, err = v.prune(keep); err != nil {
 		return checkpoint.PruneResult{}, err
 	}

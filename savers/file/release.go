@@ -254,9 +254,14 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 		return err
 	}
 	defer v.unlock()
-	err = errors.Join(v.lease.end(v), v.s.remove(s.siblingPath(v.base, nextName)))
+	return v.remove(ctx)
+}
+
+// remove removes a thread that the caller has locked.
+func (v *volume) remove(ctx context.Context) error {
+	err := errors.Join(v.lease.end(v), v.s.remove(v.s.siblingPath(v.base, nextName)))
 	if err == nil {
-		err = v.move(v.path, s.siblingPath(v.base, goneName))
+		err = v.move(v.path, v.s.siblingPath(v.base, goneName))
 	}
 	if err != nil {
 		return err

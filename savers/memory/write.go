@@ -179,12 +179,17 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 	if err := t.busy(time.Now()); err != nil {
 		return err
 	}
+	s.remove(t, id)
+	return nil
+}
+
+// remove removes a thread that the caller has locked.
+func (s *Saver) remove(t *thread, id string) {
 	t.gone = true
 	s.noteWake(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.threads, id)
-	return nil
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.
@@ -209,6 +214,10 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 	}
 	var done checkpoint.PruneResult
 	if v := t.open(); v != nil {
+		if ledger.Ended(&keep, v.Status, v.Updated, v.Mail.Inputs+v.Mail.Others) {
+			s.remove(t, id)
+			return checkpoint.PruneResult{Deleted: true}, nil
+		}
 		removed, err := prune(v, keep)
 		if err != nil {
 			return checkpoint.PruneResult{}, err

@@ -20,6 +20,11 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
+	if !keep.Ended.IsZero() {
+		if removed, err := s.remove(ctx, thread, keep.Ended); removed || err != nil {
+			return checkpoint.PruneResult{Deleted: removed}, err
+		}
+	}
 	for range 10 {
 		done, changed, err := s.prune(ctx, thread, keep)
 		if !changed {

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -42,16 +43,29 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err
 	}
-	r, err := s.call(ctx, "delete", s.script.delete, []string{s.key(thread)})
-	if err != nil {
-		return err
+	_, err := s.remove(ctx, thread, time.Time{})
+	return err
+}
+
+// remove removes a thread, unless it has not ended before a time; zero removes it anyway.
+func (s *Saver) remove(ctx context.Context, thread string, ended time.Time) (removed bool, err error) {
+	var before any = ""
+	if !ended.IsZero() {
+		before = micro(ended)
 	}
-	if r.text() == "busy" {
-		return busy(thread, r)
+	r, err := s.call(ctx, "delete", s.script.delete, []string{s.key(thread)}, before)
+	if err != nil {
+		return false, err
+	}
+	switch r.text() {
+	case "busy":
+		return false, busy(thread, r)
+	case "stays":
+		return false, r.err
 	}
 	stamp := r.id()
 	if r.err != nil || stamp.IsZero() {
-		return r.err
+		return false, r.err
 	}
-	return s.unlist(ctx, []listed{{id: thread, stamp: stamp, gone: true}})
+	return true, s.unlist(ctx, []listed{{id: thread, stamp: stamp, gone: true}})
 }

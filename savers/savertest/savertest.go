@@ -176,6 +176,7 @@ func Cases() []Case {
 		{"prune keeps what is needed", testPruneNeeded},
 		{"prune folds what it cuts", testPruneFolds},
 		{"prune removes released versions", testPruneReleased},
+		{"prune removes ended threads", testPruneEnded},
 
 		{"random calls match the memory saver", testModel},
 

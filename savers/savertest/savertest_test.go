@@ -486,6 +486,18 @@ var breaks = []struct {
 			return chain, err
 		}
 	}},
+	{"prunes what has ended", "prune removes ended threads", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
+			if keep.Ended.IsZero() {
+				return b.Saver.Prune(ctx, thread, keep)
+			}
+			chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: thread})
+			if err != nil || chain.Thread.Status != checkpoint.Done || chain.Thread.Updated.After(keep.Ended) {
+				return b.Saver.Prune(ctx, thread, keep)
+			}
+			return checkpoint.PruneResult{Deleted: true}, b.Saver.Delete(ctx, thread) // whatever waits in its inbox
+		}
+	}},
 	{"keeps descriptions when it prunes", "descriptions of schemas stay with their version", func(b *broken) {
 		pruned := false
 		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {

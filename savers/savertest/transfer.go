@@ -435,6 +435,48 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	next.append(a)
 }
 
+// testPruneEnded removes threads that have ended, and only those.
+func testPruneEnded(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	later := func() time.Time { return time.Now().Add(time.Hour) }
+	ended := func(thread string, status checkpoint.Status) {
+		r := begin(tb, s, thread, checkpoint.ID{})
+		if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: r.fence, Status: status, End: true}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, status := range []checkpoint.Status{checkpoint.Done, checkpoint.Cancelled, checkpoint.Ready, checkpoint.Waiting, checkpoint.Paused, checkpoint.Failed} {
+		thread, over := status.String(), status == checkpoint.Done || status == checkpoint.Cancelled
+		ended(thread, status)
+		for i, before := range []time.Time{{}, time.Now().Add(-time.Hour), later()} {
+			want := checkpoint.PruneResult{Deleted: i == 2 && over}
+			if got, err := s.Prune(ctx, thread, checkpoint.Retention{Ended: before}); err != nil || got != want {
+				tb.Errorf("%s, ended before %v: got %+v, %v; want %+v", thread, before, got, err, want)
+			}
+		}
+		if got := load(tb, s, checkpoint.Ref{Thread: thread}); got.Empty() != over {
+			tb.Errorf("%s: the thread is gone: %t, want %t", thread, got.Empty(), over)
+		}
+	}
+	for _, kind := range []checkpoint.MessageKind{checkpoint.InputMessage, checkpoint.SignalMessage} {
+		thread := "with " + kind.String()
+		ended(thread, checkpoint.Done)
+		m := checkpoint.Message{ID: "m", Kind: kind, Name: "n", Payload: []byte("p")}
+		if done, err := s.Post(ctx, checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{m}}); err != nil || done[0].Err != nil {
+			tb.Fatal(done, err)
+		}
+		if got, err := s.Prune(ctx, thread, checkpoint.Retention{Ended: later()}); err != nil || got.Deleted {
+			tb.Errorf("%s: got %+v, %v; want the thread to stay", thread, got, err)
+		}
+	}
+	held := opening(tb, "held", checkpoint.ID{})
+	tryBegin(tb, s, held)
+	_, err := s.Prune(ctx, "held", checkpoint.Retention{Ended: later()})
+	wantBusy(tb, "prune of a held thread", err, "held", held.Open.Holder)
+	_, err = s.Prune(ctx, "none", checkpoint.Retention{Ended: later()})
+	wantErr(tb, "prune of no thread", err, checkpoint.ErrNotFound)
+}
+
 func testPruneReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	for range 4 {

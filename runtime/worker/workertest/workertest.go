@@ -20,7 +20,7 @@ import (
 // returns the events of the worker, in order. An error of Run fails the test.
 //
 // It waits for pauses of o.Retry and for leases of other runs. So it can take long outside of
-// testing/synctest.
+// testing/synctest. It ignores o.Retention, whose next walk is always due later.
 func RunUntilIdle(tb testing.TB, saver checkpoint.Saver, o worker.Options, apps ...worker.App) []worker.Event {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -28,6 +28,7 @@ func RunUntilIdle(tb testing.TB, saver checkpoint.Saver, o worker.Options, apps 
 	var mu sync.Mutex
 	var events []worker.Event
 	next := o.OnEvent
+	o.Retention = nil
 	o.OnEvent = func(e worker.Event) {
 		mu.Lock()
 		events = append(events, e)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -20,6 +21,13 @@ type Kept struct {
 	Fold  []*Entry
 
 	snapshot func(chain []checkpoint.Record) ([]byte, error)
+}
+
+// Ended reports whether keep removes the whole thread. The arguments are those of its open version,
+// and how many untaken messages the thread has.
+func Ended(keep *checkpoint.Retention, status checkpoint.Status, updated time.Time, untaken int) bool {
+	over := status == checkpoint.Done || status == checkpoint.Cancelled
+	return !keep.Ended.IsZero() && over && untaken == 0 && updated.Before(keep.Ended)
 }
 
 // Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is

@@ -124,6 +124,10 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.R
 	if err := t.busy(); err != nil {
 		return done, err
 	}
+	if t.open != 0 && ledger.Ended(&keep, t.status, time.UnixMicro(t.updated), int(t.inputs+t.others)) {
+		done.Deleted = true
+		return done, s.deleteIn(ctx, tx, t)
+	}
 	if t.open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
 		if done.Records, err = s.pruneRecords(ctx, tx, t, keep); err != nil {
 			return done, err

@@ -1,0 +1,297 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// Retention says what workers remove of the threads of a graph. At least one of Ended, Last, Age
+// and Released is set. All other threads, and threads that a run holds, stay as they are.
+//
+// Workers walk over the threads of the graph in passes, about one pass per second. A pass lists at
+// most 1,000 threads, and prunes or removes at most 100. After a walk follows the pause Every. One
+// worker at a time makes a pass. If it dies, another one repeats the pass.
+type Retention struct {
+	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
+	Graph string
+	// Ended removes whole threads this long after they became Done or Cancelled. A thread stays
+	// as long as messages wait in its inbox. Zero removes none.
+	Ended time.Duration
+	// Last is the number of newest checkpoints of each thread that stay. Zero is no limit. If both
+	// Last and Age are set, a checkpoint stays that one of them keeps.
+	Last int
+	// Age removes older checkpoints, except the newest one of a thread. Zero is no limit.
+	Age time.Duration
+	// Released is the number of newest released versions of each thread that stay. Zero keeps all,
+	// less than 0 removes all. Threads without an open version are not found.
+	Released int
+	// Every is the pause between two walks. The default is 10 minutes.
+	Every time.Duration
+}
+
+// A walk is stored as a thread with this prefix before the name of the graph. Its name of a graph
+// is the same, so Ready gives each pass to one worker.
+const retentionPrefix = "graphgen:retention/"
+
+// The bounds of a pass.
+const (
+	passRows  = 1000            // threads that it lists
+	passCalls = 100             // threads that it prunes
+	passTime  = reserve / 2     // in which it begins to prune a thread
+	passPause = 1 * time.Second // between the passes of a walk
+)
+
+// keeper carries out a Retention. It is an App whose only thread stores the walk.
+type keeper struct {
+	w     *Worker
+	r     Retention
+	names []string // of the graph
+	began bool     // the thread of the walk is due; the loop's
+}
+
+// walk is the progress of a walk, as the metadata of the newest record.
+type walk struct {
+	Of       string    // the Retention
+	Next     time.Time // when the walk begins; all times are on the saver's clock
+	Began    time.Time // zero before that
+	Previous time.Time // when the walk before it began; zero for none under the same Retention
+	Name     int       // the index of the name whose threads come next
+	After    []byte    // the id of the last thread under that name; empty for none
+}
+
+// walkKey is the key of the metadata.
+const walkKey = "walk"
+
+// addKeepers makes apps of Options.Retention.
+func (w *Worker) addKeepers() error {
+	for _, r := range w.opt.Retention {
+		t := w.apps[r.Graph]
+		switch {
+		case t == nil || t.names[0] != r.Graph:
+			return fmt.Errorf("worker: Retention names graph %q; want the name of one of the graphs of the worker", r.Graph)
+		case r.Ended < 0 || r.Last < 0 || r.Age < 0 || r.Every < 0:
+			return fmt.Errorf("worker: the Retention of graph %q has a negative value; want 0 to leave it out, or more", r.Graph)
+		case r.Ended == 0 && r.Last == 0 && r.Age == 0 && r.Released == 0:
+			return fmt.Errorf("worker: the Retention of graph %q removes nothing; set Ended, Last, Age or Released", r.Graph)
+		case w.apps[retentionPrefix+r.Graph] != nil:
+			return fmt.Errorf("worker: graph %q has two Retentions; give one", r.Graph)
+		}
+		r.Every = cmp.Or(r.Every, 10*time.Minute)
+		k := &keeper{w: w, r: r, names: t.names}
+		if err := w.add(k); err != nil {
+			return err
+		}
+		w.keepers = append(w.keepers, k)
+	}
+	return nil
+}
+
+// beginWalks makes the threads of the walks due, once.
+func (w *Worker) beginWalks(ctx context.Context) error {
+	for _, k := range w.keepers {
+		if k.began {
+			continue
+		}
+		id, err := checkpoint.NewID()
+		if err != nil {
+			return err
+		}
+		call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
+		done, err := w.saver.Post(call, checkpoint.Post{Thread: k.id(), Graph: k.id(), Messages: []checkpoint.Message{
+			{ID: id.String(), Kind: checkpoint.WakeMessage},
+		}})
+		cancel()
+		if err == nil {
+			err = done[0].Err
+		}
+		if err != nil {
+			return err
+		}
+		k.began = true
+	}
+	return nil
+}
+
+func (k *keeper) id() string { return retentionPrefix + k.r.Graph }
+
+// Serves implements App.
+func (k *keeper) Serves(checkpoint.Saver) ([]string, error) { return []string{k.id()}, nil }
+
+// Queues implements App.
+func (k *keeper) Queues() []string { return nil }
+
+// ServeQueue implements App.
+func (k *keeper) ServeQueue(context.Context, graph.Serving) error { return nil }
+
+// ResumeDue makes a pass, and stores it.
+func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ graph.DueOptions) (run graph.DueRun, err error) {
+	c, err := k.w.saver.Load(ctx, checkpoint.Ref{Thread: found.ID})
+	if err != nil {
+		return run, k.fail("load", found.ID, err)
+	}
+	ready, err := k.w.ask(ctx, checkpoint.ReadyQuery{Graphs: []string{k.id()}, Limit: 1}) // for the time
+	if err != nil {
+		return run, k.fail("ready", found.ID, err)
+	}
+	p := k.walk(c.Last.Meta)
+	if ready.Now.Before(p.Next) { // a worker has begun meanwhile
+		err := k.w.saver.Rewake(ctx, checkpoint.Rewake{Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Wake: p.Next})
+		if errors.Is(err, checkpoint.ErrConflict) {
+			err = nil
+		}
+		return run, k.fail("rewake", found.ID, err)
+	}
+	if p.Began.IsZero() {
+		p.Began = ready.Now
+	}
+	wake, err := k.pass(ctx, &p, ready.Now)
+	if err != nil {
+		return run, err
+	}
+	return run, k.store(ctx, c.Head, &p, wake)
+}
+
+// walk reads the progress of a walk. Under another Retention it begins again.
+func (k *keeper) walk(meta map[string]string) walk {
+	var p walk
+	of := fmt.Sprint(k.r)
+	if err := json.Unmarshal([]byte(meta[walkKey]), &p); err != nil || p.Of != of || p.Name >= len(k.names) {
+		p = walk{Of: of}
+	}
+	return p
+}
+
+// pass prunes the threads that come next in a walk, and returns when the next pass is due.
+func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Time, err error) {
+	began, calls, cleaned := time.Now(), 0, Event{Kind: EventCleaned, Graph: k.r.Graph}
+	defer func() {
+		if cleaned.Deleted+cleaned.Pruned > 0 {
+			k.w.emit(cleaned)
+		}
+	}()
+	page, err := k.page(ctx, p)
+	if err != nil {
+		return wake, err
+	}
+	for i := range page {
+		t := &page[i]
+		if k.concerns(t, p, now) {
+			if calls++; calls > passCalls || time.Since(began) > passTime {
+				return now.Add(passPause), nil
+			}
+			done, err := k.prune(ctx, t.ID, now)
+			if err != nil {
+				return wake, err
+			}
+			cleaned.Pruned += done.Records + done.Versions
+			if done.Deleted {
+				cleaned.Deleted++
+			}
+		}
+		p.After = []byte(t.ID)
+	}
+	if len(page) == passRows {
+		return now.Add(passPause), nil
+	}
+	if p.Name++; p.Name < len(k.names) {
+		p.After = nil
+		return now.Add(passPause), nil
+	}
+	*p = walk{Of: p.Of, Previous: p.Began, Next: now.Add(k.r.Every)}
+	return p.Next, nil
+}
+
+// page lists the threads that come next.
+func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, err error) {
+	q := checkpoint.ThreadQuery{Graph: k.names[p.Name], After: string(p.After), Limit: passRows}
+	for t, err := range k.w.saver.Threads(ctx, q) {
+		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
+			return nil, k.fail("threads", k.id(), err)
+		}
+		if t.ID != "" {
+			page = append(page, checkpoint.Thread{ // without its questions
+				ID: t.ID, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs, Others: t.Others,
+			})
+		}
+	}
+	return page, nil
+}
+
+// concerns reports whether the Retention may remove anything of a thread. What the previous walk
+// has left of a thread stays, unless the thread has changed or its checkpoints were too young.
+func (k *keeper) concerns(t *checkpoint.Thread, p *walk, now time.Time) bool {
+	if t.Holder != "" || t.Status == 0 {
+		return false
+	}
+	over := t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled
+	if k.r.Ended > 0 && over && t.Inputs+t.Others == 0 && t.Updated.Before(now.Add(-k.r.Ended)) {
+		return true
+	}
+	prunes := k.r.Last > 0 || k.r.Age > 0 || k.r.Released != 0
+	return prunes && !t.Updated.Add(k.r.Age).Before(p.Previous)
+}
+
+// prune carries out the Retention on one thread. It leaves a thread that has changed meanwhile, or
+// that is damaged.
+func (k *keeper) prune(ctx context.Context, id string, now time.Time) (checkpoint.PruneResult, error) {
+	keep := checkpoint.Retention{Last: k.r.Last, Released: k.r.Released}
+	if k.r.Age > 0 {
+		keep.Since = now.Add(-k.r.Age)
+	}
+	if k.r.Ended > 0 {
+		keep.Ended = now.Add(-k.r.Ended)
+	}
+	call, cancel := context.WithTimeout(ctx, k.w.opt.SaverTimeout)
+	defer cancel()
+	done, err := k.w.saver.Prune(call, id, keep)
+	switch {
+	case moved(err): // it is in progress, or gone
+		return done, nil
+	case errors.Is(err, checkpoint.ErrDamaged):
+		k.w.emit(Event{Kind: EventSaverFailed, Graph: k.r.Graph, Thread: id, Err: err})
+		return done, nil
+	}
+	return done, k.fail("prune", id, err)
+}
+
+// store stores the progress of a walk, and when its next pass is due.
+func (k *keeper) store(ctx context.Context, head checkpoint.ID, p *walk, wake time.Time) error {
+	meta, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("worker: the progress of a walk: %w", err)
+	}
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	_, err = k.w.saver.Append(ctx, checkpoint.Append{
+		Thread: k.id(), After: head, Status: checkpoint.Ready, End: true, Wake: wake,
+		Records: []checkpoint.Record{{
+			ID: id, Parent: head, Base: id, Line: id, Source: checkpoint.Input, Graph: k.id(), Snapshot: true, Payload: []byte{0x80},
+			Created: time.Now().UTC(), Meta: map[string]string{walkKey: string(meta)},
+		}},
+		Open: &checkpoint.Opening{Holder: "worker.Retention", Title: "retention of graph " + k.r.Graph},
+	})
+	if err == nil && p.Began.IsZero() { // the walk is over
+		_, err = k.w.saver.Prune(ctx, k.id(), checkpoint.Retention{Last: 1})
+	}
+	if moved(err) { // another worker was faster
+		err = nil
+	}
+	return k.fail("append", k.id(), err)
+}
+
+// fail returns an error of the saver.
+func (k *keeper) fail(op, thread string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &graph.SaverError{Graph: k.r.Graph, Thread: thread, Step: -1, Op: op, Err: err}
+}
