@@ -173,7 +173,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	writes = append(writes, r.looking().answersIn(c, writes)...)
-	writes = append(writes, r.looking().signalsFor(open)...)
+	writes = append(append(writes, r.looking().signalsFor(open)...), timekeeper{r.run}.skipped(open)...)
 	due, wake := pass(open, writes, now)
 	writes = append(writes, due...)
 	if paused(c) {

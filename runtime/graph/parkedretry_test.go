@@ -112,3 +112,34 @@ func TestALongPauseCountsItsAttempts(t *testing.T) {
 		}
 	})
 }
+
+func TestRerunSkipsThePauseBeforeARetry(t *testing.T) {
+	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		attempts := make(map[string][]int)
+		flaky := func(id string) func(context.Context, work) (update, error) {
+			return func(ctx context.Context, _ work) (update, error) {
+				n := graph.CurrentTask(ctx).Attempt
+				if attempts[id] = append(attempts[id], n); n < 2 {
+					return update{}, graph.RetryAfter(errBroken, day)
+				}
+				return logged(id), nil
+			}
+		}
+		b := newWork()
+		for _, id := range []graph.ID{"mended", "other"} {
+			b.Node(id, flaky(string(id)), graph.Retry(graph.RetryPolicy{Attempts: 3}))
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		th := compile(t, b, graph.Saver(memory.New()), d, graph.Concurrency(1)).Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+		began := time.Now()
+		done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("mended")))
+		same(t, "time", time.Since(began), time.Duration(0))
+		same(t, "attempts after the Rerun", attempts, map[string][]int{"mended": {1, 2}, "other": {1}})
+		time.Sleep(day)
+		res := done(t, graph.Done)(th.Resume(t.Context()))
+		same(t, "attempts", attempts, map[string][]int{"mended": {1, 2}, "other": {1, 2}})
+		same(t, "log", res.State.Log, []string{"in", "mended", "other"})
+	})
+}

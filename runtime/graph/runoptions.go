@@ -189,7 +189,8 @@ func DiscardPending() InputOption {
 
 // Rerun drops the stored results of nodes in the superstep that could not commit, so that the
 // nodes run again. It is for nodes that caused a conflict and have been corrected. A subgraph
-// among them starts again from its input.
+// among them starts again from its input. A node that pauses before its next attempt (Retry) runs
+// that attempt now.
 func Rerun(nodes ...ID) ResumeOption {
 	return runOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
 }

@@ -251,6 +251,23 @@ func pass(open, answers []checkpoint.Write, now time.Time) (writes []checkpoint.
 	return writes, next
 }
 
+// skipped returns the answers that end the pauses before a retry of the nodes of Rerun.
+func (r timekeeper) skipped(open []checkpoint.Write) (writes []checkpoint.Write) {
+	for _, d := range r.plan.Due {
+		if d.Node == start || !slices.Contains(r.opt.rerun, r.g.nodes[d.Node].id) {
+			continue
+		}
+		key := r.taskKey(&d)
+		for _, q := range open {
+			if q.Namespace == r.log.Namespace && q.Task == key && task.IsPause(q.Name) {
+				q.Kind, q.Payload = checkpoint.Answer, []byte(task.Passed)
+				writes = append(writes, q)
+			}
+		}
+	}
+	return writes
+}
+
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
 // the head before it.
 func wakeOf(c *checkpoint.Chain) time.Time {

@@ -27,6 +27,9 @@ const (
 // IsTimer reports whether a question with this name is a timer, which nobody answers.
 func IsTimer(name string) bool { return strings.HasPrefix(name, timerMark) && !IsSignal(name) }
 
+// IsPause reports whether a question with this name is a timer of Park.
+func IsPause(name string) bool { return strings.HasPrefix(name, retryName+"#") }
+
 // IsQuestion reports whether a person answers a question with this name: it is neither a timer nor
 // a receive of a signal.
 func IsQuestion(name string) bool { return !strings.HasPrefix(name, timerMark) }
