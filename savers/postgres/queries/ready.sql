@@ -45,8 +45,10 @@ FOR UPDATE SKIP LOCKED;
 
 -- name: reserve
 -- Moves the wake of threads; that of a thread with a live lease to the end of the lease. threads is
--- a JSON array of thread_no.
+-- a JSON array of thread_no. The commit does not wait for the disk: if a crash of the server loses it,
+-- the threads are due earlier.
 -- parameters: wake, threads
 UPDATE graph_thread
 SET wake = CASE WHEN lease_until > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) THEN lease_until ELSE $1 END
-WHERE thread_no IN (SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST($2 AS json)) value);
+WHERE thread_no IN (SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST($2 AS json)) value)
+	AND set_config('synchronous_commit', 'off', true) = 'off';
