@@ -27,7 +27,7 @@ type Options struct {
 	// other workers do not get them for up to a minute.
 	LabelLimits []LabelLimit
 	// Retention says what the worker removes of finished threads and old checkpoints. All workers
-	// of a graph should have the same. The default is to remove nothing.
+	// of a graph should have the same. By default, nothing is removed.
 	Retention []Retention
 	// Retry decides when a thread whose run failed runs again. Attempts is the maximum number of
 	// runs in a row that fail or die without a new result; then the thread is Failed, and stays

@@ -224,8 +224,8 @@ func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, e
 	return page, nil
 }
 
-// concerns reports whether the Retention may remove anything of a thread. What the previous walk
-// has left of a thread stays, unless the thread has changed or its checkpoints were too young.
+// concerns reports whether the Retention may remove anything of a thread. The previous walk left
+// nothing to remove, unless the thread has changed or its checkpoints were too young.
 func (k *keeper) concerns(t *checkpoint.Thread, p *walk, now time.Time) bool {
 	if t.Holder != "" || t.Status == 0 {
 		return false
