@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
@@ -12,25 +13,38 @@ import (
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
-func TestStoreByURLPassesTheSuite(t *testing.T) {
+// TestStoreByURL runs a case of the suite that uses one connection, and one that uses several. The
+// packages of the savers run all cases.
+func TestStoreByURL(t *testing.T) {
+	names := []string{"a put is read", "versions grow under concurrent creates and deletes"}
 	for _, scheme := range []string{"memory:", "sqlite:", "redis:"} {
-		t.Run(scheme, func(t *testing.T) {
-			storetest.Run(t, func(tb testing.TB) storetest.Storage {
-				tb.Helper()
-				at := scheme
-				switch scheme {
-				case "sqlite:":
-					at += filepath.Join(tb.TempDir(), "store.db")
-				case "redis:":
-					addr, prefix := testenv.Redis(tb)
-					at += "//" + addr + "/0?allow_unsafe_settings=true&prefix=" + url.QueryEscape(prefix)
-				}
-				return storetest.Storage{
-					Shared: scheme != "memory:",
-					Open:   func() (store.Backend, error) { return open.Store(tb.Context(), at) },
-				}
-			})
-		})
+		ran := 0
+		for _, c := range storetest.Cases() {
+			if slices.Contains(names, c.Name) {
+				ran++
+				t.Run(scheme+" "+c.Name, func(t *testing.T) { c.Test(t, storeAt(t, scheme)) })
+			}
+		}
+		if ran != len(names) {
+			t.Errorf("%s: %d cases ran, want %q", scheme, ran, names)
+		}
+	}
+}
+
+// storeAt returns the store at a URL with the given scheme.
+func storeAt(t *testing.T, scheme string) storetest.Storage {
+	t.Helper()
+	at := scheme
+	switch scheme {
+	case "sqlite:":
+		at += filepath.Join(t.TempDir(), "store.db")
+	case "redis:":
+		addr, prefix := testenv.Redis(t)
+		at += "//" + addr + "/0?allow_unsafe_settings=true&prefix=" + url.QueryEscape(prefix)
+	}
+	return storetest.Storage{
+		Shared: scheme != "memory:",
+		Open:   func() (store.Backend, error) { return open.Store(t.Context(), at) },
 	}
 }
 
