@@ -47,8 +47,9 @@ type core struct {
 	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
 	opt         options
-	news        *news.Room // asks for messages of the threads that runs hold; nil without a saver
-	store       any        // identifies the saver: the saver itself, or the graph if savers cannot be compared
+	steps       queuedSteps // that workers of queues keep
+	news        *news.Room  // asks for messages of the threads that runs hold; nil without a saver
+	store       any         // identifies the saver: the saver itself, or the graph if savers cannot be compared
 }
 
 // start is the index of Start among the nodes, and end the number for End. Node numbers are never

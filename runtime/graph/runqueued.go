@@ -73,8 +73,7 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
-	a := newAdapter(g, g.opt.strict)
-	r := &run{g: &g.core, thread: t.Thread, plan: plan.New(&g.plan, true), state: a, ctx: ctx, opt: runOptions{limits: g.opt.limits}}
+	r := &run{g: &g.core, thread: t.Thread, plan: plan.New(&g.plan, true), state: g.newState(), ctx: ctx, opt: runOptions{limits: g.opt.limits}}
 	r.opt.strict = g.opt.strict
 	return pooled{r}.perform(&t)
 }
@@ -83,65 +82,48 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 type pooled struct{ *run }
 
 func (r pooled) perform(q *QueuedTask) error {
-	c, err := loadChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Ref{Thread: q.Thread, At: q.At})
-	switch {
-	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
-		return nil
-	case err != nil:
-		return err
-	case c.Committed || c.Last.Base != q.Base:
-		return nil
-	}
-	if err := r.g.owns(q.Thread, &c.Last); err != nil {
-		return err
-	}
-	i, err := r.restore(&c, q)
-	if err != nil || i < 0 {
-		return err
-	}
-	e, err := r.execute(i, q)
-	if err != nil {
-		return err
-	}
-	return r.store(q, e)
-}
-
-// restore makes the state and the tasks of the run those of c. It returns the slot of the task, or
-// -1 if the task need not run.
-func (r pooled) restore(c *checkpoint.Chain, q *QueuedTask) (slot int, err error) {
-	r.ctx = task.WithLabels(r.ctx, labelsOf(r.g, r.thread, c))
 	config := journal.Config{
 		Saver: r.g.opt.saver, ThreadID: q.Thread, Lease: r.g.opt.lease, Timeout: r.g.opt.saverTimeout,
 		Panicked: func(v any) error { return newPanic(v) },
 	}
 	r.log = journal.NewBranch(journal.NewElsewhere(config, q.Task, q.Round, r.clock()))
-	r.exec = exec.New(host(r), r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
-	if err := r.restoring().restore(c); err != nil {
-		return -1, err
+	step, err := r.step(q)
+	if err != nil || step == nil {
+		return err
 	}
-	if err := r.restoring().place(c); err != nil {
-		return -1, err
+	if due, err := r.take(step, q); err != nil || !due {
+		return err
+	}
+	e, err := r.execute(q)
+	if err != nil {
+		return err
+	}
+	if err := r.store(q, e); err != nil {
+		return err
+	}
+	step.mark.CompareAndSwap(nil, &checkpoint.OutcomeName{Task: q.Task, Name: q.Execution})
+	return nil
+}
+
+// take makes the task the only one of the run. It reports whether the task has to run.
+func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
+	c, found := step.of(q.Task)
+	if !found {
+		return false, nil
+	}
+	r.state = step.state.again(r.opt.strict)
+	r.restoring().stand(&c.Last, c.Chained)
+	if err := r.restoring().place(&c); err != nil {
+		return false, err
 	}
 	r.log.Head = c.Last.ID
 	r.restoring().gather(c.Writes)
-	if _, done := r.pending.Outcome(q.Task, q.Execution); done || r.pending.Round(q.Task) != q.Round {
-		return -1, nil
-	}
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
+	r.ctx = task.WithLabels(r.ctx, labelsOf(r.g, r.thread, &c))
+	r.exec = exec.New(host(r), r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
 	r.fill()
-	if err := r.restoring().restoreResults(); err != nil {
-		return -1, err
-	}
-	slot = -1
-	for i := range r.exec.Tasks {
-		t := &r.exec.Tasks[i]
-		if r.taskKey(&t.Task) == q.Task && t.Progress == exec.Waiting {
-			slot = i
-		} else {
-			t.Progress = exec.Beaten
-		}
-	}
-	return slot, nil
+	err := r.restoring().restoreResults()
+	return r.exec.Tasks[0].Progress == exec.Waiting, err
 }
 
 // elsewhereNodes returns the nodes as a worker runs them: once, under their Timeout. The process
@@ -171,19 +153,19 @@ func (r pooled) clock() func() time.Time {
 	}
 }
 
-// execute runs the task in a slot once, and returns the outcome.
-func (r pooled) execute(i int, q *QueuedTask) (*journal.Execution, error) {
+// execute runs the task once, and returns the outcome.
+func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
 	r.exec.Options = exec.Options{Workers: 1, First: q.Attempt}
 	r.exec.Left()
 	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {
 		return nil, err
 	}
-	t := &r.exec.Tasks[i]
+	t := &r.exec.Tasks[0]
 	e := &journal.Execution{Summary: t.Summary}
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error
-		if e.Result, err = r.storing().resultIn(i); err != nil {
+		if e.Result, err = r.storing().resultIn(0); err != nil {
 			return r.failed(t, e, err), nil // the update cannot be encoded
 		}
 	case exec.Asking:

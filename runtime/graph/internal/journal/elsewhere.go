@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -14,11 +15,13 @@ type Elsewhere struct {
 	Task  string
 	Round int
 	Clock func() time.Time // the time on the saver's clock
+
+	calls *atomic.Bool // the outcome of CallsName is stored
 }
 
 // NewElsewhere returns the Log of an execution.
 func NewElsewhere(c Config, task string, round int, clock func() time.Time) Elsewhere {
-	return Elsewhere{Sync: NewSync(c), Task: task, Round: round, Clock: clock}
+	return Elsewhere{Sync: NewSync(c), Task: task, Round: round, Clock: clock, calls: new(atomic.Bool)}
 }
 
 // Now implements Log.
@@ -31,12 +34,31 @@ func (e Elsewhere) Write(ctx context.Context, entry Entry) (err error) {
 		if w.Kind != checkpoint.Result || w.Task != e.Task || w.Name == "" {
 			continue
 		}
-		call := e.calling(ctx, time.Now())
-		err := e.Saver.PutOutcome(call, e.ThreadID, CallOutcome(w, e.Round))
-		call.end()
-		if err != nil {
+		if err := e.announce(ctx, w); err != nil {
+			return err
+		}
+		if err := e.put(ctx, CallOutcome(w, e.Round)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// announce stores that there may be results of durable calls, before the first one.
+func (e Elsewhere) announce(ctx context.Context, w checkpoint.Write) error {
+	if e.calls.Load() {
+		return nil
+	}
+	w.Kind, w.Name, w.Payload = checkpoint.Outcome, CallsName(e.Round), nil
+	err := e.put(ctx, w)
+	if err == nil {
+		e.calls.Store(true)
+	}
+	return err
+}
+
+func (e Elsewhere) put(ctx context.Context, w checkpoint.Write) error {
+	call := e.calling(ctx, time.Now())
+	defer call.end()
+	return e.Saver.PutOutcome(call, e.ThreadID, w)
 }

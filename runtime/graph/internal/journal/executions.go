@@ -16,6 +16,7 @@ import (
 //
 //	round "/" answers "." attempt   the outcome of an execution, as an Execution
 //	round "/" name                  the result of a durable call named so
+//	round "/calls"                  results of durable calls may be stored: empty
 //	round                           ends the round: empty
 //
 // All three parts are numbers that follow from what is stored, so another holder of the thread
@@ -29,9 +30,25 @@ func ExecutionName(round, answers, attempt int) string {
 
 func inRound(round int, name string) string { return strconv.Itoa(round) + "/" + name }
 
+// AnswersOf returns the number of answers before the execution of a name; -1 for another name.
+func AnswersOf(execution string) int {
+	_, rest, _ := strings.Cut(execution, "/")
+	answers, _, _ := strings.Cut(rest, ".")
+	if n, err := strconv.Atoi(answers); err == nil {
+		return n
+	}
+	return -1
+}
+
+// CallsName returns the name of the outcome that is stored before the result of a durable call.
+func CallsName(round int) string { return inRound(round, "calls") }
+
+// RoundName returns the name of the outcome that ends a round.
+func RoundName(round int) string { return strconv.Itoa(round) }
+
 // EndRound returns the write that ends a round of a task.
 func EndRound(base checkpoint.ID, namespace, key string, round int) checkpoint.Write {
-	return checkpoint.Write{Namespace: namespace, Base: base, Task: key, Kind: checkpoint.Outcome, Name: strconv.Itoa(round)}
+	return checkpoint.Write{Namespace: namespace, Base: base, Task: key, Kind: checkpoint.Outcome, Name: RoundName(round)}
 }
 
 // Round returns the number of rounds of a task that have ended: that of the present one.

@@ -1,0 +1,220 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// A worker of a queue keeps the supersteps that it has restored. Else each of n tasks of a
+// superstep would cost a load of all n tasks with their outcomes.
+
+// queuedStep is a superstep as a worker of a queue has restored it. Executions share it, and only
+// read it.
+type queuedStep struct {
+	state  typedState
+	chain  checkpoint.Chain              // without payloads, tasks and writes
+	due    map[string]checkpoint.Task    // by key
+	writes map[string][]checkpoint.Write // by task, as of the load
+	bytes  int
+
+	// mark is an outcome of the superstep. It is stored as long as the superstep has not
+	// committed. It has nil before there is one. Loads of one superstep share it.
+	mark *atomic.Pointer[checkpoint.OutcomeName]
+}
+
+// newQueuedStep returns the superstep of c, whose state is s.
+func newQueuedStep(s typedState, c *checkpoint.Chain, namespace string) *queuedStep {
+	step := &queuedStep{
+		state: s, chain: *c, mark: new(atomic.Pointer[checkpoint.OutcomeName]),
+		due: make(map[string]checkpoint.Task, len(c.Due)), writes: make(map[string][]checkpoint.Write),
+	}
+	const each = 256 // about what a task or a write takes without its payload
+	for _, t := range c.Due {
+		step.due[journal.DueKey(&c.Last, namespace, t)] = t
+		step.bytes += len(t.Payload) + each
+	}
+	for _, w := range c.Writes {
+		if w.Namespace == namespace {
+			step.writes[w.Task] = append(step.writes[w.Task], w)
+			step.bytes += len(w.Payload) + each
+		}
+	}
+	size, dead := s.Sizes()
+	step.bytes += headSize(size, dead)
+	step.chain.Snapshot, step.chain.Deltas, step.chain.Due, step.chain.Writes = nil, nil, nil, nil
+	step.chain.Last.Payload, step.chain.Last.Due, step.chain.Thread.Questions = nil, nil, nil
+	return step
+}
+
+// has reports whether the task had as many answers at the load as its execution needs, and was in
+// the same round.
+func (s *queuedStep) has(q *QueuedTask) bool {
+	writes, answers := s.writes[q.Task], 0
+	for i := range writes {
+		if writes[i].Kind == checkpoint.Answer {
+			answers++
+		}
+	}
+	return answers == journal.AnswersOf(q.Execution) && journal.Round(writes, q.Base, q.Task) == q.Round
+}
+
+// of returns the chain of one task. It reports false if the task is not due.
+func (s *queuedStep) of(task string) (checkpoint.Chain, bool) {
+	c := s.chain
+	due, found := s.due[task]
+	c.Due, c.Writes = []checkpoint.Task{due}, s.writes[task]
+	return c, found
+}
+
+// inStorage says what storage has of a task of a kept superstep.
+type inStorage uint8
+
+const (
+	asKept  inStorage = iota // the kept superstep has all of it
+	changed                  // more, or the superstep has committed
+	settled                  // the outcome of the execution, or the end of its round
+)
+
+// look compares a kept superstep with storage, for one task. It is one call of the saver.
+func (s *queuedStep) look(ctx context.Context, g *core, q *QueuedTask) (inStorage, error) {
+	mark := s.mark.Load()
+	if mark == nil {
+		return changed, nil
+	}
+	named := func(name string) checkpoint.OutcomeName { return checkpoint.OutcomeName{Task: q.Task, Name: name} }
+	execution, ended, calls := named(q.Execution), named(journal.RoundName(q.Round)), named(journal.CallsName(q.Round))
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	found, err := g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
+		Thread: q.Thread, Base: q.Base, Names: []checkpoint.OutcomeName{*mark, execution, ended, calls},
+	})
+	if err != nil {
+		return changed, &SaverError{Graph: g.name, Thread: q.Thread, Step: -1, Op: "outcomes", Err: err}
+	}
+	stored := make(map[checkpoint.OutcomeName]bool, len(found))
+	for i := range found {
+		stored[checkpoint.OutcomeName{Task: found[i].Task, Name: found[i].Name}] = true
+	}
+	switch {
+	case stored[execution], stored[ended]:
+		return settled, nil
+	case !stored[*mark], stored[calls], !s.has(q):
+		return changed, nil
+	}
+	return asKept, nil
+}
+
+// queuedSteps are the supersteps that a worker of queues keeps. It is safe for concurrent use.
+type queuedSteps struct {
+	mu    sync.Mutex
+	kept  []*keptStep // the least recently used first
+	bytes int
+}
+
+type keptStep struct {
+	*queuedStep
+	at    checkpoint.Ref
+	timer *time.Timer // drops the step
+}
+
+// keepStep is the time for which an unused superstep is kept.
+const keepStep = time.Minute
+
+// get returns the kept superstep at a checkpoint; nil if there is none.
+func (k *queuedSteps) get(at checkpoint.Ref) *queuedStep {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, s := range k.kept {
+		if s.at == at {
+			copy(k.kept[i:], k.kept[i+1:])
+			k.kept[len(k.kept)-1] = s
+			s.timer.Reset(keepStep)
+			return s.queuedStep
+		}
+	}
+	return nil
+}
+
+// put keeps a superstep. It drops the least recently used ones while there are more bytes than
+// most. It keeps the newest one however large it is, because a worker then runs its tasks.
+func (k *queuedSteps) put(at checkpoint.Ref, s *queuedStep, most int) {
+	if before := k.get(at); before != nil {
+		s.mark = before.mark
+	}
+	k.drop(at)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.kept) > 0 && k.bytes+s.bytes > most {
+		k.remove(0)
+	}
+	k.kept = append(k.kept, &keptStep{s, at, time.AfterFunc(keepStep, func() { k.drop(at) })})
+	k.bytes += s.bytes
+}
+
+// drop drops the superstep at a checkpoint.
+func (k *queuedSteps) drop(at checkpoint.Ref) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, s := range k.kept {
+		if s.at == at {
+			k.remove(i)
+			return
+		}
+	}
+}
+
+func (k *queuedSteps) remove(i int) {
+	s := k.kept[i]
+	s.timer.Stop()
+	k.bytes -= s.bytes
+	copy(k.kept[i:], k.kept[i+1:])
+	k.kept[len(k.kept)-1] = nil
+	k.kept = k.kept[:len(k.kept)-1]
+}
+
+// step returns the superstep of a task. It returns nil if the task need not run, because it has
+// its outcome or the thread has continued without it.
+func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
+	at := checkpoint.Ref{Thread: q.Thread, At: q.At}
+	if s := r.g.steps.get(at); s != nil {
+		switch found, err := s.look(r.ctx, r.g, q); {
+		case err != nil || found == settled:
+			return nil, err
+		case found == asKept:
+			return s, nil
+		}
+	}
+	c, err := loadChain(r.ctx, r.g, r.g.opt.saver, at)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
+	case err != nil:
+		return nil, err
+	case !c.Committed && c.Last.Base == q.Base:
+		return r.restoreStep(at, &c, q)
+	}
+	r.g.steps.drop(at)
+	return nil, nil
+}
+
+// restoreStep restores and keeps the superstep of c. It returns nil if the task has its outcome.
+func (r pooled) restoreStep(at checkpoint.Ref, c *checkpoint.Chain, q *QueuedTask) (*queuedStep, error) {
+	if err := r.g.owns(q.Thread, &c.Last); err != nil {
+		return nil, err
+	}
+	if err := r.restoring().restore(c); err != nil {
+		return nil, err
+	}
+	s := newQueuedStep(r.state, c, "")
+	r.g.steps.put(at, s, r.g.opt.hot)
+	mine := journal.Gather(s.writes[q.Task], q.Base, "")
+	if _, done := mine.Outcome(q.Task, q.Execution); done || mine.Round(q.Task) != q.Round {
+		return nil, nil
+	}
+	return s, nil
+}
