@@ -90,6 +90,8 @@ var elsewhere = map[string]struct{ why, test string }{
 	"23.1":  {"the model executes all tasks itself", "TestAWorkerOfAQueueRunsTheNode"},
 	"23.2":  {"the model executes all tasks itself", "TestTheFirstOutcomeOfATaskCounts"},
 	"23.3":  {"the model executes all tasks itself", "TestALateWorkerNeverCounts"},
+	"23.4":  {"the model executes all tasks itself", "TestNodesOfSubgraphsHaveQueues"},
+	"23.5":  {"the model executes all tasks itself", "TestANodeOfAQueueReceives"},
 }
 
 var (

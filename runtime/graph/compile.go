@@ -41,6 +41,7 @@ type core struct {
 	routes      bool            // some node chooses its successors
 	asks        bool            // some node lists questions or signals
 	signals     map[string]bool // that nodes list, also those of subgraphs
+	queued      bool            // some node has a queue, also in subgraphs
 	remembers   bool            // some subgraph remembers
 	keeps       bool            // some node keeps the updates of failed attempts
 	fallsBack   bool            // some subgraph has a fallback
@@ -185,6 +186,7 @@ func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions)+len(n.signals) > 0, c.g.remembers || n.remembers
 	c.g.addSignals(&n)
 	c.g.keeps = c.g.keeps || n.keeps
+	c.g.queued = c.g.queued || n.queue != "" || n.sub != nil && n.sub.queued
 }
 
 // addFormer adds the former ids of nodes, after all present ids are known.

@@ -86,30 +86,71 @@ func (r *reach) openInside(e callEdit) error {
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
 // thread.
-func (r *reach) callAt(c checkpoint.Chain, namespace string) (_ checkpoint.Chain, err error) {
-	ended := false
-	g := r.g // of the call that is looked at; nil if it is not known
-	for at := ""; at != namespace; {
-		name := journal.CallIn(at, namespace)
-		i := slices.IndexFunc(c.Due, func(d checkpoint.Task) bool { return journal.DueCall(&c.Last, at, d) == name })
-		ended = ended || i < 0 || journal.Finished(c.Writes, &c.Last, at, c.Due[i]) || g.hasLost(&c, at, c.Due[i])
-		if i >= 0 {
-			g = g.subgraphOf(c.Due[i].Node)
-		}
-		at = journal.Within(at, name)
-		if c, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: at}); err != nil {
-			return c, err
-		}
-		if c.Empty() {
-			return c, fmt.Errorf("%s: the subgraph call: %w", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
-		}
-		ended = ended || !c.Unfinished()
-	}
-	if ended {
+func (r *reach) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
+	p, err := findCall(r.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
+		return loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
+	})
+	switch {
+	case err != nil:
+		return c, err
+	case p.chain.Empty():
+		return c, fmt.Errorf("%s: the subgraph call: %w", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+	case p.ended:
 		return c, fmt.Errorf("%s: %w, lost a race, or is not due any more; State of the thread lists the calls that are due",
 			where(r.g.name, r.thread, -1), ErrCallEnded)
 	}
-	return c, nil
+	return p.chain, nil
+}
+
+// callPlace is the place of a subgraph call in a thread, or of the thread itself.
+type callPlace struct {
+	g           *core                 // of the call; nil if it is not known
+	path        []journal.PathElement // the tasks that lead to the call
+	chain       checkpoint.Chain      // its newest checkpoint; empty if it has none
+	ended       bool                  // it or a call around it has ended, has lost a race, or is not due
+	strict      bool                  // an option of its graph, or of one around it
+	dropUnknown bool                  // the same
+}
+
+// findCall returns the place of the call that has a namespace. g is the graph of the thread, and c
+// its newest checkpoint. load returns the newest checkpoint of a namespace.
+func findCall(g *core, c checkpoint.Chain, namespace string, load func(string) (checkpoint.Chain, error)) (p callPlace, err error) {
+	p = callPlace{g: g, chain: c}
+	p.take(g)
+	for at := ""; at != namespace; {
+		name := journal.CallIn(at, namespace)
+		i := slices.IndexFunc(p.chain.Due, func(d checkpoint.Task) bool { return journal.DueCall(&p.chain.Last, at, d) == name })
+		p.ended = p.ended || i < 0 || journal.Finished(p.chain.Writes, &p.chain.Last, at, p.chain.Due[i]) || p.g.hasLost(&p.chain, at, p.chain.Due[i])
+		if i >= 0 {
+			p.enter(p.chain.Due[i])
+		}
+		at = journal.Within(at, name)
+		if p.chain, err = load(at); err != nil || p.chain.Empty() {
+			return p, err
+		}
+		p.ended = p.ended || !p.chain.Unfinished()
+	}
+	return p, nil
+}
+
+// enter makes p the place of the call that a due task makes, without the checkpoint of the call.
+func (p *callPlace) enter(t checkpoint.Task) {
+	node := t.Node
+	if p.g != nil {
+		if n, ok := p.g.find(node); ok && n > start {
+			node = string(p.g.nodes[n].id)
+		}
+	}
+	p.path = append(p.path, journal.PathElement{Node: node, Index: int(t.Index)})
+	p.g = p.g.subgraphOf(t.Node)
+	p.take(p.g)
+}
+
+// take takes the options of a graph.
+func (p *callPlace) take(g *core) {
+	if g != nil {
+		p.strict, p.dropUnknown = p.strict || g.opt.strict, p.dropUnknown || g.opt.dropUnknown
+	}
 }
 
 // subgraphOf returns the graph of a subgraph node; nil if there is none.
@@ -146,7 +187,7 @@ func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Tas
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
 func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
-	rounds := endRounds(r.g, c)
+	rounds := endRounds(r.g, c, "")
 	if !r.g.nests {
 		return rounds, nil
 	}
@@ -200,6 +241,7 @@ func (r *reach) call(g *core, c *checkpoint.Chain, namespace, task string) error
 		return fmt.Errorf("%s: the edit cannot be merged into the state of a subgraph call: %w", where(g.name, r.thread, c.Last.Step), err)
 	}
 	r.writes = append(r.writes, journal.EditOf(r.edit, namespace, c.Last.Base, task, r.update))
+	r.writes = append(r.writes, endRounds(g, c, namespace)...)
 	return r.below(g, c, namespace)
 }
 

@@ -146,7 +146,8 @@ func (r host) May(i int) (retry, fallBack bool) {
 	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) || errors.Is(t.Err, errNotKept) {
 		return false, false
 	}
-	stored := t.Calls != nil || r.g.nodes[t.Node].sub != nil || len(r.g.nodes[t.Node].signals) > 0
+	n := &r.g.nodes[t.Node]
+	stored := t.Calls != nil || n.sub != nil || len(n.signals) > 0 || n.queue != ""
 	return !errors.As(t.Err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(t.Err))
 }
 

@@ -28,13 +28,19 @@ type handOuts struct {
 
 // awaited is a task whose outcome the run waits for.
 type awaited struct {
-	base checkpoint.ID
+	awaitedStep
 	checkpoint.OutcomeName
+}
+
+// awaitedStep names a superstep with such tasks.
+type awaitedStep struct {
+	namespace string
+	base      checkpoint.ID
 }
 
 // newHandOuts returns the hand-outs of a run on a thread; nil if the graph has no queues.
 func newHandOuts(g *core, thread string) *handOuts {
-	if g.opt.queues == nil {
+	if !g.queued {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -52,30 +58,67 @@ func (h *handOuts) stop() {
 // outcomePoll is the time between two looks for outcomes that no worker has announced.
 const outcomePoll = time.Second
 
-// elsewhere runs the node of task i, which has a queue, in a worker of the queue.
+// elsewhere runs the node of task i, which has a queue, in a worker of the queue. If the node
+// wants a signal that has come, it runs again.
 func (r host) elsewhere(ctx context.Context, i int) error {
-	t := &r.exec.Tasks[i]
+	if r.call != nil { // workers load its first checkpoint, which may wait for the next write
+		if err := r.log.Put(r.ctx, nil, journal.Outcome{}); err != nil {
+			return r.saving("put writes", err)
+		}
+	}
+	for {
+		e, err := r.handOut(ctx, i)
+		if err != nil {
+			return err
+		}
+		if again, err := r.receive(i, e); err != nil {
+			return err
+		} else if !again {
+			return r.accept(ctx, i, e)
+		}
+	}
+}
+
+// handOut returns the outcome of the next execution of task i. If it is not stored, a worker of
+// the queue makes it.
+func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
+	t, h := &r.exec.Tasks[i], r.opt.handOuts
 	key := r.taskKey(&t.Task)
 	round, answers := r.pending.Round(key), 0
 	if t.Asks != nil {
 		answers = t.Asks.Answered()
 	}
 	q := QueuedTask{
-		Queue: r.g.nodes[t.Node].queue, Graph: r.g.name, Thread: r.thread, At: r.log.Head, Base: r.log.Base,
+		Queue: r.g.nodes[t.Node].queue, Graph: h.g.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
 		Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
 	}
 	b, found := r.pending.Outcome(key, q.Execution)
 	if !found {
 		var err error
-		if b, err = r.opt.handOuts.await(ctx, q); err != nil {
-			return err
+		if b, err = h.await(ctx, q); err != nil {
+			return nil, err
 		}
 	}
 	e, err := journal.ReadExecution(b)
 	if err != nil {
-		return r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
+		return nil, r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
 	}
-	return r.accept(ctx, i, &e)
+	return &e, nil
+}
+
+// receive takes the signal that an execution of task i waits for, and reports whether there was
+// one. If the execution also asks something else, it takes none: the questions must be stored
+// first, because their due times must not change.
+func (r host) receive(i int, e *journal.Execution) (bool, error) {
+	if len(e.Asked) != 1 || !task.IsSignal(e.Asked[0].Place) {
+		return false, nil
+	}
+	a := e.Asked[0]
+	w, _, err := awaitedAt(a.Place, a.Payload, a.Due)
+	if err != nil {
+		return false, r.resultChanged(err, "the signal that node %q waits for", string(r.g.nodes[r.exec.Tasks[i].Node].id))
+	}
+	return r.exec.Tasks[i].Asks.TakeFor(w)
 }
 
 // accept makes the outcome of an execution that of the attempt of task i.
@@ -113,7 +156,7 @@ func (h *handOuts) await(ctx context.Context, q QueuedTask) ([]byte, error) {
 	if _, local := h.g.opt.queues.(*LocalQueue); local {
 		return h.awaitDone(ctx, q)
 	}
-	at := awaited{q.Base, checkpoint.OutcomeName{Task: q.Task, Name: q.Execution}}
+	at := awaited{awaitedStep{q.Namespace, q.Base}, checkpoint.OutcomeName{Task: q.Task, Name: q.Execution}}
 	polled := h.watch(at)
 	defer h.unwatch(at)
 	ctx, cancel := context.WithCancel(ctx)
@@ -165,7 +208,7 @@ func (h *handOuts) look(ctx context.Context, q QueuedTask) (b []byte, found bool
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.g.opt.saverTimeout)
 	defer cancel()
 	writes, err := h.g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
-		Thread: h.thread, Base: q.Base, Names: []checkpoint.OutcomeName{{Task: q.Task, Name: q.Execution}},
+		Thread: h.thread, Namespace: q.Namespace, Base: q.Base, Names: []checkpoint.OutcomeName{{Task: q.Task, Name: q.Execution}},
 	})
 	if err != nil {
 		return nil, false, &SaverError{Graph: h.g.name, Thread: h.thread, Step: -1, Op: "outcomes", Err: err}
@@ -195,8 +238,8 @@ func (h *handOuts) unwatch(at awaited) {
 	delete(h.waiting, at)
 }
 
-// poll looks for the outcomes of all watched tasks each second, by one call for each base. It ends
-// with the run, or when none is watched.
+// poll looks for the outcomes of all watched tasks each second, by one call for each superstep. It
+// ends with the run, or when none is watched.
 func (h *handOuts) poll() {
 	tick := time.NewTicker(outcomePoll)
 	defer tick.Stop()
@@ -207,34 +250,36 @@ func (h *handOuts) poll() {
 			return
 		}
 		h.mu.Lock()
-		queries := make(map[checkpoint.ID][]checkpoint.OutcomeName)
+		queries := make(map[awaitedStep][]checkpoint.OutcomeName)
 		for at := range h.waiting {
-			queries[at.base] = append(queries[at.base], at.OutcomeName)
+			queries[at.awaitedStep] = append(queries[at.awaitedStep], at.OutcomeName)
 		}
 		h.polls = len(queries) > 0
 		h.mu.Unlock()
 		if len(queries) == 0 {
 			return
 		}
-		for base, names := range queries {
-			h.deliver(base, names)
+		for of, names := range queries {
+			h.deliver(of, names)
 		}
 	}
 }
 
-// deliver reads outcomes of one base. If that fails, the next poll reads them.
-func (h *handOuts) deliver(base checkpoint.ID, names []checkpoint.OutcomeName) {
+// deliver reads outcomes of one superstep. If that fails, the next poll reads them.
+func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) {
 	defer rescue(new(error))
 	ctx, cancel := context.WithTimeout(h.ctx, h.g.opt.saverTimeout)
 	defer cancel()
-	writes, err := h.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: h.thread, Base: base, Names: names})
+	writes, err := h.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{
+		Thread: h.thread, Namespace: of.namespace, Base: of.base, Names: names,
+	})
 	if err != nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range writes {
-		at := awaited{base, checkpoint.OutcomeName{Task: writes[i].Task, Name: writes[i].Name}}
+		at := awaited{of, checkpoint.OutcomeName{Task: writes[i].Task, Name: writes[i].Name}}
 		if found := h.waiting[at]; found != nil {
 			found <- writes[i].Payload
 			delete(h.waiting, at)
@@ -245,7 +290,7 @@ func (h *handOuts) deliver(base checkpoint.ID, names []checkpoint.OutcomeName) {
 // checkDurability returns an error if a run of a graph with queues has another durability than
 // Sync.
 func checkDurability(g *core, o *runOptions) error {
-	if g.opt.queues != nil && o.durability != Sync {
+	if g.queued && o.durability != Sync {
 		return errors.New("a node has a Queue, which needs the durability Sync: workers load the state from the saver")
 	}
 	return nil

@@ -25,9 +25,10 @@ import (
 // Timeout, and the If of Retry, apply in the worker. A Fallback runs in the process of the thread.
 // An error of the node arrives as a *QueueError with its text. Untracked fields of the state are
 // zero in the node, and values that it emits are dropped. Graph.Run, which stores nothing, runs
-// the node itself. Rules 23.1 to 23.3 have the details.
+// the node itself. Rules 23.1 to 23.5 have the details.
 //
-// Queue needs a Saver and the durability Sync. Compile reports a node of a subgraph with a Queue.
+// A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
+// nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.
 func Queue(name string) NodeOption {
 	return singleNodeOption("Queue", func(o *nodeOptions) { o.queue = name })
 }
@@ -57,12 +58,13 @@ type QueuedTask struct {
 	Queue     string        `json:"queue"`
 	Graph     string        `json:"graph"`
 	Thread    string        `json:"thread"`
-	At        checkpoint.ID `json:"at"`        // the checkpoint with the state
-	Base      checkpoint.ID `json:"base"`      // the record that made the task due
-	Task      string        `json:"task"`      // its key
-	Execution string        `json:"execution"` // the name of its outcome
-	Round     int           `json:"round"`     // how often the task began again by Rerun, an edit or a Resume after its failure
-	Attempt   int           `json:"attempt"`   // from 1
+	Namespace string        `json:"namespace,omitempty"` // of the subgraph call that the task is in; empty for the graph itself
+	At        checkpoint.ID `json:"at"`                  // the checkpoint with the state
+	Base      checkpoint.ID `json:"base"`                // the record that made the task due
+	Task      string        `json:"task"`                // its key
+	Execution string        `json:"execution"`           // the name of its outcome
+	Round     int           `json:"round"`               // how often the task began again by Rerun, an edit or a Resume after its failure
+	Attempt   int           `json:"attempt"`             // from 1
 }
 
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,
@@ -131,27 +133,35 @@ func (n *node) timeoutHere() time.Duration {
 
 // checkQueue reports a Queue that cannot work.
 func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
-	id, o := string(n.id), &c.g.opt
-	if sub := n.kind.sub; sub != nil && sub.opt.queues != nil {
-		c.fault("subgraph %q has a node with a Queue; only nodes of the graph of a thread can have one", id)
-	}
 	if !slices.Contains(n.opts.given.once, "Queue") {
 		return
 	}
-	switch {
+	switch id := string(n.id); {
 	case n.opts.queue == "":
 		c.fault("node %q: its Queue has no name", id)
-	case !slices.Contains(o.given.once, "Saver"):
-		c.fault("node %q has a Queue, which needs a Saver: workers load the state from it", id)
-	case o.durability != Sync:
-		c.fault("node %q has a Queue, which needs the durability Sync: workers load the state from the saver", id)
-	case len(n.opts.signals) > 0:
-		c.fault("node %q has a Queue and lists a signal; receive it in a node without a Queue", id)
 	case n.opts.keeps:
 		c.fault("node %q has a Queue and KeepUpdateOnError; return what must be kept as a result", id)
 	}
-	if slices.Contains(o.given.once, "Queues") && value.IsNil(o.queues) {
+}
+
+// checkQueues reports options of the graph that do not fit its queues and those of its subgraphs.
+func (c *compiler[S, U]) checkQueues() {
+	o, given := &c.g.opt, slices.Contains(c.g.opt.given.once, "Queues")
+	switch {
+	case given && value.IsNil(o.queues):
 		c.fault("Queues is nil (%T); pass a TaskQueue, or leave the option out", o.queues)
+	case given && o.nested:
+		c.fault("a SubgraphOnly graph has no Queues; pass them to the graph of the thread")
+	case given && !c.g.queued:
+		c.fault("Queues without a node with a Queue has nothing to hand out")
+	}
+	switch {
+	case !c.g.queued || o.nested:
+		return
+	case !slices.Contains(o.given.once, "Saver"):
+		c.fault("a node has a Queue, which needs a Saver: workers load the state from it")
+	case o.durability != Sync:
+		c.fault("a node has a Queue, which needs the durability Sync: workers load the state from the saver")
 	}
 	if o.queues == nil {
 		o.queues = new(LocalQueue)
@@ -175,24 +185,16 @@ func endRoundOf(r *run, n int, key string) []checkpoint.Write {
 	return []checkpoint.Write{journal.EndRound(r.log.Base, r.log.Namespace, key, r.pending.Round(key))}
 }
 
-// checkQueues reports Queues that nothing uses.
-func (c *compiler[S, U]) checkQueues() {
-	used := slices.ContainsFunc(c.g.nodes, func(n node) bool { return n.queue != "" })
-	if slices.Contains(c.g.opt.given.once, "Queues") && !used {
-		c.fault("Queues without a node with a Queue has nothing to hand out")
-	}
-}
-
 // endRounds returns the writes that end the rounds of the due tasks of queues, at an edit of the
-// state that they see. c is the head before it.
-func endRounds(g *core, c *checkpoint.Chain) (writes []checkpoint.Write) {
-	if g.opt.queues == nil {
+// state that they see. c is the newest checkpoint of their namespace before it.
+func endRounds(g *core, c *checkpoint.Chain, namespace string) (writes []checkpoint.Write) {
+	if !g.queued {
 		return nil
 	}
 	for _, t := range c.Due {
-		if n, ok := g.find(t.Node); ok && g.nodes[n].queue != "" {
-			key := journal.DueKey(&c.Last, "", t)
-			writes = append(writes, journal.EndRound(c.Last.Base, "", key, journal.Round(c.Writes, c.Last.Base, key)))
+		if n, ok := g.find(t.Node); ok && n > start && g.nodes[n].queue != "" {
+			key := journal.DueKey(&c.Last, namespace, t)
+			writes = append(writes, journal.EndRound(c.Last.Base, namespace, key, journal.Round(c.Writes, c.Last.Base, key)))
 		}
 	}
 	return writes

@@ -407,7 +407,7 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 	child := func() *app {
 		b := newWork()
 		b.Node("inner", say("inner"), graph.Queue("gpu"))
-		return compile(t, line(b, "inner"), graph.Saver(memory.New()))
+		return compile(t, line(b, "inner"), graph.SubgraphOnly())
 	}
 	tests := map[string]struct {
 		build func(b *graph.Builder[work, update])
@@ -423,8 +423,13 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 			b.Node("n", say("n"), graph.Queue("gpu"), graph.KeepUpdateOnError())
 		},
 			[]graph.Option{graph.Saver(memory.New())}, "KeepUpdateOnError"},
-		"in a subgraph": {func(b *graph.Builder[work, update]) { b.Subgraph("n", child()) },
-			[]graph.Option{graph.Saver(memory.New())}, "only nodes of the graph of a thread"},
+		"no saver around a subgraph": {func(b *graph.Builder[work, update]) { b.Subgraph("n", child()) }, nil, "needs a Saver"},
+		"async around a subgraph": {func(b *graph.Builder[work, update]) { b.Subgraph("n", child()) },
+			[]graph.Option{graph.Saver(memory.New()), graph.Async}, "needs the durability Sync"},
+		"queues of a subgraph": {func(b *graph.Builder[work, update]) { b.Node("n", say("n"), graph.Queue("gpu")) },
+			[]graph.Option{graph.SubgraphOnly(), graph.Queues(new(graph.LocalQueue))}, "pass them to the graph of the thread"},
+		"queues for nothing": {func(b *graph.Builder[work, update]) { b.Node("n", say("n")) },
+			[]graph.Option{graph.Queues(new(graph.LocalQueue))}, "nothing to hand out"},
 	}
 	for name, c := range tests {
 		b := newWork()

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 // queuedStep is a superstep as a worker of a queue has restored it. Executions share it, and only
 // read it.
 type queuedStep struct {
+	place  callPlace // without its chain
 	state  typedState
 	chain  checkpoint.Chain              // without payloads, tasks and writes
 	due    map[string]checkpoint.Task    // by key
@@ -28,10 +30,11 @@ type queuedStep struct {
 	mark *atomic.Pointer[checkpoint.OutcomeName]
 }
 
-// newQueuedStep returns the superstep of c, whose state is s.
-func newQueuedStep(s typedState, c *checkpoint.Chain, namespace string) *queuedStep {
+// newQueuedStep returns the superstep at p, whose state is s.
+func newQueuedStep(p callPlace, s typedState, namespace string) *queuedStep {
+	c := &p.chain
 	step := &queuedStep{
-		state: s, chain: *c, mark: new(atomic.Pointer[checkpoint.OutcomeName]),
+		place: p, state: s, chain: *c, mark: new(atomic.Pointer[checkpoint.OutcomeName]),
 		due: make(map[string]checkpoint.Task, len(c.Due)), writes: make(map[string][]checkpoint.Write),
 	}
 	const each = 256 // about what a task or a write takes without its payload
@@ -47,6 +50,7 @@ func newQueuedStep(s typedState, c *checkpoint.Chain, namespace string) *queuedS
 	}
 	size, dead := s.Sizes()
 	step.bytes += headSize(size, dead)
+	step.place.chain = checkpoint.Chain{}
 	step.chain.Snapshot, step.chain.Deltas, step.chain.Due, step.chain.Writes = nil, nil, nil, nil
 	step.chain.Last.Payload, step.chain.Last.Due, step.chain.Thread.Questions = nil, nil, nil
 	return step
@@ -92,7 +96,7 @@ func (s *queuedStep) look(ctx context.Context, g *core, q *QueuedTask) (inStorag
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()
 	found, err := g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
-		Thread: q.Thread, Base: q.Base, Names: []checkpoint.OutcomeName{*mark, execution, ended, calls},
+		Thread: q.Thread, Namespace: q.Namespace, Base: q.Base, Names: []checkpoint.OutcomeName{*mark, execution, ended, calls},
 	})
 	if err != nil {
 		return changed, &SaverError{Graph: g.name, Thread: q.Thread, Step: -1, Op: "outcomes", Err: err}
@@ -181,38 +185,69 @@ func (k *queuedSteps) remove(i int) {
 // step returns the superstep of a task. It returns nil if the task need not run, because it has
 // its outcome or the thread has continued without it.
 func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
-	at := checkpoint.Ref{Thread: q.Thread, At: q.At}
-	if s := r.g.steps.get(at); s != nil {
-		switch found, err := s.look(r.ctx, r.g, q); {
+	at := checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
+	if s := r.root.steps.get(at); s != nil {
+		switch found, err := s.look(r.ctx, r.root, q); {
 		case err != nil || found == settled:
 			return nil, err
 		case found == asKept:
 			return s, nil
 		}
 	}
-	c, err := loadChain(r.ctx, r.g, r.g.opt.saver, at)
+	p, err := r.locate(q)
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
 	case err != nil:
 		return nil, err
-	case !c.Committed && c.Last.Base == q.Base:
-		return r.restoreStep(at, &c, q)
+	case !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
+		return r.restoreStep(at, p, q)
 	}
-	r.g.steps.drop(at)
+	r.root.steps.drop(at)
 	return nil, nil
 }
 
-// restoreStep restores and keeps the superstep of c. It returns nil if the task has its outcome.
-func (r pooled) restoreStep(at checkpoint.Ref, c *checkpoint.Chain, q *QueuedTask) (*queuedStep, error) {
-	if err := r.g.owns(q.Thread, &c.Last); err != nil {
+// locate returns the place of a task, with the checkpoint that has its state.
+func (r pooled) locate(q *QueuedTask) (callPlace, error) {
+	load := func(namespace string) (checkpoint.Chain, error) {
+		at := checkpoint.Ref{Thread: q.Thread, Namespace: namespace}
+		if namespace == q.Namespace {
+			at.At = q.At
+		}
+		return loadChain(r.ctx, r.root, r.root.opt.saver, at)
+	}
+	c, err := load("")
+	if err == nil && !c.Empty() {
+		err = r.root.owns(q.Thread, &c.Last)
+	}
+	if err != nil {
+		return callPlace{}, err
+	}
+	p, err := findCall(r.root, c, q.Namespace, load)
+	if err == nil && p.g == nil {
+		err = fmt.Errorf("%s: %w: a queued task is in a subgraph that the graph does not have", where(r.root.name, q.Thread, -1), ErrGraphChanged)
+	}
+	return p, err
+}
+
+// restoreStep restores and keeps the superstep at p. It returns nil if the task has its outcome.
+func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *QueuedTask) (*queuedStep, error) {
+	c := &p.chain
+	if err := p.g.owns(q.Thread, &c.Last); err != nil {
 		return nil, err
 	}
+	r.enter(&p, q)
+	r.state = p.g.newState()
 	if err := r.restoring().restore(c); err != nil {
 		return nil, err
 	}
-	s := newQueuedStep(r.state, c, "")
-	r.g.steps.put(at, s, r.g.opt.hot)
-	mine := journal.Gather(s.writes[q.Task], q.Base, "")
+	if q.Namespace != "" {
+		if err := mergeEdits(p.g, r.state, c, q.Thread, q.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	s := newQueuedStep(p, r.state, q.Namespace)
+	r.root.steps.put(at, s, r.root.opt.hot)
+	mine := journal.Gather(s.writes[q.Task], q.Base, q.Namespace)
 	if _, done := mine.Outcome(q.Task, q.Execution); done || mine.Round(q.Task) != q.Round {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -26,15 +28,22 @@ type Serving struct {
 	Failed func(t QueuedTask, err error)
 }
 
-// Queues returns the queues of the graph's nodes, sorted.
-func (g *Graph[S, U]) Queues() (names []string) {
+// Queues returns the queues of the nodes of the graph and of its subgraphs, sorted.
+func (g *Graph[S, U]) Queues() []string {
+	names := make(map[string]bool)
+	g.addQueues(names)
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (g *core) addQueues(names map[string]bool) {
 	for i := range g.nodes {
-		if q := g.nodes[i].queue; q != "" && !slices.Contains(names, q) {
-			names = append(names, q)
+		if q := g.nodes[i].queue; q != "" {
+			names[q] = true
+		}
+		if sub := g.nodes[i].sub; sub != nil && sub.queued {
+			sub.addQueues(names)
 		}
 	}
-	slices.Sort(names)
-	return names
 }
 
 // ServeQueue runs tasks of a queue until ctx ends. Then it returns nil when the running tasks have
@@ -73,20 +82,17 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
-	r := &run{g: &g.core, thread: t.Thread, plan: plan.New(&g.plan, true), state: g.newState(), ctx: ctx, opt: runOptions{limits: g.opt.limits}}
-	r.opt.strict = g.opt.strict
-	return pooled{r}.perform(&t)
+	return pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
 }
 
-// pooled is a run that executes one task in a worker of a queue. It holds no thread.
-type pooled struct{ *run }
+// pooled is a run that executes one task in a worker of a queue. It holds no thread. Its graph is
+// that of the task: the graph of the thread, or of a subgraph in it.
+type pooled struct {
+	*run
+	root *core
+}
 
 func (r pooled) perform(q *QueuedTask) error {
-	config := journal.Config{
-		Saver: r.g.opt.saver, ThreadID: q.Thread, Lease: r.g.opt.lease, Timeout: r.g.opt.saverTimeout,
-		Panicked: func(v any) error { return newPanic(v) },
-	}
-	r.log = journal.NewBranch(journal.NewElsewhere(config, q.Task, q.Round, r.clock()))
 	step, err := r.step(q)
 	if err != nil || step == nil {
 		return err
@@ -105,12 +111,28 @@ func (r pooled) perform(q *QueuedTask) error {
 	return nil
 }
 
+// enter makes the run one of the graph at a place.
+func (r pooled) enter(p *callPlace, q *QueuedTask) {
+	config := journal.Config{
+		Saver: r.root.opt.saver, ThreadID: q.Thread, Lease: r.root.opt.lease, Timeout: r.root.opt.saverTimeout,
+		Panicked: func(v any) error { return newPanic(v) },
+	}
+	r.g, r.plan = p.g, plan.New(&p.g.plan, true)
+	r.opt.limits, r.opt.strict = p.g.opt.limits, p.strict
+	r.log = journal.NewBranch(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
+	if q.Namespace != "" {
+		r.call = &subgraph.Call{Path: p.path, DropUnknown: p.dropUnknown}
+		r.keys.Scope = journal.Scope(q.Namespace)
+	}
+}
+
 // take makes the task the only one of the run. It reports whether the task has to run.
 func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	c, found := step.of(q.Task)
 	if !found {
 		return false, nil
 	}
+	r.enter(&step.place, q)
 	r.state = step.state.again(r.opt.strict)
 	r.restoring().stand(&c.Last, c.Chained)
 	if err := r.restoring().place(&c); err != nil {
@@ -119,8 +141,8 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	r.log.Head = c.Last.ID
 	r.restoring().gather(c.Writes)
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
-	r.ctx = task.WithLabels(r.ctx, labelsOf(r.g, r.thread, &c))
-	r.exec = exec.New(host(r), r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
+	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
+	r.exec = exec.New(host{r.run}, r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
 	r.fill()
 	err := r.restoring().restoreResults()
 	return r.exec.Tasks[0].Progress == exec.Waiting, err
@@ -139,9 +161,9 @@ func (r pooled) elsewhereNodes() []exec.Node {
 // clock returns the saver's clock. The first use reads it.
 func (r pooled) clock() func() time.Time {
 	start := sync.OnceValues(func() (time.Time, time.Time) {
-		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
+		call, cancel := context.WithTimeout(r.ctx, r.root.opt.saverTimeout)
 		defer cancel()
-		got, err := r.g.opt.saver.Ready(call, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
+		got, err := r.root.opt.saver.Ready(call, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
 		if err != nil {
 			return time.Now(), time.Now()
 		}
@@ -211,10 +233,10 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 
 // store stores the outcome. If the thread has gone meanwhile, nothing is left to do.
 func (r pooled) store(q *QueuedTask, e *journal.Execution) error {
-	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.g.opt.saverTimeout)
+	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
 	defer cancel()
-	err := r.g.opt.saver.PutOutcome(call, q.Thread, checkpoint.Write{
-		Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: q.Execution, Payload: journal.AppendExecution(nil, e),
+	err := r.root.opt.saver.PutOutcome(call, q.Thread, checkpoint.Write{
+		Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: q.Execution, Payload: journal.AppendExecution(nil, e),
 	})
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		return nil

@@ -253,12 +253,18 @@ func (b *signalbox) assign(asked []subgraph.Asked) (writes []checkpoint.Write, h
 // awaits returns what a stored receive waits for, and the function that checks it; nil if nothing
 // can be given to it.
 func (b *signalbox) awaits(a *subgraph.Asked) (w task.Awaited, check func([]byte) error) {
-	q, err := journal.ReadQuestion(a.Question)
+	w, q, err := awaitedAt(a.Place, a.Question, a.Due)
 	if err != nil {
 		return w, nil // there is no error: the run wrote or read it
 	}
+	return w, b.root.g.checkerOf(&q)
+}
+
+// awaitedAt returns what a stored receive waits for, with its question.
+func awaitedAt(place string, stored []byte, due time.Time) (w task.Awaited, q journal.Question, err error) {
+	q, err = journal.ReadQuestion(stored)
 	name, _ := task.SignalOf(q.Name)
-	return task.Awaited{Place: a.Place, Signal: name, Key: string(q.Payload), Due: a.Due}, b.root.g.checkerOf(&q)
+	return task.Awaited{Place: place, Signal: name, Key: string(q.Payload), Due: due}, q, err
 }
 
 // come reports whether a message has come for a receive among the open questions. It reads

@@ -74,6 +74,22 @@ func (a *Asks) receive(signal, key string, expire time.Duration) ([]byte, error)
 	return nil, ErrWaiting
 }
 
+// TakeFor takes a message that an execution in another process waits for. It reports whether there
+// was one.
+func (a *Asks) TakeFor(w Awaited) (bool, error) {
+	if a == nil || a.Take == nil {
+		return false, nil
+	}
+	answer, err := a.Take(w)
+	if err != nil || answer == nil {
+		return false, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keep(w.Place, answer)
+	return true, nil
+}
+
 // want returns the next place of a signal, and the answer that is stored for it; nil for none.
 func (a *Asks) want(signal, key string, expire time.Duration) (w Awaited, answer []byte, err error) {
 	a.mu.Lock()
