@@ -16,8 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// TaskQueue is a graph.TaskQueue over NATS JetStream. NewTaskQueue makes it. A TaskQueue is safe
-// for concurrent use.
+// TaskQueue is a graph.TaskQueue over NATS JetStream, and a graph.Relay. NewTaskQueue makes it. A
+// TaskQueue is safe for concurrent use.
 //
 // A stream contains one message for each task that has no outcome yet. A message refers to stored
 // data, and contains none. The server redelivers it if the worker shows no sign of life for
@@ -49,6 +49,7 @@ const (
 	keep    = 24 * time.Hour   // of a task in the stream; after that, Do returns an error
 	longest = 5 * time.Second  // of the pause after an error of a task
 	pullFor = 30 * time.Second // of one request for a task
+	waiting = 256              // values of a task that wait for their stream; further ones are lost
 )
 
 // storeFailed is the code with which the server refuses a message for which it has no room.
@@ -60,10 +61,10 @@ var errMissing = errors.New("the stream does not have the task: its worker has r
 
 // NewTaskQueue returns a queue on js. Processes share tasks if they use the same server, account
 // and prefix. The stream is <prefix>-tasks, with "-" for each dot of the prefix. The queue
-// creates it when it is missing. The subjects are <prefix>.tasks.<queue>.<task> and
-// <prefix>.ended.<task>, with hashes of the names. A client needs the permission to publish and
-// to subscribe to <prefix>.> and to the subjects of JetStream: $JS.API.>, $JS.ACK.> and its
-// inboxes.
+// creates it when it is missing. The subjects are <prefix>.tasks.<queue>.<task>,
+// <prefix>.ended.<task> and <prefix>.emitted.<task>, with hashes of the names. A client needs the
+// permission to publish and to subscribe to <prefix>.> and to the subjects of JetStream:
+// $JS.API.>, $JS.ACK.> and its inboxes.
 //
 // The caller closes the connection of js. Connect with nats.MaxReconnects(-1), because the default
 // gives up after two minutes.
@@ -81,13 +82,22 @@ func (q *TaskQueue) tasks(graph, queue string) string {
 // ended returns the subject on which the worker reports the end of the task with that hash.
 func (q *TaskQueue) ended(key string) string { return q.prefix + ".ended." + key }
 
+// emitted returns the subject of the values that the task with that hash emits.
+func (q *TaskQueue) emitted(key string) string { return q.prefix + ".emitted." + key }
+
 // Do implements graph.TaskQueue. It returns an error soon after the task has left the stream
 // without a report of its worker, and if the server does not answer. If ctx ends, the task stays
 // in the stream, because another process may wait for it.
 func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
+	return q.DoEmitting(ctx, t, nil)
+}
+
+// DoEmitting implements graph.Relay. If more than 256 values wait for take, further ones are
+// dropped.
+func (q *TaskQueue) DoEmitting(ctx context.Context, t graph.QueuedTask, take func(value []byte)) error {
 	err := ctx.Err()
 	if err == nil {
-		err = q.do(ctx, t)
+		err = q.do(ctx, t, take)
 	}
 	if err != nil {
 		return fmt.Errorf("nats: hand out a task: %w", err)
@@ -95,35 +105,61 @@ func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 	return nil
 }
 
-func (q *TaskQueue) do(ctx context.Context, t graph.QueuedTask) error {
+// Emit implements graph.Relay. It drops the value if the server is not connected.
+func (q *TaskQueue) Emit(t graph.QueuedTask, value []byte) {
+	if q.js.Conn().IsConnected() {
+		_ = q.js.Conn().Publish(q.emitted(carry.Key(t)), value) // a value that is too large is dropped, too
+	}
+}
+
+func (q *TaskQueue) do(ctx context.Context, t graph.QueuedTask, take func(value []byte)) error {
 	b, err := carry.Encode(t)
 	if err != nil {
 		return err
 	}
 	key := carry.Key(t)
-	ended := make(chan *nats.Msg, 8)
+	ended, values := make(chan *nats.Msg, 8), make(chan *nats.Msg, waiting)
 	sub, err := q.js.Conn().ChanSubscribe(q.ended(key), ended)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
+	if take != nil {
+		sub, err := q.js.Conn().ChanSubscribe(q.emitted(key), values)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = sub.Unsubscribe() }()
+	}
 	subject := q.tasks(t.Graph, t.Queue) + "." + key
 	if err := q.publish(ctx, subject, b); err != nil {
 		return err
 	}
+	err = q.wait(ctx, subject, ended, values, take)
+	for len(values) > 0 { // those before the end
+		take((<-values).Data)
+	}
+	return err
+}
+
+// wait returns nil when the worker of a task has reported its end.
+func (q *TaskQueue) wait(ctx context.Context, subject string, ended, values <-chan *nats.Msg, take func(value []byte)) error {
+	every := q.opt.AckWait + rand.N(q.opt.AckWait/4+1) // not all tasks together
+	look := time.NewTimer(every)
+	defer look.Stop()
 	for {
-		look := time.NewTimer(q.opt.AckWait + rand.N(q.opt.AckWait/4+1)) // not all tasks together
 		select {
 		case <-ended:
-			look.Stop()
 			return nil
+		case m := <-values:
+			take(m.Data)
 		case <-ctx.Done():
-			look.Stop()
 			return ctx.Err()
 		case <-look.C:
 			if err := q.look(ctx, subject); err != nil {
 				return err
 			}
+			look.Reset(every)
 		}
 	}
 }

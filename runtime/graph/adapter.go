@@ -24,8 +24,6 @@ type typedState interface {
 	restorable
 	// setApart makes the state a copy, and keeps the original for the next run.
 	setApart() error
-	// again returns the state for another execution. The two share it, and must only read it.
-	again(strict bool) typedState
 	// share marks the state as shown to user code: its memory must not be written from now on.
 	share()
 
@@ -116,10 +114,6 @@ func (a *adapter[S, U]) start(record, dropUnknown bool) {
 func (a *adapter[S, U]) decode(snapshot []byte) error { return decode(a.live, snapshot) }
 
 func (a *adapter[S, U]) apply(delta []byte) error { return apply(a.live, delta) }
-
-func (a *adapter[S, U]) again(strict bool) typedState {
-	return &adapter[S, U]{g: a.g, strict: strict, live: a.live}
-}
 
 func (a *adapter[S, U]) share() { a.live.Share() }
 

@@ -47,6 +47,7 @@ type core struct {
 	fallsBack   bool            // some subgraph has a fallback
 	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
+	share       func(s typedState, strict bool) typedState // returns the state for another execution, which must only read it
 	opt         options
 	steps       queuedSteps // that workers of queues keep
 	news        *news.Room  // asks for messages of the threads that runs hold; nil without a saver
@@ -80,6 +81,7 @@ type node struct {
 	detail    bool   // pictures leave it out
 	questions []askable
 	signals   []receivable
+	emits     []emitted
 	writes    []string // declared fields; nil if not declared
 }
 
@@ -128,7 +130,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
 		})
 	}
-	g.newState = func() typedState { return newAdapter(g, false) }
+	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
@@ -173,7 +175,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
 			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
-			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
+			questions: d.opts.questions, signals: d.opts.signals, emits: d.opts.emits, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 	}
@@ -333,74 +335,4 @@ func (c *compiler[S, U]) targets(what, how string, ids []ID) (targets []ID, to [
 		targets, to = append(targets, id), append(to, n)
 	}
 	return targets, to
-}
-
-func (c *compiler[S, U]) addJoins() {
-	for _, j := range c.b.joins {
-		what := fmt.Sprintf("join of %v -> %s", j.from, j.to)
-		to, ok := c.target(what, j.to)
-		if to == end && ok {
-			c.fault("%s: a join leads to a node; branches end by themselves", what)
-			ok = false
-		}
-		if ok && c.takesSends(what, to) {
-			ok = false
-		}
-		if len(j.from) < 2 {
-			c.fault("%s: a join waits for at least two nodes; use Edge for one", what)
-			ok = false
-		}
-		number := len(c.g.plan.Joins)
-		made := plan.Join{To: to}
-		seen := make(map[ID]bool, len(j.from))
-		for i, id := range j.from {
-			if seen[id] {
-				c.fault("%s names %s twice", what, id)
-				continue
-			}
-			seen[id] = true
-			from, found := c.source(what, id)
-			if found && from == start {
-				c.fault("%s: Start has always run; leave it out", what)
-			}
-			if ok = ok && found; ok {
-				c.g.plan.Nodes[from].Joins = append(c.g.plan.Nodes[from].Joins, plan.Arrival{Join: number, Source: i})
-				made.From = append(made.From, from)
-			}
-		}
-		c.g.plan.Joins = append(c.g.plan.Joins, made)
-	}
-}
-
-func (c *compiler[S, U]) addRaces() {
-	for _, j := range c.b.races {
-		what := fmt.Sprintf("any-of join of %v -> %s", j.from, j.to)
-		to, ok := c.target(what, j.to)
-		if ok && c.takesSends(what, to) {
-			ok = false
-		}
-		if len(j.from) == 0 {
-			c.fault("%s: it has no nodes to wait for", what)
-		}
-		c.g.plan.Races++
-		c.g.races = append(c.g.races, j)
-		seen := make(map[ID]bool, len(j.from))
-		for _, id := range j.from {
-			from, found := c.source(what, id)
-			twice := seen[id]
-			seen[id] = true
-			switch {
-			case !found:
-			case twice:
-				c.fault("%s names %s twice", what, id)
-			case from == start:
-				c.fault("%s: Start has always run; leave it out", what)
-			case c.g.plan.Nodes[from].Race != 0:
-				c.fault("%s: %s leads to another any-of join already", what, id)
-			case ok:
-				c.g.plan.Nodes[from].Race = c.g.plan.Races
-				c.g.plan.Nodes[from].Edges = append(c.g.plan.Nodes[from].Edges, to)
-			}
-		}
-	}
 }

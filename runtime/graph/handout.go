@@ -91,11 +91,12 @@ func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
 	q := QueuedTask{
 		Queue: r.g.nodes[t.Node].queue, Graph: h.g.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
 		Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
+		Emits: r.relays(&r.g.nodes[t.Node]),
 	}
 	b, found := r.pending.Outcome(key, q.Execution)
 	if !found {
 		var err error
-		if b, err = h.await(ctx, q); err != nil {
+		if b, err = h.await(ctx, q, r.g.nodes[t.Node].emits); err != nil {
 			return nil, err
 		}
 	}
@@ -151,10 +152,11 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 	return err
 }
 
-// await hands a task out until its outcome is stored, and returns the outcome.
-func (h *handOuts) await(ctx context.Context, q QueuedTask) ([]byte, error) {
+// await hands a task out until its outcome is stored, and returns the outcome. emits are the types
+// that its node emits.
+func (h *handOuts) await(ctx context.Context, q QueuedTask, emits []emitted) ([]byte, error) {
 	if _, local := h.g.opt.queues.(*LocalQueue); local {
-		return h.awaitDone(ctx, q)
+		return h.awaitDone(ctx, q, emits)
 	}
 	at := awaited{awaitedStep{q.Namespace, q.Base}, checkpoint.OutcomeName{Task: q.Task, Name: q.Execution}}
 	polled := h.watch(at)
@@ -166,7 +168,7 @@ func (h *handOuts) await(ctx context.Context, q QueuedTask) ([]byte, error) {
 	}
 	done := make(chan answer, 1)
 	go func() {
-		b, err := h.awaitDone(ctx, q)
+		b, err := h.awaitDone(ctx, q, emits)
 		done <- answer{b, err}
 	}()
 	select {
@@ -181,10 +183,10 @@ func (h *handOuts) await(ctx context.Context, q QueuedTask) ([]byte, error) {
 }
 
 // awaitDone hands a task out, and again if there is no outcome when its worker has returned.
-func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask) ([]byte, error) {
+func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask, emits []emitted) ([]byte, error) {
 	const most = 5 * time.Second
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
-		err := h.do(ctx, q)
+		err := h.do(ctx, q, emits)
 		if err == nil || ctx.Err() == nil {
 			b, found, err := h.look(ctx, q)
 			if found || err != nil && ctx.Err() == nil && !passing(err) {
@@ -198,8 +200,11 @@ func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask) ([]byte, error) 
 }
 
 // do hands a task out once. A panic of the TaskQueue is its error.
-func (h *handOuts) do(ctx context.Context, q QueuedTask) (err error) {
+func (h *handOuts) do(ctx context.Context, q QueuedTask, emits []emitted) (err error) {
 	defer rescue(&err)
+	if q.Emits {
+		return h.relay(ctx, q, emits)
+	}
 	return h.g.opt.queues.Do(ctx, q)
 }
 

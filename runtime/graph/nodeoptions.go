@@ -59,6 +59,7 @@ type nodeOptions struct {
 	limits    []Limiter
 	queue     string
 	detail    bool
+	emits     []emitted
 	writes    []string // nil if not declared
 }
 

@@ -24,8 +24,9 @@ import (
 //
 // Timeout, and the If of Retry, apply in the worker. A Fallback runs in the process of the thread.
 // An error of the node arrives as a *QueueError with its text. Untracked fields of the state are
-// zero in the node, and values that it emits are dropped. Graph.Run, which stores nothing, runs
-// the node itself. Rules 23.1 to 23.5 have the details.
+// zero in the node. Values that it emits are dropped, unless Emits declares their types and the
+// TaskQueue is a Relay. Graph.Run, which stores nothing, runs the node itself. Rules 23.1 to 23.5
+// have the details.
 //
 // A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
 // nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.
@@ -65,6 +66,7 @@ type QueuedTask struct {
 	Execution string        `json:"execution"`           // the name of its outcome
 	Round     int           `json:"round"`               // how often the task began again by Rerun, an edit or a Resume after its failure
 	Attempt   int           `json:"attempt"`             // from 1
+	Emits     bool          `json:"emits,omitempty"`     // the caller of Do takes the values that the node emits
 }
 
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,
@@ -137,11 +139,25 @@ func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
 		return
 	}
 	switch id := string(n.id); {
+	case hasTwice(n.opts.emits):
+		c.fault("node %q: its Emits name two types alike; rename one of them", id)
 	case n.opts.queue == "":
 		c.fault("node %q: its Queue has no name", id)
 	case n.opts.keeps:
 		c.fault("node %q has a Queue and KeepUpdateOnError; return what must be kept as a result", id)
 	}
+}
+
+// hasTwice reports whether two types have the same name.
+func hasTwice(types []emitted) bool {
+	seen := make(map[string]bool)
+	for _, e := range types {
+		if seen[e.name] {
+			return true
+		}
+		seen[e.name] = true
+	}
+	return false
 }
 
 // checkQueues reports options of the graph that do not fit its queues and those of its subgraphs.

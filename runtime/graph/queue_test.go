@@ -419,6 +419,10 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 			[]graph.Option{graph.Saver(memory.New()), graph.Async}, "needs the durability Sync"},
 		"no name": {func(b *graph.Builder[work, update]) { b.Node("n", say("n"), graph.Queue("")) },
 			[]graph.Option{graph.Saver(memory.New())}, "has no name"},
+		"two types alike": {func(b *graph.Builder[work, update]) {
+			b.Node("n", say("n"), graph.Queue("gpu"), graph.Emits[wire.String](), graph.Emits[wire.String]())
+		},
+			[]graph.Option{graph.Saver(memory.New())}, "name two types alike"},
 		"kept updates": {func(b *graph.Builder[work, update]) {
 			b.Node("n", say("n"), graph.Queue("gpu"), graph.KeepUpdateOnError())
 		},

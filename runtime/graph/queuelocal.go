@@ -4,14 +4,26 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// LocalQueue is the TaskQueue for one process. The zero LocalQueue is ready for use. It must not
-// be copied.
+// LocalQueue is the TaskQueue for one process, and a Relay. The zero LocalQueue is ready for use.
+// It must not be copied.
 type LocalQueue struct {
 	mu     sync.Mutex
 	queues map[[2]string]chan *handedOut // by graph and queue
+	takers map[executionID]chan []byte   // of what tasks emit
 }
+
+// executionID identifies one execution of a task.
+type executionID struct {
+	thread          string
+	base            checkpoint.ID
+	task, execution string
+}
+
+func idOf(t *QueuedTask) executionID { return executionID{t.Thread, t.Base, t.Task, t.Execution} }
 
 // handedOut is a task that waits for a worker, or that one runs.
 type handedOut struct {
@@ -46,6 +58,41 @@ func (q *LocalQueue) Do(ctx context.Context, t QueuedTask) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Emit implements Relay.
+func (q *LocalQueue) Emit(t QueuedTask, value []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case q.takers[idOf(&t)] <- value:
+	default: // nobody takes it, or the stream is slow
+	}
+}
+
+// DoEmitting implements Relay. If more than 256 values wait for take, further ones are dropped.
+func (q *LocalQueue) DoEmitting(ctx context.Context, t QueuedTask, take func(value []byte)) error {
+	id, values := idOf(&t), make(chan []byte, relayedBuffer)
+	q.mu.Lock()
+	if q.takers == nil {
+		q.takers = make(map[executionID]chan []byte)
+	}
+	q.takers[id] = values
+	q.mu.Unlock()
+	over := make(chan error, 1)
+	go func() {
+		over <- q.Do(ctx, t)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.takers[id] == values {
+			delete(q.takers, id)
+		}
+		close(values)
+	}()
+	for value := range values {
+		take(value)
+	}
+	return <-over
 }
 
 // Serve implements TaskQueue. The context of run ends with that of Do.

@@ -68,6 +68,11 @@ func (s *queuedStep) has(q *QueuedTask) bool {
 	return answers == journal.AnswersOf(q.Execution) && journal.Round(writes, q.Base, q.Task) == q.Round
 }
 
+// shareState returns the state s for another execution. The two share it, and must only read it.
+func (g *Graph[S, U]) shareState(s typedState, strict bool) typedState {
+	return &adapter[S, U]{g: g, strict: strict, live: s.(*adapter[S, U]).live}
+}
+
 // of returns the chain of one task. It reports false if the task is not due.
 func (s *queuedStep) of(task string) (checkpoint.Chain, bool) {
 	c := s.chain

@@ -31,17 +31,18 @@ type Serving struct {
 // Queues returns the queues of the nodes of the graph and of its subgraphs, sorted.
 func (g *Graph[S, U]) Queues() []string {
 	names := make(map[string]bool)
-	g.addQueues(names)
+	addQueues(&g.core, names)
 	return slices.Sorted(maps.Keys(names))
 }
 
-func (g *core) addQueues(names map[string]bool) {
+// addQueues adds the queues of a graph and of its subgraphs.
+func addQueues(g *core, names map[string]bool) {
 	for i := range g.nodes {
 		if q := g.nodes[i].queue; q != "" {
 			names[q] = true
 		}
 		if sub := g.nodes[i].sub; sub != nil && sub.queued {
-			sub.addQueues(names)
+			addQueues(sub, names)
 		}
 	}
 }
@@ -133,7 +134,7 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 		return false, nil
 	}
 	r.enter(&step.place, q)
-	r.state = step.state.again(r.opt.strict)
+	r.state = r.g.share(step.state, r.opt.strict)
 	r.restoring().stand(&c.Last, c.Chained)
 	if err := r.restoring().place(&c); err != nil {
 		return false, err
@@ -177,7 +178,7 @@ func (r pooled) clock() func() time.Time {
 
 // execute runs the task once, and returns the outcome.
 func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
-	r.exec.Options = exec.Options{Workers: 1, First: q.Attempt}
+	r.exec.Options = exec.Options{Workers: 1, First: q.Attempt, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node])}
 	r.exec.Left()
 	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {
 		return nil, err

@@ -102,13 +102,14 @@ func (s *Superstep) Due() []int { return s.todo }
 
 // Options say how supersteps are run.
 type Options struct {
-	Workers int     // how many tasks run at the same time
-	Eager   bool    // the Host stores results while other tasks run
-	Watcher Watcher // nil for none
-	Observe bool    // call the Host's Observe for each attempt
-	Timed   bool    // the Host has timers of tasks
-	First   int     // the number of the first attempt of each task; 0 is 1
-	Stuck   bool    // report nodes that do not return, to the Watcher and, with Observe, to the Host
+	Workers int          // how many tasks run at the same time
+	Eager   bool         // the Host stores results while other tasks run
+	Watcher Watcher      // nil for none
+	Observe bool         // call the Host's Observe for each attempt
+	Timed   bool         // the Host has timers of tasks
+	First   int          // the number of the first attempt of each task; 0 is 1
+	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher and one task runs; nil for nobody
+	Stuck   bool         // report nodes that do not return, to the Watcher and, with Observe, to the Host
 }
 
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
@@ -118,6 +119,9 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 		if !s.ready {
 			s.solo.Init(ctx, s.of, s.host)
 			s.ready = true
+		}
+		if s.Emit != nil {
+			s.solo.Emitting(s.Emit)
 		}
 		s.perform(&s.solo, s.todo[0], step, nil)
 	} else {
