@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,9 @@ func (c *crashing) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) (fou
 	err = c.call(func() error { found, err = c.Saver.Outcomes(ctx, q); return err })
 	return found, err
 }
+
+// execution matches the names of the outcomes of executions.
+var execution = regexp.MustCompile(`^\d+/\d+\.\d+$`)
 
 // executions counts the executions of tasks, and those after the outcome of the task was stored.
 type executions struct {
@@ -49,7 +53,7 @@ func (e *executions) begin(key string) {
 
 func (e *executions) PutOutcome(ctx context.Context, thread string, w checkpoint.Write) error {
 	err := e.Saver.PutOutcome(ctx, thread, w)
-	if err == nil {
+	if err == nil && execution.MatchString(w.Name) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.over[w.Task] = true

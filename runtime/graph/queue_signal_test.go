@@ -43,8 +43,8 @@ func TestANodeOfAQueueReceives(t *testing.T) {
 		done(t, graph.Waiting)(never.Invoke(t.Context(), input))
 		time.Sleep(2 * time.Hour)
 		send(t, never, "late")
-		res = done(t, graph.Waiting)(never.Resume(t.Context()))
-		same(t, "signals after the end of the first wait", len(res.Signals), 1)
+		res = done(t, graph.Done)(never.Resume(t.Context()))
+		same(t, "log of a signal after the end of the first wait", res.State.Log, []string{"a", "gpu expired", "gpu late", "z"})
 	})
 }
 

@@ -228,7 +228,7 @@ func (r pooled) locate(q *QueuedTask) (callPlace, error) {
 		return callPlace{}, err
 	}
 	p, err := findCall(r.root, c, q.Namespace, load)
-	if err == nil && p.g == nil {
+	if err == nil && p.g == nil && !p.ended {
 		err = fmt.Errorf("%s: %w: a queued task is in a subgraph that the graph does not have", where(r.root.name, q.Thread, -1), ErrGraphChanged)
 	}
 	return p, err
