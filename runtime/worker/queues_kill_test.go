@@ -194,6 +194,15 @@ func crate(s checkpoint.Saver, q graph.TaskQueue, n int) (*app, error) {
 	return b.Compile(graph.Saver(s), graph.Queues(q))
 }
 
+// queueAt returns the TaskQueue of workers that get tasks from an address. Without one they get
+// them from the saver.
+func queueAt(s checkpoint.Saver, address string) graph.TaskQueue {
+	if address == "" {
+		return worker.NewTaskQueue(s, worker.TaskQueueOptions{Poll: beat, Silence: silence})
+	}
+	return remote{address}
+}
+
 // workPool is a worker of a queue in another process. It ends with its standard input.
 func workPool(url, address string) error {
 	s, err := open.Saver(context.Background(), url)
@@ -205,7 +214,7 @@ func workPool(url, address string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	g, err := crate(s, remote{address}, 1)
+	g, err := crate(s, queueAt(s, address), 1)
 	if err != nil {
 		return err
 	}
@@ -242,7 +251,7 @@ func TestWorkersOfAQueueThatAreKilledAndStopped(t *testing.T) {
 	if testing.Short() {
 		n, faults = 120, 3
 	}
-	for _, kind := range []string{"file", "sqlite"} {
+	for _, kind := range []string{"file", "sqlite", "sqlite alone"} {
 		t.Run(kind, func(t *testing.T) {
 			url := "sqlite://" + t.TempDir() + "/a.db"
 			if kind == "file" {
@@ -256,8 +265,13 @@ func TestWorkersOfAQueueThatAreKilledAndStopped(t *testing.T) {
 			r := newRelay()
 			server := httptest.NewServer(r)
 			defer server.CloseClientConnections()
-			pool := []*exec.Cmd{startPool(t, url, server.URL), startPool(t, url, server.URL), startPool(t, url, server.URL)}
-			g, err := crate(s, r, n)
+			var q graph.TaskQueue = r
+			address := server.URL
+			if kind == "sqlite alone" {
+				q, address = queueAt(s, ""), ""
+			}
+			pool := []*exec.Cmd{startPool(t, url, address), startPool(t, url, address), startPool(t, url, address)}
+			g, err := crate(s, q, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +298,7 @@ func TestWorkersOfAQueueThatAreKilledAndStopped(t *testing.T) {
 					if kills <= stops {
 						kills++
 						_ = pool[victim].Process.Kill()
-						pool[victim] = startPool(t, url, server.URL)
+						pool[victim] = startPool(t, url, address)
 						continue
 					}
 					stops++
