@@ -24,6 +24,9 @@ const (
 	NodeRelease graph.ID = "release"
 )
 
+// carriers is the queue of the parcels. Packing is the heavy step: a pool of processes does it.
+const carriers = "carriers"
+
 // paid is sent by the bank when a customer has paid.
 var paid = graph.NewSignal[Payment]("paid")
 
@@ -50,7 +53,7 @@ func newFlow(s shop, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	g.Node(NodeReserve, s.reserve, retry)
 	g.Node(NodePay, s.pay, paid)
 	g.Node(NodeCharge, s.charge, retry)
-	g.Node(NodeShip, s.ship, retry)
+	g.Node(NodeShip, s.ship, retry, graph.Queue(carriers))
 	g.Node(NodeRecall, s.recall, retry)
 	g.Node(NodeRefund, s.refund, retry)
 	g.Node(NodeRelease, s.release, retry)

@@ -35,6 +35,8 @@ func main() {
 type settings struct {
 	addr, store, partners string
 	payWithin, lease      time.Duration
+	pool                  int
+	poolOnly              bool
 }
 
 // command runs a replica until ctx ends. It returns the exit code: 0 when stopped, 1 for an error,
@@ -48,14 +50,16 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&s.partners, "partners", "", "the `URL` of the warehouse, the bank and the carrier (default: stand-ins in this process)")
 	f.DurationVar(&s.payWithin, "pay-within", 24*time.Hour, "how long an order waits for its payment")
 	f.DurationVar(&s.lease, "lease", checkpoint.DefaultLease, "how long the orders of a killed replica wait for another one")
+	f.IntVar(&s.pool, "pool", 4, "how many parcels this process packs at the same time, for the orders of all replicas")
+	f.BoolVar(&s.poolOnly, "pool-only", false, "pack parcels, and leave the orders to the other replicas")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return 2
 	}
-	if f.NArg() > 0 {
-		fmt.Fprintf(stderr, "orders: unexpected argument %q\n", f.Arg(0))
+	if f.NArg() > 0 || s.pool < 0 || s.poolOnly && s.pool == 0 {
+		fmt.Fprintln(stderr, "orders: want no arguments, and a pool of 0 or more; of 1 or more with -pool-only")
 		return 2
 	}
 	if err := run(ctx, s, stdout, slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
@@ -82,13 +86,18 @@ func run(ctx context.Context, s settings, stdout io.Writer, log *slog.Logger) (e
 		root.Handle("/partners/", http.StripPrefix("/partners", new(partners.Partners)))
 	}
 	shop := shop{partners: client{s.partners, http.DefaultClient}, payWithin: s.payWithin}
-	app, err := newFlow(shop, saver, graph.Lease(s.lease))
+	parcels := worker.NewTaskQueue(saver, worker.TaskQueueOptions{Silence: s.lease})
+	app, err := newFlow(shop, saver, graph.Lease(s.lease), graph.Queues(parcels))
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	w := worker.New(saver, worker.Options{OnEvent: func(e worker.Event) {
+	opt := worker.Options{QueuesOnly: s.poolOnly, OnEvent: func(e worker.Event) {
 		log.Info(e.Kind.String(), "order", e.Thread, "status", e.Status, "attempts", e.Attempts, "err", e.Err)
-	}}, app)
+	}}
+	if s.pool > 0 {
+		opt.Queues = map[string]int{carriers: s.pool}
+	}
+	w := worker.New(saver, opt, app)
 	root.Handle("/", server{app: app, saver: saver, worker: w, log: log}.handler())
 	fmt.Fprintf(stdout, "orders: http://%s\n", l.Addr())
 	return serve(ctx, &http.Server{Handler: root, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}, l, w)

@@ -246,6 +246,33 @@ func TestAnOrderOutlivesItsReplica(t *testing.T) {
 	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}})
 }
 
+// The pool packs the parcel of an order that a replica without a pool works on. A process of the
+// pool is killed meanwhile. Another one repeats the request with the same key.
+func TestAPoolPacksTheParcels(t *testing.T) {
+	t.Parallel()
+	world := new(partners.Partners)
+	g := newGate(world, "/parcels/a")
+	p := httptest.NewServer(g)
+	defer p.Close()
+	store := storeIn(t.TempDir())
+	r := start(t, store, p.URL, "-pool", "0")
+	r.want(http.StatusAccepted, http.MethodPut, "/orders/a", tea)
+	r.want(http.StatusAccepted, http.MethodPost, "/orders/a/payment", `{"card": "4000"}`)
+	first := start(t, store, p.URL, "-pool-only")
+	key := <-g.arrived
+	first.kill()
+	start(t, store, p.URL, "-pool-only")
+	again := <-g.arrived
+	close(g.pass)
+	if v := r.until("a", "done"); v.Outcome != Shipped {
+		t.Errorf("got %s with the log %q, want it shipped", v.Outcome, v.Log)
+	}
+	if again != key {
+		t.Errorf("the second process shipped with the key %q, the first with %q; want the same", again, key)
+	}
+	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}})
+}
+
 // A cancel reaches the order in another replica, and undoes what its run has begun.
 func TestACancelStopsAnOrderInAnotherReplica(t *testing.T) {
 	t.Parallel()
@@ -306,7 +333,7 @@ func TestAStoppedReplicaLeavesItsOrdersToOthers(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"-nope"}, {"here"}} {
+	for _, args := range [][]string{{"-nope"}, {"here"}, {"-pool", "-1"}, {"-pool-only", "-pool", "0"}} {
 		var stderr strings.Builder
 		if code := command(t.Context(), args, t.Output(), &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%q: got code %d and %q, want 2 and why", args, code, stderr.String())

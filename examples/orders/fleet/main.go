@@ -1,5 +1,5 @@
-// Fleet runs several replicas of the order service on one database, kills them at random under
-// load, and checks that each order ended exactly once.
+// Fleet runs several replicas of the order service and its pool on one database, kills them at
+// random under load, and checks that each order ended exactly once.
 package main
 
 import (
@@ -26,10 +26,10 @@ func main() {
 
 // settings are the flags.
 type settings struct {
-	orders, replicas, kills int
-	store                   string
-	lease, payWithin        time.Duration
-	seed                    uint64
+	orders, replicas, pool, kills int
+	store                         string
+	lease, payWithin              time.Duration
+	seed                          uint64
 }
 
 // command runs a fleet. It returns the exit code: 0 if each order ended once, 1 if not or for an
@@ -40,7 +40,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(stderr)
 	f.IntVar(&s.orders, "orders", 1000, "how many orders are sent")
 	f.IntVar(&s.replicas, "replicas", 3, "how many replicas run at a time")
-	f.IntVar(&s.kills, "kills", 30, "how many replicas are killed, each at a random request to a partner")
+	f.IntVar(&s.pool, "pool", 2, "how many processes pack parcels for the replicas, which then pack none; 0 lets each replica pack")
+	f.IntVar(&s.kills, "kills", 30, "how many processes are killed, each at a random request to a partner")
 	f.StringVar(&s.store, "store", "", "the `URL` of the database (default: SQLite in a temporary folder)")
 	f.DurationVar(&s.lease, "lease", 2*time.Second, "the lease of the replicas")
 	f.DurationVar(&s.payWithin, "pay-within", 10*time.Second, "how long an order waits for its payment")
@@ -51,7 +52,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 2
 	}
-	if f.NArg() > 0 || s.orders < 1 || s.replicas < 1 || s.kills < 0 {
+	if f.NArg() > 0 || s.orders < 1 || s.replicas < 1 || s.pool < 0 || s.kills < 0 {
 		fmt.Fprintln(stderr, "fleet: want no arguments, at least one order and one replica")
 		return 2
 	}
@@ -81,7 +82,7 @@ func run(ctx context.Context, s settings, stdout, stderr io.Writer) (ok bool, er
 	if err := build.Run(); err != nil {
 		return false, fmt.Errorf("build the service: %w", err)
 	}
-	fmt.Fprintf(stdout, "fleet: %d replicas, %d orders, %d kills, seed %d\n", s.replicas, s.orders, s.kills, s.seed)
+	fmt.Fprintf(stdout, "fleet: %d replicas and a pool of %d, %d orders, %d kills, seed %d\n", s.replicas, s.pool, s.orders, s.kills, s.seed)
 	began := time.Now()
 	f, err := startFleet(ctx, s, service)
 	if err != nil {

@@ -33,8 +33,9 @@ type fleet struct {
 	takeOvers int // runs that continued an order after its replica was killed
 }
 
-// replica is a process of the service.
+// replica is a process of the service. One of the pool works on no orders, but takes requests.
 type replica struct {
+	pool  bool
 	cmd   *exec.Cmd
 	url   string
 	ended chan struct{} // closed when the process has ended
@@ -53,8 +54,8 @@ func startFleet(ctx context.Context, s settings, service string) (*fleet, error)
 	f := &fleet{settings: s, service: service, world: &partners.Partners{Latency: latency}, url: "http://" + l.Addr().String()}
 	f.web = &http.Server{Handler: http.HandlerFunc(f.partners), ReadHeaderTimeout: time.Minute}
 	go func() { _ = f.web.Serve(l) }()
-	for range s.replicas {
-		if err := f.add(ctx); err != nil {
+	for i := range s.replicas + s.pool {
+		if err := f.add(ctx, i >= s.replicas); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +70,7 @@ func (f *fleet) partners(w http.ResponseWriter, r *http.Request) {
 	// An order takes three requests at least; most take more.
 	due := f.killed < f.kills && f.asked*f.kills > f.killed*f.orders*3 && rand.IntN(10) == 0
 	var victim *replica
-	if due && len(f.alive) == f.replicas {
+	if due && len(f.alive) == f.replicas+f.pool {
 		f.killed++
 		i := rand.IntN(len(f.alive))
 		victim = f.alive[i]
@@ -86,15 +87,21 @@ func (f *fleet) partners(w http.ResponseWriter, r *http.Request) {
 func (f *fleet) replace(victim *replica) {
 	_ = victim.cmd.Process.Kill() // it may have ended
 	<-victim.ended
-	if err := f.add(context.Background()); err != nil {
+	if err := f.add(context.Background(), victim.pool); err != nil {
 		f.broken(err)
 	}
 }
 
-// add starts a replica.
-func (f *fleet) add(ctx context.Context) error {
-	cmd := exec.Command(f.service, "-addr", "127.0.0.1:0", "-store", f.store, "-partners", f.url,
-		"-lease", f.lease.String(), "-pay-within", f.payWithin.String())
+// add starts a replica, or a process of the pool.
+func (f *fleet) add(ctx context.Context, pool bool) error {
+	args := []string{"-addr", "127.0.0.1:0", "-store", f.store, "-partners", f.url, "-lease", f.lease.String(), "-pay-within", f.payWithin.String()}
+	switch {
+	case pool:
+		args = append(args, "-pool-only")
+	case f.pool > 0:
+		args = append(args, "-pool", "0")
+	}
+	cmd := exec.Command(f.service, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -106,7 +113,7 @@ func (f *fleet) add(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	r := &replica{cmd: cmd, ended: make(chan struct{})}
+	r := &replica{pool: pool, cmd: cmd, ended: make(chan struct{})}
 	go f.follow(r, log)
 	first, err := bufio.NewReader(out).ReadString('\n')
 	r.url = strings.TrimSpace(strings.TrimPrefix(first, "orders: "))

@@ -89,7 +89,7 @@ func (r report) write(w io.Writer, took time.Duration) {
 		outcomes = append(outcomes, fmt.Sprintf("%s %d", name, r.outcomes[name]))
 	}
 	fmt.Fprintf(w, "  outcomes    %s\n", strings.Join(outcomes, ", "))
-	fmt.Fprintf(w, "  kills       %d replicas were killed with SIGKILL and replaced\n", r.killed)
+	fmt.Fprintf(w, "  kills       %d processes were killed with SIGKILL and replaced\n", r.killed)
 	fmt.Fprintf(w, "  take-overs  %d runs continued an order whose replica had died\n", r.takeOvers)
 	fmt.Fprintf(w, "  repeated    %d requests to partners were sent more than once, with the same key, and done once\n", len(r.repeated))
 	for _, again := range r.repeated[:min(shown, len(r.repeated))] {
