@@ -268,3 +268,52 @@ func TestAServerWithoutJetStreamIsAnError(t *testing.T) {
 		t.Errorf("Serve: got %v, want ErrNoResponders", err)
 	}
 }
+
+// TestValuesOfATaskReachTheProcessThatHandedItOut emits from another connection. The values arrive
+// in their order, before DoEmitting returns, and those of other tasks do not.
+func TestValuesOfATaskReachTheProcessThatHandedItOut(t *testing.T) {
+	p := startServer(t)
+	q, _ := p.queueOn(t, never)
+	w, _ := p.queueOn(t, never)
+	other := newTask(t, "other")
+	serveQueue(t, w, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
+		w.Emit(other, []byte("not for it"))
+		for i := range 100 {
+			w.Emit(got, fmt.Append(nil, i))
+		}
+		return nil
+	})
+	var got []string
+	err := q.DoEmitting(t.Context(), newTask(t, "a"), func(value []byte) { got = append(got, string(value)) })
+	if err != nil || len(got) != 100 {
+		t.Fatalf("got %d values and %v, want 100", len(got), err)
+	}
+	for i := range got {
+		if got[i] != fmt.Sprint(i) {
+			t.Fatalf("value %d: got %q", i, got[i])
+		}
+	}
+}
+
+// TestASlowStreamDoesNotStopTheWorkerOfATask takes no value until the worker has returned.
+func TestASlowStreamDoesNotStopTheWorkerOfATask(t *testing.T) {
+	p := startServer(t)
+	q, _ := p.queueOn(t, never)
+	w, _ := p.queueOn(t, never)
+	over := make(chan struct{})
+	serveQueue(t, w, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
+		defer close(over)
+		for i := range 10_000 {
+			w.Emit(got, fmt.Append(nil, i))
+		}
+		return nil
+	})
+	got := 0
+	err := q.DoEmitting(t.Context(), newTask(t, "a"), func([]byte) {
+		<-over
+		got++
+	})
+	if err != nil || got == 0 || got == 10_000 {
+		t.Errorf("got %d values of 10,000 and %v, want some", got, err)
+	}
+}

@@ -101,7 +101,7 @@ func TestAWorkerEmitsOnlyForAStream(t *testing.T) {
 	done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
 	only := struct{ graph.TaskQueue }{q}
 	g = queued(t, node, memory.New(), []graph.Option{graph.Queues(only)}, graph.Emits[wire.String]())
-	for e, err := range g.Thread("t").Stream(t.Context(), input) {
+	for e, err := range g.Thread("u").Stream(t.Context(), input, graph.Events(graph.EventCustom)) {
 		if err != nil || e.Kind == graph.EventCustom {
 			t.Errorf("got %v and %v, want no value and no error", e.Kind, err)
 		}

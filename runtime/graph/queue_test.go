@@ -443,6 +443,9 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 			t.Errorf("%s: got %v, want a fault with %q", name, err, c.want)
 		}
 	}
+	if err := child().ServeQueue(t.Context(), graph.Serving{Queue: "gpu", Slots: 1}); err == nil || !strings.Contains(err.Error(), "SubgraphOnly") {
+		t.Errorf("to serve a queue of a subgraph: got %v, want an error that names SubgraphOnly", err)
+	}
 	g := queued(t, say("gpu"), memory.New(), nil)
 	if _, err := g.Thread("t").Invoke(t.Context(), input, graph.OnExit); err == nil || !strings.Contains(err.Error(), "needs the durability Sync") {
 		t.Errorf("a run with OnExit: got %v, want an error that names Sync", err)

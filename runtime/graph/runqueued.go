@@ -51,6 +51,9 @@ func addQueues(g *core, names map[string]bool) {
 // ended. Package worker calls it. It returns an error if the TaskQueue cannot receive tasks any
 // longer.
 func (g *Graph[S, U]) ServeQueue(ctx context.Context, s Serving) error {
+	if g.opt.queues == nil {
+		return fmt.Errorf("graph: %s: it hands nothing out: no node has a Queue, or it is SubgraphOnly", g.name)
+	}
 	err := g.opt.queues.Serve(ctx, g.name, s.Queue, s.Slots, func(held context.Context, t QueuedTask) error {
 		run, cancel := context.WithCancel(held)
 		defer cancel()

@@ -52,15 +52,18 @@ func NewTaskQueue(s checkpoint.Saver, opt TaskQueueOptions) *TaskQueue {
 	}
 }
 
-// queueName returns the name of the graph whose threads are the tasks of a queue.
-func queueName(graph, queue string) string {
-	return fmt.Sprintf("graphgen-queue %q of %q", queue, graph)
-}
+// queueName returns the name of the graph whose threads are the tasks of a queue. It is a hash,
+// because names of graphs are limited.
+func queueName(graph, queue string) string { return "graphgen-queue-" + hash(graph, queue) }
 
 // taskThread returns the thread of a task.
 func taskThread(t *graph.QueuedTask) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s %q %q", t.Graph, t.Thread, t.Base, t.Task, t.Execution))
-	return "graphgen-task-" + hex.EncodeToString(sum[:16])
+	return "graphgen-task-" + hash(t.Graph, t.Thread, t.Base.String(), t.Task, t.Execution)
+}
+
+func hash(names ...string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Do implements graph.TaskQueue. It notices the end of a task in another process only after

@@ -16,17 +16,17 @@ import (
 )
 
 // leftTasks returns the threads of tasks.
-func leftTasks(t *testing.T, s checkpoint.Saver) (ids []string) {
+func leftTasks(t *testing.T, s checkpoint.Saver) (tasks []checkpoint.Thread) {
 	t.Helper()
 	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if th.ID != "t" {
-			ids = append(ids, th.ID)
+			tasks = append(tasks, th)
 		}
 	}
-	return ids
+	return tasks
 }
 
 // TestATaskQueueNeedsOnlyTheSaver has the thread in one process and the worker in another: they
@@ -54,7 +54,7 @@ func TestATaskQueueNeedsOnlyTheSaver(t *testing.T) {
 				}
 				synctest.Wait()
 				if left := leftTasks(t, s); len(left) > 0 {
-					t.Errorf("the tasks %q are left", left)
+					t.Errorf("the tasks %v are left", left)
 				}
 				if err := stop(); err != nil {
 					t.Error(err)
@@ -82,9 +82,11 @@ func TestATaskOfASilentWorkerIsHandedOutAgain(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		due, err := s.Ready(t.Context(), checkpoint.ReadyQuery{
-			Graphs: []string{`graphgen-queue "gpu" of "heavy"`}, Limit: 9, Reserve: 5 * time.Second,
-		})
+		left := leftTasks(t, s)
+		if len(left) != 1 {
+			t.Fatalf("got the tasks %v, want one", left)
+		}
+		due, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{left[0].Graph}, Limit: 9, Reserve: 5 * time.Second})
 		if err != nil || len(due.Threads) != 1 { // this worker dies now
 			t.Fatalf("got %d tasks and %v, want one", len(due.Threads), err)
 		}
