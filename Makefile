@@ -139,6 +139,7 @@ bench: ## Measure speed and each baseline; docs/performance.md explains
 	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x
 	@go test ./engines/enginetest ./savers/postgres ./savers/redis -run '^$$' -bench 'Hub|Engine' -benchtime 1000x
 	@go -C engines/nats test -run '^$$' -bench . -benchtime 1000x
+	@go -C engines/temporal test -run '^$$' -bench . -benchtime 100x
 	@go test ./engines/enginetest -run '^$$' -bench Polling -benchtime 20x
 
 .PHONY: bench-large

@@ -20,8 +20,8 @@ type QueuePlace struct {
 	// tb.Cleanup to close a queue.
 	Open func(tb testing.TB) graph.TaskQueue
 
-	// HandOuts returns a function that waits for the next call of Do whose task the server has, from
-	// the call of HandOuts on.
+	// HandOuts returns a function that waits for the next call of Do whose task the server has,
+	// from the call of HandOuts on.
 	HandOuts func(tb testing.TB) (next func())
 }
 
@@ -279,8 +279,8 @@ func testWorkerFinishes(tb testing.TB, p QueuePlace) {
 	wait(tb, done) // the context of the task has not ended
 }
 
-// testWorkerLeaves has a place where no worker is taken for dead, so another one gets the task only
-// because the first gives it back.
+// testWorkerLeaves has a place where no worker is taken for dead, so another one gets the task
+// only because the first gives it back.
 func testWorkerLeaves(tb testing.TB, p QueuePlace) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())

@@ -14,8 +14,8 @@ import (
 )
 
 // answerer answers the workflow tasks of a task queue, also of workflows that other processes have
-// started. A few events of its history say how a workflow continues. So an answerer keeps no workflow
-// in memory, needs no replay, and any process may give the next answer.
+// started. A few events of its history say how a workflow continues. So an answerer keeps no
+// workflow in memory, needs no replay, and any process may give the next answer.
 type answerer struct {
 	service   workflowservice.WorkflowServiceClient
 	namespace string
@@ -111,8 +111,8 @@ func decideTask(queue string, heartbeat time.Duration) func(*workflowservice.Pol
 	}
 }
 
-// begin begins the activity of a task. The server repeats it until a worker has returned without an
-// error.
+// begin begins the activity of a task. The server repeats it until a worker has returned without
+// an error.
 func begin(queue string, heartbeat time.Duration, input *commonpb.Payloads) []*commandpb.Command {
 	return []*commandpb.Command{{
 		CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,

@@ -24,11 +24,11 @@ type serving struct {
 // errNoOutcome is the error of a task whose node ended the goroutine.
 var errNoOutcome = errors.New("the worker ended without an outcome")
 
-// Serve implements graph.TaskQueue. It is a worker of Temporal, which asks for an activity only if a
-// slot is free. If run returns an error, another worker gets the
-// task after a pause, which grows up to 5 seconds. There is nearly no pause if ctx has ended. If the
-// server fails, the worker tries again. Serve returns an error if the server is down at its
-// beginning, and if it refuses the worker.
+// Serve implements graph.TaskQueue. It is a worker of Temporal, which asks for an activity only if
+// a slot is free. If run returns an error, another worker gets the task after a pause, which grows
+// up to 5 seconds. There is nearly no pause if ctx has ended. If the server fails, the worker
+// tries again. Serve returns an error if the server is down at its beginning, and if it refuses
+// the worker.
 func (q *TaskQueue) Serve(
 	ctx context.Context, graphName, queue string, slots int, run func(context.Context, graph.QueuedTask) error,
 ) error {

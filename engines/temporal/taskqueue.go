@@ -19,8 +19,8 @@ import (
 //
 // Each task is a workflow with one activity, which workers of the queue run. It refers to stored
 // data, and contains none. The server hands the activity to another worker if the worker sends no
-// heartbeat for HeartbeatTimeout. If the server loses the workflow, the run of the thread hands the
-// task out again.
+// heartbeat for HeartbeatTimeout. If the server loses the workflow, the run of the thread hands
+// the task out again.
 type TaskQueue struct {
 	client client.Client
 	prefix string
@@ -30,8 +30,8 @@ type TaskQueue struct {
 	waiting map[string]*waiting // by the name of a queue on the server
 }
 
-// waiting are calls of Do for one queue. As long as there are some, they answer for the workflows of
-// the queue.
+// waiting are calls of Do for one queue. As long as there are some, they answer for the workflows
+// of the queue.
 type waiting struct {
 	calls int
 	end   context.CancelFunc
@@ -40,8 +40,8 @@ type waiting struct {
 // TaskQueueOptions are the options of a TaskQueue.
 type TaskQueueOptions struct {
 	// HeartbeatTimeout is the time without a sign of life after which another worker gets a task.
-	// Workers send four signs of life in this time. Set the same time in all processes. The default
-	// is 5 seconds.
+	// Workers send four signs of life in this time. Set the same time in all processes. The
+	// default is 5 seconds.
 	HeartbeatTimeout time.Duration
 	// Namespace is that of the client. The default is "default", as for clients.
 	Namespace string
@@ -78,8 +78,8 @@ func (q *TaskQueue) queue(graph, queue string) string {
 }
 
 // Do implements graph.TaskQueue. It returns an error if the server does not answer for some time,
-// or has lost the task. If ctx ends, the task stays on the server, because another process may wait
-// for it.
+// or has lost the task. If ctx ends, the task stays on the server, because another process may
+// wait for it.
 func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 	err := ctx.Err()
 	if err == nil {

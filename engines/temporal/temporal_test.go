@@ -22,7 +22,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/worker"
 )
 
-var silent = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+var silent = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)) //nolint:forbidigo // it logs nothing
 
 // connect returns a client with a connection of its own, until the test ends.
 func connect(tb testing.TB, addr string, o ...grpc.DialOption) client.Client {

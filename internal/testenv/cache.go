@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// cached returns a folder of the cache of this machine. If the folder is missing, fill fills it. It
-// appears whole or not at all.
+// cached returns a folder of the cache of this machine. If the folder is missing, fill fills it.
+// It appears whole or not at all.
 func cached(name string, fill func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if os.Getuid() == 0 { // a server may run as another user, who cannot read the cache of root

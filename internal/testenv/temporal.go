@@ -15,8 +15,8 @@ import (
 
 const temporalVariable = "GRAPHGEN_TEST_TEMPORAL_ADDR"
 
-// temporalVersion is a version of Temporal's command line tool, which contains a server. Newer ones
-// cannot be installed by the go command, because their go.mod has a replace directive.
+// temporalVersion is a version of Temporal's command line tool, which contains a server. Newer
+// ones cannot be installed by the go command, because their go.mod has a replace directive.
 const temporalVersion = "1.5.1"
 
 var (

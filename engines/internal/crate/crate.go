@@ -73,7 +73,8 @@ func invoke(t *testing.T, s checkpoint.Saver, q graph.TaskQueue, n int) {
 	}
 }
 
-// Child runs a worker if this process is a worker that Killed has started. TestMain calls it first.
+// Child runs a worker if this process is a worker that Killed has started. TestMain calls it
+// first.
 func Child(open func(server string) (q graph.TaskQueue, closeQueue func(), err error)) (isWorker bool, err error) {
 	server, isWorker := os.LookupEnv(serverVariable)
 	if !isWorker {
@@ -174,8 +175,8 @@ func Killed(t *testing.T, q graph.TaskQueue, server string) {
 	<-ended
 }
 
-// Restarted restarts the server while tasks wait and run. open returns a queue with a connection of
-// its own.
+// Restarted restarts the server while tasks wait and run. open returns a queue with a connection
+// of its own.
 func Restarted(t *testing.T, open func() graph.TaskQueue, restart func()) {
 	t.Helper()
 	const n = 30
