@@ -1,9 +1,11 @@
 package graphmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +28,14 @@ var questions = [...]graph.Question[wire.String, wire.Int]{
 	graph.NewQuestion[wire.String, wire.Int]("even"),
 	graph.NewQuestion[wire.String, wire.Int]("odd"),
 }
+
+// signals are received by nodes, in turns.
+var (
+	signalNames = []string{"ping", "pong"}
+	signals     = [...]graph.Signal[wire.Int]{
+		graph.NewSignal[wire.Int](signalNames[0]), graph.NewSignal[wire.Int](signalNames[1]),
+	}
+)
 
 // Build makes the graph. Its nodes record in w what they do. opts are those of Compile; subgraphs
 // get the limits among them (rule 18.15).
@@ -119,12 +129,18 @@ func (b *building) options(n *Node) (opts []graph.NodeOption) {
 	if n.Asks > 0 {
 		opts = append(opts, questions[0], questions[1])
 	}
+	if n.Receives > 0 {
+		opts = append(opts, signals[0], signals[1])
+	}
 	return opts
 }
 
 // run is the function of a node.
 func (b *building) run(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
 	n, t := &b.spec.Nodes[i], graph.CurrentTask(ctx)
+	if err := b.world.settle(ctx); err != nil {
+		return u, next, err
+	}
 	b.world.begin(t)
 	d := doing{node: i, index: t.Index, job: job}
 	if !n.Late {
@@ -135,7 +151,7 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 	}
 	if err == nil {
 		var answers []int64
-		answers, err = b.ask(ctx, d, view)
+		answers, err = b.await(ctx, d, view)
 		d.answers = append(d.answers, answers...)
 	}
 	if err == nil && n.Late {
@@ -220,24 +236,42 @@ func (b *building) call(ctx context.Context, d doing, view State) ([]int64, erro
 	return results, errors.Join(errs...)
 }
 
-// ask asks the questions of a node, and returns the answers once it has all of them.
-func (b *building) ask(ctx context.Context, d doing, view State) (answers []int64, err error) {
+// await sleeps, receives and asks as the node does, and returns what it gets once it has
+// everything.
+func (b *building) await(ctx context.Context, d doing, view State) (got []int64, err error) {
 	n := &b.spec.Nodes[d.node]
+	for _, nap := range n.Naps {
+		if err := graph.Sleep(ctx, nap); err != nil {
+			return nil, err
+		}
+	}
+	var opts []graph.AskOption
+	if n.Expires > 0 {
+		opts = append(opts, graph.ExpireAfter(n.Expires))
+	}
+	take := func(v wire.Int, e error) bool {
+		if errors.Is(e, graph.ErrExpired) {
+			v, e = -1, nil
+		}
+		got, err = append(got, int64(v)), cmp.Or(err, e)
+		return e == nil || n.AtOnce
+	}
+	for k := range n.Receives {
+		name, key := n.receives(k)
+		if !take(signals[slices.Index(signalNames, name)].ReceiveFor(ctx, key, opts...)) {
+			return nil, err
+		}
+	}
 	for k := range n.Asks {
 		as := ""
 		if n.Named {
 			as = fmt.Sprint("n", k)
 		}
-		a, e := questions[k%2].AskNamed(ctx, as, wire.String(b.spec.asking(d, k, view)))
-		if e != nil && !n.AtOnce {
-			return nil, e
+		if !take(questions[k%2].AskNamed(ctx, as, wire.String(b.spec.asking(d, k, view)), opts...)) {
+			return nil, err
 		}
-		if e != nil {
-			err = e
-		}
-		answers = append(answers, int64(a))
 	}
-	return answers, err
+	return got, err
 }
 
 // sub adds a subgraph.

@@ -14,6 +14,8 @@ type machine struct {
 	position
 	cleared []int            // the nodes whose stop is cleared
 	stopped bool             // of a call: it stopped, and nothing has cleared that
+	root    bool             // of the thread
+	blocks  bool             // the run in progress can run nothing
 	own     *CallStops       // of the newest call of the thread
 	tasks   map[string]*task // of the superstep in progress, by key
 	status  string           // of the newest run; "" while one is in progress
@@ -24,10 +26,12 @@ type machine struct {
 
 	changes   [][]change // of a call over the same state: those of its tasks, in the order in which they merged
 	forParent []target   // what was chosen for the parent
+	received  []signal   // of a call: by the tasks of the supersteps that it has committed
 }
 
 // fate outlives a process, as World does.
 type fate struct {
+	box    *mailbox
 	mended bool
 	fails  map[string]int // by task
 	strays map[uint64]int // by route and state
@@ -130,6 +134,9 @@ func (m *machine) run() Outcome {
 func (m *machine) superstep() (stop bool, out *Outcome) {
 	tasks := m.tasksOf(m.runnable())
 	failed := m.execute(tasks)
+	for len(failed) == 0 && m.rest(tasks) {
+		failed = m.execute(tasks)
+	}
 	m.decideRaces(tasks)
 	if len(failed) > 0 { // rule 11.7: failures, then questions, then stops
 		o := m.fail("node "+failed[0], tasks)
@@ -140,7 +147,7 @@ func (m *machine) superstep() (stop bool, out *Outcome) {
 		for _, t := range tasks {
 			if !t.lost && (status == "waiting" && t.waiting || status == "paused" && t.stopped) { // rules 12.2 and 18.8
 				o := m.end(status)
-				o.Waiting = openQuestions(tasks)
+				o.waitFor(m.openIn(tasks))
 				return false, &o
 			}
 		}
@@ -197,6 +204,7 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 		return fail("route " + m.spec.name(next.strayed)) // rule 8.6
 	}
 	m.remember(tasks)
+	m.settleSignals(tasks)
 	m.forParent = append(m.forParent, next.forParent...)
 	m.state, m.step = state, m.step+1 // rule 1.6
 	m.due, m.pending, m.joins = next.ordered(), next.pending, next.joins
@@ -266,6 +274,7 @@ func (m *machine) end(status string) Outcome {
 // fail ends a run whose superstep cannot be committed. The results of its tasks stay (rule 11.5).
 func (m *machine) fail(why string, tasks []*task) Outcome {
 	o := m.end("failed")
-	o.Failed, o.Waiting = why, openQuestions(tasks)
+	o.Failed = why
+	o.waitFor(m.openIn(tasks))
 	return o
 }

@@ -29,20 +29,23 @@ type Point struct {
 
 // Outcome is the outcome of a call.
 type Outcome struct {
-	Status   string // "done", "waiting", "paused", "failed" or "ready"
-	Failed   string // why a superstep was not committed, and who failed; empty if nothing failed
-	Waiting  []string
+	Status   string   // "done", "waiting", "paused", "failed" or "ready"
+	Failed   string   // why a superstep was not committed, and who failed; empty if nothing failed
+	Waiting  []string // the texts of the open questions
+	Timers   []string
+	Signals  []string
 	Next     []string
 	Unjoined []string
 	State    State // the newest committed one
 
+	open     []place
 	rerun    []string // the nodes whose results have to be dropped
 	panicked bool
 }
 
 // NewModel returns an empty thread.
 func NewModel(s *Spec) *Model {
-	m := &Model{machine: &machine{spec: s, fate: &fate{fails: map[string]int{}, strays: map[uint64]int{}}}}
+	m := &Model{machine: &machine{spec: s, root: true, fate: &fate{box: &mailbox{}, fails: map[string]int{}, strays: map[uint64]int{}}}}
 	m.step = -1
 	m.committed = map[int]bool{}
 	m.commit = func(ran []string) {
@@ -73,7 +76,7 @@ func (m *Model) Invoke(stops *CallStops) Outcome {
 	return m.run()
 }
 
-// newRunLine forgets what belongs to the run line before (rules 10.5 and 17.2).
+// newRunLine forgets what belongs to the run line before (rules 10.5, 17.2 and 22.9).
 func (m *Model) newRunLine() {
 	m.runLines++
 	m.name = fmt.Sprint("run line ", m.runLines)
@@ -88,9 +91,11 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 		return m.outcome("done") // rule 15.2
 	}
 	m.stopAt(stops)
-	for _, q := range answers {
-		m.answer(q)
+	open := m.stored()
+	for _, p := range open { // rule 12.6
+		p.over = p.over || p.kind == forAnswer && slices.Contains(answers, p.name)
 	}
+	m.wake(open)
 	blocked := len(rerun) == 0 && m.blocked()
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
@@ -103,7 +108,8 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 		m.clearStopsOfCalls()
 	}
 	if blocked {
-		m.status = ""
+		m.status, m.blocks = "", true
+		defer func() { m.blocks = false }()
 		return m.run() // which runs nothing
 	}
 	return m.resume()

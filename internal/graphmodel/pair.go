@@ -20,6 +20,7 @@ type Pair struct {
 	World  *World
 	Thread Thread
 	spec   *Spec
+	timed  bool // the nodes wait for more than answers
 	rand   *rand.Rand
 	said   []string // the calls so far
 	whole  bool     // all checkpoints are stored
@@ -29,6 +30,7 @@ type Pair struct {
 // NewPair returns a thread called name on s, and its Model.
 func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) (*Pair, error) {
 	w := NewWorld()
+	w.Settles = spec.waits()
 	opts = append([]graph.Option{graph.Saver(w.Saver(s)), graph.Concurrency(1)}, opts...)
 	if !spec.joinsBelow() {
 		opts = append(opts, graph.Strict()) // a subgraph that ends with a join half reached fails under it (rule 5.6)
@@ -38,7 +40,7 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 		return nil, err
 	}
 	return &Pair{
-		Model: NewModel(spec), World: w, Thread: app.Thread(name), spec: spec,
+		Model: NewModel(spec), World: w, Thread: app.Thread(name), spec: spec, timed: spec.waits(),
 		rand: rand.New(rand.NewPCG(spec.Seed, 99)),
 	}, nil
 }
@@ -56,6 +58,9 @@ func (p *Pair) Run(ctx context.Context) error {
 }
 
 func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
+	if err := p.meanwhile(ctx, nil); err != nil {
+		return Outcome{}, err
+	}
 	stops, d := p.stops(), p.durability()
 	want := p.Model.Invoke(stops)
 	opts := withStops[graph.InvokeOption](stops.options(p.spec), d, graph.DiscardPending())
@@ -123,6 +128,9 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		p.World.Mend()
 		p.Model.fate.mended = true
 	}
+	if err := p.meanwhile(ctx, out.open); err != nil {
+		return out, err
+	}
 	resume := at.Resume
 	if (!unseen || at == p.Thread) && p.rand.IntN(4) == 0 {
 		if err := p.editCall(ctx); err != nil {
@@ -138,7 +146,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		}
 	}
 	var answers []string
-	for i, q := range out.Waiting {
+	for i, q := range p.answerable(out.open) {
 		if p.rand.IntN(3) > 0 || i == 0 && out.Failed == "" {
 			answers = append(answers, q)
 		}
@@ -175,7 +183,7 @@ func (p *Pair) durability() graph.Durability {
 // it ask something else (rule 12.4).
 func (m *machine) asks() bool {
 	for _, t := range m.tasks {
-		if len(t.questions) > 0 || t.call != nil && !t.call.done && t.call.asks() {
+		if t.hasAsked() || t.call != nil && !t.call.done && t.call.asks() {
 			return true
 		}
 	}
@@ -286,6 +294,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		stopped = fmt.Sprint(want.Status == "paused", want.Status == "paused")
 	}
 	return errors.Join(
+		p.compareWaits(ctx, what, want, res),
 		differ(what+": status", res.Status.String(), want.Status),
 		differ(what+": state", Text(res.State), Text(want.State)),
 		differ(what+": due", fmt.Sprint(res.Next), fmt.Sprint(want.Next)),

@@ -3,6 +3,7 @@ package graphmodel
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Spec is a random graph. Nodes are given by their number; End stands for graph.End, and Start for
@@ -66,10 +67,16 @@ type Node struct {
 	Before   bool // a run stops before it
 	After    bool
 
-	Asks    int  // how many questions
-	AtOnce  bool // it asks all of them before it looks at an answer
-	Named   bool // each question has a name, and each durable call
-	Calls   int  // how many durable calls it makes, before it asks
+	Asks   int  // how many questions
+	AtOnce bool // it asks all of them before it looks at an answer
+	Named  bool // each question has a name, and each durable call
+	Calls  int  // how many durable calls it makes, before it waits
+
+	Naps     []time.Duration // it sleeps, one after another, before it receives
+	Receives int             // how many signals, before it asks
+	Keyed    bool            // the signals have keys
+	Expires  time.Duration   // the end of each wait for a signal or an answer; zero for never
+
 	Fails   int  // how many attempts of each task fail
 	Panics  bool // when it fails
 	Late    bool // it fails after it has its answers
@@ -199,6 +206,9 @@ func (s *Spec) text(indent string) string {
 		}
 		out += fmt.Sprintf(" calls %d, asks %d, fails %d, attempts %d, astray %d, clashes %d, ups %v\n",
 			n.Calls, n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes, n.Ups)
+		if n.Child == nil && n.waits() {
+			out += fmt.Sprintf("%s    sleeps %v, receives %d (keys %t), expires %v\n", indent, n.Naps, n.Receives, n.Keyed, n.Expires)
+		}
 		if n.Child != nil {
 			out += n.Child.text(indent + "    ")
 		}

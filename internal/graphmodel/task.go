@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// task is what is known of a task of the superstep in progress. Its result, questions, answers and
-// the results of its durable calls outlive the run.
+// task is what is known of a task of the superstep in progress. Its result, waits and the results
+// of its durable calls outlive the run.
 type task struct {
 	dueTask
 	succeeded bool
 	changes   [][]change // the updates that it returned: one, but of a call over the same state those of all its tasks
 	choice    []target   // rule 8.7
-	questions []string   // in the order asked
-	answers   map[string]int64
+	waits     []*wait    // in the order in which they began
 	kept      [][]change // the updates of failed attempts (rule 11.13)
 	results   []int64    // of the durable calls that it made
 	call      *machine   // of the node of a subgraph
@@ -21,9 +20,9 @@ type task struct {
 	failed   bool // in this run, as are those that follow
 	panicked bool
 	waiting  bool
-	stopped  bool     // its call is
-	lost     bool     // a race
-	inside   []string // the open questions of its call
+	stopped  bool    // its call is
+	lost     bool    // a race
+	inside   []place // what its call waits for
 }
 
 // tasksOf returns what is known of tasks that are due.
@@ -139,24 +138,13 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 	for k := len(t.results); k < n.Calls; k++ { // rules 20.4 and 20.5
 		t.results = append(t.results, m.spec.calling(d, k, m.state.State))
 	}
-	d.answers = slices.Clone(t.results)
-	for k := range n.Asks {
-		q := m.spec.asking(d, k, m.state.State)
-		if !slices.Contains(t.questions, q) {
-			t.questions = append(t.questions, q)
-		}
-		if _, ok := t.answers[q]; !ok { // rule 12.4
-			t.waiting = true
-			if !n.AtOnce {
-				return true
-			}
-		}
-		d.answers = append(d.answers, answering(q))
-	}
-	switch {
-	case t.waiting: // whatever the node returns (rule 12.1)
+	got, ok := m.await(t, n)
+	if !ok { // whatever the node returns (rule 12.1)
+		t.waiting = true
 		return true
-	case breaks:
+	}
+	d.answers = append(slices.Clone(t.results), got...)
+	if breaks {
 		return fail()
 	}
 	t.succeeded, t.changes = true, append(slices.Clone(t.kept), m.spec.does(d, m.state.State))
@@ -178,7 +166,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 		out = c.resume()
 	}
 	c := t.call
-	t.inside = out.Waiting
+	t.inside = out.open
 	switch {
 	case c.done: // rule 18.13
 		t.succeeded, t.choice, t.changes = true, c.forParent, c.changes
@@ -216,45 +204,3 @@ func (m *machine) newCall(t *task, key string) *machine {
 
 // doing is what decides what the task does, without answers.
 func (t *task) doing() doing { return doing{node: t.node, index: t.index, job: t.job} }
-
-// open are the questions of a task that have no answer.
-func (t *task) open() []string {
-	var open []string
-	for _, q := range t.questions {
-		if _, ok := t.answers[q]; !ok {
-			open = append(open, q)
-		}
-	}
-	return open
-}
-
-// openQuestions are those of tasks, in task order (rule 12.11).
-func openQuestions(tasks []*task) (all []string) {
-	for _, t := range tasks {
-		if t.lost {
-			continue
-		}
-		all = append(all, t.inside...)
-		if t.waiting && t.call == nil {
-			all = append(all, t.open()...)
-		}
-	}
-	return all
-}
-
-// answer answers a question, wherever it was asked. Others stay open (rule 12.6).
-func (m *machine) answer(q string) bool {
-	for _, t := range m.tasks {
-		if slices.Contains(t.questions, q) {
-			if t.answers == nil {
-				t.answers = map[string]int64{}
-			}
-			t.answers[q] = answering(q)
-			return true
-		}
-		if t.call != nil && t.call.answer(q) {
-			return true
-		}
-	}
-	return false
-}

@@ -120,6 +120,9 @@ func (p *Pair) trip(ctx context.Context, snaps []graph.Snapshot[State]) error {
 		return err
 	}
 	p.said = append(p.said, "continue the branch")
+	if err := p.unblock(ctx, out.open); err != nil {
+		return err
+	}
 	p.Model.continueBranch(branch)
 	if out, err = p.step(ctx, at, out, true); err != nil {
 		return err

@@ -1,11 +1,13 @@
 package graphmodel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -19,6 +21,10 @@ var ErrBroken = errors.New("it broke")
 type World struct {
 	// Hook, if set, is called before each task and route, with the number of those so far.
 	Hook func(n int)
+
+	// Settles lets each task begin only when nothing else happens, in a bubble of
+	// testing/synctest. So a task that has lost a race does not begin.
+	Settles bool
 
 	mu      sync.Mutex
 	ran     int
@@ -91,6 +97,15 @@ func (w *World) Ran() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ran
+}
+
+// settle waits as Settles says. It returns the error of ctx.
+func (w *World) settle(ctx context.Context) error {
+	if !w.Settles {
+		return nil
+	}
+	time.Sleep(time.Nanosecond) //nolint:forbidigo // in a bubble
+	return ctx.Err()
 }
 
 // begin records that a task runs (rules 15.4 and 17.3).

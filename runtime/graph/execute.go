@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // execute runs the tasks of the superstep that have no result yet, and returns the errors of those
@@ -80,7 +81,7 @@ func (r host) Call(ctx context.Context, i int) error {
 		}
 		err = r.state.fallBack(ctx, t, i)
 	}
-	if err != nil && n.keeps && (t.Asks == nil || len(t.Asks.Open()) == 0) {
+	if err != nil && n.keeps && !task.Waits(ctx) {
 		return r.keepUpdate(i, n, err)
 	}
 	if err == nil && r.opt.strict {
@@ -89,7 +90,7 @@ func (r host) Call(ctx context.Context, i int) error {
 	if err == nil && n.routes && t.Progress == exec.Waiting {
 		err = n.allows(&r.g.nodes, *r.state.choice(i))
 	}
-	if err == nil && n.sub != nil && r.log != nil {
+	if err == nil && n.sub != nil && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
 		r.calling().over(i)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -147,4 +148,16 @@ func TestStrictDropsAnUndeclaredUpdateOfAFailedAttempt(t *testing.T) {
 	if _, err := th.Invoke(t.Context(), input); !errors.As(err, &undeclared) {
 		t.Errorf("got %v, want an *UndeclaredError", err)
 	}
+}
+
+// TestTheUpdateOfATaskThatSleepsIsNotKept proves rule 11.13 for a node that lists no question.
+func TestTheUpdateOfATaskThatSleepsIsNotKept(t *testing.T) {
+	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		th, _ := newThread(t, single(func(ctx context.Context, _ work) (update, error) {
+			return logged("attempt"), graph.Sleep(ctx, day)
+		}, graph.KeepUpdateOnError()), d)
+		done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		time.Sleep(day)
+		same(t, "log", done(t, graph.Done)(th.Resume(t.Context())).State.Log, []string{"attempt"})
+	})
 }

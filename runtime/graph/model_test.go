@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,6 +27,14 @@ import (
 // in a soak.
 func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(*graphmodel.Spec) error) {
 	t.Helper()
+	drawnBy(t, graphmodel.Draw, least, fits, test)
+}
+
+// drawnBy is drawn for graphs that draw returns.
+func drawnBy(
+	t *testing.T, draw func(uint64) *graphmodel.Spec, least int, fits func(*graphmodel.Spec) bool, test func(*graphmodel.Spec) error,
+) {
+	t.Helper()
 	first, until := uint64(0), time.Now()
 	if text, set := os.LookupEnv("GRAPHGEN_SOAK"); set {
 		soak, err := time.ParseDuration(text)
@@ -47,7 +56,7 @@ func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(
 	}
 	graphs := 0
 	for ; graphs < least || time.Now().Before(until); seed++ {
-		spec := graphmodel.Draw(seed)
+		spec := draw(seed)
 		if !fits(spec) {
 			continue
 		}
@@ -101,6 +110,35 @@ func TestRandomGraphsRunByTheRules(t *testing.T) {
 		err = p.Run(t.Context())
 		return withCalls(errors.Join(err, ranAgain(p.World)), p.Said())
 	})
+}
+
+// TestRandomGraphsThatWaitRunByTheRules draws graphs whose nodes also sleep and receive signals,
+// and whose waits expire.
+func TestRandomGraphsThatWaitRunByTheRules(t *testing.T) {
+	t.Parallel()
+	drawnBy(t, graphmodel.DrawWaiting, 150, always, func(spec *graphmodel.Spec) error {
+		return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Run(ctx) })
+	})
+}
+
+func TestRandomGraphsThatWaitTravelInTime(t *testing.T) {
+	t.Parallel()
+	drawnBy(t, graphmodel.DrawWaiting, 25, always, func(spec *graphmodel.Spec) error {
+		return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Travel(ctx, 5) })
+	})
+}
+
+// inBubble calls run in a bubble, with a thread and its model.
+func inBubble(t *testing.T, spec *graphmodel.Spec, run func(context.Context, *graphmodel.Pair) error) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var p *graphmodel.Pair
+		if p, err = graphmodel.NewPair(spec, memory.New(), "t"); err == nil {
+			err = run(t.Context(), p)
+			err = withCalls(errors.Join(err, ranAgain(p.World)), p.Said())
+		}
+	})
+	return err
 }
 
 func TestRandomGraphsTravelInTime(t *testing.T) {

@@ -172,10 +172,10 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err := r.looking().lookAgain(open, now); err != nil {
 		return err
 	}
-	writes = append(writes, r.looking().answersIn(c, writes)...)
-	writes = append(append(writes, r.looking().signalsFor(open)...), timekeeper{r.run}.skipped(open)...)
-	due, wake := pass(open, writes, now)
-	writes = append(writes, due...)
+	writes, wake, err := r.looking().provide(c, open, writes, now)
+	if err != nil {
+		return err
+	}
 	if paused(c) {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}

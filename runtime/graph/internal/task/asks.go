@@ -107,6 +107,16 @@ func Ask(ctx context.Context, question, as string, payload []byte, expire time.D
 	return asks.ask(question, as, payload, expire)
 }
 
+// Waits reports whether the task that runs under ctx has questions without an answer.
+func Waits(ctx context.Context) bool {
+	c, _ := find(ctx)
+	if c == nil {
+		return false
+	}
+	a, _ := c.asks()
+	return a != nil && len(a.Open()) > 0
+}
+
 // asks returns the questions of the task of c, and whether its attempt has ended.
 func (c *Context) asks() (a *Asks, ended bool) {
 	w := c.worker

@@ -1,0 +1,186 @@
+package graphmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// A Pair of a graph whose nodes wait runs in a bubble of testing/synctest. So its saver and its
+// Model have the same clock.
+
+// meanwhile lets time pass between two calls, and sends signals. open is what the thread waits
+// for.
+func (p *Pair) meanwhile(ctx context.Context, open []place) error {
+	if !p.timed {
+		return nil
+	}
+	box := p.Model.fate.box
+	now := time.Now().Truncate(time.Second).Add(time.Second) // pauses of Retry take nanoseconds
+	if next := nextDue(open); !next.IsZero() && next.After(now) {
+		switch p.rand.IntN(4) {
+		case 0:
+			now = next
+		case 1:
+			now = next.Add(time.Second)
+		case 2:
+			now = now.Add(next.Sub(now) / 2).Truncate(time.Second)
+		}
+	}
+	time.Sleep(time.Until(now)) //nolint:forbidigo // in a bubble
+	box.now = now
+	for range p.rand.IntN(3) {
+		k := p.rand.IntN(len(signalNames))
+		name, key := signalNames[k], []string{"", "", "x", "y"}[p.rand.IntN(4)]
+		if len(open) > 0 && p.rand.IntN(3) > 0 {
+			if w := open[p.rand.IntN(len(open))]; w.kind == forSignal {
+				name, key = w.name, w.key
+			}
+		}
+		if err := p.signal(ctx, name, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unblock lets the times come for which a thread waits, and sends the signals. So the next resume
+// can make progress, and makes its branch that of the thread (rule 12.9).
+func (p *Pair) unblock(ctx context.Context, open []place) error {
+	if next := nextDue(open); !next.IsZero() {
+		time.Sleep(time.Until(next)) //nolint:forbidigo // in a bubble
+	}
+	for _, w := range open {
+		if w.kind != forSignal {
+			continue
+		}
+		if err := p.signal(ctx, w.name, w.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signal sends a signal to the thread.
+func (p *Pair) signal(ctx context.Context, name, key string) error {
+	if !p.spec.listens() {
+		return nil
+	}
+	var opts []graph.SignalOption
+	if key != "" {
+		opts = append(opts, graph.For(key))
+	}
+	p.Model.fate.box.now = time.Now()
+	s := p.Model.fate.box.post(name, key)
+	p.said = append(p.said, fmt.Sprintf("signal %d, %s for %q", s.number, name, key))
+	for i := range signals {
+		if signalNames[i] == name {
+			return p.Thread.Signal(ctx, signals[i].With(wire.Int(s.payload), opts...))
+		}
+	}
+	return fmt.Errorf("no signal %s", name)
+}
+
+// answerable are the texts of the open questions that have not expired (rule 22.8).
+func (p *Pair) answerable(open []place) (texts []string) {
+	for _, w := range open {
+		if w.kind == forAnswer && (w.due.IsZero() || !p.Model.fate.box.now.After(w.due)) {
+			texts = append(texts, w.name)
+		}
+	}
+	return texts
+}
+
+// compareWaits compares what a run waits for, the inbox, and when the thread is due.
+func (p *Pair) compareWaits(ctx context.Context, what string, want Outcome, res Result) error {
+	if !p.timed {
+		return nil
+	}
+	in, err := p.Thread.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	thread, err := p.Thread.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	var timers, receives []string
+	for _, t := range res.Timers {
+		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))
+	}
+	for _, s := range res.Signals {
+		receives = append(receives, s.Signal+"/"+s.Key+" "+pathText(s.Path, s.Node, s.Index)+at(s.Expires))
+	}
+	box := p.Model.fate.box
+	return errors.Join(
+		differ(what+": clock", at(time.Now()), at(box.now)),
+		differ(what+": timers", fmt.Sprint(timers), fmt.Sprint(want.Timers)),
+		differ(what+": signals that it waits for", fmt.Sprint(receives), fmt.Sprint(want.Signals)),
+		differ(what+": inbox", messagesText(in.Waiting), box.text()),
+		differ(what+": refused", messagesText(in.Refused), ""),
+		dueInTime(what, thread, want),
+	)
+}
+
+// dueInTime checks that a thread is due no later than the first of its timers.
+func dueInTime(what string, thread checkpoint.Thread, want Outcome) error {
+	if want.Status != "waiting" {
+		return nil
+	}
+	next := nextDue(want.open)
+	if !next.IsZero() && (thread.Wake.IsZero() || thread.Wake.After(next)) {
+		return fmt.Errorf("%s: the thread is due%s, want%s at the latest", what, at(thread.Wake), at(next))
+	}
+	return nil
+}
+
+// pathText prints where a task is.
+func pathText(path []graph.PathElement, node graph.ID, index int) (text string) {
+	for _, e := range path {
+		text += fmt.Sprintf("%s.%d/", e.Node, e.Index)
+	}
+	return text + fmt.Sprintf("%s.%d", node, index)
+}
+
+func messagesText(all []checkpoint.Message) string {
+	var b strings.Builder
+	for i := range all {
+		m := &all[i]
+		fmt.Fprintf(&b, "%d %s/%s %s\n", m.Number, m.Name, m.Key, m.Refused)
+	}
+	return b.String()
+}
+
+func (m *mailbox) text() string {
+	var b strings.Builder
+	for _, s := range m.signals {
+		fmt.Fprintf(&b, "%d %s/%s \n", s.number, s.name, s.key)
+	}
+	return b.String()
+}
+
+// listens reports whether a node, at any depth, receives signals.
+func (s *Spec) listens() bool {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Receives > 0 || n.Child != nil && n.Child.listens() {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAsked reports whether the task has asked a question.
+func (t *task) hasAsked() bool {
+	for _, w := range t.waits {
+		if w.kind == forAnswer {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// A superstep can end waiting although one of its races is decided. The open questions of the
+// other tasks of that race stay stored until the commit. Nothing may be given to them: a signal
+// would be missing elsewhere until then.
+
+// beaten are the tasks of a namespace that lost a race, by their keys, and their subgraph calls,
+// by their names.
+type beaten struct{ tasks, calls map[string]bool }
+
+// beatenIn returns the tasks that lost a race to a task with a stored result. c is the head of the
+// namespace in which they are due.
+func beatenIn(g *core, c *checkpoint.Chain, namespace string) beaten {
+	b := beaten{make(map[string]bool), make(map[string]bool)}
+	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
+	won, done := make(map[int]bool), make([]bool, len(c.Due))
+	for i, d := range c.Due {
+		if race := g.raceOf(d.Node); race > 0 {
+			_, done[i] = stored.Result(journal.DueKey(&c.Last, namespace, d))
+			won[race] = won[race] || done[i]
+		}
+	}
+	for i, d := range c.Due {
+		if won[g.raceOf(d.Node)] && !done[i] { // 0 is no race, which nobody won
+			b.tasks[journal.DueKey(&c.Last, namespace, d)] = true
+			b.calls[journal.DueCall(&c.Last, namespace, d)] = true
+		}
+	}
+	return b
+}
+
+// provide adds to writes what the opening gives to open questions: posted answers, signals, and
+// the end of timers that are due at now. It also returns when the next timer is due.
+func (r looker) provide(
+	c *checkpoint.Chain, open, writes []checkpoint.Write, now time.Time,
+) (_ []checkpoint.Write, wake time.Time, err error) {
+	writes = append(writes, r.answersIn(c, writes)...)
+	if open, err = r.counting(c, open); err != nil {
+		return nil, wake, err
+	}
+	writes = append(append(writes, r.signalsFor(open)...), timekeeper{r.run}.skipped(open)...)
+	due, wake := pass(open, writes, now)
+	return append(writes, due...), wake, nil
+}
+
+// counting returns the open questions without those of tasks that lost a race, at any depth. c is
+// the head of the thread.
+func (r looker) counting(c *checkpoint.Chain, open []checkpoint.Write) (count []checkpoint.Write, err error) {
+	if r.g.plan.Races == 0 && !r.g.nests {
+		return open, nil
+	}
+	known := make(map[string]beaten)
+	for i := range open {
+		lost, err := r.hasLost(c, known, &open[i])
+		if err != nil {
+			return nil, err
+		}
+		if !lost {
+			count = append(count, open[i])
+		}
+	}
+	return count, nil
+}
+
+// hasLost reports whether the task of an open question, or a call that the task is in, lost a
+// race. known has the losers of namespaces, as far as they were read.
+func (r looker) hasLost(c *checkpoint.Chain, known map[string]beaten, q *checkpoint.Write) (bool, error) {
+	of, err := journal.ReadQuestion(q.Payload)
+	if err != nil {
+		return false, nil //nolint:nilerr // the run returns the error when it restores the task
+	}
+	g := r.g
+	for at, depth := "", 0; g != nil; depth++ {
+		name := journal.CallIn(at, q.Namespace)
+		if g.plan.Races > 0 {
+			b, err := r.losersIn(c, known, g, at)
+			if err != nil || b.calls[name] || name == "" && b.tasks[q.Task] {
+				return err == nil, err
+			}
+		}
+		if name == "" || depth >= len(of.Path) {
+			return false, nil
+		}
+		at, g = journal.Within(at, name), g.subgraphOf(of.Path[depth].Node)
+	}
+	return false, nil
+}
+
+// losersIn returns the losers in a namespace, which is that of a call of g, and keeps them in
+// known.
+func (r looker) losersIn(c *checkpoint.Chain, known map[string]beaten, g *core, namespace string) (beaten, error) {
+	if b, ok := known[namespace]; ok {
+		return b, nil
+	}
+	if namespace != "" {
+		inner, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
+		if err != nil {
+			return beaten{}, err
+		}
+		c = &inner
+	}
+	known[namespace] = beatenIn(g, c, namespace)
+	return known[namespace], nil
+}
