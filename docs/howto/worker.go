@@ -20,7 +20,8 @@ func NewWorker(saver checkpoint.Saver, apps ...worker.App) *worker.Worker {
 	}, apps...)
 }
 
-// Keep removes orders 30 days after their end, and all but the newest 20 checkpoints of the others.
+// Keep removes orders 30 days after their end, and all but the newest 20 checkpoints of the
+// others.
 var Keep = worker.Retention{Graph: "orders", Ended: 30 * 24 * time.Hour, Last: 20}
 
 // Serve answers HTTP requests and resumes due threads, until ctx ends or one of the two fails.

@@ -194,8 +194,8 @@ func (m ThreadMailer[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.P
 	return p, nil
 }
 
-// cancelID returns the id of the cancel before an input. It is a function of the request id, so that
-// a Submit that is repeated stores one cancel.
+// cancelID returns the id of the cancel before an input. It is a function of the request id, so
+// that a Submit that is repeated stores one cancel.
 func cancelID(request string) string {
 	id := "cancel before " + request
 	if len(id) > checkpoint.MaxMessageID {

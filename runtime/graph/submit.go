@@ -78,8 +78,8 @@ func IfIdle() SubmitOption {
 }
 
 // CancelPending makes Submit cancel everything that the thread was asked before, and begin with
-// the input. One act stores both. See Thread.Cancel for the effect and the reason. A reason of more
-// than checkpoint.MaxReason bytes is an error.
+// the input. One act stores both. See Thread.Cancel for the effect and the reason. A reason of
+// more than checkpoint.MaxReason bytes is an error.
 func CancelPending(reason string) SubmitOption {
 	return singleRunOption("CancelPending", func(o *runOptions) {
 		if n := len(reason); n > checkpoint.MaxReason {
