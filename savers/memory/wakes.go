@@ -82,15 +82,17 @@ func (w *wakes) first(q queue, n int, now time.Time) (ids []string, all bool) {
 // wakeHeap is a heap of threads by their Wake.
 type wakeHeap []*waking
 
-func (h wakeHeap) Len() int { return len(h) }
+func (h *wakeHeap) Len() int { return len(*h) }
 
-func (h wakeHeap) Less(i, j int) bool {
-	return cmp.Or(h[i].wake.Compare(h[j].wake), strings.Compare(h[i].id, h[j].id)) < 0
+func (h *wakeHeap) Less(i, j int) bool {
+	a, b := (*h)[i], (*h)[j]
+	return cmp.Or(a.wake.Compare(b.wake), strings.Compare(a.id, b.id)) < 0
 }
 
-func (h wakeHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
+func (h *wakeHeap) Swap(i, j int) {
+	all := *h
+	all[i], all[j] = all[j], all[i]
+	all[i].at, all[j].at = i, j
 }
 
 // Push implements heap.Interface.

@@ -84,6 +84,7 @@ func TestInTxReadCommitted(t *testing.T) {
 
 // beginning returns a function that begins a transaction of a caller.
 func beginning(t *testing.T, s *mysql.Saver, db *sql.DB, o *sql.TxOptions) func() sqltest.CallerTx {
+	t.Helper()
 	return func() sqltest.CallerTx {
 		tx, err := db.BeginTx(t.Context(), o)
 		if err != nil {

@@ -62,6 +62,7 @@ func TestInTxDeadlock(t *testing.T) {
 
 // beginning returns a function that begins a transaction of a caller on its own connection.
 func beginning(t *testing.T, s *postgres.Saver, dsn string) func() sqltest.CallerTx {
+	t.Helper()
 	return func() sqltest.CallerTx {
 		tx, err := connect(t, dsn).Begin(t.Context())
 		if err != nil {

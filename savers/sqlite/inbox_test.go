@@ -52,6 +52,7 @@ func TestInTxAfterARead(t *testing.T) {
 
 // beginning returns a function that begins a transaction of a caller, and reads.
 func beginning(t *testing.T, s *sqlite.Saver, path, mode string) func() sqltest.CallerTx {
+	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000&"+mode)
 	if err != nil {
 		t.Fatal(err)

@@ -82,6 +82,7 @@ func TestReadyReadsFewRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = rows.Close() }() // rows.Err says what was wrong
 		found := int64(0)
 		for rows.Next() {
 			found++
@@ -89,7 +90,6 @@ func TestReadyReadsFewRows(t *testing.T) {
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
-		rows.Close()
 		t.Logf("%s visited %d rows for %d", name, visited.Load(), found)
 		if found < limit || visited.Load() < found || visited.Load() > found+int64(checkpoint.Priorities) {
 			t.Errorf("%s visited %d rows for %d, want about as many, and at least %d", name, visited.Load(), found, limit)
