@@ -5,9 +5,9 @@
 //
 // # Pictures
 //
-//   - A node is a box with its id, and lines for what a person or another process may have to do:
-//     questions, signals, stops and the queue. A subgraph has a double border, and the node that
-//     runs for each send has a stack of borders where the format allows it.
+//   - A node is a box with its id. Lines below the id name questions, signals, stops and the
+//     queue. A subgraph has a double border. A node that runs for each send has a stack of
+//     borders, where the format allows it.
 //   - A solid arrow is an edge. A dashed arrow is a target of a route. A dotted arrow with the
 //     label "send" is a target that gets sends.
 //   - A Join is a small box with the label "all", and a JoinAny one with "any".

@@ -6,12 +6,12 @@ import (
 )
 
 // A layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
-// System Structures", 1981: links that close a cycle are turned round, boxes are put in layers,
-// each layer is ordered so that few links cross, and then the places within a layer are chosen.
+// System Structures", 1981. Links that close a cycle are turned round, and boxes are put in
+// layers. Each layer is ordered so that few links cross. Then the places within layers are chosen.
 //
 // The layers follow each other along one axis, down or to the right. The other axis is across.
 // Boxes are in even layers. A link has a slot in each layer that it passes, also in an odd one
-// between two boxes: so two links between the same boxes do not lie on each other.
+// between two boxes. So two links between the same boxes do not lie on each other.
 
 // Distances in pixels.
 const (

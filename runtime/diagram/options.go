@@ -44,8 +44,8 @@ type Place struct {
 }
 
 // PlaceOf returns the place of a snapshot. The nodes that ran in the superstep of the snapshot, or
-// of an older one, are done. A node is failed if the last attempt of a task has failed, and
-// waiting if a question, a timer, a signal or a stop holds a task. The other due nodes are due.
+// of an older one, are done. A node is failed if the last attempt of a task has failed. It
+// is waiting if a question, a timer, a signal or a stop holds a task. The other due nodes are due.
 //
 // A snapshot lists the due nodes of the graph itself. Inside subgraphs, only the nodes that wait
 // are marked. All sends to a node share its mark.

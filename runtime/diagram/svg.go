@@ -260,7 +260,7 @@ type knot struct {
 	bends         bool
 }
 
-// offset returns where the link to a neighbour leaves a box, as a distance from its centre: the
+// offset returns where the link to a neighbour leaves a box, as a distance from its centre. The
 // links of a side are spread over the middle of it.
 func offset(s *slot, neighbours []*slot, to *slot) float64 {
 	if s.b == nil || len(neighbours) < 2 {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Emits declares that the node passes values of type T to Emit. It matters for nodes with a Queue
-// and for nothing else: if a worker runs the node, these values reach the stream of the run, if
-// the TaskQueue is a Relay. A LocalQueue is one. Values of other types are dropped.
+// Emits declares that the node passes values of type T to Emit. It matters only for nodes with a
+// Queue. If a worker runs the node, and the TaskQueue is a Relay, these values reach the stream of
+// the run. A LocalQueue is a Relay. Values of other types are dropped.
 //
 // The stream yields values of type T, also if the node emitted a *T. The worker and the process of
 // the thread must declare the type under the same name. T needs a codec: pass it to graphgen with

@@ -26,6 +26,7 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 	var now time.Time
 	w.mu.Lock()
 	w.now, w.wake = false, time.Time{}
+	before := len(w.held)
 	w.mu.Unlock()
 	if err := w.readPauses(ctx); err != nil {
 		return w.failed(ctx, err)
@@ -50,7 +51,7 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 			}
 		}
 	}
-	return w.pause(asked, next, now), nil
+	return w.pause(asked, before, next, now), nil
 }
 
 // queries returns the calls of Ready that the next look makes; none if no slot is free or a run is
@@ -117,16 +118,17 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 	return jittered(min(100*time.Millisecond<<min(failures-1, 6), 5*time.Second)), nil
 }
 
-// pause returns how long the loop waits after a look. next is the earliest Wake that the saver
+// pause returns how long the loop waits after a look. before is the number of threads that the
+// worker ran before the look, which Ready did not see. next is the earliest Wake that the saver
 // knows, and now the time of the saver.
-func (w *Worker) pause(asked bool, next, now time.Time) time.Duration {
+func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
 	held, full := len(w.held), len(w.held) >= w.opt.Slots
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.graphs) == 0 {
 		return forever // the end of a run, or a renewal, makes the loop look again
 	}
-	if idle := held == 0 && (next.IsZero() || next.After(now)); !idle {
+	if idle := before+held == 0 && (next.IsZero() || next.After(now)); !idle {
 		w.idle = nil
 	} else if w.idle == nil || !w.idle.Equal(next) {
 		w.idle = &next

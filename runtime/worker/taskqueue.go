@@ -15,7 +15,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// TaskQueue is a graph.TaskQueue that needs nothing but the saver, so all processes that share a
+// TaskQueue is a graph.TaskQueue that needs only the saver, so all processes that share a
 // database share its tasks. NewTaskQueue makes it. A TaskQueue is safe for concurrent use.
 //
 // A task is a message to a thread of its own, which is deleted when the task has its outcome. Such
@@ -36,8 +36,8 @@ type TaskQueueOptions struct {
 	// Poll is the time between two looks for tasks of other processes. The default is 1 second.
 	Poll time.Duration
 	// Silence is the time without a sign of life after which another worker gets a task. Workers
-	// send four signs of life in this time, each of which is one call of the saver. The default is
-	// 5 seconds.
+	// send four signs of life in this time. Each is one call of the saver. The default is 5
+	// seconds.
 	Silence time.Duration
 }
 

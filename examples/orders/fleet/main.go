@@ -1,5 +1,5 @@
-// Fleet runs several replicas of the order service and its pool on one database, kills them at
-// random under load, and checks that each order ended exactly once.
+// Fleet runs several replicas of the order service and its pool on one database, and kills them at
+// random under load. It checks that each order ended exactly once.
 package main
 
 import (
