@@ -20,6 +20,11 @@ func Order(ctx context.Context, app *graph.Graph[State, StateUpdate], number str
 	return err
 }
 
+// Withdraw cancels what was asked of the thread of an order.
+func Withdraw(ctx context.Context, app *graph.Graph[State, StateUpdate], number, reason string) error {
+	return app.Thread("order-"+number).Cancel(ctx, reason)
+}
+
 // Sell stores a sale and submits it in one transaction.
 func Sell(ctx context.Context, db *sql.DB, saver *sqlite.Saver, app *graph.Graph[State, StateUpdate], number string, in StateUpdate) error {
 	tx, err := db.BeginTx(ctx, nil)
@@ -34,9 +39,4 @@ func Sell(ctx context.Context, db *sql.DB, saver *sqlite.Saver, app *graph.Graph
 		return err
 	}
 	return tx.Commit()
-}
-
-// Withdraw cancels what was asked of the thread of an order.
-func Withdraw(ctx context.Context, app *graph.Graph[State, StateUpdate], number, reason string) error {
-	return app.Thread("order-"+number).Cancel(ctx, reason)
 }

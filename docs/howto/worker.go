@@ -20,10 +20,6 @@ func NewWorker(saver checkpoint.Saver, apps ...worker.App) *worker.Worker {
 	}, apps...)
 }
 
-// Keep removes orders 30 days after their end, and all but the newest 20 checkpoints of the
-// others.
-var Keep = worker.Retention{Graph: "orders", Ended: 30 * 24 * time.Hour, Last: 20}
-
 // Serve answers HTTP requests and resumes due threads, until ctx ends or one of the two fails.
 func Serve(ctx context.Context, server *http.Server, l net.Listener, w *worker.Worker) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -40,3 +36,7 @@ func Serve(ctx context.Context, server *http.Server, l net.Listener, w *worker.W
 	}
 	return errors.Join(err, <-ended)
 }
+
+// Keep removes orders 30 days after their end, and all but the newest 20 checkpoints of the
+// others.
+var Keep = worker.Retention{Graph: "orders", Ended: 30 * 24 * time.Hour, Last: 20}

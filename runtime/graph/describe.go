@@ -33,6 +33,7 @@ type NodeDescription struct {
 
 	Questions []string `json:"questions,omitempty"` // the names of those that the node lists
 	Signals   []string `json:"signals,omitempty"`
+	Emits     []string `json:"emits,omitempty"` // the names of the types
 	Writes    []string `json:"writes,omitzero"` // the fields that Writes declares; nil without it
 
 	Queue           string             `json:"queue,omitempty"`
@@ -97,24 +98,26 @@ type JoinDescription struct {
 
 // Describe returns the graph as data, with its subgraphs. Package diagram draws it.
 func (g *Graph[S, U]) Describe() *Description {
-	return g.core.describeWith(make(map[*core]*Description))
+	return describer{known: make(map[*core]*Description)}.describe(&g.core)
 }
 
-// describeWith returns the description of a graph. known has those of other graphs.
-func (g *core) describeWith(known map[*core]*Description) *Description {
-	if d := known[g]; d != nil {
+// describer describes graphs, each once.
+type describer struct{ known map[*core]*Description }
+
+func (c describer) describe(g *core) *Description {
+	if d := c.known[g]; d != nil {
 		return d
 	}
 	d := &Description{Graph: g.name, State: g.shape().Name, Nodes: []NodeDescription{}, Edges: []EdgeDescription{}}
-	known[g] = d
+	c.known[g] = d
 	for i := range g.nodes {
 		if i != start {
-			d.Nodes = append(d.Nodes, g.describeNode(i, known))
+			d.Nodes = append(d.Nodes, c.node(g, i))
 		}
-		d.Edges = append(d.Edges, g.describeEdges(i)...)
+		d.Edges = append(d.Edges, describeEdges(g, i)...)
 	}
 	for _, j := range g.plan.Joins {
-		d.Joins = append(d.Joins, JoinDescription{From: g.ids(j.From), To: g.nodes[j.To].id})
+		d.Joins = append(d.Joins, JoinDescription{From: idsOf(g, j.From), To: g.nodes[j.To].id})
 	}
 	for _, j := range g.races {
 		d.Joins = append(d.Joins, JoinDescription{From: slices.Clone(j.from), To: j.to, Any: true})
@@ -122,7 +125,7 @@ func (g *core) describeWith(known map[*core]*Description) *Description {
 	return d
 }
 
-func (g *core) describeNode(i int, known map[*core]*Description) NodeDescription {
+func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
 		ID: n.id, Kind: n.kindName(), Routes: n.routes, Stateful: n.remembers, Writes: slices.Clone(n.writes),
@@ -134,7 +137,7 @@ func (g *core) describeNode(i int, known map[*core]*Description) NodeDescription
 		d.Input = n.input()
 	}
 	if n.sub != nil {
-		d.Subgraph = n.sub.describeWith(known)
+		d.Subgraph = c.describe(n.sub)
 	}
 	for id, number := range g.former {
 		if number == i {
@@ -147,6 +150,9 @@ func (g *core) describeNode(i int, known map[*core]*Description) NodeDescription
 	}
 	for _, s := range n.signals {
 		d.Signals = append(d.Signals, s.name)
+	}
+	for _, e := range n.emits {
+		d.Emits = append(d.Emits, e.name)
 	}
 	for _, r := range n.retry {
 		d.Retry = append(d.Retry, RetryDescription{Attempts: r.Attempts, Base: r.Base, Max: r.Max, Conditional: r.If != nil})
@@ -170,7 +176,7 @@ func (n *node) kindName() NodeKind {
 }
 
 // describeEdges returns the edges of a node, without those of joins, and then its targets.
-func (g *core) describeEdges(i int) (edges []EdgeDescription) {
+func describeEdges(g *core, i int) (edges []EdgeDescription) {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	fixed := slices.Clone(p.Edges)
 	if p.Race != 0 { // the plan has the edge of the join among the others
@@ -178,7 +184,7 @@ func (g *core) describeEdges(i int) (edges []EdgeDescription) {
 			fixed = slices.Delete(fixed, at, at+1)
 		}
 	}
-	for _, to := range g.ids(fixed) {
+	for _, to := range idsOf(g, fixed) {
 		edges = append(edges, EdgeDescription{From: n.id, To: to, Kind: KindEdge})
 	}
 	for k, to := range n.to {
@@ -191,8 +197,8 @@ func (g *core) describeEdges(i int) (edges []EdgeDescription) {
 	return edges
 }
 
-// ids returns the ids of nodes.
-func (g *core) ids(numbers []int) []ID {
+// idsOf returns the ids of nodes.
+func idsOf(g *core, numbers []int) []ID {
 	ids := make([]ID, len(numbers))
 	for i, n := range numbers {
 		if ids[i] = End; n >= start {

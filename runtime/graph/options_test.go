@@ -67,6 +67,8 @@ var optionsOfCalls = map[string]struct {
 
 	"KeepUpdateOnError": {graph.KeepUpdateOnError, "Node RoutingNode TaskNode RoutingTaskNode"},
 	"Queue":             {graph.Queue, "Node RoutingNode TaskNode RoutingTaskNode"},
+	"Emits":             {graph.Emits[wire.String], "Node RoutingNode TaskNode RoutingTaskNode"},
+	"Detail":            {graph.Detail, anyNode},
 	"Timeout":           {graph.Timeout, anyNode},
 	"Retry":             {graph.Retry, anyNode},
 	"Deferred":          {graph.Deferred, anyNode},
