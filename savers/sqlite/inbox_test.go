@@ -82,7 +82,7 @@ func TestAnUnusedInboxTakesOnePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	s := open(t, path)
 	pages := func() (n int) {
-		db, err := sql.Open("sqlite", "file:"+path)
+		db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
 		if err != nil {
 			t.Fatal(err)
 		}
