@@ -68,7 +68,7 @@ func (m *modeller) readyCall() (what, gotText, wantText string) {
 	early := m.reserved()
 	got, gotErr := m.got.Ready(m.tb.Context(), q)
 	want, wantErr := m.want.Ready(m.tb.Context(), q)
-	// A saver may leave out a thread that a transaction holds for a moment, such as one that packs.
+	// A saver may leave out a thread that a transaction, such as one that packs, holds just now.
 	for try := 0; try < 200 && q.Reserve > 0 && gotErr == nil && wantErr == nil && lacks(got.Threads, want.Threads); try++ {
 		var more checkpoint.ReadyThreads
 		more, gotErr = m.got.Ready(m.tb.Context(), q)
