@@ -19,7 +19,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata anew from what the package draws")
+var rewrite = flag.Bool("rewrite", false, "rewrite the pictures in testdata")
 
 // variants are the options that each shape is drawn with.
 var variants = map[string][]diagram.Option{
