@@ -101,8 +101,8 @@ type Saver interface {
 
 	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
 	// is not the fence of the thread, if r.Posted is not the number of its newest message, or if
-	// the thread does not exist. The fence of a thread without an open version is zero. Rewake
-	// fails with a *BusyError if a lease is alive.
+	// the thread has neither an open version nor a message. The fence of a thread without an open
+	// version is zero. Rewake fails with a *BusyError if a lease is alive.
 	Rewake(ctx context.Context, r Rewake) error
 
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil

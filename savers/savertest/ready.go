@@ -226,6 +226,8 @@ func testRewake(tb testing.TB, place Storage) {
 	}
 	wantReady(tb, s, "after a release", "g", "")
 	wantConflict(tb, "after a release", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: second.fence, Wake: atOnce}))
+	wantConflict(tb, "of a released thread without messages", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Wake: atOnce}))
+	wantReady(tb, s, "after refused calls", "g", "")
 	if err := s.Rewake(ctx, checkpoint.Rewake{Thread: "copy", Wake: atOnce}); err != nil {
 		tb.Fatal(err)
 	}

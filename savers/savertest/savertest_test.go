@@ -882,6 +882,15 @@ var breaks = []struct {
 			return b.Saver.Rewake(ctx, r)
 		}
 	}},
+	{"refuses to wake a released thread", "a wake is set if the fence is that of the newest run", func(b *broken) {
+		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error {
+			err := b.Saver.Rewake(ctx, r)
+			if errors.Is(err, checkpoint.ErrConflict) && r.Fence.IsZero() {
+				return nil
+			}
+			return err
+		}
+	}},
 	{"rewakes", "a wake is set if the fence is that of the newest run", func(b *broken) {
 		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error { return nil }
 	}},

@@ -130,6 +130,8 @@ func (v *Version) Is(t *checkpoint.ReadyThread) bool {
 // AcceptRewake returns an error if v refuses a Rewake. busy is the error for a live lease, or nil.
 func (v *Version) AcceptRewake(r *checkpoint.Rewake, busy error) error {
 	switch {
+	case v.Empty() && v.Mail.Empty():
+		return Missing(r.Thread, "", r.Fence, "fence", true)
 	case r.Fence != v.Fence:
 		return v.conflict("fence", "", r.Fence, v.Fence)
 	case r.Posted != v.Mail.Posted:

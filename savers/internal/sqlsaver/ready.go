@@ -335,8 +335,8 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 		switch {
 		case err != nil:
 			return err
-		case t == nil:
-			return ledger.Missing(r.Thread, "", r.Fence, "fence", false)
+		case t == nil || t.open == 0 && t.posted == 0:
+			return ledger.Missing(r.Thread, "", r.Fence, "fence", t != nil)
 		case t.fence != r.Fence:
 			return t.conflict("fence", "", r.Fence, t.fence)
 		case uint64(t.posted) != r.Posted:

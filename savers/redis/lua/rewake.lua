@@ -6,7 +6,7 @@
 local now = clock()
 local open, first, last = thread()
 local m = call('HMGET', key, 'id', 'posted', 'graph', 'priority')
-if not m[1] then
+if not m[1] or open == 0 and (m[2] or '0') == '0' then
 	return { 'missing', last >= first and '1' or '' }
 end
 local v = int(open) .. ':'
