@@ -8,7 +8,7 @@ import (
 )
 
 // Format is the number of the encoding that this package writes and reads.
-const Format = 2
+const Format = 3
 
 // MaxDecode is the greatest number of bytes that DecodeWire accepts, far more than real types
 // need.

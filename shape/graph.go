@@ -2,11 +2,33 @@ package shape
 
 import "github.com/graphgen-go/graphgen/runtime/wire"
 
-// Graph describes the data that a graph stores: its state and the questions of its nodes. It is
-// stored once for each version of a thread and fingerprint of the state. It must not be modified.
+// Graph describes the data that a graph stores: its state, and the questions and signals of its
+// nodes. It is stored once for each version of a thread and fingerprint of the state. It must not
+// be modified.
 type Graph struct {
 	State     State
 	Questions []Question // in the order of the nodes' lists, each name once
+	Signals   []Signal   // in the order of the nodes' lists, each name once
+}
+
+// Question returns the description of a question, or nil.
+func (g *Graph) Question(name string) *Question {
+	for i := range g.Questions {
+		if g.Questions[i].Name == name {
+			return &g.Questions[i]
+		}
+	}
+	return nil
+}
+
+// Signal returns the description of a signal, or nil.
+func (g *Graph) Signal(name string) *Signal {
+	for i := range g.Signals {
+		if g.Signals[i].Name == name {
+			return &g.Signals[i]
+		}
+	}
+	return nil
 }
 
 // Question describes a question.
@@ -16,9 +38,15 @@ type Question struct {
 	Answer   Payload
 }
 
+// Signal describes a signal.
+type Signal struct {
+	Name    string
+	Payload Payload
+}
+
 // AppendWire appends the description to b as MessagePack. It does not fail.
 func (g *Graph) AppendWire(b []byte) ([]byte, error) {
-	b = wire.AppendInt(wire.AppendArrayLen(b, 3), Format)
+	b = wire.AppendInt(wire.AppendArrayLen(b, 4), Format)
 	b, _ = g.State.AppendWire(b)
 	b = wire.AppendArrayLen(b, len(g.Questions))
 	for i := range g.Questions {
@@ -26,6 +54,12 @@ func (g *Graph) AppendWire(b []byte) ([]byte, error) {
 		b = wire.AppendString(wire.AppendArrayLen(b, 3), q.Name)
 		b, _ = q.Question.AppendWire(b)
 		b, _ = q.Answer.AppendWire(b)
+	}
+	b = wire.AppendArrayLen(b, len(g.Signals))
+	for i := range g.Signals {
+		s := &g.Signals[i]
+		b = wire.AppendString(wire.AppendArrayLen(b, 2), s.Name)
+		b, _ = s.Payload.AppendWire(b)
 	}
 	return b, nil
 }
@@ -37,7 +71,7 @@ func (g *Graph) DecodeWire(b []byte) error {
 
 // ReadWire reads a description that is part of other data, as [State.ReadWire] does.
 func (g *Graph) ReadWire(r *wire.Reader) error {
-	if err := readFormat(r, 3); err != nil {
+	if err := readFormat(r, 4); err != nil {
 		return err
 	}
 	var out Graph
@@ -53,6 +87,13 @@ func (g *Graph) ReadWire(r *wire.Reader) error {
 		q.Name = r.Str()
 		if failed = q.Question.ReadWire(r); failed == nil {
 			failed = q.Answer.ReadWire(r)
+		}
+	})
+	out.Signals = list(r, func(s *Signal) {
+		if failed == nil {
+			r.FixedArray(2)
+			s.Name = r.Str()
+			failed = s.Payload.ReadWire(r)
 		}
 	})
 	if failed != nil {

@@ -36,9 +36,9 @@
 //
 // A description is a MessagePack array. Its first element is the number of this format:
 //
-//	state:   [2, name, [field ...], [type ...]]
-//	payload: [2, type, [type ...]]
-//	graph:   [2, state, [[name, payload, payload] ...]]
+//	state:   [3, name, [field ...], [type ...]]
+//	payload: [3, type, [type ...]]
+//	graph:   [3, state, [[name, payload, payload] ...], [[name, payload] ...]]
 //	field:   [name, wire, [was ...], reducer, type, key, input, run]
 //	type:    [name, kind, of, [field ...], [[tag, type] ...]]
 //

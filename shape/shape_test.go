@@ -27,7 +27,7 @@ func small() shape.State {
 	}
 }
 
-const smallBytes = "\x94\x02\xa1S" +
+const smallBytes = "\x94\x03\xa1S" +
 	"\x92" +
 	"\x98\xa1A\xa1a\x91\xa1z\xa6upsert\xa3[]T\xa2ID\xa0\xc2" +
 	"\x98\xa1B\xa1b\x90\xa8reduce=f\xa3int\xa0\xa1U\xc3" +
@@ -48,7 +48,7 @@ func TestEncodingIsAsDocumented(t *testing.T) {
 	}
 	p := shape.Payload{Type: "T", Types: want.Types[:1]}
 	b, err = p.AppendWire(nil)
-	if want := "\x93\x02\xa1T\x91\x95\xa1T\xa6struct\xa0\x91\x98\xa2ID\xa2id\x90\xa0\xa6string\xa0\xa0\xc2\x90"; err != nil || string(b) != want {
+	if want := "\x93\x03\xa1T\x91\x95\xa1T\xa6struct\xa0\x91\x98\xa2ID\xa2id\x90\xa0\xa6string\xa0\xa0\xc2\x90"; err != nil || string(b) != want {
 		t.Errorf("encoded as %q, %v\nwant %q", b, err, want)
 	}
 }
@@ -56,9 +56,9 @@ func TestEncodingIsAsDocumented(t *testing.T) {
 func TestAGraphIsEncodedAsDocumented(t *testing.T) {
 	want := shape.Graph{State: small(), Questions: []shape.Question{
 		{Name: "ok", Question: shape.Payload{Type: "string"}, Answer: shape.Payload{Type: "bool"}},
-	}}
+	}, Signals: []shape.Signal{{Name: "paid", Payload: shape.Payload{Type: "int64"}}}}
 	b, err := want.AppendWire(nil)
-	if want := "\x93\x02" + smallBytes + "\x91\x93\xa2ok\x93\x02\xa6string\x90\x93\x02\xa4bool\x90"; err != nil || string(b) != want {
+	if want := "\x94\x03" + smallBytes + "\x91\x93\xa2ok\x93\x03\xa6string\x90\x93\x03\xa4bool\x90" + "\x91\x92\xa4paid\x93\x03\xa5int64\x90"; err != nil || string(b) != want {
 		t.Errorf("encoded as %q, %v\nwant %q", b, err, want)
 	}
 	var got shape.Graph
@@ -73,7 +73,7 @@ func TestAGraphIsEncodedAsDocumented(t *testing.T) {
 }
 
 func FuzzGraph(f *testing.F) {
-	g := shape.Graph{State: small(), Questions: []shape.Question{{Name: "q"}}}
+	g := shape.Graph{State: small(), Questions: []shape.Question{{Name: "q"}}, Signals: []shape.Signal{{Name: "s"}}}
 	b, _ := g.AppendWire(nil)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -109,10 +109,10 @@ func TestAPartOfOtherDataIsReadInPlace(t *testing.T) {
 
 func TestAnotherFormatIsRefusedNamingBothNumbers(t *testing.T) {
 	s := small()
-	err := s.DecodeWire([]byte("\x95\x03\xa1S\x90\x90\x90"))
+	err := s.DecodeWire([]byte("\x95\x09\xa1S\x90\x90\x90"))
 	var format *shape.FormatError
-	if !errors.As(err, &format) || *format != (shape.FormatError{Found: 3, Want: 2}) {
-		t.Errorf("format 3: got %v, want a FormatError with 3 and 2", err)
+	if !errors.As(err, &format) || *format != (shape.FormatError{Found: 9, Want: shape.Format}) {
+		t.Errorf("another format: got %v, want a FormatError with both numbers", err)
 	}
 	if !reflect.DeepEqual(s, small()) {
 		t.Errorf("after the error the description is %+v", s)
@@ -128,10 +128,10 @@ func TestDamagedDescriptionsAreErrors(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{
 		"a byte more":         []byte(smallBytes + "\xc0"),
-		"a wrong length":      []byte("\x93\x02\xa1S\x90"),
-		"types out of order":  []byte("\x94\x01\xa1S\x90\x92\x95\xa1B\xa4text\xa0\x90\x90\x95\xa1A\xa4text\xa0\x90\x90"),
-		"a type twice":        []byte("\x94\x01\xa1S\x90\x92\x95\xa1A\xa4text\xa0\x90\x90\x95\xa1A\xa4text\xa0\x90\x90"),
-		"an unknown kind":     []byte("\x94\x01\xa1S\x90\x91\x95\xa1A\xa4what\xa0\x90\x90"),
+		"a wrong length":      []byte("\x93\x03\xa1S\x90"),
+		"types out of order":  []byte("\x94\x03\xa1S\x90\x92\x95\xa1B\xa4text\xa0\x90\x90\x95\xa1A\xa4text\xa0\x90\x90"),
+		"a type twice":        []byte("\x94\x03\xa1S\x90\x92\x95\xa1A\xa4text\xa0\x90\x90\x95\xa1A\xa4text\xa0\x90\x90"),
+		"an unknown kind":     []byte("\x94\x03\xa1S\x90\x91\x95\xa1A\xa4what\xa0\x90\x90"),
 		"more than MaxDecode": bytes.Repeat([]byte{0xc0}, shape.MaxDecode+1),
 	} {
 		var s shape.State

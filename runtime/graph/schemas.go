@@ -15,14 +15,14 @@ import (
 // the fields of states and questions.
 
 // describe returns the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over
-// one state share a description, which has the questions of all of them.
+// one state share a description, which has the questions and signals of all.
 func (g *core) describe() map[uint64]*shape.Graph {
-	type question struct {
-		of   uint64
-		name string
+	type named struct {
+		of         uint64
+		kind, name string
 	}
 	all := make(map[uint64]*shape.Graph)
-	known := make(map[question]bool)
+	known := make(map[named]bool)
 	for _, g := range g.within() {
 		d := all[g.fingerprint]
 		if d == nil {
@@ -31,9 +31,15 @@ func (g *core) describe() map[uint64]*shape.Graph {
 		}
 		for i := range g.nodes {
 			for _, q := range g.nodes[i].questions {
-				if key := (question{g.fingerprint, q.name}); !known[key] {
+				if key := (named{g.fingerprint, "question", q.name}); !known[key] {
 					known[key] = true
 					d.Questions = append(d.Questions, q.shape())
+				}
+			}
+			for _, s := range g.nodes[i].signals {
+				if key := (named{g.fingerprint, "signal", s.name}); !known[key] {
+					known[key] = true
+					d.Signals = append(d.Signals, s.shape())
 				}
 			}
 		}

@@ -35,7 +35,7 @@ func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 		inner.Node("ask", func(ctx context.Context, _ pair) (pairUpdate, error) {
 			_, err := refund.Ask(ctx, doc{Name: "shoes"})
 			return pairUpdate{}, err
-		}, refund)
+		}, refund, payment)
 		inner.Edge(graph.Start, "ask")
 		inner.Edge("ask", graph.End)
 		th := compile(t, around(t, nil, compilePair(t, inner)), graph.Saver(s), d).Thread("t")
@@ -65,6 +65,7 @@ func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 			if len(g.Questions) != 1 || g.Questions[0].Name != "refund" || g.Questions[0].Answer.Type != "bool" {
 				t.Errorf("questions: got %+v, want refund, answered by a bool", g.Questions)
 			}
+			same(t, "signals", g.Signals, []shape.Signal{{Name: "paid", Payload: shape.Payload{Type: "string"}}})
 		}
 		done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 		_, err = th.Release(t.Context())

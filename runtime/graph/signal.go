@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // Signal is an event from outside, with a payload of type T. Declare it once, as a variable. Nodes
@@ -29,6 +30,7 @@ func NewSignal[T any, P wire.Generated[T]](name string) Signal[T] {
 // receivable is a signal in the options of a node.
 type receivable struct {
 	name  string
+	shape func() shape.Signal
 	check func(payload []byte) error
 }
 
@@ -39,7 +41,11 @@ func (s Signal[T]) taskSubgraph(o *nodeOptions) { s.listed(o) }
 
 // listed adds the signal to those that a node may receive.
 func (s Signal[T]) listed(o *nodeOptions) {
-	o.signals = append(o.signals, receivable{name: s.name, check: func(b []byte) error { return s.payload.decode(b, new(T)) }})
+	o.signals = append(o.signals, receivable{
+		name:  s.name,
+		shape: func() shape.Signal { return shape.Signal{Name: s.name, Payload: s.payload.shape()} },
+		check: func(b []byte) error { return s.payload.decode(b, new(T)) },
+	})
 }
 
 // Receive returns the oldest signal of the thread that no task has received, on behalf of the node

@@ -35,6 +35,7 @@ func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) 
 			t.Fatal(err)
 		}
 		conforms(t, d.Types, d.Type, d.Type, loosely(t, b))
+		checkPayloadJSON(t, &d, b)
 	})
 }
 

@@ -40,6 +40,7 @@ func checkDescription[S, U any](t *testing.T, schema *state.Schema[S, U], prepar
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkStateJSON(t, &d, b, schema.New(cell.Options{}).Decode)
 		stored, _ := loosely(t, b).(map[any]any)
 		for name, v := range stored {
 			field, ok := fields[fmt.Sprint(name)]
