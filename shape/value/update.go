@@ -58,11 +58,15 @@ func natural(f *shape.Field) (op int, operand string) {
 }
 
 // EncodeUpdate returns the update that text describes, such as the input of a run. text is a JSON
-// object. Its names are the fields of the state in Go, and each value is what the update gives the
-// field: the elements to append to a list, the entries to put into a map, the number to add to a
-// sum, the argument of a custom reducer, or the value to set. null clears a field. EncodeUpdate
-// returns a *JSONError if the JSON does not fit s. The reducers of the state check the update only
-// when it merges.
+// object. Its names are the fields of the state in Go. The value of a field depends on its reducer:
+//
+//   - append, upsert, union: the elements to add
+//   - merge: the entries to put
+//   - sum: the number to add
+//   - reduce: the argument of the reducer
+//   - any other: the value
+//
+// null clears a field. EncodeUpdate returns a *JSONError if the JSON does not fit s.
 func EncodeUpdate(s *shape.State, text []byte) ([]byte, error) {
 	v, err := parse(text)
 	if err != nil {

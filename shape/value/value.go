@@ -6,15 +6,16 @@
 //
 // [Value.MarshalJSON] writes the JSON that [Encode] and [EncodeUpdate] read:
 //
-//   - A struct is an object with the names of its fields in Go. A union is an object with one
-//     entry, from the tag of its member. A map is an object, whose names are the keys as text.
-//   - A list is an array; one of bytes is a string in base64. A complex number is an array of two.
-//   - A time is a string in RFC 3339. NaN and infinite numbers are the strings "NaN", "+Inf" and
-//     "-Inf".
-//   - A type with its own codec for text is a string, one for JSON is any JSON, and one for binary
-//     is a string in base64.
-//   - A type with its own codec for MessagePack, and a type that is not known, is any JSON. Its
-//     bytes and times are strings, too, and [Encode] makes strings of them.
+//   - A struct is an object with the names of its fields in Go.
+//   - A union is an object with one entry, from the tag of its member.
+//   - A map is an object, whose names are the keys as text.
+//   - A list is an array, but bytes are a string in base64. A complex number is an array of two.
+//   - A time is a string in RFC 3339.
+//   - A number that JSON lacks is one of the strings "NaN", "+Inf" and "-Inf".
+//   - A type with its own codec is a string for text, any JSON for JSON, and a string in base64
+//     for binary.
+//   - A type with its own codec for MessagePack is any JSON, and so is a type that is not known.
+//     Its bytes and times are strings, too. [Encode] makes strings of them.
 //   - A nil slice, map, pointer or union is null.
 //   - Bytes of a string that are not UTF-8 become U+FFFD. So a state with such a string changes on
 //     its way through JSON.
@@ -61,7 +62,7 @@ type Field struct {
 }
 
 // Field returns the value of the field with the given name, or nil.
-func (v *Value) Field(name string) *Value {
+func (v Value) Field(name string) *Value {
 	for i := range v.Fields {
 		if v.Fields[i].Name == name {
 			return &v.Fields[i].Value
@@ -73,7 +74,7 @@ func (v *Value) Field(name string) *Value {
 // MarshalJSON returns v as JSON, with the entries in the order of Fields. It does not fail.
 func (v Value) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-func (v *Value) appendJSON(b []byte) []byte {
+func (v Value) appendJSON(b []byte) []byte {
 	switch v.Kind {
 	case Nil, "":
 		return append(b, "null"...)

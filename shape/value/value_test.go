@@ -259,7 +259,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzEncode encodes any text with the description of a state. What it accepts is MessagePack.
+// FuzzEncode encodes any text with the description of a state. The result is MessagePack.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte(`{"Set":"a","Votes":{"true":1},"Log":["a"],"Plan":{"Goal":"g"}}`))
 	f.Add([]byte(`{"Ranks":{"1":"","01":""},"Messages":[{"At":"2026-01-02T15:04:05Z"}]}`))
