@@ -7,29 +7,33 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// A superstep can end waiting although one of its races is decided. The open questions of the
-// other tasks of that race stay stored until the commit. Nothing may be given to them: a signal
-// would be missing elsewhere until then.
+// A superstep can end waiting although one of its races is decided, or although a fallback has
+// handled the failure of a subgraph call. The open questions of the other tasks of that race, and
+// those of that call, stay stored until the commit. Nothing may be given to them: a signal would be
+// missing elsewhere until then.
 
-// beaten are the tasks of a namespace that lost a race, by their keys, and their subgraph calls,
-// by their names.
+// beaten are the tasks of a namespace that lost a race, by their keys. They are also the subgraph
+// calls of such tasks and of tasks with a stored result, by their names.
 type beaten struct{ tasks, calls map[string]bool }
 
-// beatenIn returns the tasks that lost a race to a task with a stored result. c is the head of the
-// namespace in which they are due.
+// beatenIn returns the tasks that lost a race to a task with a stored result, and the calls that
+// count no more. c is the head of the namespace in which they are due.
 func beatenIn(g *core, c *checkpoint.Chain, namespace string) beaten {
 	b := beaten{make(map[string]bool), make(map[string]bool)}
 	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
 	won, done := make(map[int]bool), make([]bool, len(c.Due))
 	for i, d := range c.Due {
+		_, done[i] = stored.Result(journal.DueKey(&c.Last, namespace, d))
 		if race := g.raceOf(d.Node); race > 0 {
-			_, done[i] = stored.Result(journal.DueKey(&c.Last, namespace, d))
 			won[race] = won[race] || done[i]
 		}
 	}
 	for i, d := range c.Due {
-		if won[g.raceOf(d.Node)] && !done[i] { // 0 is no race, which nobody won
+		lost := won[g.raceOf(d.Node)] && !done[i] // 0 is no race, which nobody won
+		if lost {
 			b.tasks[journal.DueKey(&c.Last, namespace, d)] = true
+		}
+		if lost || done[i] {
 			b.calls[journal.DueCall(&c.Last, namespace, d)] = true
 		}
 	}
@@ -50,8 +54,8 @@ func (r looker) provide(
 	return append(writes, due...), wake, nil
 }
 
-// counting returns the open questions without those of tasks that lost a race, at any depth. c is
-// the head of the thread.
+// counting returns the open questions without those of tasks that lost a race, and of calls whose
+// failure a fallback has handled, at any depth. c is the head of the thread.
 func (r looker) counting(c *checkpoint.Chain, open []checkpoint.Write) (count []checkpoint.Write, err error) {
 	if r.g.plan.Races == 0 && !r.g.nests {
 		return open, nil
@@ -69,8 +73,8 @@ func (r looker) counting(c *checkpoint.Chain, open []checkpoint.Write) (count []
 	return count, nil
 }
 
-// hasLost reports whether the task of an open question, or a call that the task is in, lost a
-// race. known has the losers of namespaces, as far as they were read.
+// hasLost reports whether the task of an open question, or a call that the task is in, counts no
+// more. known has the losers of namespaces, as far as they were read.
 func (r looker) hasLost(c *checkpoint.Chain, known map[string]beaten, q *checkpoint.Write) (bool, error) {
 	of, err := journal.ReadQuestion(q.Payload)
 	if err != nil {
@@ -79,7 +83,7 @@ func (r looker) hasLost(c *checkpoint.Chain, known map[string]beaten, q *checkpo
 	g := r.g
 	for at, depth := "", 0; g != nil; depth++ {
 		name := journal.CallIn(at, q.Namespace)
-		if g.plan.Races > 0 {
+		if g.plan.Races > 0 || g.fallsBack {
 			b, err := r.losersIn(c, known, g, at)
 			if err != nil || b.calls[name] || name == "" && b.tasks[q.Task] {
 				return err == nil, err

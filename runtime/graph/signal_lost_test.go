@@ -91,3 +91,44 @@ func TestTheStateOfACallIsReadWhileASignalWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestACallThatAFallbackReplacedGetsNothing has a call fail while another task in it waits for a
+// signal. The superstep is not over, because a task outside waits for the same signal. That task
+// must get it.
+func TestACallThatAFallbackReplacedGetsNothing(t *testing.T) {
+	eachNesting(t, func() *graph.Builder[work, update] {
+		inner, b := newWork(), newWork()
+		inner.Node("take", receives("take", []graph.AskOption{graph.ExpireAfter(day)}, ""), payment)
+		inner.Node("break", func(context.Context, work) (update, error) { return update{}, errBroken })
+		for _, id := range []graph.ID{"take", "break"} {
+			inner.Edge(graph.Start, id)
+			inner.Edge(id, graph.End)
+		}
+		child, err := inner.Compile(graph.SubgraphOnly())
+		if err != nil {
+			panic(err)
+		}
+		b.Subgraph("sub", child)
+		b.Fallback("sub", func(context.Context, work, error) (update, error) { return logged("fallback"), nil })
+		b.Node("other", receiver("other", ""), payment)
+		for _, id := range []graph.ID{"sub", "other"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		return b
+	}, func(t *testing.T, _ checkpoint.Saver, g *app) {
+		t.Helper()
+		th := g.Thread("t")
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+		same(t, "number of signals that the thread waits for", len(res.Signals), 1)
+		same(t, "the node that waits", res.Signals[0].Node, graph.ID("other"))
+		head := described(t, th).Head
+		time.Sleep(2 * day)
+		done(t, graph.Waiting)(th.Resume(t.Context()))
+		same(t, "head after the time of the call", described(t, th).Head, head)
+		send(t, th, "one")
+		res = done(t, graph.Done)(th.Resume(t.Context()))
+		same(t, "log", res.State.Log, []string{"in", "fallback", "other one"})
+		same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+	})
+}
