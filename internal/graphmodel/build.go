@@ -56,7 +56,11 @@ func (s *Spec) build(
 	}
 	b.edges()
 	b.fallbacks()
-	return b.g.Compile(append(b.stops(), opts...)...)
+	opts = append(b.stops(), opts...)
+	if len(s.Nodes)%2 == 0 { // interceptors that only pass everything on change nothing
+		opts = append(opts, graph.Intercept(passing()))
+	}
+	return b.g.Compile(opts...)
 }
 
 // building is a graph in the making.

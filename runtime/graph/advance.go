@@ -64,7 +64,11 @@ func (r *run) follow(n, step int) error {
 // callRoute calls the route of node n, which ran in the given step.
 func (r host) callRoute(n, step int) (Next, error) {
 	defer r.exec.EndRoute()
-	return r.state.route(r.exec.BeginRoute(r.ctx, n, step), n)
+	ctx := r.exec.BeginRoute(r.ctx, n, step)
+	if r.exec.Intercepted && r.opt.interceptors.routes() {
+		return r.interceptedRoute(ctx, n, step)
+	}
+	return r.state.route(ctx, n)
 }
 
 // choose makes the choice of a route or a node due.

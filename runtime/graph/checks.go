@@ -35,10 +35,14 @@ func (c *compiler[S, U]) checkOptions() {
 		}
 	}
 	for _, observer := range o.observers {
-		if value.IsNil(observer) {
+		if l, ok := observer.(*logged); ok && l == nil {
+			c.fault("Log is given nil; pass a logger, or leave the option out")
+		} else if value.IsNil(observer) {
 			c.fault("Observe is given nil (%T); pass an Observer, or leave the option out", observer)
 		}
 	}
+	c.checkInterceptors()
+	c.checkPropagators()
 	if o.holder == "" {
 		c.fault("Identity is empty; name who runs, or leave the option out")
 	}

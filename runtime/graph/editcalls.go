@@ -110,6 +110,8 @@ type callPlace struct {
 	ended       bool                  // it or a call around it has ended, has lost a race, or is not due
 	strict      bool                  // an option of its graph, or of one around it
 	dropUnknown bool                  // the same
+
+	interceptors interceptors // of its graph, after those of the graphs around it
 }
 
 // findCall returns the place of the call that has a namespace. g is the graph of the thread, and c
@@ -150,6 +152,7 @@ func (p *callPlace) enter(t checkpoint.Task) {
 func (p *callPlace) take(g *core) {
 	if g != nil {
 		p.strict, p.dropUnknown = p.strict || g.opt.strict, p.dropUnknown || g.opt.dropUnknown
+		p.interceptors = p.interceptors.and(g.opt.interceptors)
 	}
 }
 

@@ -57,7 +57,7 @@ type host struct{ *run }
 // options returns how the run executes its supersteps.
 func (r host) options() exec.Options {
 	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
-	o.Stuck = o.Observe
+	o.Stuck, o.Intercepted = o.Observe, len(r.opt.interceptors) > 0
 	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r.run}
 		o.Stuck = o.Stuck || r.sink.wants(EventTaskStuck)
@@ -67,11 +67,25 @@ func (r host) options() exec.Options {
 
 // Call implements exec.Host.
 func (r host) Call(ctx context.Context, i int) error {
+	if !r.exec.Intercepted || !r.opt.interceptors.tasks() || r.handsOut(i) {
+		return r.perform(ctx, i)
+	}
+	return r.intercepted(ctx, i)
+}
+
+// handsOut reports whether a worker of a queue runs the attempt of task i.
+func (r host) handsOut(i int) bool {
+	t := &r.exec.Tasks[i]
+	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.handOuts != nil
+}
+
+// perform runs the attempt of task i.
+func (r host) perform(ctx context.Context, i int) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	var err error
 	switch {
-	case t.Failure == nil && n.queue != "" && r.opt.handOuts != nil:
+	case r.handsOut(i):
 		err = r.elsewhere(ctx, i)
 	case t.Failure == nil:
 		err = r.state.call(ctx, r.run, i)
@@ -137,19 +151,24 @@ func (r host) FallingBack(ctx context.Context, i int) {
 // a fault of the storage of a subgraph or a durable call either.
 func (r host) May(i int) (retry, fallBack bool) {
 	t := &r.exec.Tasks[i]
+	return r.mayAfter(t, t.Err)
+}
+
+// mayAfter is May for a task that fails with err.
+func (r host) mayAfter(t *exec.Task, err error) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var panicked *PanicError
 	var queued *QueueError
-	if errors.As(t.Err, &queued) && queued.class == classFault {
+	if errors.As(err, &queued) && queued.class == classFault {
 		return false, false
 	}
-	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) || errors.Is(t.Err, errNotKept) {
+	if r.log != nil && r.log.Lost() != nil || errors.As(err, &mutation) || errors.As(err, &undeclared) || errors.Is(err, errNotKept) {
 		return false, false
 	}
 	n := &r.g.nodes[t.Node]
 	stored := t.Calls != nil || n.sub != nil || len(n.signals) > 0 || n.queue != ""
-	return !errors.As(t.Err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(t.Err))
+	return !errors.As(err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(err))
 }
 
 // ofStorage reports whether an error is about stored data, not about the work of a node.

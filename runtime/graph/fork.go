@@ -15,7 +15,7 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
-	if err := r.restoring().restore(c); err != nil {
+	if err := r.restoring().continueAt(c); err != nil {
 		return err
 	}
 	if err := r.restoring().place(c); err != nil {

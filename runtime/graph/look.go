@@ -270,6 +270,9 @@ func (r looker) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	r.mail.began, r.mail.inputs = m.Number, r.mail.inputs[1:]
 	r.noteWaiting()
 	r.opt.title, r.opt.labels, r.opt.metadata = in.Title, in.Labels, in.Metadata
+	if err := r.restoring().propagate(in.Metadata, in.Metadata); err != nil {
+		return err
+	}
 	if err := r.restoring().restore(c); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 	posts := make([]checkpoint.Post, len(inputs))
 	for i, in := range inputs {
 		var err error
-		if posts[i], err = m.g.InputPost(in); err != nil {
+		if posts[i], err = m.Thread(in.Thread).inputPost(ctx, in.Input, in.Options); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 
 // Submit works like Thread.Submit.
 func (m ThreadMailer[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
-	post, err := m.inputPost(in, opts)
+	post, err := m.inputPost(ctx, in, opts)
 	if err != nil {
 		return Submitted{}, err
 	}
@@ -158,7 +158,8 @@ func (m ThreadMailer[S, U]) Wake(ctx context.Context) error {
 }
 
 // inputPost returns the Post of an input, and of the cancel before it that CancelPending adds.
-func (m ThreadMailer[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.Post, err error) {
+// Propagators store values of ctx with it.
+func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOption) (p checkpoint.Post, err error) {
 	t := m.t
 	o, err := calling(t, opts, SubmitOption.submit)
 	if err != nil {
@@ -176,6 +177,9 @@ func (m ThreadMailer[S, U]) inputPost(in U, opts []SubmitOption) (p checkpoint.P
 			return p, t.fail("%w", err)
 		}
 		o.request = id.String()
+	}
+	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
+		return p, t.fail("%w", err)
 	}
 	update, err := appendUpdate(t.g.schema, &in)
 	if err != nil {

@@ -147,7 +147,8 @@ func Retry(policies ...RetryPolicy) AnyNodeOption {
 // RetryPolicy configures how often, and after which pause, a failed node runs again. Its functions
 // are called concurrently.
 type RetryPolicy struct {
-	// If reports whether the policy applies to an error. A nil If applies to every error.
+	// If reports whether the policy applies to an error. A nil If applies to every error. With an
+	// Interceptor of tasks, If is called twice for an error.
 	If func(error) bool
 	// Attempts is the maximum number of attempts, including the first. 0 and 1 mean no retry.
 	Attempts int

@@ -41,7 +41,7 @@ type watchers struct {
 
 // watching returns the observers of a run of g; nil if the run can have none.
 func watching(g *core, thread string) *watchers {
-	if g.opt.observers == nil && !g.nests {
+	if g.opt.observers == nil && g.opt.interceptors == nil && !g.nests {
 		return nil
 	}
 	return &watchers{graph: g.name, thread: thread, observers: g.opt.observers, observing: new(observing)}
@@ -64,11 +64,12 @@ func (w *watchers) notify(ctx context.Context, o RunEvent) {
 	}
 }
 
-// observing has the first error of the observers of a run and of its subgraphs. The zero observing
+// observing has the first error that ends a run although its superstep succeeded: a panic of an
+// observer, or an error of an interceptor. The subgraphs of the run share it. The zero observing
 // has none.
 type observing struct {
 	mu  sync.Mutex
-	err error // the first panic of an observer
+	err error
 }
 
 // call calls an observer, and keeps the first panic of all of them.
@@ -82,17 +83,22 @@ func (f *observing) call(ctx context.Context, observer Observer, o RunEvent) {
 		if v := recover(); v != nil {
 			err = newPanic(v)
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.err == nil {
-			f.err = fmt.Errorf("%s: observer %T, at %q: %w", where(o.Graph, o.Thread, o.Step), observer, o.Kind, err)
-		}
+		f.report(fmt.Errorf("%s: observer %T, at %q: %w", where(o.Graph, o.Thread, o.Step), observer, o.Kind, err))
 	}()
 	observer.Observe(ctx, o)
 	returned = true
 }
 
-// failed returns the first panic of an observer as an error; nil for none.
+// report makes err an error of the run, unless there is one.
+func (f *observing) report(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// failed returns the first error that was reported, or the panic of an observer; nil for none.
 func (w *watchers) failed() error {
 	if w == nil {
 		return nil

@@ -143,7 +143,7 @@ func (r *opening) openResume(at checkpoint.ID) error {
 // resume continues from the head, or continues an older run line whose due tasks did not run.
 func (r *opening) resume(c *checkpoint.Chain) error {
 	r.tail = nil
-	if err := r.restoring().restore(c); err != nil {
+	if err := r.restoring().continueAt(c); err != nil {
 		return err
 	}
 	if !c.Unfinished() {

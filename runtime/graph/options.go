@@ -11,8 +11,8 @@ import (
 )
 
 // Option is an option of Compile. An option that holds one value must be given at most once:
-// Compile reports the second as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe
-// add to the values given before.
+// Compile reports the second as a fault. InterruptBefore, InterruptAfter, FormerNames, Observe,
+// Log, Intercept and Propagate add to the values given before.
 type Option interface{ compile(*options) }
 
 // LimitOption is an option of Compile that each run can override.
@@ -36,6 +36,8 @@ type options struct {
 	hot           int // bytes
 	sharedState   bool
 	observers     []Observer
+	interceptors  interceptors
+	propagators   propagators
 	holder        string
 	lease         time.Duration
 	saverTimeout  time.Duration

@@ -96,6 +96,9 @@ var optionsOfCalls = map[string]struct {
 	"Lease":             {graph.Lease, "Compile"},
 	"SaverTimeout":      {graph.SaverTimeout, "Compile"},
 	"Observe":           {graph.Observe, "Compile"},
+	"Intercept":         {graph.Intercept, "Compile"},
+	"Log":               {graph.Log, "Compile"},
+	"Propagate":         {graph.Propagate, "Compile"},
 
 	"MaxSteps":       {graph.MaxSteps, "Compile Run RunStream " + inputs + resumes},
 	"Concurrency":    {graph.Concurrency, "Compile Run RunStream " + inputs + resumes},

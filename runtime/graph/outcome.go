@@ -20,11 +20,16 @@ const (
 	OutcomeCancelled
 	// OutcomeSuperseded: the node returned because another node of its any-of join was faster.
 	OutcomeSuperseded
+	// OutcomeRetrying: the attempt failed, and Retry or the Fallback runs another one. Only an
+	// Interceptor gets it. Streams and observers get OutcomeFailed, and then EventTaskRetry or
+	// EventTaskFallback.
+	OutcomeRetrying
 )
 
-// String returns "done", "waiting", "paused", "ready", "failed", "cancelled" or "superseded".
+// String returns "done", "waiting", "paused", "ready", "failed", "cancelled", "superseded" or
+// "retrying".
 func (o Outcome) String() string {
-	names := [...]string{"no outcome", "done", "waiting", "paused", "ready", "failed", "cancelled", "superseded"}
+	names := [...]string{"no outcome", "done", "waiting", "paused", "ready", "failed", "cancelled", "superseded", "retrying"}
 	if int(o) < len(names) {
 		return names[o]
 	}
@@ -32,4 +37,6 @@ func (o Outcome) String() string {
 }
 
 // failed reports whether the outcome has an error that says why.
-func (o Outcome) failed() bool { return o == OutcomeFailed || o == OutcomeCancelled }
+func (o Outcome) failed() bool {
+	return o == OutcomeFailed || o == OutcomeCancelled || o == OutcomeRetrying
+}

@@ -109,11 +109,43 @@ var bangs = map[string]struct {
 		graph.MapSubgraph(b, "n", quietChild(), toFragile, func(context.Context, fragile, fragile) (fragileUpdate, error) { panic("bang") })
 		b.Edge("n", graph.End)
 	}, place: `node "n": panic: bang`},
+	"an interceptor of a step": intercepting(graph.Interceptor{
+		Step: func(context.Context, graph.StepInfo, func(context.Context) (graph.Status, error)) error {
+			panic("bang")
+		},
+	}, "an Interceptor: panic: bang"),
+	"an interceptor of a task": intercepting(graph.Interceptor{
+		Task: func(ctx context.Context, i graph.TaskInfo, next func(context.Context) (graph.Outcome, error)) error {
+			_, err := next(ctx)
+			if i.Node == "n" {
+				panic("bang")
+			}
+			return err
+		},
+	}, `node "n": an Interceptor: panic: bang`),
+	"an interceptor of a route": intercepting(graph.Interceptor{
+		Route: func(context.Context, graph.RouteInfo, func(context.Context) ([]graph.ID, error)) error { panic("bang") },
+	}, "route from n: an Interceptor: panic: bang"),
 	"an observer of a run":      observing(graph.EventRunStarted),
 	"an observer of the end":    observing(graph.EventRunEnded),
 	"an observer of a task":     observing(graph.EventTaskStarted),
 	"an observer of its end":    observing(graph.EventTaskEnded),
 	"an observer of the commit": observing(graph.EventCheckpoint),
+}
+
+func intercepting(in graph.Interceptor, place string) (bang struct {
+	build func(b *fragileGraph)
+	opts  []graph.Option
+	place string
+},
+) {
+	bang.build = func(b *fragileGraph) {
+		b.Node("n", quiet)
+		b.Route("n", func(context.Context, fragile) (graph.Next, error) { return graph.To(graph.End), nil }, graph.End)
+		withSibling(b)
+	}
+	bang.opts, bang.place = []graph.Option{graph.Intercept(in)}, place
+	return bang
 }
 
 func observing(kind graph.EventKind) (bang struct {

@@ -71,7 +71,20 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	o.strict = g.opt.strict
+	if !g.opt.interceptors.runs() {
+		return g.unstored(ctx, in, o, out)
+	}
+	var res Result[S]
+	err := g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
+		res, err = g.unstored(ctx, in, o, out)
+		return res.Status, err
+	})
+	return res, err
+}
+
+// unstored is run inside the interceptors of runs.
+func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
+	o.strict, o.interceptors = g.opt.strict, g.opt.interceptors
 	a := newAdapter(g, o.strict)
 	a.input = &in
 	ctx = task.WithLabels(ctx, nil)
@@ -110,7 +123,12 @@ func (r *run) loop() error {
 func (r *run) supersteps() (err error) {
 	defer rescueReducer(r, &err)
 	for r.status == 0 {
-		if err := r.superstep(); err != nil {
+		if r.exec.Intercepted && r.opt.interceptors.steps() {
+			err = host{r}.interceptedStep()
+		} else {
+			err = r.superstep()
+		}
+		if err != nil {
 			return err
 		}
 		if r.watchers != nil && r.status == 0 && r.call == nil {

@@ -89,10 +89,11 @@ type EventsOption interface {
 
 // runOptions are the options of one call.
 type runOptions struct {
-	handOuts *handOuts // the tasks that workers of queues run; nil if the run executes all tasks itself
-	given    given
-	faults   []string
-	strict   bool // of the graph, or of a parent graph
+	interceptors interceptors // of the graph, and of the graphs around a subgraph call
+	handOuts     *handOuts    // the tasks that workers of queues run; nil if the run executes all tasks itself
+	given        given
+	faults       []string
+	strict       bool // of the graph, or of a parent graph
 	limits
 	takeOver bool
 	wait     bool

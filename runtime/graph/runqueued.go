@@ -122,7 +122,10 @@ func (r pooled) enter(p *callPlace, q *QueuedTask) {
 		Panicked: func(v any) error { return newPanic(v) },
 	}
 	r.g, r.plan = p.g, plan.New(&p.g.plan, true)
-	r.opt.limits, r.opt.strict = p.g.opt.limits, p.strict
+	r.opt.limits, r.opt.strict, r.opt.interceptors = p.g.opt.limits, p.strict, p.interceptors
+	if r.watchers == nil {
+		r.watchers = &watchers{observing: new(observing)}
+	}
 	r.log = journal.NewBranch(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
 	if q.Namespace != "" {
 		r.call = &subgraph.Call{Path: p.path, DropUnknown: p.dropUnknown}
@@ -146,9 +149,13 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	r.restoring().gather(c.Writes)
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
 	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
+	var err error
+	if r.ctx, err = r.root.opt.propagators.extract(r.ctx, journal.Metadata(c.Last.Meta)); err != nil {
+		return false, fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), err)
+	}
 	r.exec = exec.New(host{r.run}, r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
 	r.fill()
-	err := r.restoring().restoreResults()
+	err = r.restoring().restoreResults()
 	return r.exec.Tasks[0].Progress == exec.Waiting, err
 }
 
@@ -181,13 +188,18 @@ func (r pooled) clock() func() time.Time {
 
 // execute runs the task once, and returns the outcome.
 func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
-	r.exec.Options = exec.Options{Workers: 1, First: q.Attempt, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node])}
+	r.exec.Options = exec.Options{
+		Workers: 1, First: q.Attempt, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node]), Intercepted: len(r.opt.interceptors) > 0,
+	}
 	r.exec.Left()
 	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {
 		return nil, err
 	}
 	t := &r.exec.Tasks[0]
 	e := &journal.Execution{Summary: t.Summary}
+	if err := r.watchers.failed(); err != nil { // an interceptor of a task that waits
+		return r.failed(t, e, err), nil
+	}
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error

@@ -211,6 +211,7 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, drains: r.drains,
 		opt: runOptions{
 			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, box: r.opt.box, handOuts: r.opt.handOuts,
+			interceptors: r.opt.interceptors.and(child.opt.interceptors),
 		},
 		call: &subgraph.Call{
 			Path: r.pathTo(&sl.Task), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),

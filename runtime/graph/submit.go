@@ -58,10 +58,11 @@ func (g *Graph[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 	return Mailer[S, U]{g: g}.SubmitMany(ctx, inputs...)
 }
 
-// InputPost returns the messages that Submit would store for in. It calls no saver. Use it to
+// InputPost returns the messages that Submit would store for in. It calls no saver, and stores no
+// values of a context (see Propagate). Use it to
 // store an input later, by the Post of the saver. To submit in a transaction, use Via.
 func (g *Graph[S, U]) InputPost(in Submission[U]) (checkpoint.Post, error) {
-	return ThreadMailer[S, U]{t: g.Thread(in.Thread)}.inputPost(in.Input, in.Options)
+	return ThreadMailer[S, U]{t: g.Thread(in.Thread)}.inputPost(context.Background(), in.Input, in.Options)
 }
 
 // submitted returns the outcome of a Post of inputPost, which was not refused.

@@ -84,6 +84,23 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		return res, t.fail("%w", ErrDraining)
 	}
 	defer t.g.runs.end()
+	o.interceptors = t.g.opt.interceptors
+	if !o.interceptors.runs() {
+		return t.stored(ctx, o, out, in)
+	}
+	info := RunInfo{Graph: t.g.name, Thread: t.id, Resume: in == nil && o.due == nil, Worker: o.due != nil}
+	err = o.interceptors.run(ctx, info, func(ctx context.Context) (_ Status, err error) {
+		res, err = t.stored(ctx, o, out, in)
+		return res.Status, err
+	})
+	return res, err
+}
+
+// stored is drive inside the interceptors of runs.
+func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
+		return res, t.fail("%w", err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	held, release := t.hold(ctx)

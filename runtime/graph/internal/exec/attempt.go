@@ -109,12 +109,12 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts
 		return
 	}
 	t.Err = ErrGoexit
-	defer s.alone(w, t)
+	defer s.unattended(w, t)
 	t.Err = s.host.Call(ctx, i)
 }
 
-// alone ends an attempt without a timeout that nobody observes. It is deferred.
-func (s *Superstep) alone(w *task.Worker, t *Task) {
+// unattended ends an attempt without a timeout that nobody observes. It is deferred.
+func (s *Superstep) unattended(w *task.Worker, t *Task) {
 	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		s.unreturned(t, recover())
 	}
@@ -135,8 +135,8 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 	if s.Stuck {
 		defer s.guard(ctx, i, seen)()
 	}
-	if s.call(ctx, t, i) && timeout > 0 && t.Err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
-		t.Err = timedOut(timeout, t.Err)
+	if s.call(ctx, t, i) && timeout > 0 && !s.Intercepted {
+		t.Err = TimedOut(ctx, parent, timeout, t.Err)
 	}
 }
 
@@ -201,9 +201,12 @@ func (s *Superstep) unreturned(t *Task, v any) {
 	t.Err = s.host.Panicked(v)
 }
 
-// timedOut is the error of a node that returned err after its Timeout had passed. It is
-// context.DeadlineExceeded.
-func timedOut(timeout time.Duration, err error) error {
+// TimedOut returns the error of a node that returned err under ctx, whose parent is the context of
+// its task. If the Timeout has passed, this error is context.DeadlineExceeded.
+func TimedOut(ctx, parent context.Context, timeout time.Duration, err error) error {
+	if err == nil || parent.Err() != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("its Timeout of %s has passed: %w", timeout, err)
 	}

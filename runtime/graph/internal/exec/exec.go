@@ -89,9 +89,12 @@ const (
 )
 
 // Outcome returns how the last attempt ended, which ran under ctx.
-func (t *Task) Outcome(ctx context.Context) Outcome {
+func (t *Task) Outcome(ctx context.Context) Outcome { return t.OutcomeOf(ctx, t.Err) }
+
+// OutcomeOf returns how an attempt under ctx ends if its node returns err.
+func (t *Task) OutcomeOf(ctx context.Context, err error) Outcome {
 	switch {
-	case t.Progress == Failed || t.Err == ErrGoexit: //nolint:errorlint // as attempt sets it
+	case t.Progress == Failed || err == ErrGoexit: //nolint:errorlint // as attempt sets it
 		return OutcomeFailed
 	case t.Progress == Asking: // of a subgraph
 		return OutcomeWaiting
@@ -101,9 +104,9 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 		return OutcomeReady
 	case t.Asks != nil && len(t.Asks.Open()) > 0:
 		return OutcomeWaiting // whatever it returned
-	case t.Err == nil:
+	case err == nil:
 		return OutcomeDone
-	case ctx.Err() == nil || !errors.Is(t.Err, ctx.Err()):
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
 		return OutcomeFailed
 	case context.Cause(ctx) == ErrBeaten: //nolint:errorlint // the very same error
 		return OutcomeSuperseded

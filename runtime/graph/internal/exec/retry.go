@@ -43,6 +43,22 @@ func (s *Superstep) retries(policies []Retry, t *Task, delay *time.Duration) (ag
 	return false
 }
 
+// Applies reports whether an attempt that fails with err is followed by another one. It calls the
+// functions of policies an additional time. If one of them panics, it reports false.
+func Applies(policies []Retry, attempt int, err error) (again bool) {
+	defer func() {
+		if recover() != nil {
+			again = false
+		}
+	}()
+	for i := range policies {
+		if r := &policies[i]; r.If == nil || r.If(err) {
+			return attempt < r.Attempts
+		}
+	}
+	return false
+}
+
 // Pause returns how long to wait before the given attempt, counted from 1, after an error. It is
 // the delay that the error carries. Else it is the backoff d = min(Max, Base * 2^(attempt-2)) with
 // equal jitter: d/2 + random(0, d/2).

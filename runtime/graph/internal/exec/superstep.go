@@ -23,6 +23,7 @@ type Superstep struct {
 	solo    task.Worker // runs tasks that run alone
 	ready   bool        // solo is
 	route   task.Route  // the context of routes
+	asked   *task.Route // that of the last route
 }
 
 // New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what
@@ -110,20 +111,21 @@ type Options struct {
 	First   int          // the number of the first attempt of each task; 0 is 1
 	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher and one task runs; nil for nobody
 	Stuck   bool         // report nodes that do not return, to the Watcher and, with Observe, to the Host
+
+	// Intercepted says that the context of Run differs between supersteps, and that of BeginRoute
+	// between routes, and that the Host reports attempts that exceed their Timeout.
+	Intercepted bool
 }
 
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
 // Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	if len(s.todo) == 1 && s.Watcher == nil && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
-		if !s.ready {
-			s.solo.Init(ctx, s.of, s.host)
-			s.ready = true
-		}
+		w := s.alone(ctx)
 		if s.Emit != nil {
-			s.solo.Emitting(s.Emit)
+			w.Emitting(s.Emit)
 		}
-		s.perform(&s.solo, s.todo[0], step, nil)
+		s.perform(w, s.todo[0], step, nil)
 	} else {
 		err = s.fanOut(ctx, step)
 	}
@@ -137,17 +139,35 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	return err
 }
 
+// alone returns the worker for a task that runs alone under ctx.
+func (s *Superstep) alone(ctx context.Context) *task.Worker {
+	if s.Intercepted { // a goroutine that a node left behind may use the last worker
+		w := new(task.Worker)
+		w.Init(ctx, s.of, s.host)
+		return w
+	}
+	if !s.ready {
+		s.solo.Init(ctx, s.of, s.host)
+		s.ready = true
+	}
+	return &s.solo
+}
+
 // BeginRoute returns the context in which the route of a node is called, after the node ran in the
 // given step. EndRoute ends the call. A route has no attempt and no key, and cannot ask or emit.
 func (s *Superstep) BeginRoute(ctx context.Context, node, step int) context.Context {
 	t := s.of
 	t.Node, t.Step = s.nodes[node].ID, step
-	s.route.Begin(ctx, t)
-	return &s.route
+	s.asked = &s.route
+	if s.Intercepted {
+		s.asked = new(task.Route)
+	}
+	s.asked.Begin(ctx, t)
+	return s.asked
 }
 
 // EndRoute ends the call of a route.
-func (s *Superstep) EndRoute() { s.route.End() }
+func (s *Superstep) EndRoute() { s.asked.End() }
 
 // Win notes that task i has succeeded. It reports whether its result counts.
 func (s *Superstep) Win(i int) bool {

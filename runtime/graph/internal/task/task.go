@@ -217,6 +217,21 @@ func (c *Context) cancellable() context.Context {
 	return w.ctx
 }
 
+// Under reports whether ctx is attempt, the context of an attempt, or a child of it.
+func Under(ctx, attempt context.Context) bool {
+	of, _ := find(attempt)
+	c, _ := find(ctx)
+	return c != nil && c == of
+}
+
+// Parent returns the context of the task whose attempt runs under ctx; ctx itself for none.
+func Parent(ctx context.Context) context.Context {
+	if c, _ := find(ctx); c != nil {
+		return c.worker.parent
+	}
+	return ctx
+}
+
 // Emit hands v to who listens to the task that runs under ctx, if anybody does.
 func Emit(ctx context.Context, v any) {
 	c, _ := find(ctx)
