@@ -18,7 +18,7 @@ func WithUser(ctx context.Context, user string) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }
 
-// ErrNotAllowed is the error of a task that its user may not run.
+// ErrNotAllowed is the error of a task that its user must not run.
 var ErrNotAllowed = errors.New("the user may not do this")
 
 // authorise refuses tasks of the node pay, unless a clerk runs the graph.

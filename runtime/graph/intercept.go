@@ -129,7 +129,7 @@ func (r host) intercepted(ctx context.Context, i int) error {
 			return true, in.Task(ctx, info, next)
 		},
 		func(inner context.Context) (Outcome, error) {
-			if own = r.rescued(inner, i, ctx); n.timeout > 0 {
+			if own = r.rescued(inner, ctx, i); n.timeout > 0 {
 				own = exec.TimedOut(ctx, task.Parent(ctx), n.timeout, own)
 			}
 			return r.outcome(ctx, i, own)
@@ -148,7 +148,7 @@ func (r host) intercepted(ctx context.Context, i int) error {
 }
 
 // rescued is perform without panics. It returns an error unless ctx is a child of attempt.
-func (r host) rescued(ctx context.Context, i int, attempt context.Context) (err error) {
+func (r host) rescued(ctx, attempt context.Context, i int) (err error) {
 	if !task.Under(ctx, attempt) {
 		return ErrForeignContext
 	}

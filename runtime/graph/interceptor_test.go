@@ -458,11 +458,14 @@ func TestAStreamLeavesThroughInterceptors(t *testing.T) {
 	same(t, "end", lines[len(lines)-1], "1 run ready <nil>")
 	func() {
 		defer func() {
-			if v := recover(); v != errRefused { //nolint:errorlint // the very same value
+			if v := recover(); v != errRefused {
 				t.Errorf("recovered %v, want the panic of the consumer", v)
 			}
 		}()
-		for range th.ResumeStream(t.Context(), graph.Events(graph.EventTaskStarted)) {
+		for _, err := range th.ResumeStream(t.Context(), graph.Events(graph.EventTaskStarted)) {
+			if err != nil {
+				t.Error(err)
+			}
 			panic(errRefused)
 		}
 	}()

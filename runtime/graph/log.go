@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Log writes the events of the graph's runs to logger, with the attributes graph, thread, step and
-// node, and those of the event: path (the subgraph calls), index, attempt, summary, outcome, took,
-// delay, status, checkpoint, next and error. An attribute without a value is left out.
+// Log writes the events of the graph's runs to logger. Each has the attributes graph, thread, step
+// and node. The other attributes are path (the subgraph calls), index, attempt, summary, outcome,
+// took, delay, status, checkpoint, next and error. An attribute without a value is left out.
 //
 //	DEBUG  a task starts; a task ends in another way than by a failure; a checkpoint; a cached result
 //	INFO   a run starts; a run ends in another way than by a failure; a retry; a Fallback
