@@ -2,13 +2,10 @@ package graph
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // Mailer posts messages to the threads of a graph by a Poster, such as a transaction of the
@@ -130,7 +127,7 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 		if err := t.g.checkPosted(t.id, &c.Thread, a); err != nil {
 			return err
 		}
-		post.Messages = append(post.Messages, checkpoint.Message{ID: a.id, Kind: checkpoint.AnswerMessage, Name: a.id, Payload: a.payload})
+		post.Messages = append(post.Messages, answerMessage(a.id, a.payload))
 	}
 	posted, err := m.post(ctx, post)
 	if err != nil {
@@ -168,15 +165,8 @@ func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOp
 	if !t.at.IsZero() {
 		return p, t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
 	}
-	if o.idle && o.cancel != nil {
-		return p, t.fail("IfIdle and CancelPending are two policies; choose one")
-	}
-	if o.request == "" {
-		id, err := checkpoint.NewID()
-		if err != nil {
-			return p, t.fail("%w", err)
-		}
-		o.request = id.String()
+	if err := o.prepareSubmit(); err != nil {
+		return p, t.fail("%w", err)
 	}
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return p, t.fail("%w", err)
@@ -185,27 +175,7 @@ func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOp
 	if err != nil {
 		return p, t.fail("encode the input: %w", err)
 	}
-	payload := journal.AppendInput(nil, &journal.Input{
-		Update: update, Discard: o.abandon, Title: o.title, Labels: o.labels, Metadata: o.metadata,
-	})
-	p = m.postOf(checkpoint.Message{ID: o.request, Kind: checkpoint.InputMessage, Payload: payload})
-	if o.cancel != nil {
-		first := checkpoint.Message{ID: cancelID(o.request), Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
-		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
-	}
-	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
-	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
-	return p, nil
-}
-
-// cancelID returns the id of the cancel before an input. It is a function of the request id, so
-// that a Submit that is repeated stores one cancel.
-func cancelID(request string) string {
-	id := "cancel before " + request
-	if len(id) > checkpoint.MaxMessageID {
-		id = fmt.Sprintf("cancel before %x", sha256.Sum256([]byte(request)))
-	}
-	return id
+	return submitPost(t.g.name, t.id, update, &o), nil
 }
 
 // postNew posts a message under a new id.
@@ -224,7 +194,7 @@ func (m ThreadMailer[S, U]) postNew(ctx context.Context, one checkpoint.Message)
 
 // postOf returns a Post of one message to the thread.
 func (m ThreadMailer[S, U]) postOf(one checkpoint.Message) checkpoint.Post {
-	return checkpoint.Post{Thread: m.t.id, Graph: m.t.g.name, Messages: []checkpoint.Message{one}}
+	return postOf(m.t.g.name, m.t.id, one)
 }
 
 // post stores one Post.

@@ -168,16 +168,11 @@ func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post,
 		if !t.g.signals[s.name] {
 			return p, t.fail("signal %q: %w", s.name, ErrNotReceivable)
 		}
-		if s.id == "" {
-			id, err := checkpoint.NewID()
-			if err != nil {
-				return p, t.fail("%w", err)
-			}
-			s.id = id.String()
+		message, err := signalMessage(s)
+		if err != nil {
+			return p, t.fail("%w", err)
 		}
-		p.Messages = append(p.Messages, checkpoint.Message{
-			ID: signalID + s.id, Kind: checkpoint.SignalMessage, Name: s.name, Key: s.key, Payload: s.payload,
-		})
+		p.Messages = append(p.Messages, message)
 	}
 	return p, nil
 }

@@ -1,0 +1,124 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// This file makes the messages of inputs, answers and signals. Its exported functions are for tools
+// that do not have the Go types of a graph.
+
+// EncodedInput returns the messages that [Thread.Submit] stores for an input whose update is
+// already encoded. It is for tools without the types of the graph: package shape/value encodes an
+// update from JSON. graph is the name of the graph. The Post of any saver stores the result.
+//
+// EncodedInput does not check update. If the graph cannot read it, the run of the input fails. The
+// options are those of Submit, with the same errors. The result shares the memory of update.
+func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (checkpoint.Post, error) {
+	o := with(runOptions{}, opts, SubmitOption.submit)
+	err := o.check()
+	if err == nil {
+		err = o.prepareSubmit()
+	}
+	if err != nil {
+		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), err)
+	}
+	return submitPost(graph, thread, update, &o), nil
+}
+
+// EncodedSignal returns the message that [Thread.Signal] stores for a signal whose payload is
+// already encoded. It is for tools without the types of the graph. The options are those of
+// Signal.With. A run refuses a signal that its graph does not list. The result shares the memory of
+// payload.
+func EncodedSignal(graph, thread, signal string, payload []byte, opts ...SignalOption) (checkpoint.Post, error) {
+	o := with(runOptions{}, opts, SignalOption.signal)
+	err := o.check()
+	if err == nil {
+		err = checkKey(o.key)
+	}
+	if err != nil {
+		return checkpoint.Post{}, fmt.Errorf("%s: signal %q: %w", where(graph, thread, -1), signal, err)
+	}
+	message, err := signalMessage(SentSignal{name: signal, key: o.key, id: o.request, payload: payload})
+	if err != nil {
+		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), err)
+	}
+	return postOf(graph, thread, message), nil
+}
+
+// EncodedAnswer returns the message that [Thread.Answer] stores for an answer that is already
+// encoded. id is that of the question (OpenQuestion.ID). It is for tools without the types of the
+// graph. A run refuses an answer that it cannot read, or to a question that is not open. If the
+// message is Known after the Post, the question has been answered. The result shares the memory of
+// payload.
+func EncodedAnswer(graph, thread, id string, payload []byte) checkpoint.Post {
+	return postOf(graph, thread, answerMessage(id, payload))
+}
+
+// postOf returns a Post of one message.
+func postOf(graph, thread string, one checkpoint.Message) checkpoint.Post {
+	return checkpoint.Post{Thread: thread, Graph: graph, Messages: []checkpoint.Message{one}}
+}
+
+func answerMessage(id string, payload []byte) checkpoint.Message {
+	return checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: payload}
+}
+
+// signalMessage returns the message of a signal. It gives the signal an id if it has none.
+func signalMessage(s SentSignal) (checkpoint.Message, error) {
+	if s.id == "" {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			return checkpoint.Message{}, err
+		}
+		s.id = id.String()
+	}
+	return checkpoint.Message{ID: signalID + s.id, Kind: checkpoint.SignalMessage, Name: s.name, Key: s.key, Payload: s.payload}, nil
+}
+
+// prepareSubmit checks the policies of an input, and gives the input a request id if it has none.
+func (o *runOptions) prepareSubmit() error {
+	if o.idle && o.cancel != nil {
+		return errors.New("IfIdle and CancelPending are two policies; choose one")
+	}
+	if o.request != "" {
+		return nil
+	}
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	o.request = id.String()
+	return nil
+}
+
+// submitPost returns the Post of an encoded input, and of the cancel before it that CancelPending
+// adds.
+func submitPost(graph, thread string, update []byte, o *runOptions) checkpoint.Post {
+	payload := journal.AppendInput(nil, &journal.Input{
+		Update: update, Discard: o.abandon, Title: o.title, Labels: o.labels, Metadata: o.metadata,
+	})
+	p := postOf(graph, thread, checkpoint.Message{ID: o.request, Kind: checkpoint.InputMessage, Payload: payload})
+	if o.cancel != nil {
+		first := checkpoint.Message{ID: cancelID(o.request), Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
+		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
+	}
+	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
+	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
+	return p
+}
+
+// cancelID returns the id of the cancel before an input. It is a function of the request id, so
+// that a Submit that is repeated stores one cancel.
+func cancelID(request string) string {
+	id := "cancel before " + request
+	if len(id) > checkpoint.MaxMessageID {
+		id = fmt.Sprintf("cancel before %x", sha256.Sum256([]byte(request)))
+	}
+	return id
+}
