@@ -94,6 +94,7 @@ type Timer struct {
 	Index   int           // number of the send that the task runs, else 0
 	Summary string        // that the task gave Summary; empty for none
 	Due     time.Time     // on the clock of the saver
+	Attempt int           // the number of the attempt that begins then, from 2; 0 if the node sleeps
 }
 
 // String returns "sub/wait until 2026-01-02T15:04:05Z" for logs.
@@ -117,7 +118,9 @@ func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("graph: timer %s: %w: %w", questionID(w), checkpoint.ErrDamaged, err)
 		}
-		timers = append(timers, timerOf(&q))
+		timer := timerOf(&q)
+		timer.Attempt = task.PauseAttempt(w.Name)
+		timers = append(timers, timer)
 	}
 	return timers, nil
 }

@@ -44,7 +44,9 @@ func (r timekeeper) timers() (timers []Timer) {
 	for _, a := range r.asked() {
 		if task.IsTimer(a.Place) {
 			if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
-				timers = append(timers, timerOf(&q))
+				timer := timerOf(&q)
+				timer.Attempt = task.PauseAttempt(a.Place)
+				timers = append(timers, timer)
 			}
 		}
 	}

@@ -30,6 +30,17 @@ func IsTimer(name string) bool { return strings.HasPrefix(name, timerMark) && !I
 // IsPause reports whether a question with this name is a timer of Park.
 func IsPause(name string) bool { return strings.HasPrefix(name, retryName+"#") }
 
+// PauseAttempt returns the number of the attempt that begins after a timer of Park; 0 for other
+// questions.
+func PauseAttempt(name string) int {
+	number, ok := strings.CutPrefix(name, retryName+"#")
+	attempt, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return 0
+	}
+	return attempt
+}
+
 // IsQuestion reports whether a person answers a question with this name: it is neither a timer nor
 // a receive of a signal.
 func IsQuestion(name string) bool { return !strings.HasPrefix(name, timerMark) }

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// ReadStored returns the snapshot of a loaded checkpoint for tools that do not have the graph. ref
+// is the argument of Saver.Load, and c its result. State is the stored state: the snapshot with
+// its deltas. It shares memory with c.
+//
+// The Snapshot differs from that of Thread.State in these points:
+//
+//   - Next has the nodes with due tasks, or those whose routes were not called yet.
+//   - Calls has every due task if subgraph calls are due at the checkpoint. Load the Namespace of
+//     a call to find out: it has no records if the task is no call, or has stored nothing.
+//   - The state of a call misses edits that the thread made since the last record of the call.
+//
+// It returns checkpoint.ErrNotFound if c is empty, and checkpoint.ErrDamaged if c cannot be read.
+func ReadStored(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], error) {
+	s, err := ReadPosition(ref, c)
+	if err != nil {
+		return s, err
+	}
+	s.State, err = checkpoint.Fold(c.Snapshot, c.Deltas...)
+	if err != nil {
+		return s, fmt.Errorf("graph: thread %q: the state of checkpoint %s: %w", ref.Thread, c.Last.ID, err)
+	}
+	return s, nil
+}
+
+// ReadPosition works like ReadStored, without the State.
+func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], error) {
+	if c.Empty() {
+		return Snapshot[[]byte]{}, fmt.Errorf("graph: thread %q: %w", ref.Thread, checkpoint.ErrNotFound)
+	}
+	last := &c.Last
+	s := storedRecord(ref, last, c.Due)
+	var err error
+	if s.Stops, err = stopsIn(ref.Namespace, c); err != nil {
+		return s, storedError(ref, last, err)
+	}
+	if !c.Committed {
+		if err := addTasks(&s, ref.Namespace, c); err != nil {
+			return s, storedError(ref, last, err)
+		}
+	}
+	s.Title, s.Labels = c.Thread.Title, c.Thread.Labels
+	switch {
+	case last.ID != c.Head:
+	case ref.Namespace != "" && !c.Unfinished():
+		s.Status = checkpoint.Done
+	default:
+		s.Status, s.Cancelling = c.Thread.Status, c.Thread.Cancels > 0
+	}
+	return s, nil
+}
+
+func storedError(ref checkpoint.Ref, rec *checkpoint.Record, err error) error {
+	return fmt.Errorf("graph: thread %q: the tasks of checkpoint %s: %w: %w", ref.Thread, rec.ID, checkpoint.ErrDamaged, err)
+}
+
+// storedRecord returns what a snapshot has of its record and of the due tasks.
+func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.Task) Snapshot[[]byte] {
+	s := Snapshot[[]byte]{
+		Thread: ref.Thread, Version: ref.Version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
+		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
+	}
+	calls := journal.HasFormat(rec.Meta)
+	for i, task := range due {
+		if calls {
+			name := journal.DueCall(rec, ref.Namespace, task)
+			s.Calls = append(s.Calls, SubgraphCall{
+				Node: ID(task.Node), Index: int(task.Index), Namespace: journal.Within(ref.Namespace, name), Version: ref.Version,
+			})
+		}
+		if i == 0 || task.Node != due[i-1].Node {
+			s.Next = append(s.Next, ID(task.Node))
+		}
+	}
+	if len(s.Next) == 0 {
+		s.Next = ids(slices.Clone(rec.PendingRoutes))
+	}
+	return s
+}
+
+// addTasks adds to a snapshot what its due tasks have stored.
+func addTasks(s *Snapshot[[]byte], namespace string, c *checkpoint.Chain) (err error) {
+	ctx := context.Background() // nothing waits
+	if s.Tasks, err = taskStates(ctx, namespace, &c.Last, c); err != nil {
+		return err
+	}
+	open := openQuestions(namespace, c)
+	if s.Questions, err = waitingOf(ctx, open); err != nil {
+		return err
+	}
+	if s.Timers, err = timersIn(open); err != nil {
+		return err
+	}
+	if s.Signals, err = signalsIn(open); err != nil {
+		return err
+	}
+	if namespace == "" {
+		s.Reason = reasonIn(c)
+	}
+	return nil
+}

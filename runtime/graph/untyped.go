@@ -1,0 +1,130 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/shape"
+)
+
+// Untyped is a graph for tools that do not have the Go types of its state, such as package
+// inspect. Its methods take updates and payloads as they are stored. They decode each by the
+// generated code before they store anything, so they refuse what a typed call could not send.
+//
+// An Untyped is a small value, and safe for concurrent use. Graph.Untyped returns it.
+type Untyped struct{ g untypedGraph }
+
+// untypedGraph is a Graph of any state.
+type untypedGraph interface {
+	shapes() *shape.Graph
+	updateStored(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption) (checkpoint.ID, error)
+	submitStored(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
+	signalStored(ctx context.Context, thread string, s SentSignal) error
+	answerStored(ctx context.Context, thread string, answers []AnswerOption) error
+	resumeStored(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error)
+}
+
+// Untyped returns the graph for tools without its types.
+func (g *Graph[S, U]) Untyped() Untyped { return Untyped{g} }
+
+// Shape describes the state of the graph and its questions. The caller must not modify it.
+func (u Untyped) Shape() *shape.Graph { return u.g.shapes() }
+
+// Update works like Thread.UpdateState for the checkpoint at, or for the head if at is zero. The
+// update is encoded by the AppendUpdate of the schema.
+func (u Untyped) Update(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts ...UpdateOption) (checkpoint.ID, error) {
+	return u.g.updateStored(ctx, thread, at, update, opts)
+}
+
+// Submit works like Thread.Submit. The update is encoded by the AppendUpdate of the schema.
+func (u Untyped) Submit(ctx context.Context, thread string, update []byte, opts ...SubmitOption) (Submitted, error) {
+	return u.g.submitStored(ctx, thread, update, opts)
+}
+
+// Signal works like Thread.Signal for one signal. The payload is encoded by the AppendWire of its
+// type. It returns ErrNotReceivable if no node lists the signal, or if the payload has another
+// type.
+func (u Untyped) Signal(ctx context.Context, thread, name string, payload []byte, opts ...SignalOption) error {
+	o := with(runOptions{}, opts, SignalOption.signal)
+	sent := SentSignal{name: name, key: o.key, id: o.request, payload: payload}
+	if err := o.check(); err != nil {
+		sent.err = fmt.Errorf("signal %q: %w", name, err)
+	} else if err := checkKey(o.key); err != nil {
+		sent.err = fmt.Errorf("signal %q: %w", name, err)
+	}
+	return u.g.signalStored(ctx, thread, sent)
+}
+
+// Answer works like Thread.Answer. AnswerBytes makes an answer without its Go type.
+func (u Untyped) Answer(ctx context.Context, thread string, answers ...AnswerOption) error {
+	return u.g.answerStored(ctx, thread, answers)
+}
+
+// Resume works like Thread.Resume, or like a replay from the checkpoint at if at is not zero. It
+// returns the status after the run.
+func (u Untyped) Resume(ctx context.Context, thread string, at checkpoint.ID, opts ...ResumeOption) (Status, error) {
+	return u.g.resumeStored(ctx, thread, at, opts)
+}
+
+func (g *Graph[S, U]) shapes() *shape.Graph { return g.describe()[g.fingerprint] }
+
+func (g *Graph[S, U]) updateStored(
+	ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption,
+) (checkpoint.ID, error) {
+	u, err := g.decodeUpdate(thread, update)
+	if err != nil {
+		return checkpoint.ID{}, err
+	}
+	return g.Thread(thread).At(at).UpdateState(ctx, u, opts...)
+}
+
+func (g *Graph[S, U]) submitStored(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error) {
+	u, err := g.decodeUpdate(thread, update)
+	if err != nil {
+		return Submitted{}, err
+	}
+	return g.Thread(thread).Submit(ctx, u, opts...)
+}
+
+// decodeUpdate decodes an update by the generated code.
+func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (u U, err error) {
+	defer rescue(&err)
+	if err := g.schema.DecodeUpdate(update, &u); err != nil {
+		return u, fmt.Errorf("%s: the update: %w", where(g.name, thread, -1), err)
+	}
+	return u, nil
+}
+
+func (g *Graph[S, U]) signalStored(ctx context.Context, thread string, s SentSignal) error {
+	if s.err == nil && g.signals[s.name] {
+		if err := g.checkSignal(s.name, s.payload); err != nil {
+			return g.Thread(thread).fail("signal %q: %w: %w", s.name, ErrNotReceivable, err)
+		}
+	}
+	return g.Thread(thread).Signal(ctx, s)
+}
+
+// checkSignal decodes the payload of a signal as a node that lists the signal would.
+func (g *Graph[S, U]) checkSignal(name string, payload []byte) (err error) {
+	defer rescue(&err)
+	for _, g := range g.within() {
+		for i := range g.nodes {
+			for _, s := range g.nodes[i].signals {
+				if s.name == name {
+					return s.check(payload)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Graph[S, U]) answerStored(ctx context.Context, thread string, answers []AnswerOption) error {
+	return g.Thread(thread).Answer(ctx, answers...)
+}
+
+func (g *Graph[S, U]) resumeStored(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error) {
+	res, err := g.Thread(thread).At(at).Resume(ctx, opts...)
+	return res.Status, err
+}
