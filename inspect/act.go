@@ -1,0 +1,320 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
+)
+
+// act performs an action on a thread, and sends the reader back to its page.
+func (in *Inspector) act(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	p, err := threadPlaceOf(r.PostForm)
+	if err != nil {
+		return err
+	}
+	a := Action(r.PostForm.Get("action"))
+	t, err := in.find(r, a, p.Thread)
+	if err != nil {
+		return err
+	}
+	note, err := in.perform(r, a, p, &t)
+	if err != nil {
+		return err
+	}
+	to := p.root().link("thread", "note", note)
+	if a == Delete {
+		to = "./?note=" + note
+	}
+	redirect(w, to)
+	return nil
+}
+
+// parseForm reads the form of a request.
+func parseForm(r *http.Request) error {
+	if err := r.ParseForm(); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return err
+		}
+		return bad("the form cannot be read: %v", err)
+	}
+	return nil
+}
+
+// perform performs an action, and returns its note.
+func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.Thread) (note string, err error) {
+	ctx, form := r.Context(), r.PostForm
+	switch a {
+	case Answer:
+		return "answered", in.answer(r, p, t)
+	case Signal:
+		return "signalled", in.signal(r, t)
+	case Wake:
+		return "woken", in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+	case Cancel:
+		return "cancelled", in.cancel(ctx, t, form.Get("reason"))
+	case Resume:
+		return "resumed", in.resume(r, t, graph.ID(form.Get("node")))
+	case Replay:
+		return "replayed", in.replay(r, p, t)
+	case Release:
+		_, err := in.saver.Release(ctx, t.ID, checkpoint.ID{})
+		return "released", err
+	case Delete:
+		return "deleted", in.saver.Delete(ctx, t.ID)
+	}
+	return "", bad("there is no action %q", a)
+}
+
+// post stores a message of a thread, which must exist.
+func (in *Inspector) post(ctx context.Context, t *checkpoint.Thread, m checkpoint.Message) error {
+	if m.ID == "" {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+		m.ID = id.String()
+	}
+	posted, err := in.saver.Post(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
+	if err != nil {
+		return err
+	}
+	if posted[0].Err == nil && posted[0].Messages[0].Known {
+		return bad("it has been answered")
+	}
+	return posted[0].Err
+}
+
+func (in *Inspector) cancel(ctx context.Context, t *checkpoint.Thread, reason string) error {
+	if len(reason) > checkpoint.MaxReason {
+		return bad("the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)
+	}
+	return in.post(ctx, t, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+}
+
+// answer stores the answer to a question, from its form or from JSON.
+func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) error {
+	v, err := in.load(r, p.root(), false)
+	if err != nil {
+		return err
+	}
+	id := r.PostForm.Get("question")
+	i := slices.IndexFunc(v.snap.Questions, func(q graph.OpenQuestion) bool { return q.ID == id })
+	if i < 0 {
+		return fmt.Errorf("question %s: %w; somebody has answered it, or the thread has moved on", clip(100, id), graph.ErrNotAsked)
+	}
+	var answer *shape.Payload
+	if d := v.question(v.snap.Questions[i].Question); d != nil {
+		answer = &d.Answer
+	}
+	encoded, err := payloadFrom(r, answer)
+	if err != nil {
+		return err
+	}
+	if app := in.apps[t.Graph]; app != nil {
+		return app.Untyped().Answer(r.Context(), t.ID, graph.AnswerBytes(id, encoded))
+	}
+	return in.post(r.Context(), t, checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: encoded})
+}
+
+// payloadFrom returns the encoded payload in the form of a request: that of the inputs, or the
+// JSON in "json" if "as" says so. p may be nil.
+func payloadFrom(r *http.Request, p *shape.Payload) ([]byte, error) {
+	text := []byte(r.PostForm.Get("json"))
+	if f := formOf(p); f != nil && r.PostForm.Get("as") != "json" {
+		var err error
+		if text, err = f.read(r.PostForm); err != nil {
+			return nil, err
+		}
+	}
+	return encoded(value.Encode(p, text))
+}
+
+// encoded makes an error of JSON one of the request.
+func encoded(b []byte, err error) ([]byte, error) {
+	var wrong *value.JSONError
+	if errors.As(err, &wrong) {
+		return nil, bad("%v", wrong)
+	}
+	return b, err
+}
+
+// app returns the graph of a thread.
+func (in *Inspector) app(t *checkpoint.Thread) (graph.Untyped, error) {
+	app := in.apps[t.Graph]
+	if app == nil {
+		return graph.Untyped{}, bad("the graph %q is not part of these pages; give it to inspect.New", t.Graph)
+	}
+	return app.Untyped(), nil
+}
+
+// resume starts a run in this process. With a node, the tasks of the node run again. It returns
+// when the run has begun or failed to begin; the run belongs to the graph, whose Drain waits for
+// it.
+func (in *Inspector) resume(r *http.Request, t *checkpoint.Thread, node graph.ID) error {
+	app, err := in.app(t)
+	if err != nil {
+		return err
+	}
+	var opts []graph.ResumeOption
+	if node != "" {
+		opts = append(opts, graph.Rerun(node))
+	}
+	if actor := in.actor(r); actor != nil {
+		opts = append(opts, actor)
+	}
+	return in.background(r, t.ID, func(ctx context.Context) error {
+		_, err := app.Resume(ctx, t.ID, checkpoint.ID{}, opts...)
+		return err
+	})
+}
+
+// The pauses between two looks whether a run has begun.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 200 * time.Millisecond
+)
+
+// background calls run on a goroutine, and returns when the thread has a new head or holder, or
+// when run has ended. Errors of nodes are not errors of background, because the page of the thread
+// shows them.
+func (in *Inspector) background(r *http.Request, thread string, run func(context.Context) error) error {
+	before, err := in.thread(r.Context(), thread)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- run(context.WithoutCancel(r.Context())) }()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		select {
+		case err := <-ended:
+			var node *graph.NodeError
+			var ends *graph.CancelledError
+			if errors.As(err, &node) || errors.As(err, &ends) {
+				return nil
+			}
+			return err
+		case <-r.Context().Done():
+			return r.Context().Err()
+		case <-time.After(pause):
+		}
+		now, err := in.thread(r.Context(), thread)
+		if err != nil || now.Holder != "" && now.Holder != before.Holder || now.Head != before.Head {
+			return err
+		}
+	}
+}
+
+// replay makes the tasks of an older checkpoint due again, for a worker.
+func (in *Inspector) replay(r *http.Request, p place, t *checkpoint.Thread) error {
+	app, err := in.app(t)
+	if err != nil {
+		return err
+	}
+	if p.At.IsZero() {
+		return bad("a replay needs a checkpoint; open one in the history")
+	}
+	nothing, err := value.EncodeUpdate(&app.Shape().State, []byte("{}"))
+	if err != nil {
+		return err
+	}
+	if _, err := app.Update(r.Context(), t.ID, p.At, nothing, in.updateOptions(r)...); err != nil {
+		return err
+	}
+	return in.post(r.Context(), t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+}
+
+// actor returns the metadata of the user of a request; nil for none.
+func (in *Inspector) actor(r *http.Request) graph.MetadataOption {
+	if in.opt.Actor == nil {
+		return nil
+	}
+	name := in.opt.Actor(r)
+	if name == "" {
+		return nil
+	}
+	return graph.Metadata(map[string]string{"actor": name})
+}
+
+func (in *Inspector) updateOptions(r *http.Request) (opts []graph.UpdateOption) {
+	if actor := in.actor(r); actor != nil {
+		opts = append(opts, actor)
+	}
+	return opts
+}
+
+// signalForm sends a signal.
+type signalForm struct {
+	Name string
+	Type string
+	Form *form // nil if the signal has no description
+	JSON string
+}
+
+// signalForms returns the signals of the thread's graph.
+func (in *Inspector) signalForms(v *view) (all []signalForm) {
+	app := in.apps[v.thread.Graph]
+	if app == nil {
+		return nil
+	}
+	signals := app.Untyped().Shape().Signals
+	for i := range signals {
+		s := &signals[i]
+		all = append(all, signalForm{s.Name, s.Payload.Type, formOf(&s.Payload), exampleJSON(&s.Payload)})
+	}
+	return all
+}
+
+// signal sends a signal to a thread, from its form or from JSON.
+func (in *Inspector) signal(r *http.Request, t *checkpoint.Thread) error {
+	app, err := in.app(t)
+	if err != nil {
+		return err
+	}
+	name := r.PostForm.Get("signal")
+	var described *shape.Payload
+	if d := app.Shape().Signal(name); d != nil {
+		described = &d.Payload
+	}
+	payload, err := payloadFrom(r, described)
+	if err != nil {
+		return err
+	}
+	var opts []graph.SignalOption
+	if key := strings.TrimSpace(r.PostForm.Get("key")); key != "" {
+		opts = append(opts, graph.For(key))
+	}
+	return app.Signal(r.Context(), t.ID, name, payload, opts...)
+}
+
+// mailText returns the payload of a message as text; empty if there is none, or if it needs the
+// types of the program.
+func (in *Inspector) mailText(v *view, m *checkpoint.Message) string {
+	switch m.Kind {
+	case checkpoint.CancelMessage:
+		return clip(shortText, string(m.Payload))
+	case checkpoint.SignalMessage, checkpoint.AnswerMessage:
+		read, err := value.Payload(nil, m.Payload)
+		if err != nil {
+			return ""
+		}
+		text, err := read.MarshalJSON()
+		if err != nil {
+			return ""
+		}
+		return clip(shortText, string(text))
+	}
+	return ""
+}

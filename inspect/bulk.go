@@ -1,0 +1,234 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Limits of actions on many threads.
+const (
+	countSize = 10_000 // threads that the page of a confirmation counts
+	keptJobs  = 50     // jobs whose outcome is kept
+	keptFails = 20     // errors of a job that are kept
+)
+
+// bulkActions are the actions that many threads can have at once.
+var bulkActions = []struct {
+	action Action
+	text   string
+}{
+	{Wake, "Retry all"}, {Cancel, "Cancel all"}, {Delete, "Delete all"},
+}
+
+// bulkLinks returns the addresses of the confirmations for a filter.
+func (in *Inspector) bulkLinks(f filter) (links []bulkLink) {
+	for _, b := range bulkActions {
+		if in.allowed[b.action] {
+			q := f.values()
+			q.Set("action", string(b.action))
+			links = append(links, bulkLink{b.text, "bulk?" + q.Encode()})
+		}
+	}
+	return links
+}
+
+// bulkAction returns the action in the parameters of a request.
+func bulkAction(q url.Values) (Action, string, error) {
+	for _, b := range bulkActions {
+		if string(b.action) == q.Get("action") {
+			return b.action, b.text, nil
+		}
+	}
+	return "", "", bad("there is no action %q for many threads", q.Get("action"))
+}
+
+// bulkData is the confirmation of an action on many threads.
+type bulkData struct {
+	head
+	Action Action
+	Text   string
+	Filter filter
+	Fields []choice // of the filter, for the form
+	Count  int
+	More   bool // further threads match
+	Sample []row
+	Held   int // threads of Count that a run holds, which Delete leaves
+}
+
+// bulkPage asks for the confirmation of an action on all threads that a filter matches.
+func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	a, text, err := bulkAction(q)
+	if err != nil {
+		return err
+	}
+	f, err := filterOf(q)
+	if err != nil {
+		return err
+	}
+	if err := in.authorize(r, Access{Action: a, Graph: f.Graph}); err != nil {
+		return err
+	}
+	now, err := in.now(r.Context())
+	if err != nil {
+		return err
+	}
+	all, err := in.scan(r.Context(), r, f, a, now, countSize, 10*countSize)
+	if err != nil {
+		return err
+	}
+	d := bulkData{head: in.head(r, text), Action: a, Text: text, Filter: f, Count: len(all.rows), More: all.more}
+	for i := range all.rows {
+		if all.rows[i].Holder != "" {
+			d.Held++
+		}
+	}
+	d.Sample = all.rows[:min(len(all.rows), 10)]
+	for name, values := range f.values() {
+		d.Fields = append(d.Fields, choice{name, values[0]})
+	}
+	in.render(w, http.StatusOK, "bulk", d)
+	return nil
+}
+
+// startBulk starts an action on all threads that a filter matches.
+func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	a, text, err := bulkAction(r.PostForm)
+	if err != nil {
+		return err
+	}
+	f, err := filterOf(r.PostForm)
+	if err != nil {
+		return err
+	}
+	if err := in.authorize(r, Access{Action: a, Graph: f.Graph}); err != nil {
+		return err
+	}
+	if r.PostForm.Get("confirm") != string(a) {
+		return bad("write %q into the field to confirm", a)
+	}
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	j := &job{id: id.String(), action: a, text: text, reason: r.PostForm.Get("reason"), began: time.Now(), filter: f}
+	if len(j.reason) > checkpoint.MaxReason {
+		return bad("the reason has %d bytes, more than %d", len(j.reason), checkpoint.MaxReason)
+	}
+	// The job outlives the request, but keeps it for Authorize.
+	if err := in.jobs.start(j, func(ctx context.Context) error { return in.work(ctx, r.WithContext(ctx), j) }); err != nil {
+		return err
+	}
+	redirect(w, "job?job="+j.id)
+	return nil
+}
+
+// work performs the action of a job on all threads that its filter matches.
+func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
+	f := j.filter
+	for {
+		now, err := in.now(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := in.scan(ctx, r, f, j.action, now, pageSize, scanSize)
+		if err != nil {
+			return err
+		}
+		for i := range all.rows {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			t := &all.rows[i].Thread
+			err := in.one(ctx, j, t)
+			if err == nil && all.rows[i].Damaged != "" && j.action != Delete {
+				err = errors.New(all.rows[i].Damaged)
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			j.count(t.ID, err)
+		}
+		j.reads(all.read)
+		if !all.more || all.last == "" {
+			return nil
+		}
+		f.After = all.last
+	}
+}
+
+// one performs the action of a job on a thread.
+func (in *Inspector) one(ctx context.Context, j *job, t *checkpoint.Thread) error {
+	switch j.action {
+	case Wake:
+		if t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled {
+			return nil // nothing is due
+		}
+		return in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+	case Cancel:
+		if t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled {
+			return nil
+		}
+		return in.cancel(ctx, t, j.reason)
+	case Delete:
+		return in.saver.Delete(ctx, t.ID)
+	}
+	return bad("there is no action %q for many threads", j.action)
+}
+
+// jobData is the page of a job.
+type jobData struct {
+	head
+	ID       string
+	Text     string
+	Filter   string
+	Running  bool
+	Done     int
+	Failed   int
+	Read     int
+	Errors   []choice
+	Err      string
+	Began    time.Time
+	Took     time.Duration
+	Stopping bool
+	Back     string
+}
+
+// jobPage shows the progress of a job.
+func (in *Inspector) jobPage(w http.ResponseWriter, r *http.Request) error {
+	j := in.jobs.find(r.URL.Query().Get("job"))
+	if j == nil {
+		return bad("there is no such action; this process keeps the last %d", keptJobs)
+	}
+	if err := in.authorize(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+		return err
+	}
+	d := j.data(in.head(r, j.text))
+	in.render(w, http.StatusOK, "job", d)
+	return nil
+}
+
+// stopJob stops a job.
+func (in *Inspector) stopJob(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	j := in.jobs.find(r.PostForm.Get("job"))
+	if j == nil {
+		return bad("there is no such action")
+	}
+	if err := in.authorize(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+		return err
+	}
+	j.cancel(errStopped)
+	redirect(w, "job?job="+j.id)
+	return nil
+}

@@ -1,0 +1,139 @@
+package inspect
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// checkpointData is the page of a checkpoint.
+type checkpointData struct {
+	head
+	Place    place
+	Thread   checkpoint.Thread
+	Snap     graph.Snapshot[[]byte]
+	Record   checkpoint.Record
+	IsHead   bool
+	May      permits
+	Parent   string // its address; empty for none
+	Picture  string
+	Expanded string
+	State    tree
+	Changes  []change
+	Hidden   int
+	Compared bool // Changes is the difference to the parent
+	Calls    []callRow
+	Tasks    []taskRow
+	Due      []dueTask
+}
+
+// dueTask is a task that a checkpoint made due.
+type dueTask struct {
+	Name string
+	Sent *tree // the payload of a send
+}
+
+// dueSize is the number of due tasks that a page shows.
+const dueSize = 100
+
+// checkpointPage shows a checkpoint: its state, and what changed since its parent.
+func (in *Inspector) checkpointPage(w http.ResponseWriter, r *http.Request) error {
+	p, err := threadPlaceOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	v, state, err := in.stateAt(r, p)
+	if err != nil {
+		return err
+	}
+	if v.chain.Empty() {
+		return checkpoint.ErrNotFound
+	}
+	v.At = v.snap.Checkpoint
+	d := checkpointData{
+		head: in.head(r, "Checkpoint "+shortID(v.At)), Place: v.place, Thread: v.thread, Snap: v.snap, Record: v.chain.Last,
+		IsHead: v.At == v.chain.Head, May: in.may(r, &v.thread), State: treeOf(&state),
+	}
+	if desc := in.describe(&v); desc != nil {
+		d.Picture, d.Expanded = picturesOf(v.place, desc)
+	}
+	if v.Namespace != "" || v.Version != 0 {
+		d.May = nil
+	}
+	if parent := v.snap.Parent; !parent.IsZero() {
+		d.Parent = v.at(parent).link("checkpoint")
+		_, before, err := in.stateAt(r, v.at(parent))
+		switch {
+		case err == nil:
+			d.Compared = true
+			d.Changes, d.Hidden = changesOf(&before, &state)
+		case errors.Is(err, checkpoint.ErrNotFound): // it was pruned
+			d.Parent = ""
+		default:
+			return err
+		}
+	}
+	if d.Calls, err = in.calls(r, &v); err != nil {
+		return err
+	}
+	d.Tasks = tasksOf(&v)
+	for _, task := range v.chain.Due[:min(len(v.chain.Due), dueSize)] {
+		row := dueTask{Name: taskText(graph.ID(task.Node), int(task.Index))}
+		if task.Payload != nil {
+			t := payloadTree(nil, task.Payload)
+			row.Sent = &t
+		}
+		d.Due = append(d.Due, row)
+	}
+	in.render(w, http.StatusOK, "checkpoint", d)
+	return nil
+}
+
+// compareData is the page of the differences between two checkpoints.
+type compareData struct {
+	head
+	Place   place
+	Thread  checkpoint.Thread
+	A, B    graph.Snapshot[[]byte]
+	LinkA   string
+	LinkB   string
+	Swap    string
+	Changes []change
+	Hidden  int
+}
+
+// comparePage shows the differences between two checkpoints.
+func (in *Inspector) comparePage(w http.ResponseWriter, r *http.Request) error {
+	params := r.URL.Query()
+	p, err := threadPlaceOf(params)
+	if err != nil {
+		return err
+	}
+	var ids [2]checkpoint.ID
+	for i, name := range []string{"a", "b"} {
+		if params.Get(name) == "" {
+			return bad("choose two checkpoints to compare")
+		}
+		if ids[i], err = checkpoint.ParseID(params.Get(name)); err != nil {
+			return bad("%v", err)
+		}
+	}
+	a, before, err := in.stateAt(r, p.at(ids[0]))
+	if err != nil {
+		return err
+	}
+	b, after, err := in.stateAt(r, p.at(ids[1]))
+	if err != nil {
+		return err
+	}
+	d := compareData{
+		head: in.head(r, "Compare checkpoints"), Place: a.at(checkpoint.ID{}), Thread: a.thread, A: a.snap, B: b.snap,
+		LinkA: a.link("checkpoint"), LinkB: b.link("checkpoint"),
+	}
+	d.Swap = d.Place.link("compare", "a", ids[1].String(), "b", ids[0].String())
+	d.Changes, d.Hidden = changesOf(&before, &after)
+	in.render(w, http.StatusOK, "compare", d)
+	return nil
+}

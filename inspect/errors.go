@@ -1,0 +1,64 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// requestError is an error of the request, not of the server.
+type requestError struct{ text string }
+
+func (e *requestError) Error() string { return e.text }
+
+// bad returns an error of a request.
+func bad(format string, args ...any) error { return &requestError{fmt.Sprintf(format, args...)} }
+
+// statusOf returns the HTTP status for an error.
+func statusOf(err error) int {
+	var denied *deniedError
+	var wrong *requestError
+	var large *http.MaxBytesError
+	var invalid *checkpoint.InvalidError
+	switch {
+	case errors.As(err, &denied):
+		return http.StatusForbidden
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge
+	case errors.As(err, &wrong), errors.As(err, &invalid):
+		return http.StatusBadRequest
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished):
+		return http.StatusConflict
+	case errors.Is(err, checkpoint.ErrUnavailable):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// failure is the page of an error.
+type failure struct {
+	head
+	Status int
+	Name   string
+	Text   string
+	Back   string // the address of the thread; empty for none
+}
+
+// fail answers with the page of an error. Its text is that of the error, so that the reader can
+// act on it. Everybody who sees the pages may see the data of the saver.
+func (in *Inspector) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody reads the answer
+	}
+	f := failure{head: in.head(r, "Error"), Status: statusOf(err), Text: err.Error()}
+	f.Name = http.StatusText(f.Status)
+	if p, err := placeOf(r.URL.Query()); err == nil && p.Thread != "" {
+		f.Back = p.link("thread")
+	}
+	in.render(w, f.Status, "error", f)
+}

@@ -1,0 +1,217 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Sizes of lists.
+const (
+	pageSize = 100  // threads on one page
+	scanSize = 5000 // threads that one page reads at most
+)
+
+// filter selects threads. Its fields are the parameters of the list.
+type filter struct {
+	Search  string // part of the id, the title or a label; the saver has no index for it
+	Prefix  string
+	Graph   string
+	Status  checkpoint.Status
+	Label   string // name=value
+	Created time.Duration
+	Idle    time.Duration
+	Stuck   bool // only threads with a mark
+	After   string
+}
+
+// statuses are those that a filter can name.
+var statuses = []checkpoint.Status{
+	checkpoint.Running, checkpoint.Ready, checkpoint.Waiting, checkpoint.Paused, checkpoint.Failed, checkpoint.Cancelled, checkpoint.Done,
+}
+
+// filterOf reads a filter from the parameters of a request.
+func filterOf(q url.Values) (f filter, err error) {
+	f = filter{
+		Search: q.Get("q"), Prefix: q.Get("prefix"), Graph: q.Get("graph"), Label: q.Get("label"), After: q.Get("after"),
+		Stuck: q.Get("stuck") != "",
+	}
+	if name := q.Get("status"); name != "" {
+		for _, s := range statuses {
+			if s.String() == name {
+				f.Status = s
+			}
+		}
+		if f.Status == 0 {
+			return f, bad("there is no status %q; want one of %v", name, statuses)
+		}
+	}
+	if f.Label != "" && !strings.Contains(f.Label, "=") {
+		return f, bad("the label %q has no value; write name=value", f.Label)
+	}
+	for name, to := range map[string]*time.Duration{"created": &f.Created, "idle": &f.Idle} {
+		if v := q.Get(name); v != "" {
+			if *to, err = time.ParseDuration(v); err != nil || *to <= 0 {
+				return f, bad("%s=%s is no duration; write it as 90m or 24h", name, v)
+			}
+		}
+	}
+	return f, nil
+}
+
+// values returns the parameters of the filter.
+func (f *filter) values() url.Values {
+	q := make(url.Values)
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("q", f.Search)
+	set("prefix", f.Prefix)
+	set("graph", f.Graph)
+	set("label", f.Label)
+	set("after", f.After)
+	if f.Status != 0 {
+		q.Set("status", f.Status.String())
+	}
+	if f.Stuck {
+		q.Set("stuck", "1")
+	}
+	for name, d := range map[string]time.Duration{"created": f.Created, "idle": f.Idle} {
+		if d > 0 {
+			q.Set(name, d.String())
+		}
+	}
+	return q
+}
+
+// query returns the part of the filter that the saver applies.
+func (f *filter) query(now time.Time) checkpoint.ThreadQuery {
+	q := checkpoint.ThreadQuery{Status: f.Status, Prefix: f.Prefix, After: f.After, Graph: f.Graph}
+	if name, value, ok := strings.Cut(f.Label, "="); ok {
+		q.Labels = map[string]string{name: value}
+	}
+	if f.Created > 0 {
+		q.CreatedSince = now.Add(-f.Created)
+	}
+	if f.Idle > 0 {
+		q.IdleSince = now.Add(-f.Idle)
+	}
+	return q
+}
+
+// scanned reports whether threads must be read to decide whether they match.
+func (f *filter) scanned() bool { return f.Search != "" || f.Stuck }
+
+// match applies the part of the filter for which the saver has no index.
+func (f *filter) match(t *checkpoint.Thread, marks []mark) bool {
+	if f.Stuck && len(marks) == 0 {
+		return false
+	}
+	if f.Search == "" {
+		return true
+	}
+	text := strings.ToLower(f.Search)
+	if strings.Contains(strings.ToLower(t.ID), text) || strings.Contains(strings.ToLower(t.Title), text) {
+		return true
+	}
+	for name, value := range t.Labels {
+		if strings.Contains(strings.ToLower(name+"="+value), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// found is the result of a scan.
+type found struct {
+	rows    []row
+	read    int    // threads that were read
+	last    string // the id of the last thread that was read
+	more    bool   // threads may follow
+	damaged int
+}
+
+// scan reads threads that match, at most want of them, and reads at most most threads. It leaves
+// out those that the request may not do a with.
+func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, most int) (out found, err error) {
+	q := f.query(now)
+	q.Limit = want + 1
+	if f.scanned() || in.opt.Authorize != nil {
+		q.Limit = most + 1
+	}
+	for t, err := range in.saver.Threads(ctx, q) {
+		damaged := errors.Is(err, checkpoint.ErrDamaged)
+		if err != nil && !damaged {
+			return out, err
+		}
+		if len(out.rows) == want || out.read == most {
+			out.more = true
+			return out, nil
+		}
+		out.read++
+		if t.ID != "" {
+			out.last = t.ID
+		}
+		if damaged {
+			out.damaged++
+			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
+			continue
+		}
+		marks := in.marks(&t, now)
+		if f.match(&t, marks) && in.authorize(r, accessTo(a, &t)) == nil {
+			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Marks: marks})
+		}
+	}
+	return out, nil
+}
+
+// mark says why a thread may need a look.
+type mark struct {
+	Name string
+	Why  string
+	Bad  bool
+}
+
+// overdue is how long a due thread may wait for a worker before it is marked.
+const overdue = time.Minute
+
+// marks returns the marks of a thread.
+func (in *Inspector) marks(t *checkpoint.Thread, now time.Time) (marks []mark) {
+	add := func(bad bool, name, why string) { marks = append(marks, mark{name, why, bad}) }
+	held := t.Holder != ""
+	if t.Cancels > 0 && held {
+		add(true, "cancel pending", "somebody has cancelled it, and the run has not ended yet")
+	}
+	if t.Status == checkpoint.Running && !held && t.Version > 0 {
+		add(true, "died", "its run has not ended, and its lease is over")
+	}
+	if late := now.Sub(t.Wake); !t.Wake.IsZero() && !held && late > overdue {
+		add(true, "no worker", "it is due since "+took(late)+", and no worker takes it")
+	}
+	if t.Attempts > 0 && t.Status != checkpoint.Done {
+		add(t.Attempts > 1, retries(t.Attempts), "runs in a row that failed or died without a new result")
+	}
+	waits := t.Status == checkpoint.Waiting || t.Status == checkpoint.Paused
+	if idle := now.Sub(t.Updated); waits && !held && t.Wake.IsZero() && idle > in.opt.LongWait {
+		add(false, "waits long", "nothing has happened for "+took(idle))
+	}
+	if t.Inputs > 0 && !held && (t.Status == checkpoint.Failed || waits) {
+		add(false, strconv.Itoa(t.Inputs)+" queued", "inputs wait until the thread is done")
+	}
+	return marks
+}
+
+func retries(n int) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return strconv.Itoa(n) + " retries"
+}

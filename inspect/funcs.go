@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// moment is a time that a page shows relative to its own.
+type moment struct{ Now, T time.Time }
+
+// doing is a form with one button.
+type doing struct {
+	Place  place
+	Action Action
+	Text   string
+	Why    string
+	At     string
+	Node   graph.ID
+}
+
+// crumbs are the links above the title of a page.
+type crumbs struct {
+	P    place
+	Text string
+}
+
+// stepsData is the table of a history.
+type stepsData struct {
+	Place place
+	Steps []step
+	Now   time.Time
+}
+
+// answering is the JSON form of an answer.
+type answering struct {
+	Thread string
+	Q      questionForm
+}
+
+// mailData is a table of messages.
+type mailData struct {
+	All []message
+	Now time.Time
+}
+
+// funcs are the functions of the templates.
+func funcs() template.FuncMap {
+	return template.FuncMap{
+		"ago": ago, "exact": exact, "took": took, "short": shortID, "text": printable, "clip": clip, "plural": plural,
+		"join": func(names []string) string { return strings.Join(names, ", ") },
+		"at":   func(now, t time.Time) moment { return moment{now, t} },
+		"duration": func(d time.Duration) string {
+			return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+		},
+		"crumbs":  func(p place, text string) crumbs { return crumbs{p, text} },
+		"stepsOf": func(p place, all []step, now time.Time) stepsData { return stepsData{p, all, now} },
+		"mailOf":  func(all []message, now time.Time) mailData { return mailData{all, now} },
+		"doing": func(p place, action, text, why string) doing {
+			return doing{Place: p, Action: Action(action), Text: text, Why: why}
+		},
+		"retrying": func(p place, node graph.ID) doing {
+			return doing{Place: p, Action: Resume, Text: "Retry now", Why: "Run the task again in this process", Node: node}
+		},
+		"replaying": func(p place) doing {
+			return doing{Place: p, Action: Replay, Text: "Replay from here", Why: "Run what was due here again", At: p.At.String()}
+		},
+		"answering": func(d threadData, q questionForm) answering { return answering{d.Thread.ID, q} },
+		"version": func(p place, number int) string {
+			p = p.root()
+			p.Version = number
+			return p.link("thread")
+		},
+	}
+}
+
+// Home returns the address of the thread.
+func (c crumbs) Home() string { return place{Thread: c.P.Thread}.link("thread") }

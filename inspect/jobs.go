@@ -1,0 +1,137 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Causes of the end of a job.
+var (
+	errStopped = errors.New("it was stopped")
+	errClosed  = errors.New("the server stops")
+)
+
+// jobs are the actions on many threads that were started.
+type jobs struct {
+	ctx  context.Context //nolint:containedctx // that of all jobs, which outlive their requests
+	stop context.CancelCauseFunc
+	wait sync.WaitGroup
+
+	mu   sync.Mutex
+	list []*job // oldest first
+}
+
+// job is an action on all threads that a filter matches.
+type job struct {
+	id     string
+	action Action
+	text   string
+	reason string
+	filter filter
+	began  time.Time
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	done   int
+	failed int
+	read   int
+	errors []choice // the thread, and its error
+	ended  time.Time
+	err    error
+}
+
+// start begins a job.
+func (js *jobs) start(j *job, work func(ctx context.Context) error) error {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if js.ctx.Err() != nil {
+		return errClosed
+	}
+	ctx, cancel := context.WithCancelCause(js.ctx)
+	j.cancel = cancel
+	js.list = append(js.list, j)
+	if len(js.list) > keptJobs {
+		js.drop()
+	}
+	js.wait.Go(func() {
+		defer cancel(nil)
+		err := work(ctx)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.ended, j.err = time.Now(), err
+	})
+	return nil
+}
+
+// drop forgets the oldest job that has ended.
+func (js *jobs) drop() {
+	for i, j := range js.list {
+		j.mu.Lock()
+		ended := !j.ended.IsZero()
+		j.mu.Unlock()
+		if ended {
+			js.list = append(js.list[:i:i], js.list[i+1:]...)
+			return
+		}
+	}
+}
+
+// find returns a job, or nil.
+func (js *jobs) find(id string) *job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.list {
+		if j.id == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// close stops all jobs, and waits for them.
+func (js *jobs) close() {
+	js.mu.Lock()
+	js.stop(errClosed)
+	js.mu.Unlock()
+	js.wait.Wait()
+}
+
+// count notes the outcome for one thread.
+func (j *job) count(thread string, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		j.done++
+		return
+	}
+	j.failed++
+	if len(j.errors) < keptFails {
+		j.errors = append(j.errors, choice{thread, err.Error()})
+	}
+}
+
+// reads notes that further threads were read.
+func (j *job) reads(n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.read += n
+}
+
+// data returns the page of the job.
+func (j *job) data(h head) jobData {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d := jobData{
+		head: h, ID: j.id, Text: j.text, Filter: j.filter.values().Encode(), Running: j.ended.IsZero(), Done: j.done, Failed: j.failed,
+		Read: j.read, Errors: append([]choice(nil), j.errors...), Began: j.began, Took: j.ended.Sub(j.began), Back: "./?" + j.filter.values().Encode(),
+	}
+	if j.err != nil {
+		d.Err = j.err.Error()
+	}
+	if d.Running {
+		d.Every, d.Took = 1, h.Now.Sub(j.began)
+	}
+	return d
+}

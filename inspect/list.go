@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// row is a thread in a list.
+type row struct {
+	checkpoint.Thread
+	Place   place
+	Marks   []mark
+	Damaged string // the error of a thread that cannot be read
+}
+
+// Asks returns the number of open questions.
+func (r row) Asks() int {
+	q, err := graph.OpenQuestions(r.Thread)
+	if err != nil {
+		return 0 // the page of the thread shows the error
+	}
+	return len(q)
+}
+
+// Due returns when the thread runs again by itself; zero for never.
+func (r row) Due() time.Time { return r.Wake }
+
+// load is the number of due threads of a graph.
+type load struct {
+	Graph  string
+	Oldest time.Duration // how long the thread waits that is due for longest
+	Due    int
+	Many   bool // Due is a lower bound
+	Link   string
+}
+
+// listData is the page of the threads.
+type listData struct {
+	head
+	Filter   filter
+	Statuses []checkpoint.Status
+	Graphs   []string
+	Rows     []row
+	Loads    []load
+	Found    found
+	Read     int
+	More     string // the address of the next page; empty if there is none
+	First    string // the address of the first page; empty on the first page
+	Bulk     []bulkLink
+	Created  []choice
+	Submit   bool
+}
+
+// choice is an option of a form.
+type choice struct{ Value, Text string }
+
+type bulkLink struct{ Text, Link string }
+
+// listPage shows the threads that a filter matches.
+func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
+	f, err := filterOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if err := in.authorize(r, Access{Action: View}); err != nil {
+		return err
+	}
+	now, err := in.now(r.Context())
+	if err != nil {
+		return err
+	}
+	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: statuses}
+	d.Now = now
+	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
+		return err
+	}
+	d.Rows, d.Read = d.Found.rows, d.Found.read
+	d.Graphs = in.graphsOf(d.Rows, f.Graph)
+	if d.Loads, err = in.loads(r.Context(), d.Graphs, now); err != nil {
+		return err
+	}
+	next := f
+	if next.After = d.Found.last; d.Found.more {
+		d.More = "?" + next.values().Encode()
+	}
+	if next.After = ""; f.After != "" {
+		d.First = "?" + next.values().Encode()
+	}
+	d.Bulk = in.bulkLinks(next)
+	d.Created = []choice{{"1h", "hour"}, {"24h", "day"}, {"168h", "week"}, {"720h", "30 days"}}
+	d.Submit = in.allowed[Submit] && len(in.names) > 0
+	in.render(w, http.StatusOK, "list", d)
+	return nil
+}
+
+// now returns the time on the saver's clock.
+func (in *Inspector) now(ctx context.Context) (time.Time, error) {
+	due, err := in.saver.Ready(ctx, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
+	return due.Now, err
+}
+
+// graphsOf returns the names of the graphs of the apps, of the rows and of the filter.
+func (in *Inspector) graphsOf(rows []row, filtered string) []string {
+	names := slices.Clone(in.names)
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(filtered)
+	for i := range rows {
+		add(rows[i].Graph)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// loadSize is the number of due threads of a graph that a page reads. Ready returns those of the
+// highest priority first, so the oldest one is exact only if there are fewer.
+const loadSize = 100
+
+// loads returns the number of due threads of graphs that have some.
+func (in *Inspector) loads(ctx context.Context, graphs []string, now time.Time) (all []load, err error) {
+	const most = 12 // graphs; each costs a query
+	for _, name := range graphs[:min(len(graphs), most)] {
+		due, err := in.saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
+		if err != nil {
+			return nil, err
+		}
+		l := load{Graph: name, Due: len(due.Threads), Many: len(due.Threads) == loadSize}
+		for i := range due.Threads {
+			l.Oldest = max(l.Oldest, now.Sub(due.Threads[i].Wake))
+		}
+		f := filter{Graph: name}
+		l.Link = "?" + f.values().Encode()
+		if l.Due > 0 {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,259 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// threadData is the page of a thread, or of a subgraph call in it.
+type threadData struct {
+	head
+	Place     place
+	Thread    checkpoint.Thread
+	Empty     bool // no checkpoint is stored
+	Snap      graph.Snapshot[[]byte]
+	Marks     []mark
+	May       permits
+	Picture   string // its address; empty without an app
+	PictureUp string // the expanded one
+	Tasks     []taskRow
+	Questions []questionForm
+	Signals   []signalRow
+	Send      []signalForm
+	Timers    []graph.Timer
+	Calls     []callRow
+	State     tree
+	Timeline  *timeline
+	History   []step
+	More      bool // the history has further checkpoints
+	Waiting   []message
+	Refused   []message
+	Versions  []checkpoint.Version
+	Reason    string
+}
+
+// taskRow is a due task.
+type taskRow struct {
+	Name    string
+	State   string // "finished", "failed", "waiting", "retrying" or "due"
+	Failure string
+	Summary string
+	Attempt int       // the next one; 0 if it is unknown
+	Next    time.Time // when the next attempt begins; zero for not by itself
+	Failed  time.Time // when the run ended in which it failed; zero if it is unknown
+	Node    graph.ID
+	Retry   bool // a Rerun can begin the attempt now
+}
+
+// callRow is a subgraph call.
+type callRow struct {
+	Name string
+	Link string
+}
+
+// signalRow is a signal for which a task waits.
+type signalRow struct {
+	graph.OpenSignal
+	Where string
+}
+
+// message is a message of the inbox.
+type message struct {
+	checkpoint.Message
+	Text string // of the payload; empty if it is not readable
+}
+
+// historySize is the number of checkpoints on the page of a thread.
+const historySize = 50
+
+// threadPage shows a thread at its head.
+func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
+	p, err := threadPlaceOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p.At = checkpoint.ID{}
+	v, err := in.load(r, p, true)
+	if err != nil {
+		return err
+	}
+	d := threadData{
+		head: in.head(r, cmp.Or(v.thread.Title, v.Thread)), Place: v.place, Thread: v.thread, Empty: v.chain.Empty(),
+		Snap: v.snap, May: in.may(r, &v.thread), Reason: v.snap.Reason,
+	}
+	if d.Now, err = in.now(r.Context()); err != nil {
+		return err
+	}
+	d.Marks = in.marks(&v.thread, d.Now)
+	if desc := in.describe(&v); desc != nil {
+		d.Picture, d.PictureUp = picturesOf(v.place, desc)
+		d.Send = in.signalForms(&v)
+	}
+	if v.Namespace == "" && v.Version == 0 {
+		d.Pulse, d.Beat = v.link("pulse"), pulseOf(&v.thread)
+	} else {
+		d.May = nil // actions are those of the thread itself, at its open version
+	}
+	if err := in.addMail(r, &v, &d); err != nil {
+		return err
+	}
+	if !d.Empty {
+		if err := in.addPosition(r, &v, &d); err != nil {
+			return err
+		}
+	}
+	if d.Versions, err = in.saver.Versions(r.Context(), v.Thread); err != nil {
+		return err
+	}
+	slices.Reverse(d.Versions)
+	in.render(w, http.StatusOK, "thread", d)
+	return nil
+}
+
+// picturesOf returns the addresses of the picture of a place, and of the one with the subgraphs,
+// which is empty if there are none.
+func picturesOf(p place, d *graph.Description) (plain, expanded string) {
+	plain = p.link("picture.svg")
+	for i := range d.Nodes {
+		if d.Nodes[i].Subgraph != nil || d.Nodes[i].Detail {
+			expanded = p.link("picture.svg", "expand", "1")
+		}
+	}
+	return plain, expanded
+}
+
+// addPosition adds where the thread stands, and its history.
+func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err error) {
+	d.Tasks, d.Timers = tasksOf(v), v.snap.Timers
+	d.Questions = questionForms(v, d.May[string(Answer)])
+	for _, s := range v.snap.Signals {
+		d.Signals = append(d.Signals, signalRow{s, pathText(s.Path, s.Node, s.Index)})
+	}
+	if d.Calls, err = in.calls(r, v); err != nil {
+		return err
+	}
+	d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
+	h, err := in.history(r.Context(), v, checkpoint.Query{Limit: historySize, Sources: everySource}, nil)
+	if err != nil {
+		return err
+	}
+	d.History, d.More = h.steps, h.more
+	d.Timeline = timelineOf(h.records, v, d.Now)
+	return nil
+}
+
+// tasksOf returns the due tasks of a view.
+func tasksOf(v *view) []taskRow {
+	s := &v.snap
+	waits := make(map[graph.PathElement]bool)
+	timers := make(map[graph.PathElement]graph.Timer)
+	for _, q := range s.Questions {
+		waits[outer(q.Path, q.Node, q.Index)] = true
+	}
+	for _, q := range s.Signals {
+		waits[outer(q.Path, q.Node, q.Index)] = true
+	}
+	for _, t := range s.Timers {
+		timers[outer(t.Path, t.Node, t.Index)] = t
+	}
+	rows := make([]taskRow, 0, len(s.Tasks))
+	for _, t := range s.Tasks {
+		k := graph.PathElement{Node: t.Node, Index: t.Index}
+		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, State: "due", Failure: t.Failure, Summary: t.Summary}
+		timer, timed := timers[k]
+		switch {
+		case t.Finished:
+			row.State = "finished"
+		case timed && timer.Attempt > 0:
+			row.State, row.Attempt, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
+		case t.Failure != "":
+			row.State, row.Next, row.Retry = "failed", v.thread.Wake, true
+		case timed:
+			row.State, row.Next = "sleeping", timer.Due
+		case waits[k]:
+			row.State = "waiting"
+		}
+		if t.Failure != "" && v.thread.Holder == "" {
+			row.Failed = v.thread.Updated
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// outer returns the task of the thread itself in which a node of a call runs.
+func outer(path []graph.PathElement, node graph.ID, index int) graph.PathElement {
+	if len(path) > 0 {
+		return path[0]
+	}
+	return graph.PathElement{Node: node, Index: index}
+}
+
+// callsSize is the number of subgraph calls that one page looks for.
+const callsSize = 50
+
+// calls returns the subgraph calls of the due tasks that have stored something.
+func (in *Inspector) calls(r *http.Request, v *view) (rows []callRow, err error) {
+	for _, call := range v.snap.Calls[:min(len(v.snap.Calls), callsSize)] {
+		p := v.in(call.Namespace)
+		for _, err := range in.saver.History(r.Context(), p.ref(), checkpoint.Query{Limit: 1, Headers: true, Sources: everySource}) {
+			if err != nil {
+				return rows, err
+			}
+			rows = append(rows, callRow{taskText(call.Node, call.Index), p.link("thread")})
+		}
+	}
+	return rows, nil
+}
+
+// mailSize is the number of messages of each kind on the page of a thread.
+const mailSize = 100
+
+// addMail adds the messages of the thread.
+func (in *Inspector) addMail(r *http.Request, v *view, d *threadData) error {
+	if v.Namespace != "" || v.thread.Posted == 0 {
+		return nil
+	}
+	for _, refused := range []bool{false, true} {
+		all, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: v.Thread, Limit: mailSize, Refused: refused})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			m := message{Message: all[i], Text: in.mailText(v, &all[i])}
+			if refused {
+				d.Refused = append(d.Refused, m)
+			} else {
+				d.Waiting = append(d.Waiting, m)
+			}
+		}
+	}
+	return nil
+}
+
+// pulse answers with a short text that changes whenever the page of a thread does.
+func (in *Inspector) pulse(w http.ResponseWriter, r *http.Request) error {
+	p, err := threadPlaceOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	t, err := in.find(r, View, p.Thread)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(pulseOf(&t))) // the reader is gone if this fails
+	return nil
+}
+
+// pulseOf returns the pulse of a thread. The lease of a run that continues changes it, because the
+// tasks of a superstep change nothing else.
+func pulseOf(t *checkpoint.Thread) string {
+	return fmt.Sprint(t.Head, t.Status, t.Holder, t.Updated.UnixMicro(), t.Lease.UnixMicro(), t.Wake.UnixMicro(), t.Posted, t.Inputs, t.Others, len(t.Questions))
+}

@@ -1,0 +1,212 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
+)
+
+// Limits of a tree on a page. The JSON has everything.
+const (
+	treeNodes  = 4000    // of one tree
+	treeItems  = 100     // of one list or map
+	treeText   = 4 << 10 // characters of one text
+	shortText  = 100     // characters of a text that is not folded
+	openLevels = 2       // levels that are not folded
+)
+
+// tree is a value as a page shows it.
+type tree struct {
+	Name     string
+	Type     string
+	Kind     string
+	Text     string // of a value without parts
+	Long     string // the whole text, if Text is only its beginning
+	Count    string // such as "12 items"
+	Children []tree
+	Hidden   int // parts that are not shown
+	Open     bool
+	Fault    string // why the value cannot be read
+}
+
+// stateTree returns the tree of a stored state. s may be nil.
+func stateTree(s *shape.State, b []byte) tree {
+	v, err := value.State(s, b)
+	if err != nil {
+		return tree{Fault: err.Error()}
+	}
+	return treeOf(&v)
+}
+
+// payloadTree returns the tree of a payload. p may be nil.
+func payloadTree(p *shape.Payload, b []byte) tree {
+	v, err := value.Payload(p, b)
+	if err != nil {
+		return tree{Fault: err.Error()}
+	}
+	return treeOf(&v)
+}
+
+func treeOf(v *value.Value) tree {
+	left := treeNodes
+	return growTree("", v, 0, &left)
+}
+
+// growTree returns the tree of a value. left is the number of further nodes that the page shows.
+func growTree(name string, v *value.Value, level int, left *int) tree {
+	*left--
+	t := tree{Name: name, Type: v.Type, Kind: string(v.Kind), Open: level < openLevels}
+	switch v.Kind {
+	case value.List:
+		t.Count = plural(len(v.Items), "item")
+		for i := range v.Items {
+			if i == treeItems || *left <= 0 {
+				t.Hidden = len(v.Items) - i
+				break
+			}
+			t.Children = append(t.Children, growTree(strconv.Itoa(i), &v.Items[i], level+1, left))
+		}
+		t.Open = t.Open && len(v.Items) <= 20
+	case value.Map, value.Struct, value.Union:
+		if v.Kind == value.Map {
+			t.Count = entries(len(v.Fields))
+		}
+		for i := range v.Fields {
+			if i == treeItems || *left <= 0 {
+				t.Hidden = len(v.Fields) - i
+				break
+			}
+			t.Children = append(t.Children, growTree(v.Fields[i].Name, &v.Fields[i].Value, level+1, left))
+		}
+	case value.Nil, "":
+		t.Text = "nil"
+	default:
+		t.Text = printable(v.Text)
+		if n := len([]rune(v.Text)); n > shortText {
+			t.Text, t.Long = clip(shortText, v.Text), clip(treeText, v.Text)
+			t.Count = plural(n, "character")
+		}
+	}
+	return t
+}
+
+// indented returns a value as JSON for people.
+func indented(v *value.Value) []byte {
+	raw, err := v.MarshalJSON()
+	if err != nil { // never
+		return nil
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil { // a value is always JSON
+		return raw
+	}
+	return b.Bytes()
+}
+
+// stateJSON serves the state of a checkpoint as JSON.
+func (in *Inspector) stateJSON(w http.ResponseWriter, r *http.Request) error {
+	p, err := threadPlaceOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	v, err := in.load(r, p, true)
+	if err != nil {
+		return err
+	}
+	state, err := v.value()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(indented(&state), '\n')) // the reader is gone if this fails
+	return nil
+}
+
+// value returns the state of a view, which must have been loaded with it.
+func (v *view) value() (value.Value, error) {
+	if v.chain.Empty() {
+		return value.Value{Kind: value.Struct}, nil
+	}
+	return value.State(v.state(&v.chain.Last), v.snap.State)
+}
+
+// stateAt loads the state of another checkpoint of the same place.
+func (in *Inspector) stateAt(r *http.Request, p place) (v view, state value.Value, err error) {
+	if v, err = in.load(r, p, true); err == nil {
+		state, err = v.value()
+	}
+	return v, state, err
+}
+
+// change is a difference between two states.
+type change struct {
+	Path          string
+	Before, After *tree // nil for none
+}
+
+// changesSize is the number of changes that a page shows.
+const changesSize = 200
+
+// changesOf returns the differences between two states, and the number of those left out.
+func changesOf(before, after *value.Value) (all []change, hidden int) {
+	for i, c := range value.Diff(before, after) {
+		if i >= changesSize {
+			hidden++
+			continue
+		}
+		row := change{Path: printable(c.Path)}
+		for _, side := range []struct {
+			from *value.Value
+			to   **tree
+		}{{c.Before, &row.Before}, {c.After, &row.After}} {
+			if side.from != nil {
+				left := 200
+				t := growTree("", side.from, 1, &left)
+				*side.to = &t
+			}
+		}
+		all = append(all, row)
+	}
+	return all, hidden
+}
+
+// questionForm is an open question with the form of its answer.
+type questionForm struct {
+	graph.OpenQuestion
+	Where  string
+	Asked  tree
+	Form   *form // nil if the answer has no description
+	JSON   string
+	Answer bool // the form is shown
+	Type   string
+}
+
+// questionForms returns the open questions of a view.
+func questionForms(v *view, answer bool) []questionForm {
+	all := make([]questionForm, 0, len(v.snap.Questions))
+	for _, q := range v.snap.Questions {
+		f := questionForm{OpenQuestion: q, Where: pathText(q.Path, q.Node, q.Index), Answer: answer}
+		if d := v.question(q.Question); d != nil {
+			f.Asked = payloadTree(&d.Question, q.Payload)
+			f.Form = formOf(&d.Answer)
+			f.JSON = exampleJSON(&d.Answer)
+			f.Type = d.Answer.Type
+		} else {
+			f.Asked = payloadTree(nil, q.Payload)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return strconv.Itoa(n) + " entries"
+}

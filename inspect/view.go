@@ -1,0 +1,204 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+)
+
+// view is a checkpoint of a thread, or of a subgraph call in it, as it was loaded.
+type view struct {
+	place
+	thread  checkpoint.Thread
+	chain   checkpoint.Chain
+	snap    graph.Snapshot[[]byte]
+	schemas map[uint64]*shape.Graph
+}
+
+// find returns the description of a thread, and checks that the request may see it.
+func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thread, error) {
+	t, err := in.thread(r.Context(), id)
+	if err != nil {
+		return t, err
+	}
+	return t, in.authorize(r, accessTo(a, &t))
+}
+
+// thread returns the description of a thread. Its Version is 0 if no version is open.
+func (in *Inspector) thread(ctx context.Context, id string) (checkpoint.Thread, error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return checkpoint.Thread{}, err
+	}
+	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		if err != nil {
+			return t, err
+		}
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	versions, err := in.saver.Versions(ctx, id)
+	if err != nil {
+		return checkpoint.Thread{}, err
+	}
+	if len(versions) == 0 {
+		return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
+	}
+	t := checkpoint.Thread{ID: id, Versions: len(versions), Status: versions[len(versions)-1].Status}
+	c, err := in.saver.Load(ctx, checkpoint.Ref{Thread: id, Version: versions[len(versions)-1].Number, Namespace: noCall})
+	if err == nil { // the description is that of the thread in all versions
+		t.Graph, t.Title, t.Labels, t.Created = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created
+	}
+	return t, err
+}
+
+// noCall is a namespace without records. Loading it reads no records.
+const noCall = "-"
+
+// load reads the checkpoint of a place. If the open version does not have it, the released ones
+// are searched. Without state, the snapshot has no State.
+func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err error) {
+	ctx := r.Context()
+	if v.thread, err = in.find(r, View, p.Thread); err != nil {
+		return v, err
+	}
+	if p.Version == 0 && v.thread.Version == 0 && p.At.IsZero() && v.thread.Versions > 0 {
+		p.Version = v.thread.Versions // the newest released one
+	}
+	v.place = p
+	v.chain, err = in.saver.Load(ctx, p.ref())
+	if errors.Is(err, checkpoint.ErrNotFound) && p.Version == 0 && !p.At.IsZero() {
+		err = in.search(ctx, &v)
+	}
+	if err != nil {
+		return v, fmt.Errorf("thread %q: %w", p.Thread, err)
+	}
+	if v.chain.Empty() {
+		return v, nil
+	}
+	read := graph.ReadPosition
+	if state {
+		read = graph.ReadStored
+	}
+	if v.snap, err = read(v.ref(), &v.chain); err != nil {
+		return v, err
+	}
+	v.schemas, err = in.schemas(ctx, v.place)
+	return v, err
+}
+
+// search looks for the checkpoint of v in released versions, newest first.
+func (in *Inspector) search(ctx context.Context, v *view) error {
+	versions, err := in.saver.Versions(ctx, v.Thread)
+	if err != nil {
+		return err
+	}
+	for _, version := range slices.Backward(versions) {
+		if version.Released.IsZero() {
+			continue
+		}
+		p := v.place
+		p.Version = version.Number
+		c, err := in.saver.Load(ctx, p.ref())
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			continue
+		}
+		v.place, v.chain = p, c
+		return err
+	}
+	return fmt.Errorf("checkpoint %s: %w", v.At, checkpoint.ErrNotFound)
+}
+
+// schemas returns the stored descriptions of a version. Damaged ones are left out: pages then show
+// the names of stored data.
+func (in *Inspector) schemas(ctx context.Context, p place) (map[uint64]*shape.Graph, error) {
+	stored, err := in.saver.Schemas(ctx, p.Thread, p.Version)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[uint64]*shape.Graph, len(stored))
+	for fingerprint, b := range stored {
+		g := new(shape.Graph)
+		if g.DecodeWire(b) == nil {
+			all[fingerprint] = g
+		}
+	}
+	return all, nil
+}
+
+// state returns the description of the state of a record, or nil if there is none.
+func (v *view) state(rec *checkpoint.Record) *shape.State {
+	if g := v.schemas[rec.Fingerprint]; g != nil {
+		return &g.State
+	}
+	return nil
+}
+
+// question returns the description of a question, or nil if there is none.
+func (v *view) question(name string) *shape.Question {
+	for _, g := range v.schemas {
+		if q := g.Question(name); q != nil {
+			return q
+		}
+	}
+	return nil
+}
+
+// describe returns the description of the graph of a view: that of the app, or of the subgraph
+// that wrote the records of a call. It is nil without an app.
+func (in *Inspector) describe(v *view) *graph.Description {
+	app := in.apps[v.thread.Graph]
+	if app == nil {
+		return nil
+	}
+	d := app.Describe()
+	if v.Namespace == "" {
+		return d
+	}
+	return subgraph(d, v.chain.Last.Graph)
+}
+
+// subgraph returns the description of a subgraph by its name, or nil.
+func subgraph(d *graph.Description, name string) *graph.Description {
+	seen := map[*graph.Description]bool{}
+	next := []*graph.Description{d}
+	for len(next) > 0 {
+		d := next[0]
+		next = next[1:]
+		for i := range d.Nodes {
+			sub := d.Nodes[i].Subgraph
+			if sub == nil || seen[sub] {
+				continue
+			}
+			if sub.Graph == name {
+				return sub
+			}
+			seen[sub] = true
+			next = append(next, sub)
+		}
+	}
+	return nil
+}
+
+// pathText returns the path to a node, such as "ship/pack[2]".
+func pathText(path []graph.PathElement, node graph.ID, index int) string {
+	var b strings.Builder
+	for _, e := range path {
+		b.WriteString(taskText(e.Node, e.Index) + "/")
+	}
+	return b.String() + taskText(node, index)
+}
+
+func taskText(node graph.ID, index int) string {
+	if index > 0 {
+		return fmt.Sprintf("%s[%d]", node, index)
+	}
+	return string(node)
+}
