@@ -48,7 +48,7 @@ test: ## Run every test under the race detector
 	@case " $(TESTFLAGS) " in *" -short "*) ;; *) internal/testenv/install.sh ;; esac
 	@tags=; for browser in "$$GRAPHGEN_TEST_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
 		if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then tags="-tags browser"; fi; done; \
-	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
+	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: the pages are not tested in a browser"; fi; \
 	failed=; set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]

@@ -50,8 +50,8 @@ type deniedError struct{ err error }
 func (e *deniedError) Error() string { return e.err.Error() }
 func (e *deniedError) Unwrap() error { return e.err }
 
-// authorize returns an error if a request may not do something.
-func (in *Inspector) authorize(r *http.Request, a Access) error {
+// check returns an error if a request must not do something.
+func (in *Inspector) check(r *http.Request, a Access) error {
 	if !in.allowed[a.Action] {
 		return &deniedError{fmt.Errorf("%s: %w", a.Action, errDenied)}
 	}
@@ -78,7 +78,7 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Submit || a == Resume || a == Signal) {
 			continue
 		}
-		may[string(a)] = in.authorize(r, accessTo(a, t)) == nil
+		may[string(a)] = in.check(r, accessTo(a, t)) == nil
 	}
 	return may
 }

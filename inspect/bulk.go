@@ -17,7 +17,7 @@ const (
 	keptFails = 20     // errors of a job that are kept
 )
 
-// bulkActions are the actions that many threads can have at once.
+// bulkActions are the actions on many threads.
 var bulkActions = []struct {
 	action Action
 	text   string
@@ -71,7 +71,7 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.authorize(r, Access{Action: a, Graph: f.Graph}); err != nil {
+	if err := in.check(r, Access{Action: a, Graph: f.Graph}); err != nil {
 		return err
 	}
 	now, err := in.now(r.Context())
@@ -109,7 +109,7 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.authorize(r, Access{Action: a, Graph: f.Graph}); err != nil {
+	if err := in.check(r, Access{Action: a, Graph: f.Graph}); err != nil {
 		return err
 	}
 	if r.PostForm.Get("confirm") != string(a) {
@@ -208,7 +208,7 @@ func (in *Inspector) jobPage(w http.ResponseWriter, r *http.Request) error {
 	if j == nil {
 		return bad("there is no such action; this process keeps the last %d", keptJobs)
 	}
-	if err := in.authorize(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+	if err := in.check(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
 		return err
 	}
 	d := j.data(in.head(r, j.text))
@@ -225,7 +225,7 @@ func (in *Inspector) stopJob(w http.ResponseWriter, r *http.Request) error {
 	if j == nil {
 		return bad("there is no such action")
 	}
-	if err := in.authorize(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+	if err := in.check(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
 		return err
 	}
 	j.cancel(errStopped)

@@ -47,7 +47,7 @@ func (in *Inspector) editOf(r *http.Request, p place) (d editData, before value.
 	if err != nil {
 		return d, before, err
 	}
-	if err := in.authorize(r, accessTo(Edit, &v.thread)); err != nil {
+	if err := in.check(r, accessTo(Edit, &v.thread)); err != nil {
 		return d, before, err
 	}
 	app, err := in.app(&v.thread)
@@ -101,7 +101,7 @@ func (in *Inspector) edit(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// storeEdit stores an edit of the state at a checkpoint, which was the head if the edit is no fork.
+// storeEdit stores an edit of the state at a checkpoint.
 func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value, from checkpoint.ID) error {
 	app, err := in.app(&d.Thread)
 	if err != nil {
@@ -226,7 +226,7 @@ func (in *Inspector) fillSubmit(r *http.Request, d *submitData) error {
 	if d.Graph == "" {
 		d.Graph = d.Graphs[0]
 	}
-	if err := in.authorize(r, Access{Action: Submit, Thread: d.ID, Graph: d.Graph}); err != nil {
+	if err := in.check(r, Access{Action: Submit, Thread: d.ID, Graph: d.Graph}); err != nil {
 		return err
 	}
 	app, err := in.app(&checkpoint.Thread{Graph: d.Graph})

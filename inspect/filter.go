@@ -139,20 +139,20 @@ type found struct {
 	damaged int
 }
 
-// scan reads threads that match, at most want of them, and reads at most most threads. It leaves
-// out those that the request may not do a with.
-func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, most int) (out found, err error) {
+// scan returns up to want threads that match, and reads up to limit threads. It leaves out threads
+// on which the request must not do a.
+func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
 	q := f.query(now)
 	q.Limit = want + 1
 	if f.scanned() || in.opt.Authorize != nil {
-		q.Limit = most + 1
+		q.Limit = limit + 1
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
 		damaged := errors.Is(err, checkpoint.ErrDamaged)
 		if err != nil && !damaged {
 			return out, err
 		}
-		if len(out.rows) == want || out.read == most {
+		if len(out.rows) == want || out.read == limit {
 			out.more = true
 			return out, nil
 		}
@@ -166,7 +166,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			continue
 		}
 		marks := in.marks(&t, now)
-		if f.match(&t, marks) && in.authorize(r, accessTo(a, &t)) == nil {
+		if f.match(&t, marks) && in.check(r, accessTo(a, &t)) == nil {
 			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Marks: marks})
 		}
 	}

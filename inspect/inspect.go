@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"cmp"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -32,10 +31,10 @@ type App interface {
 
 // Options are the settings of an Inspector. A zero field is its default.
 type Options struct {
-	// Allow lists what the pages may do. By default they only show. AllActions returns all of
-	// them.
+	// Allow lists the actions that the pages offer. By default they only show. AllActions returns
+	// all actions.
 	Allow []Action
-	// Authorize decides about an action of a request: nil allows it, and the page shows the text of
+	// Authorize decides about an action of a request: nil allows it. The page shows the text of
 	// an error. It is called for each request, and for each thread of a list. Authorize must be
 	// safe for concurrent use. The default allows all actions of Allow to everybody.
 	Authorize func(r *http.Request, a Access) error
@@ -66,8 +65,8 @@ type Inspector struct {
 // without a picture, and cannot be edited. The saver and the graphs belong to the caller: close
 // them after the Inspector.
 //
-// New returns an error if an App stores its threads in another saver, if two of them serve the
-// same threads, or if an option is wrong.
+// New returns an error if an App stores its threads in another saver, or if two of them serve the
+// same threads. It also returns an error for a wrong option.
 func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	if saver == nil {
 		return nil, errors.New("inspect: New: the saver is nil; give it the saver of the graphs")
@@ -106,7 +105,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	if in.pages, err = parsePages(); err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
-	in.jobs.ctx, in.jobs.stop = context.WithCancelCause(context.Background())
+	in.jobs.open()
 	in.handler = in.guard(in.routes())
 	return in, nil
 }

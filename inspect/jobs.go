@@ -42,6 +42,9 @@ type job struct {
 	err    error
 }
 
+// open makes the list of jobs ready.
+func (js *jobs) open() { js.ctx, js.stop = context.WithCancelCause(context.Background()) }
+
 // start begins a job.
 func (js *jobs) start(j *job, work func(ctx context.Context) error) error {
 	js.mu.Lock()

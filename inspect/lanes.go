@@ -59,9 +59,9 @@ func (l *lanes) next(id, parent checkpoint.ID) cell {
 }
 
 // String returns the lanes as a parameter of the next page.
-func (l lanes) String() string {
-	ids := make([]string, len(l))
-	for i, id := range l {
+func (l *lanes) String() string {
+	ids := make([]string, len(*l))
+	for i, id := range *l {
 		if !id.IsZero() {
 			ids[i] = id.String()
 		}

@@ -67,7 +67,7 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.authorize(r, Access{Action: View}); err != nil {
+	if err := in.check(r, Access{Action: View}); err != nil {
 		return err
 	}
 	now, err := in.now(r.Context())

@@ -28,7 +28,7 @@ func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thre
 	if err != nil {
 		return t, err
 	}
-	return t, in.authorize(r, accessTo(a, &t))
+	return t, in.check(r, accessTo(a, &t))
 }
 
 // thread returns the description of a thread. Its Version is 0 if no version is open.

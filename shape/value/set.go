@@ -11,8 +11,8 @@ import (
 // describes. text is a JSON object. Its names are the fields of the state in Go. null clears a
 // field. Other fields stay as they are.
 //
-// EncodeSet returns a *JSONError if the JSON does not fit s, or if it sets a field with a custom
-// reducer, for which no update has that effect.
+// EncodeSet returns a *JSONError if the JSON does not fit s. It also returns one for a field with
+// a custom reducer, because no update sets such a field.
 func EncodeSet(s *shape.State, text []byte) ([]byte, error) {
 	v, err := parse(text)
 	if err != nil {

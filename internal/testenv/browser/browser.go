@@ -79,8 +79,9 @@ func Open(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		_ = b.write(map[string]any{"id": 0, "method": "Browser.close"}) // fails if the browser has crashed
 		err := cmd.Wait()
-		in.Close()
-		out.Close()
+		if err := errors.Join(in.Close(), out.Close()); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
 			t.Logf("the browser ended with %v and said:\n%s", err, said.String())
 		}
@@ -138,7 +139,8 @@ type navigated struct{ text string }
 
 func (e *navigated) Error() string { return e.text }
 
-// Visit opens url in a new tab, which then receives all commands. back returns to the previous tab.
+// Visit opens url in a new tab, which then receives all commands. back returns to the previous
+// tab.
 func (b *Browser) Visit(url string) (back func()) {
 	b.t.Helper()
 	before := b.tab
