@@ -41,7 +41,8 @@ type Options struct {
 	// Actor returns the name of the user of a request. It is stored as metadata, under "actor",
 	// with edits and inputs. The default stores none.
 	Actor func(r *http.Request) string
-	// LongWait is how long a thread waits for a person before lists mark it. The default is 7 days.
+	// LongWait is how long a thread waits for a person before lists mark it. The default is 7
+	// days.
 	LongWait time.Duration
 	// MaxBody is the largest request that is read, in bytes. The default is 4 MiB.
 	MaxBody int64

@@ -9,8 +9,8 @@ import (
 
 // A superstep can end waiting although one of its races is decided, or although a fallback has
 // handled the failure of a subgraph call. The open questions of the other tasks of that race, and
-// those of that call, stay stored until the commit. Nothing may be given to them: a signal would be
-// missing elsewhere until then.
+// those of that call, stay stored until the commit. Nothing may be given to them: a signal would
+// be missing elsewhere until then.
 
 // beaten are the tasks of a namespace that lost a race, by their keys. They are also the subgraph
 // calls of such tasks and of tasks with a stored result, by their names.

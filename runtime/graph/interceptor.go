@@ -104,8 +104,8 @@ var ErrNextCalledAgain = errors.New("an Interceptor called next again; call it o
 var ErrForeignContext = errors.New("an Interceptor called next with a foreign context; pass a child of its own context")
 
 // Intercept adds interceptors to the runs of the graph and of its subgraphs, in order. It can be
-// given several times. Compile reports an Interceptor without a function. It also reports a Run for a
-// SubgraphOnly graph, because only the runs of the outermost graph are wrapped.
+// given several times. Compile reports an Interceptor without a function. It also reports a Run
+// for a SubgraphOnly graph, because only the runs of the outermost graph are wrapped.
 //
 // Without interceptors, a run costs what it costs without this option.
 func Intercept(interceptors ...Interceptor) Option {

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// This file makes the messages of inputs, answers and signals. Its exported functions are for tools
-// that do not have the Go types of a graph.
+// This file makes the messages of inputs, answers and signals. Its exported functions are for
+// tools that do not have the Go types of a graph.
 
 // EncodedInput returns the messages that [Thread.Submit] stores for an input whose update is
 // already encoded. It is for tools without the types of the graph: package shape/value encodes an
@@ -33,8 +33,8 @@ func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (ch
 
 // EncodedSignal returns the message that [Thread.Signal] stores for a signal whose payload is
 // already encoded. It is for tools without the types of the graph. The options are those of
-// Signal.With. A run refuses a signal that its graph does not list. The result shares the memory of
-// payload.
+// Signal.With. A run refuses a signal that its graph does not list. The result shares the memory
+// of payload.
 func EncodedSignal(graph, thread, signal string, payload []byte, opts ...SignalOption) (checkpoint.Post, error) {
 	o := with(runOptions{}, opts, SignalOption.signal)
 	err := o.check()

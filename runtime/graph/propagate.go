@@ -33,8 +33,8 @@ type Propagator interface {
 }
 
 // Propagate adds a Propagator for the threads of the graph. There can be several. Its panic is an
-// error of the call. Compile reports a nil p. It also reports a Propagator of a SubgraphOnly graph:
-// pass it to the graph of the thread.
+// error of the call. Compile reports a nil p. It also reports a Propagator of a SubgraphOnly
+// graph: pass it to the graph of the thread.
 func Propagate(p Propagator) Option {
 	return compileOption(func(o *options) { o.propagators = append(o.propagators, p) })
 }

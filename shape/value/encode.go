@@ -33,10 +33,10 @@ func (e *JSONError) Error() string {
 	return where + ": want " + e.Want + ", found " + e.Found
 }
 
-// Encode returns the payload of a question, an answer, a signal or a send that text, which is JSON,
-// describes. The package documentation has the form of the JSON. A field that text leaves out is
-// zero. If p does not know the type, Encode accepts any JSON. It returns a *JSONError if the JSON
-// does not fit p.
+// Encode returns the payload of a question, an answer, a signal or a send that text, which is
+// JSON, describes. The package documentation has the form of the JSON. A field that text leaves
+// out is zero. If p does not know the type, Encode accepts any JSON. It returns a *JSONError if
+// the JSON does not fit p.
 func Encode(p *shape.Payload, text []byte) ([]byte, error) {
 	v, err := parse(text)
 	if err != nil {
@@ -51,8 +51,8 @@ func Encode(p *shape.Payload, text []byte) ([]byte, error) {
 }
 
 // EncodeState returns the snapshot of a state that text, a JSON object, describes. A field that
-// text leaves out was never written. The names are those of the fields in Go. EncodeState returns a
-// *JSONError if the JSON does not fit s.
+// text leaves out was never written. The names are those of the fields in Go. EncodeState returns
+// a *JSONError if the JSON does not fit s.
 func EncodeState(s *shape.State, text []byte) ([]byte, error) {
 	v, err := parse(text)
 	if err != nil {

@@ -58,7 +58,8 @@ func natural(f *shape.Field) (op int, operand string) {
 }
 
 // EncodeUpdate returns the update that text describes, such as the input of a run. text is a JSON
-// object. Its names are the fields of the state in Go. The value of a field depends on its reducer:
+// object. Its names are the fields of the state in Go. The value of a field depends on its
+// reducer:
 //
 //   - append, upsert, union: the elements to add
 //   - merge: the entries to put

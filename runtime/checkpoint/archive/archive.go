@@ -1,10 +1,10 @@
-// Package archive stores versions of threads in a file, independently of any saver. graphctl export
-// writes such files, and graphctl import reads them.
+// Package archive stores versions of threads in a file, independently of any saver. graphctl
+// export writes such files, and graphctl import reads them.
 //
 // A [Writer] takes what Saver.Export yields, and a [Reader] yields what Saver.Import takes. Both
 // work on streams and keep one item in memory. An archive contains any number of versions, of any
-// threads. Payloads are as the exporting saver returns them. So an archive of a saver that decrypts
-// is not encrypted.
+// threads. Payloads are as the exporting saver returns them. So an archive of a saver that
+// decrypts is not encrypted.
 //
 // # Format
 //
@@ -18,8 +18,8 @@
 //	         CRC-32C, in 4 bytes, of: the offset of the frame in the archive, in 8 bytes; its kind,
 //	         length and data
 //
-// The checksum covers the offset, so a frame that is missing, moved or repeated is found. The kinds
-// of frames:
+// The checksum covers the offset, so a frame that is missing, moved or repeated is found. The
+// kinds of frames:
 //
 //	V  a version begins: the thread, its number, when it was released, its head, the number of the
 //	   root's records, its status
@@ -33,8 +33,8 @@
 //
 // The items of a version are in the order of Saver.Export: T, then R, W and M. The data of a frame
 // is one MessagePack array. Its elements are in the order of the fields in archive/encode.go. An
-// id is binary of 16 bytes, or nil for none. A list is an array, a map is a map of strings, a time
-// is a timestamp, and a payload is binary, or nil for none. An archive in another format is a
+// id is binary of 16 bytes, or nil for none. A list is an array, and a map is a map of strings. A
+// time is a timestamp. A payload is binary, or nil for none. An archive in another format is a
 // [*FormatError].
 package archive
 

@@ -25,8 +25,8 @@ type Reader struct {
 	err      error  // final; io.EOF after the last version
 }
 
-// NewReader returns a Reader of r. It reads the header. It returns a *FormatError for an archive in
-// another format, a *DamagedError if r is no archive, and otherwise the error of r.
+// NewReader returns a Reader of r. It reads the header. It returns a *FormatError for an archive
+// in another format, a *DamagedError if r is no archive, and otherwise the error of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	a := &Reader{in: bufio.NewReaderSize(r, 64<<10), table: castagnoli()}
 	header := make([]byte, headerSize)

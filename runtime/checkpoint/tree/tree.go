@@ -5,10 +5,10 @@
 // lanes of a drawing, newest first and one at a time. It suits long histories that are read in
 // pages. [Build] returns a whole tree with its links, for a history that fits in memory.
 //
-// Both take records as [checkpoint.Saver.History] yields them: newest first, of one namespace, with
-// the sources of [Sources]. They use only ID, Parent and Source, so Query.Headers suffices.
-// Untrusted records are safe: a parent that is missing, or newer than its child, leads to another
-// drawing, and never to a panic or an endless loop.
+// Both take records as [checkpoint.Saver.History] yields them: newest first, of one namespace,
+// with the sources of [Sources]. They use only ID, Parent and Source, so Query.Headers suffices.
+// Untrusted records are safe. A parent that is missing, or newer than its child, leads to another
+// drawing. It never leads to a panic or an endless loop.
 package tree
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
