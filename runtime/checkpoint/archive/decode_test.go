@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// FuzzDecode passes bytes to each decoder without a checksum. A value that a decoder accepts is the
-// same after it was encoded and decoded again.
+// FuzzDecode passes bytes to each decoder without a checksum. A value that a decoder accepts is
+// the same after it was encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	f.Add(appendVersion(nil, &checkpoint.Version{Thread: "t", Number: 1}))
 	f.Add(appendThread(nil, &checkpoint.Thread{ID: "t", Labels: map[string]string{"a": "b"}}))
