@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/file"
@@ -51,20 +52,24 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
+// compile returns the graph, which stores its threads in saver.
+func compile(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("hello", StateSchema)
 	g.Node("draft", draft)
 	g.Node("send", send)
 	g.Edge(graph.Start, "draft")
 	g.Route("draft", check, "draft", "send")
 	g.Edge("send", graph.End)
+	return g.Compile(graph.Saver(saver), graph.InterruptBefore("send"))
+}
 
+func run(ctx context.Context) (err error) {
 	saver, err := file.Open("hello.data")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, saver.Close()) }()
-	app, err := g.Compile(graph.Saver(saver), graph.InterruptBefore("send"))
+	app, err := compile(saver)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/readme"
+	"github.com/graphgen-go/graphgen/runtime/diagram"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// TestPicture compares the picture in the README with the graph.
+func TestPicture(t *testing.T) {
+	app, err := compile(memory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme.Picture(t, "../../README.md", diagram.Mermaid(app.Describe()))
+}
