@@ -31,20 +31,25 @@ func nodes() []func(context.Context, flow.Counter) (flow.CounterUpdate, error) {
 	return fs
 }
 
-func id(i int) graph.ID { return graph.ID(fmt.Sprintf("n%02d", i)) }
-
-// BenchmarkChain is 100 nodes in a row. One op is the whole run; the report divides by the steps.
-func BenchmarkChain(b *testing.B) {
-	fs := nodes()
+// row declares the nodes as a chain.
+func row() *graph.Builder[flow.Counter, flow.CounterUpdate] {
 	g := graph.New("chain", flow.CounterSchema)
 	g.Edge(graph.Start, id(0))
-	for i, f := range fs {
+	for i, f := range nodes() {
 		g.Node(id(i), f)
 		if i > 0 {
 			g.Edge(id(i-1), id(i))
 		}
 	}
 	g.Edge(id(width-1), graph.End)
+	return g
+}
+
+func id(i int) graph.ID { return graph.ID(fmt.Sprintf("n%02d", i)) }
+
+// BenchmarkChain is 100 nodes in a row. One op is the whole run; the report divides by the steps.
+func BenchmarkChain(b *testing.B) {
+	fs, g := nodes(), row()
 	app, err := g.Compile()
 	if err != nil {
 		b.Fatal(err)

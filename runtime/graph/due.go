@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
-// DueOptions says how Graph.ResumeDue runs a thread. The zero DueOptions retries nothing.
+// DueOptions says how Graph.ResumeDue runs a thread. The zero DueOptions
+// retries every failure after a millisecond, without a bound.
 type DueOptions struct {
 	// Holder replaces Identity in the *checkpoint.BusyError of other runs; empty leaves it.
 	Holder string
