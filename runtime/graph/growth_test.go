@@ -38,8 +38,8 @@ func allocations(f func()) (count, bytes uint64) {
 	return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
 }
 
-// leastAllocs returns the least number of allocations of 20 calls of f. An average also counts what
-// a collection of garbage takes out of pools.
+// leastAllocs returns the least number of allocations of 20 calls of f. An average also counts
+// what a collection of garbage takes out of pools.
 func leastAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(1, f)
 	for range 19 {
