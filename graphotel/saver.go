@@ -1,0 +1,127 @@
+package graphotel
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Saver returns a saver that keeps its data in inner, and reports each call. It is a
+// checkpoint.Notifier if inner is one, and otherwise it is not. Close closes inner.
+//
+// A call has a span only if its context has one. So polls of workers make no traces. A call that
+// yields a sequence lasts until the loop ends, with the time that the loop itself takes. Pass the
+// saver to the graph and to its workers.
+func (t *Telemetry) Saver(inner checkpoint.Saver) checkpoint.Saver {
+	s := &saver{Saver: inner, t: t}
+	if n, ok := inner.(checkpoint.Notifier); ok {
+		return &notifier{s, n}
+	}
+	return s
+}
+
+// saver reports calls of another saver.
+type saver struct {
+	checkpoint.Saver
+
+	t *Telemetry
+}
+
+// notifier is a saver over a Notifier.
+type notifier struct {
+	*saver
+
+	by checkpoint.Notifier
+}
+
+// Notify implements checkpoint.Notifier.
+func (n *notifier) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
+	return n.by.Notify(ctx, due)
+}
+
+// call is a call of a saver.
+type call struct {
+	operation string
+	thread    string // empty for calls of several threads
+	records   int
+	writes    int
+
+	begun, ended time.Time
+	err          error
+}
+
+// startCall starts the span of c as a child of the span in ctx.
+func (t *Telemetry) startCall(ctx context.Context, c *call, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	attrs := append(make([]attribute.KeyValue, 0, 4), OperationKey.String(c.operation))
+	if c.thread != "" {
+		attrs = append(attrs, ThreadKey.String(c.thread))
+	}
+	if c.records > 0 {
+		attrs = append(attrs, RecordsKey.Int(c.records))
+	}
+	if c.writes > 0 {
+		attrs = append(attrs, WritesKey.Int(c.writes))
+	}
+	opts = append(opts, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
+	return t.tracer.Start(ctx, "graphgen.saver "+c.operation, opts...)
+}
+
+// endCall ends the span of a call.
+func endCall(span trace.Span, err error, opts ...trace.SpanEndOption) {
+	if err != nil {
+		fail(span, err)
+	}
+	span.End(opts...)
+}
+
+// begin begins to report c. It returns the context of the call, and the function to call at its
+// end.
+func (t *Telemetry) begin(ctx context.Context, c call) (context.Context, func(error)) {
+	c.begun = time.Now()
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		spanning, span := t.startCall(ctx, &c)
+		return spanning, func(err error) {
+			t.called(spanning, &c, err)
+			endCall(span, err)
+		}
+	}
+	return ctx, func(err error) {
+		t.called(ctx, &c, err)
+		if r := runOf(ctx); r != nil {
+			c.ended, c.err = time.Now(), err
+			if !r.hold(&c) {
+				_, span := t.startCall(r.within(ctx), &c, trace.WithTimestamp(c.begun))
+				endCall(span, err, trace.WithTimestamp(c.ended))
+			}
+		}
+	}
+}
+
+// called measures a call that ends.
+func (t *Telemetry) called(ctx context.Context, c *call, err error) {
+	if t.metrics.calls.Enabled(ctx) {
+		attrs := typed([]attribute.KeyValue{OperationKey.String(c.operation)}, err)
+		t.metrics.calls.Record(ctx, time.Since(c.begun).Seconds(), metric.WithAttributeSet(attribute.NewSet(attrs...)))
+	}
+}
+
+// reported reports a call with one result.
+func reported[T any](ctx context.Context, t *Telemetry, c call, do func(context.Context) (T, error)) (T, error) {
+	ctx, end := t.begin(ctx, c)
+	got, err := do(ctx)
+	end(err)
+	return got, err
+}
+
+// done reports a call without a result.
+func (t *Telemetry) done(ctx context.Context, c call, do func(context.Context) error) error {
+	ctx, end := t.begin(ctx, c)
+	err := do(ctx)
+	end(err)
+	return err
+}
