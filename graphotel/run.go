@@ -22,7 +22,7 @@ type run struct {
 	asked   bool       // the run has asked for values to store
 	parent  trace.SpanContext
 	linked  map[spanID]bool
-	waiting []call                     // calls of the saver before the span
+	waiting []call // calls of the saver before the span
 }
 
 type runKey struct{}

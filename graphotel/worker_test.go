@@ -1,0 +1,223 @@
+package graphotel_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/graphgen-go/graphgen/graphotel"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// work runs due threads of g in s, until so many runs have ended.
+func work(tb testing.TB, g *app, s checkpoint.Saver, runs int) {
+	tb.Helper()
+	ctx, stop := context.WithCancel(tb.Context())
+	defer stop()
+	w := worker.New(s, worker.Options{OnEvent: func(e worker.Event) {
+		if e.Kind != worker.EventEnded {
+			return
+		}
+		if runs--; runs <= 0 {
+			stop()
+		}
+	}}, g)
+	if err := w.Run(ctx); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestTheTraceOfASubmittedInputReachesTheWorker(t *testing.T) {
+	r, s := receive(t), memory.New()
+	p := r.process(t)
+	ctx, span := p.traces.Tracer("form").Start(t.Context(), "POST /orders")
+	if _, err := questioner(t, p, s).Thread("t").Submit(ctx, JobUpdate{}); err != nil {
+		t.Fatal(err)
+	}
+	span.End()
+	got := p.take(t)
+	submit := got.one(t, "POST /orders")
+	if parent := got.parent(got.one(t, "graphgen.saver post")); parent != "POST /orders" {
+		t.Errorf("the post has parent %q, want the span of the caller", parent)
+	}
+
+	other := r.process(t)
+	reported := other.Saver(s)
+	g := questionerOn(t, other, reported)
+	work(t, g, reported, 1)
+	got = other.take(t)
+	run := got.one(t, "run orders")
+	if !slices.Equal(run.TraceId, submit.TraceId) || !slices.Equal(run.ParentSpanId, submit.SpanId) || len(run.Links) != 0 {
+		t.Errorf("got trace %x, parent %x and links %v; want trace %x and parent %x",
+			run.TraceId, run.ParentSpanId, run.Links, submit.TraceId, submit.SpanId)
+	}
+	if run.Kind != traces.Span_SPAN_KIND_CONSUMER {
+		t.Errorf("got kind %v, want a consumer", run.Kind)
+	}
+	want(t, run, map[string]string{"graphgen.run.worker": "true", "graphgen.run.resume": "false", "graphgen.thread.status": "waiting"})
+	for _, s := range got {
+		if !slices.Equal(s.TraceId, run.TraceId) {
+			t.Errorf("span %q of the worker has another trace", s.Name)
+		}
+	}
+}
+
+func TestOneRunHasOneLink(t *testing.T) {
+	r, s := receive(t), memory.New()
+	p := r.process(t)
+	g := questioner(t, p, s)
+	res := ends(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), JobUpdate{}))
+	first := p.take(t).one(t, "run orders")
+	// The first opening fails, because another process has moved the thread meanwhile.
+	var once bool
+	racing := &moved{Saver: s, before: func() {
+		if !once {
+			once = true
+			plain := questionerOn(t, r.process(t), s)
+			if _, err := plain.Thread("t").UpdateState(t.Context(), JobUpdate{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	ctx, span := p.traces.Tracer("form").Start(t.Context(), "POST /answer")
+	_, err := questionerOn(t, p, p.Saver(racing)).Thread("t").Resume(ctx, approve.Answer(res.Questions[0], true))
+	span.End()
+	got := p.take(t)
+	run := got.one(t, "run orders")
+	if len(run.Links) != 1 || !slices.Equal(run.Links[0].SpanId, first.SpanId) || !once {
+		t.Errorf("got links %v and %v, want one link to %x", run.Links, err, first.SpanId)
+	}
+}
+
+// moved is a saver that calls before ahead of each opening.
+type moved struct {
+	checkpoint.Saver
+
+	before func()
+}
+
+func (m *moved) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	if a.Open != nil {
+		m.before()
+	}
+	return m.Saver.Append(ctx, a)
+}
+
+func TestATaskOfAQueueIsInTheTraceOfItsRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		queue graph.TaskQueue
+		path  string
+	}{
+		"a worker in the process of the run": {new(graph.LocalQueue), "run orders > superstep > task video"},
+		"a worker in another process":        {far{new(graph.LocalQueue)}, "run orders > task video"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s := receive(t), memory.New()
+			p, other := r.process(t), r.process(t)
+			queued := func(p *process) *app {
+				b := graph.New("orders", JobSchema)
+				b.Node("video", say("encoded"), graph.Queue("gpu"))
+				b.Chain(graph.Start, "video", graph.End)
+				return compile(t, b, p, s, graph.Queues(c.queue))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			served := make(chan error, 1)
+			go func() { served <- queued(other).ServeQueue(ctx, graph.Serving{Queue: "gpu", Slots: 1}) }()
+			ends(t, graph.Done)(queued(p).Thread("t").Invoke(t.Context(), JobUpdate{}))
+			stop()
+			if err := <-served; err != nil {
+				t.Fatal(err)
+			}
+			p.flush(t)
+			got := other.take(t)
+			task := got.one(t, "task video")
+			if path := got.path(task); path != c.path {
+				t.Errorf("got %q, want %q", path, c.path)
+			}
+			if task.Kind != traces.Span_SPAN_KIND_CONSUMER {
+				t.Errorf("got kind %v, want a consumer", task.Kind)
+			}
+			want(t, task, map[string]string{"graphgen.queue": "gpu", "graphgen.step": "2", "graphgen.task.outcome": "done"})
+		})
+	}
+}
+
+// far is a queue whose workers get no values of the contexts of runs, as in other processes.
+type far struct{ *graph.LocalQueue }
+
+// Serve implements graph.TaskQueue.
+func (f far) Serve(ctx context.Context, name, queue string, slots int, run func(context.Context, graph.QueuedTask) error) error {
+	return f.LocalQueue.Serve(ctx, name, queue, slots, func(of context.Context, t graph.QueuedTask) error {
+		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(of, cancel)()
+		return run(inner, t)
+	})
+}
+
+func TestBaggageIsStoredWithTheThread(t *testing.T) {
+	r, s := receive(t), memory.New()
+	both := graphotel.Propagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	p := r.process(t, both)
+	g := questioner(t, p, s)
+	with := func(tenant string) context.Context {
+		m, err := baggage.NewMember("tenant", tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := baggage.New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return baggage.ContextWithBaggage(t.Context(), all)
+	}
+	small := ends(t, graph.Waiting)(g.Thread("t").Invoke(with("ada"), JobUpdate{}))
+	snap, err := g.Thread("t").State(t.Context())
+	if err != nil || snap.Metadata["baggage"] != "tenant=ada" {
+		t.Errorf("got %v and %v, want the baggage", snap.Metadata, err)
+	}
+	large := ends(t, graph.Waiting)(g.Thread("large").Invoke(with(strings.Repeat("x", 3000)), JobUpdate{}))
+	snap, err = g.Thread("large").State(t.Context())
+	if err != nil || snap.Metadata["baggage"] != "" || snap.Metadata["traceparent"] == "" {
+		t.Errorf("got %v and %v, want a trace without baggage", snap.Metadata, err)
+	}
+
+	seen := make(map[string]string) // by thread
+	b := graph.New("orders", JobSchema)
+	b.Node("check", say("checked"))
+	b.Node("pay", func(ctx context.Context, _ Job) (u JobUpdate, err error) {
+		seen[graph.CurrentTask(ctx).Thread] = baggage.FromContext(ctx).Member("tenant").Value()
+		return u, nil
+	}, approve)
+	b.Chain(graph.Start, "check", "pay", graph.End)
+	other := compile(t, b, r.process(t, both), s)
+	ends(t, graph.Done)(other.Thread("t").Resume(t.Context(), approve.Answer(small.Questions[0], true)))
+	ends(t, graph.Done)(other.Thread("large").Resume(with("grace"), approve.Answer(large.Questions[0], true)))
+	if seen["t"] != "ada" || seen["large"] != "grace" {
+		t.Errorf("got %v, want the stored baggage, and that of the caller if there is one", seen)
+	}
+}
+
+func TestAnUnsampledRunStaysUnsampled(t *testing.T) {
+	r, s := receive(t), memory.New()
+	p := r.process(t)
+	remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true})
+	ctx := trace.ContextWithSpanContext(t.Context(), remote)
+	ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(ctx, JobUpdate{}))
+	snap, err := questioner(t, p, s).Thread("t").State(t.Context())
+	if err != nil || !strings.HasPrefix(snap.Metadata["traceparent"], "00-0100") || !strings.HasSuffix(snap.Metadata["traceparent"], "-00") {
+		t.Errorf("got %v and %v, want the trace of the caller, not sampled", snap.Metadata, err)
+	}
+	if got := p.take(t); len(got) != 0 {
+		t.Errorf("got spans %v, want none", got.names())
+	}
+}
