@@ -140,6 +140,7 @@ bench: ## Measure speed and each baseline; docs/performance.md explains
 	@go test ./engines/enginetest ./savers/postgres ./savers/redis -run '^$$' -bench 'Hub|Engine' -benchtime 1000x
 	@go -C engines/nats test -run '^$$' -bench . -benchtime 1000x
 	@go -C engines/temporal test -run '^$$' -bench . -benchtime 100x
+	@go -C graphotel test -run '^$$' -bench .
 	@go test ./engines/enginetest -run '^$$' -bench Polling -benchtime 20x
 
 .PHONY: bench-large

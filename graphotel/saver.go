@@ -57,6 +57,10 @@ type call struct {
 
 // startCall starts the span of c as a child of the span in ctx.
 func (t *Telemetry) startCall(ctx context.Context, c *call, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx, span := t.tracer.Start(ctx, "graphgen.saver "+c.operation, append(opts, trace.WithSpanKind(trace.SpanKindClient))...)
+	if !span.IsRecording() {
+		return ctx, span
+	}
 	attrs := append(make([]attribute.KeyValue, 0, 4), OperationKey.String(c.operation))
 	if c.thread != "" {
 		attrs = append(attrs, ThreadKey.String(c.thread))
@@ -67,8 +71,8 @@ func (t *Telemetry) startCall(ctx context.Context, c *call, opts ...trace.SpanSt
 	if c.writes > 0 {
 		attrs = append(attrs, WritesKey.Int(c.writes))
 	}
-	opts = append(opts, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
-	return t.tracer.Start(ctx, "graphgen.saver "+c.operation, opts...)
+	span.SetAttributes(attrs...)
+	return ctx, span
 }
 
 // endCall ends the span of a call.

@@ -61,11 +61,14 @@ func (t *Telemetry) step(ctx context.Context, s graph.StepInfo, next func(contex
 		return err
 	}
 	begun := time.Now()
-	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "superstep", trace.WithTimestamp(begun),
-		trace.WithAttributes(place(s.Graph, s.Thread, s.Path, s.Step)...))
+	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "superstep", trace.WithTimestamp(begun))
+	recording := span.IsRecording()
+	if recording {
+		span.SetAttributes(place(s.Graph, s.Thread, s.Path, s.Step)...)
+	}
 	status, err := graph.Status(0), graph.ErrGoexit
 	defer func() {
-		if status != 0 {
+		if recording && status != 0 {
 			span.SetAttributes(StatusKey.String(status.String()))
 		}
 		if err != nil && status != graph.Ready {
@@ -88,14 +91,24 @@ func (t *Telemetry) task(ctx context.Context, i graph.TaskInfo, next func(contex
 		return err
 	}
 	begun := time.Now()
-	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "task "+string(i.Node), taskSpan(ctx, &i, begun)...)
+	kind := trace.SpanKindInternal
+	if i.Queue != "" {
+		kind = trace.SpanKindConsumer
+	}
+	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "task "+string(i.Node), trace.WithTimestamp(begun), trace.WithSpanKind(kind))
+	recording := span.IsRecording()
+	if recording {
+		span.SetAttributes(ofTaskSpan(ctx, &i)...)
+	}
 	t.metrics.taskStarts(ctx, &i)
 	outcome, err := graph.OutcomeFailed, graph.ErrGoexit
 	defer func() {
-		span.SetAttributes(OutcomeKey.String(outcome.String()))
 		failed := err
 		if outcome != graph.OutcomeFailed && outcome != graph.OutcomeRetrying {
 			failed = nil
+		}
+		if recording {
+			span.SetAttributes(OutcomeKey.String(outcome.String()))
 		}
 		if failed != nil {
 			record(span, failed)
@@ -107,9 +120,8 @@ func (t *Telemetry) task(ctx context.Context, i graph.TaskInfo, next func(contex
 	return err
 }
 
-// taskSpan returns the options of the span of a task.
-func taskSpan(ctx context.Context, i *graph.TaskInfo, begun time.Time) []trace.SpanStartOption {
-	kind := trace.SpanKindInternal
+// ofTaskSpan returns the attributes of the span of a task.
+func ofTaskSpan(ctx context.Context, i *graph.TaskInfo) []attribute.KeyValue {
 	attrs := append(place(i.Graph, i.Thread, i.Path, i.Step),
 		NodeKey.String(string(i.Node)), NodeKindKey.String(string(i.Kind)), AttemptKey.Int(i.Attempt), TaskKey.String(graph.CurrentTask(ctx).Key))
 	if i.Index != 0 || i.Kind == graph.KindTask {
@@ -119,9 +131,9 @@ func taskSpan(ctx context.Context, i *graph.TaskInfo, begun time.Time) []trace.S
 		attrs = append(attrs, FallbackKey.Bool(true))
 	}
 	if i.Queue != "" {
-		attrs, kind = append(attrs, QueueKey.String(i.Queue)), trace.SpanKindConsumer
+		attrs = append(attrs, QueueKey.String(i.Queue))
 	}
-	return []trace.SpanStartOption{trace.WithTimestamp(begun), trace.WithSpanKind(kind), trace.WithAttributes(attrs...)}
+	return attrs
 }
 
 // route implements graph.Interceptor.
@@ -131,8 +143,10 @@ func (t *Telemetry) route(ctx context.Context, i graph.RouteInfo, next func(cont
 		_, err := next(ctx)
 		return err
 	}
-	attrs := append(place(i.Graph, i.Thread, i.Path, i.Step), NodeKey.String(string(i.Node)))
-	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "route "+string(i.Node), trace.WithAttributes(attrs...))
+	ctx, span := t.tracer.Start(runOf(ctx).within(ctx), "route "+string(i.Node))
+	if span.IsRecording() {
+		span.SetAttributes(append(place(i.Graph, i.Thread, i.Path, i.Step), NodeKey.String(string(i.Node)))...)
+	}
 	targets, err := []graph.ID(nil), graph.ErrGoexit
 	defer func() {
 		if err != nil {
