@@ -119,7 +119,8 @@ func TestMetricsOfRuns(t *testing.T) {
 		"retries":     {values(p.metric(t, "graphgen.task.retries")), map[string]float64{"graphgen.graph=orders graphgen.node=pay": 2}},
 		"active runs": {values(p.metric(t, "graphgen.run.active")), map[string]float64{"graphgen.graph=orders": 0}},
 		"active tasks": {values(p.metric(t, "graphgen.task.active")), map[string]float64{
-			"graphgen.graph=orders graphgen.node=pay": 0, "graphgen.graph=orders graphgen.node=ship": 0, "graphgen.graph=orders graphgen.node=check": 0,
+			"graphgen.graph=orders graphgen.node=pay": 0, "graphgen.graph=orders graphgen.node=ship": 0,
+			"graphgen.graph=orders graphgen.node=check": 0,
 		}},
 	} {
 		if got, want := fmt.Sprint(c.got), fmt.Sprint(c.want); got != want {

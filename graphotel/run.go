@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// run is a run in progress. A run that continues a thread, under a context without a span, gets
-// its span when the trace context of the thread is known, with the time of its begin.
+// run is a run in progress. Some runs continue a thread under a context without a span. They get
+// their span when the trace context of the thread is known, with the time of their begin.
 type run struct {
 	t     *Telemetry
 	info  graph.RunInfo

@@ -26,7 +26,7 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 // threads, with the context of the collection. So one process of a fleet should call it, with a
 // reader whose interval fits the number of threads. The gauges are:
 //
-//   - graphgen.threads: by graph and status; the status of a thread that cannot be read is damaged;
+//   - graphgen.threads: by graph and status; a thread that cannot be read has the status damaged;
 //   - graphgen.thread.waiting.age: seconds since the update of the Waiting thread that has waited
 //     for longest, by graph; on the saver's clock;
 //   - graphgen.thread.attempts: the highest number of attempts of a thread, by graph;

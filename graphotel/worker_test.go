@@ -21,7 +21,13 @@ import (
 // work runs due threads of g in s, until so many runs have ended.
 func work(tb testing.TB, g *app, s checkpoint.Saver, runs int) {
 	tb.Helper()
-	ctx, stop := context.WithCancel(tb.Context())
+	workIn(tb.Context(), tb, g, s, runs)
+}
+
+// workIn is work with a context for the worker.
+func workIn(ctx context.Context, tb testing.TB, g *app, s checkpoint.Saver, runs int) {
+	tb.Helper()
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := worker.New(s, worker.Options{OnEvent: func(e worker.Event) {
 		if e.Kind != worker.EventEnded {
@@ -71,45 +77,52 @@ func TestTheTraceOfASubmittedInputReachesTheWorker(t *testing.T) {
 	}
 }
 
-func TestOneRunHasOneLink(t *testing.T) {
+// TestARunThatWaitsForItsThreadHasOneSpan reads the stored trace twice in one run.
+func TestARunThatWaitsForItsThreadHasOneSpan(t *testing.T) {
 	r, s := receive(t), memory.New()
 	p := r.process(t)
-	g := questioner(t, p, s)
-	res := ends(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), JobUpdate{}))
+	res := ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(t.Context(), JobUpdate{}))
 	first := p.take(t).one(t, "run orders")
-	// The first opening fails, because another process has moved the thread meanwhile.
-	var once bool
-	racing := &moved{Saver: s, before: func() {
-		if !once {
-			once = true
-			plain := questionerOn(t, r.process(t), s)
-			if _, err := plain.Thread("t").UpdateState(t.Context(), JobUpdate{}); err != nil {
-				t.Error(err)
-			}
-		}
-	}}
-	ctx, span := p.traces.Tracer("form").Start(t.Context(), "POST /answer")
-	_, err := questionerOn(t, p, p.Saver(racing)).Thread("t").Resume(ctx, approve.Answer(res.Questions[0], true))
-	span.End()
+	held := &busy{Saver: s, times: 1}
+	ctx, form := p.traces.Tracer("form").Start(t.Context(), "POST /answer")
+	answer := approve.Answer(res.Questions[0], true)
+	ends(t, graph.Done)(questionerOn(t, p, p.Saver(held)).Thread("t").Resume(ctx, answer, graph.Wait()))
+	form.End()
 	got := p.take(t)
 	run := got.one(t, "run orders")
-	if len(run.Links) != 1 || !slices.Equal(run.Links[0].SpanId, first.SpanId) || !once {
-		t.Errorf("got links %v and %v, want one link to %x", run.Links, err, first.SpanId)
+	if len(run.Links) != 1 || !slices.Equal(run.Links[0].SpanId, first.SpanId) || held.times != 0 {
+		t.Errorf("got links %v, want one link to %x", run.Links, first.SpanId)
+	}
+
+	res = ends(t, graph.Waiting)(questioner(t, p, s).Thread("u").Invoke(t.Context(), JobUpdate{}))
+	first = p.take(t).one(t, "run orders")
+	held = &busy{Saver: s, times: 1}
+	ends(t, graph.Done)(questionerOn(t, p, p.Saver(held)).Thread("u").Resume(t.Context(), approve.Answer(res.Questions[0], true), graph.Wait()))
+	got = p.take(t)
+	run = got.one(t, "run orders")
+	if !slices.Equal(run.ParentSpanId, first.SpanId) || len(run.Links) != 0 || held.times != 0 {
+		t.Errorf("got parent %x and links %v, want parent %x and no link", run.ParentSpanId, run.Links, first.SpanId)
+	}
+	for _, one := range append(got.named("task pay"), got.named("graphgen.saver append")...) {
+		if path := got.path(one); !strings.HasPrefix(path, "run orders > ") {
+			t.Errorf("got %q, want it in the run", path)
+		}
 	}
 }
 
-// moved is a saver that calls before ahead of each opening.
-type moved struct {
+// busy is a saver whose threads are busy for some openings.
+type busy struct {
 	checkpoint.Saver
 
-	before func()
+	times int
 }
 
-func (m *moved) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	if a.Open != nil {
-		m.before()
+func (b *busy) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	if a.Open != nil && b.times > 0 {
+		b.times--
+		return checkpoint.AppendResult{}, &checkpoint.BusyError{Thread: a.Thread, Holder: "another process"}
 	}
-	return m.Saver.Append(ctx, a)
+	return b.Saver.Append(ctx, a)
 }
 
 func TestATaskOfAQueueIsInTheTraceOfItsRun(t *testing.T) {
