@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/open"
+)
+
+func TestMain(m *testing.M) {
+	testenv.TempInMemory()
+	testscript.Main(m, map[string]func(){"graphctl": main})
+}
+
+// TestScripts runs the command as a user does.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, params("script"))
+}
+
+// params returns the parameters of the scripts in a folder of testdata. env is set for all of
+// them.
+func params(folder string, env ...string) testscript.Params {
+	return testscript.Params{
+		Dir:                 filepath.Join("testdata", folder),
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": status, "desk": deskCommand, "shows": shows,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "TERM=xterm", "LANG=C.UTF-8")
+			e.Vars = append(e.Vars, env...)
+			return nil
+		},
+	}
+}
+
+// status runs a command. It fails unless the exit status is the first argument.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v exits with %d (%v), want %d", args[1:], got, err, want)
+	}
+}
+
+// shows compares the output of the last command with a file. Ids, ages and times count as equal.
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}|\b[0-9a-f]{32}\b|20\d\d-[0-9-]{5}T[0-9:.]+Z|\b\d+s( ago)?\b`)
+	got, want := ts.ReadFile(args[0]), ts.ReadFile(args[1])
+	got = varying.ReplaceAllStringFunc(got, func(s string) string {
+		switch {
+		case strings.HasPrefix(s, "20") && strings.HasSuffix(s, "Z"):
+			return "TIME"
+		case len(s) == 36:
+			return "ID"
+		case len(s) == 32:
+			return "KEY"
+		}
+		return "0s"
+	})
+	var lines []string
+	for line := range strings.Lines(got) {
+		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
+	}
+	if got = strings.Join(lines, ""); (got == want) == neg {
+		ts.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// deskCommand runs the graph of package desk on the saver of $GRAPHCTL_SAVER:
+//
+//	desk start THREAD CENTS [TITLE [NAME=VALUE]]   invokes the graph
+//	desk fork THREAD NODE                          forks before the newest checkpoint at which NODE is due, and resumes
+//	desk release THREAD                            closes the version
+//	desk work THREAD                               resumes the thread as a worker does
+func deskCommand(ts *testscript.TestScript, neg bool, args []string) {
+	err := onDesk(ts.Getenv("GRAPHCTL_SAVER"), ts.MkAbs("."), func(saver checkpoint.Saver) error {
+		app, err := desk.New(saver)
+		if err != nil {
+			return err
+		}
+		return deskStep(context.Background(), app, args)
+	})
+	if (err != nil) != neg {
+		ts.Fatalf("desk %v: %v", args, err)
+	}
+}
+
+// onDesk opens a saver whose relative path is in a folder.
+func onDesk(url, dir string, f func(checkpoint.Saver) error) error {
+	for _, scheme := range []string{"file:", "sqlite:"} {
+		if path, ok := strings.CutPrefix(url, scheme); ok && !strings.HasPrefix(path, "/") {
+			url = scheme + "//" + filepath.ToSlash(filepath.Join(dir, path))
+		}
+	}
+	saver, err := open.Saver(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(saver), saver.Close())
+}
+
+func deskStep(ctx context.Context, app *desk.Graph, args []string) error {
+	id := args[1]
+	if unquoted, err := strconv.Unquote(id); err == nil {
+		id = unquoted
+	}
+	t := app.Thread(id)
+	switch args[0] {
+	case "start":
+		return deskStart(ctx, t, id, args[2:])
+	case "fork":
+		for snap, err := range t.History(ctx, checkpoint.Query{Next: args[2], Limit: 1, Headers: true}) {
+			if err == nil {
+				_, err = t.At(snap.Checkpoint).Resume(ctx)
+			}
+			return err
+		}
+		return checkpoint.ErrNotFound
+	case "release":
+		_, err := t.Release(ctx)
+		return err
+	case "work":
+		_, err := t.Resume(ctx)
+		return err
+	}
+	return fmt.Errorf("desk has no %q", args[0])
+}
+
+func deskStart(ctx context.Context, t graph.Thread[desk.State, desk.StateUpdate], id string, args []string) error {
+	cents, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	var in desk.StateUpdate
+	in.Order.Set(id)
+	in.Cents.Set(cents)
+	var opts []graph.InvokeOption
+	if len(args) > 1 {
+		opts = append(opts, graph.Title(args[1]))
+	}
+	if len(args) > 2 {
+		name, value, _ := strings.Cut(args[2], "=")
+		opts = append(opts, graph.Label(name, value))
+	}
+	_, err = t.Invoke(ctx, in, opts...)
+	return err
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// selection is the threads that a command works on: those that are named, or those that the
+// filters select.
+type selection struct {
+	status, prefix, graph, after string
+	labels                       []string
+	idle, older, newer           time.Duration
+	limit                        int
+	all                          bool
+}
+
+// flags adds the filters to a command.
+func (s *selection) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.status, "status", "", "only threads with this `status`: running, waiting, paused, failed, done, ready or cancelled")
+	f.StringVarP(&s.graph, "graph", "g", "", "only threads of the graph with this `name`")
+	f.StringArrayVarP(&s.labels, "label", "l", nil, "only threads with the label `name=value`; several flags select threads with all of them")
+	f.StringVar(&s.prefix, "prefix", "", "only threads whose id begins with this `text`")
+	f.DurationVar(&s.idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
+	f.DurationVar(&s.older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
+	f.DurationVar(&s.newer, "newer", 0, "only threads created less than this `duration` ago")
+	f.StringVar(&s.after, "after", "", "only threads whose `id` sorts after this one, for paging")
+	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statusNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// allFlag adds the flag that selects all threads, for commands that change them.
+func (s *selection) allFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.all, "all", false, "all threads of the saver")
+}
+
+func statusNames() []string {
+	var names []string
+	for s := checkpoint.Running; s <= checkpoint.Cancelled; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// query returns the filters as a query of the saver.
+func (s *selection) query(now time.Time) (q checkpoint.ThreadQuery, err error) {
+	q.Graph, q.Limit = s.graph, s.limit
+	if q.Prefix, err = parseID(s.prefix); err != nil {
+		return q, err
+	}
+	if q.After, err = parseID(s.after); err != nil {
+		return q, err
+	}
+	if s.status != "" {
+		if q.Status, err = parseStatus(s.status); err != nil {
+			return q, err
+		}
+	}
+	if q.Labels, err = pairs("--label", s.labels); err != nil {
+		return q, err
+	}
+	if s.idle > 0 {
+		q.IdleSince = now.Add(-s.idle)
+	}
+	if s.older > 0 {
+		q.CreatedUntil = now.Add(-s.older)
+	}
+	if s.newer > 0 {
+		q.CreatedSince = now.Add(-s.newer)
+	}
+	return q, nil
+}
+
+func parseStatus(name string) (checkpoint.Status, error) {
+	for s := checkpoint.Running; s <= checkpoint.Cancelled; s++ {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, &usageError{fmt.Sprintf("there is no status %q; want one of %s", name, strings.Join(statusNames(), ", "))}
+}
+
+// pairs parses values name=value of a flag.
+func pairs(flag string, values []string) (map[string]string, error) {
+	var all map[string]string
+	for _, v := range values {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, &usageError{fmt.Sprintf("%s %q is not name=value", flag, v)}
+		}
+		if all == nil {
+			all = make(map[string]string)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// narrow reports whether the filters select fewer than all threads.
+func (s *selection) narrow() bool {
+	return s.status != "" || s.graph != "" || len(s.labels) > 0 || s.prefix != "" || s.idle > 0 || s.older > 0 || s.newer > 0 || s.limit > 0
+}
+
+// explicit returns an error if neither threads nor filters nor --all are given.
+func (s *selection) explicit(args []string) error {
+	switch {
+	case len(args) > 0 && (s.narrow() || s.all):
+		return &usageError{"name threads, or select them by flags; both together are ambiguous"}
+	case len(args) == 0 && !s.narrow() && !s.all:
+		return &usageError{"which threads? Name them, select them by flags such as --status, or pass --all"}
+	}
+	return nil
+}
+
+// each calls f for the id of each selected thread. A thread that fails does not stop the others:
+// each is reported, and each returns the errors at the end.
+func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, args []string, f func(id string) error) error {
+	var errs []error
+	failed := func(id string, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		errs = append(errs, fmt.Errorf("thread %s: %w", quoteID(id), err))
+		return nil
+	}
+	for _, arg := range args {
+		id, err := parseID(arg)
+		if err == nil {
+			err = f(id)
+		}
+		if err != nil {
+			if err := failed(id, err); err != nil {
+				return err
+			}
+		}
+	}
+	if len(args) > 0 {
+		return errors.Join(errs...)
+	}
+	q, err := s.query(a.now())
+	if err != nil {
+		return err
+	}
+	for t, err := range saver.Threads(ctx, q) {
+		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
+			return errors.Join(append(errs, err)...)
+		}
+		if err == nil {
+			err = f(t.ID)
+		}
+		if err != nil {
+			if err := failed(t.ID, err); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// showFlags are the flags of show.
+type showFlags struct {
+	version   int
+	namespace string
+	at        string
+	noState   bool
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use:     "show THREAD",
+		Aliases: []string{"describe", "get"},
+		Short:   "Show one thread",
+		Long: `Show a thread: its status, due nodes, questions, messages, versions and state.
+
+The names of the state's fields come from the description that the thread stores. ` + refHelp,
+		Example: `  graphctl show order-7
+  graphctl show order-7 --at 12 -o json | jq .state`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.show(ctx, s, args[0], &f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.version, "version", 0, "the `number` of a released version; 0 is the open one")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "the `namespace` of a subgraph call; empty is the thread itself")
+	flags.StringVar(&f.at, "at", "head", "the `checkpoint` whose state is shown")
+	flags.BoolVar(&f.noState, "no-state", false, "without the state")
+	return cmd
+}
+
+// page is what show prints about one thread.
+type page struct {
+	threadJSON
+
+	At        *recordJSON    `json:"checkpoint,omitempty"`
+	Due       []string       `json:"due,omitempty"`
+	Questions []questionJSON `json:"open_questions,omitempty"`
+	Failures  []failureJSON  `json:"failures,omitempty"`
+	Waiting   []messageJSON  `json:"messages,omitempty"`
+	Refused   []messageJSON  `json:"refused_messages,omitempty"`
+	History   []versionJSON  `json:"all_versions,omitempty"`
+}
+
+// failureJSON is the stored failure of a task, or of the run.
+type failureJSON struct {
+	Task string `json:"task"`
+	Text string `json:"text"`
+}
+
+func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showFlags) error {
+	id, err := parseID(arg)
+	if err != nil {
+		return err
+	}
+	at := place{id, f.version, f.namespace}
+	p, err := readPage(ctx, s, at, f)
+	if err != nil {
+		return err
+	}
+	return a.one(p, func() error { return a.showText(p) })
+}
+
+// readPage reads everything about a thread.
+func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (*page, error) {
+	versions, err := s.Versions(ctx, at.thread)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread})
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) == 0 && len(waiting) == 0 {
+		return nil, &missingError{fmt.Sprintf("there is no thread %s", quoteID(at.thread))}
+	}
+	refused, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread, Refused: true})
+	if err != nil {
+		return nil, err
+	}
+	ref := at.ref()
+	if ref.At, err = find(ctx, s, at, f.at); err != nil {
+		return nil, err
+	}
+	c, err := s.Load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	c.Thread.ID = at.thread
+	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
+	for _, q := range questionsOf(&c.Thread) {
+		p.Questions = append(p.Questions, q.json())
+	}
+	if !c.Empty() {
+		r := recordOf(&c.Last)
+		p.At = &r
+	}
+	p.Failures = failures(c.Writes)
+	for i := range waiting {
+		p.Waiting = append(p.Waiting, messageOf(&waiting[i]))
+	}
+	for i := range refused {
+		p.Refused = append(p.Refused, messageOf(&refused[i]))
+	}
+	for _, v := range versions {
+		p.History = append(p.History, versionJSON{v.Number, v.Status.String(), utc(v.Released), idText(v.Head), v.Records})
+	}
+	return p, nil
+}
+
+// failures returns the stored failures among the pending writes of a checkpoint.
+func failures(writes []checkpoint.Write) []failureJSON {
+	var all []failureJSON
+	for _, w := range writes {
+		if w.Kind == checkpoint.Failure && w.Name == "" {
+			all = append(all, failureJSON{Task: w.Task, Text: string(w.Payload)})
+		}
+	}
+	return all
+}
+
+// showText prints a page for people.
+func (a *app) showText(p *page) error {
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s:\t%s\n", name, value)
+		}
+	}
+	line("Thread", quoteID(p.ID))
+	line("Graph", cell(p.Graph))
+	line("Title", cell(p.Title))
+	line("Labels", labelText(p.Labels))
+	line("Status", p.statusText())
+	line("Version", fmt.Sprintf("%d of %d", p.Version, max(p.Versions, p.Version)))
+	if p.At != nil {
+		line("Checkpoint", fmt.Sprintf("%s (number %d, step %d, %s)", p.At.ID, p.At.Seq, p.At.Step, p.At.Source))
+		line("Metadata", labelText(p.At.Metadata))
+	}
+	line("Due", cell(strings.Join(p.Due, ", ")))
+	line("Priority", p.Priority)
+	line("Created", a.momentOf(p.Created))
+	line("Updated", a.momentOf(p.Updated))
+	line("Due by itself", a.momentOf(p.Wake))
+	if p.Holder != "" {
+		line("Held", "by "+cell(p.Holder)+" until "+a.momentOf(p.Lease))
+	}
+	if p.Inputs+p.Others > 0 {
+		line("Inbox", fmt.Sprintf("%s, %s", count(p.Inputs, "input", "inputs"), count(p.Others, "other", "others")))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return a.showLists(p)
+}
+
+// momentOf returns a time for a page; empty if there is none.
+func (a *app) momentOf(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return a.moment(*at)
+}
+
+func (p *page) statusText() string {
+	text := p.Status
+	if p.Cancels > 0 {
+		text += ", cancelling"
+	}
+	if p.Status == checkpoint.Running.String() && p.Holder == "" {
+		text += ", but no run holds it"
+	}
+	if p.Attempts > 0 {
+		text += ", " + count(p.Attempts, "attempt", "attempts")
+	}
+	return text
+}
+
+// showLists prints the questions, failures, messages and versions of a thread.
+func (a *app) showLists(p *page) error {
+	for _, f := range p.Failures {
+		fmt.Fprintf(a.out, "\nFailure of %s:\n  %s\n", cell(f.Task), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
+	}
+	sections := []struct {
+		title string
+		head  string
+		rows  [][]string
+	}{
+		{"Questions", "ID\tQUESTION\tNODE\tEXPIRES\tASKS", a.questionRows(p.Questions)},
+		{"Messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tBYTES", a.messageRows(p.Waiting, false)},
+		{"Refused messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tREASON", a.messageRows(p.Refused, true)},
+		{"Versions", "NUMBER\tSTATUS\tRELEASED\tRECORDS\tHEAD", a.versionRows(p.History)},
+	}
+	for _, section := range sections {
+		if len(section.rows) == 0 {
+			continue
+		}
+		fmt.Fprintf(a.out, "\n%s:\n", section.title)
+		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "  "+section.head)
+		for _, row := range section.rows {
+			fmt.Fprintln(w, "  "+strings.Join(row, "\t"))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) questionRows(all []questionJSON) (rows [][]string) {
+	for _, q := range all {
+		node := q.Node
+		if q.Index > 0 {
+			node += "[" + strconv.Itoa(q.Index) + "]"
+		}
+		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(node), dash(a.momentOf(q.Expires)), q.asks()})
+	}
+	return rows
+}
+
+// asks returns what a question asks, for one cell of a table.
+func (q *questionJSON) asks() string {
+	if q.Error != "" {
+		return cell(q.Error)
+	}
+	return dash(cell(q.Summary))
+}
+
+func (a *app) messageRows(all []messageJSON, refused bool) (rows [][]string) {
+	for _, m := range all {
+		last := strconv.Itoa(m.Bytes)
+		if refused {
+			last = cell(m.Refused)
+		}
+		posted := "-"
+		if m.Posted != nil {
+			posted = a.age(*m.Posted)
+		}
+		rows = append(rows, []string{
+			strconv.FormatUint(m.Number, 10), m.Kind, cell(m.ID), dash(cell(m.Name)), dash(cell(m.Key)), posted, last,
+		})
+	}
+	return rows
+}
+
+func (a *app) versionRows(all []versionJSON) (rows [][]string) {
+	if len(all) == 1 && all[0].Released == nil {
+		return nil
+	}
+	for _, v := range all {
+		rows = append(rows, []string{
+			strconv.Itoa(v.Number), v.Status, dash(a.momentOf(v.Released)), strconv.Itoa(v.Records), dash(v.Head),
+		})
+	}
+	return rows
+}

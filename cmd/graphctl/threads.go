@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+func (a *app) threadsCommand() *cobra.Command {
+	var sel selection
+	var wide bool
+	cmd := &cobra.Command{
+		Use:     "threads",
+		Aliases: []string{"ls", "list"},
+		Short:   "List threads",
+		Long: `List the open versions of threads, ordered by id. A thread with inputs that no run has taken is listed, too.
+
+A damaged thread is reported, and does not stop the list. The exit code is then 5.`,
+		Example: `  graphctl threads --status failed --graph orders
+  graphctl threads --label customer=42 --idle 24h -o jsonl | jq -r .id`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.threads(ctx, s, &sel, wide) })
+		},
+	}
+	sel.flags(cmd)
+	cmd.Flags().BoolVarP(&wide, "wide", "w", false, "more columns in the table")
+	return cmd
+}
+
+func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, wide bool) error {
+	q, err := sel.query(a.now())
+	if err != nil {
+		return err
+	}
+	columns := []string{"THREAD", "GRAPH", "STATUS", "STEP", "CREATED", "UPDATED", "QUESTIONS", "INBOX", "NOTE"}
+	if wide {
+		columns = append(columns, "VERSION", "PRIORITY", "WAKE", "HEAD", "LABELS", "TITLE")
+	}
+	l := a.list(columns...)
+	var damaged []error
+	for t, err := range s.Threads(ctx, q) {
+		switch {
+		case err != nil && errors.Is(err, checkpoint.ErrDamaged):
+			damaged = append(damaged, err)
+			continue
+		case err != nil:
+			return errors.Join(err, l.end(""))
+		}
+		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, wide) }); err != nil {
+			return err
+		}
+	}
+	none := "no threads"
+	if sel.narrow() {
+		none = "no threads match"
+	}
+	return errors.Join(l.end(none), errors.Join(damaged...))
+}
+
+func (a *app) threadCells(t *checkpoint.Thread, wide bool) []string {
+	cells := []string{
+		quoteID(t.ID), dash(cell(t.Graph)), t.Status.String(), strconv.Itoa(t.Step), a.age(t.Created), a.age(t.Updated),
+		strconv.Itoa(len(questionsOf(t))), strconv.Itoa(t.Inputs + t.Others), dash(note(t)),
+	}
+	if wide {
+		cells = append(cells, fmt.Sprintf("%d/%d", t.Version, t.Versions), t.Priority.Or(checkpoint.Normal).String(), a.age(t.Wake),
+			dash(idText(t.Head)), dash(labelText(t.Labels)), dash(cell(t.Title)))
+	}
+	return cells
+}
+
+// note says what an operator should know about a thread at a glance.
+func note(t *checkpoint.Thread) string {
+	switch {
+	case t.Cancels > 0:
+		return "cancelling"
+	case t.Holder != "":
+		return "held by " + cell(t.Holder)
+	case t.Status == checkpoint.Running:
+		return "no run holds it"
+	case t.Version == 0:
+		return "not begun"
+	case t.Attempts > 0:
+		return count(t.Attempts, "attempt", "attempts")
+	}
+	return ""
+}
+
+func labelText(labels map[string]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, cell(name+"="+labels[name]))
+	}
+	return strings.Join(all, ",")
+}
