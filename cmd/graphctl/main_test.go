@@ -18,6 +18,8 @@ import (
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
@@ -92,12 +94,24 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 //	desk start THREAD CENTS [TITLE [NAME=VALUE]]   invokes the graph
 //	desk fork THREAD NODE                          forks before the newest checkpoint at which NODE is due, and resumes
 //	desk release THREAD                            closes the version
-//	desk work THREAD                               resumes the thread as a worker does
+//	desk secret THREAD CENTS                       invokes the graph on the saver, compressed and encrypted
+//	desk approve THREAD                            answers the question and resumes
+//	desk work                                      runs due threads as a worker does, until none is due
 func deskCommand(ts *testscript.TestScript, neg bool, args []string) {
 	err := onDesk(ts.Getenv("GRAPHCTL_SAVER"), ts.MkAbs("."), func(saver checkpoint.Saver) error {
+		if args[0] == "secret" {
+			secret, err := wrap(saver, []encrypt.Key{{ID: "k1", Secret: []byte("01234567890123456789012345678901")}}, true)
+			if err != nil {
+				return err
+			}
+			saver, args = secret, append([]string{"start"}, args[1:]...)
+		}
 		app, err := desk.New(saver)
 		if err != nil {
 			return err
+		}
+		if args[0] == "work" {
+			return work(saver, app)
 		}
 		return deskStep(context.Background(), app, args)
 	})
@@ -140,11 +154,31 @@ func deskStep(ctx context.Context, app *desk.Graph, args []string) error {
 	case "release":
 		_, err := t.Release(ctx)
 		return err
-	case "work":
-		_, err := t.Resume(ctx)
+	case "approve":
+		snap, err := t.State(ctx)
+		if err != nil || len(snap.Questions) == 0 {
+			return fmt.Errorf("no question: %w", err)
+		}
+		answer, err := (&desk.Approval{OK: true, By: "ann"}).AppendWire(nil)
+		if err != nil {
+			return err
+		}
+		_, err = t.Resume(ctx, graph.AnswerBytes(snap.Questions[0].ID, answer))
 		return err
 	}
 	return fmt.Errorf("desk has no %q", args[0])
+}
+
+// work runs due threads until none is due.
+func work(saver checkpoint.Saver, app *desk.Graph) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	idle := func(e worker.Event) {
+		if e.Kind == worker.EventIdle {
+			cancel()
+		}
+	}
+	return worker.New(saver, worker.Options{OnEvent: idle, Retry: graph.RetryPolicy{Attempts: 1}}, app).Run(ctx)
 }
 
 func deskStart(ctx context.Context, t graph.Thread[desk.State, desk.StateUpdate], id string, args []string) error {
@@ -162,6 +196,9 @@ func deskStart(ctx context.Context, t graph.Thread[desk.State, desk.StateUpdate]
 	if len(args) > 2 {
 		name, value, _ := strings.Cut(args[2], "=")
 		opts = append(opts, graph.Label(name, value))
+		if name == "long" {
+			in.Tags.Put(name, value+strings.Repeat("\u009b", 100))
+		}
 	}
 	_, err = t.Invoke(ctx, in, opts...)
 	return err

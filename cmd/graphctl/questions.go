@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
+	"strconv"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // question is an open question of a thread.
 type question struct {
 	graph.OpenQuestion
-	unread error // why the stored question cannot be read
+	namespace string
+	unread    error // why the stored question cannot be read
 }
 
 // questionsOf returns the open questions of a thread, without stops and timers. A question that
@@ -21,11 +26,11 @@ func questionsOf(t *checkpoint.Thread) []question {
 		w := &t.Questions[i]
 		open, err := graph.OpenQuestions(checkpoint.Thread{Questions: t.Questions[i : i+1]})
 		if err != nil {
-			all = append(all, question{graph.OpenQuestion{ID: w.Task + "/" + w.Name}, err})
+			all = append(all, question{graph.OpenQuestion{ID: w.Task + "/" + w.Name}, w.Namespace, err})
 			continue
 		}
 		for _, q := range open {
-			all = append(all, question{q, nil})
+			all = append(all, question{q, w.Namespace, nil})
 		}
 	}
 	return all
@@ -33,21 +38,26 @@ func questionsOf(t *checkpoint.Thread) []question {
 
 // questionJSON describes an open question.
 type questionJSON struct {
-	Thread   string     `json:"thread,omitempty"`
-	Graph    string     `json:"graph,omitempty"`
-	ID       string     `json:"id"`
-	Question string     `json:"question"`
-	Node     string     `json:"node"`
-	Index    int        `json:"index,omitempty"`
-	Summary  string     `json:"summary,omitempty"`
-	Expires  *time.Time `json:"expires,omitempty"`
-	Payload  any        `json:"payload,omitempty"`
-	Error    string     `json:"error,omitempty"`
+	Thread   string       `json:"thread,omitempty"`
+	IDBytes  string       `json:"thread_base64,omitempty"` // if the id of the thread is not UTF-8
+	Graph    string       `json:"graph,omitempty"`
+	Kind     string       `json:"kind,omitempty"` // of the command waiting: question, signal or timer
+	ID       string       `json:"id,omitempty"`
+	Question string       `json:"question,omitempty"`
+	Signal   string       `json:"signal,omitempty"`
+	Key      string       `json:"key,omitempty"`
+	Node     string       `json:"node"`
+	Index    int          `json:"index,omitempty"`
+	Summary  string       `json:"summary,omitempty"`
+	Expires  *time.Time   `json:"expires,omitempty"`
+	Due      *time.Time   `json:"due,omitempty"` // of a timer
+	Payload  *value.Value `json:"payload,omitempty"`
+	Error    string       `json:"error,omitempty"`
 }
 
 func (q *question) json() questionJSON {
 	j := questionJSON{
-		ID: q.ID, Question: q.Question, Node: q.path(), Index: q.Index, Summary: q.Summary, Expires: utc(q.Expires),
+		ID: q.ID, Question: q.Question, Node: nodePath(q.Path, q.Node), Index: q.Index, Summary: q.Summary, Expires: utc(q.Expires),
 	}
 	if q.unread != nil {
 		j.Error = q.unread.Error()
@@ -55,11 +65,85 @@ func (q *question) json() questionJSON {
 	return j
 }
 
-// path returns the node that asked, with the subgraph calls around it: "sub/review".
-func (q *question) path() string {
+// read adds the payload of the question to j. d describes it; nil if it is not known.
+func (j *questionJSON) read(payload []byte, d *shape.Question) {
+	var p *shape.Payload
+	if d != nil {
+		p = &d.Question
+	}
+	v, err := value.Payload(p, payload)
+	if err != nil {
+		j.Error = err.Error()
+		return
+	}
+	j.Payload = &v
+}
+
+// readQuestions returns the questions of a version with their payloads. It reads descriptions only
+// if there are questions.
+func readQuestions(ctx context.Context, s checkpoint.Saver, thread string, t *checkpoint.Thread) ([]questionJSON, error) {
+	var all []questionJSON
+	var known descriptions
+	for _, q := range questionsOf(t) {
+		j := q.json()
+		if q.unread == nil {
+			var d *shape.Question
+			var err error
+			if known == nil {
+				if known, err = describe(ctx, s, thread, t.Version); err != nil {
+					return nil, err
+				}
+			}
+			if d, err = questionShape(ctx, s, place{thread, t.Version, q.namespace}, known, q.Question); err != nil {
+				return nil, err
+			}
+			j.read(q.Payload, d)
+		}
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+// questionShape returns the description of a question that a task of a namespace asks, or nil.
+func questionShape(ctx context.Context, s checkpoint.Saver, at place, known descriptions, name string) (*shape.Question, error) {
+	fingerprint, err := fingerprintOf(ctx, s, at.ref())
+	if err != nil {
+		return nil, err
+	}
+	return known.question(fingerprint, name), nil
+}
+
+// nodePath returns a node with the subgraph calls around it: "sub/review".
+func nodePath(path []graph.PathElement, node graph.ID) string {
 	text := ""
-	for _, p := range q.Path {
+	for _, p := range path {
 		text += string(p.Node) + "/"
 	}
-	return text + string(q.Node)
+	return text + string(node)
 }
+
+// place returns the node and the number of its send.
+func (j *questionJSON) place() string {
+	if j.Index > 0 {
+		return j.Node + "[" + strconv.Itoa(j.Index) + "]"
+	}
+	return j.Node
+}
+
+// asks returns the payload or the summary of a question, for one cell of a table.
+func (j *questionJSON) asks() string {
+	switch {
+	case j.Error != "":
+		return cell(j.Error)
+	case j.Payload != nil:
+		text := inline(j.Payload, cellWidth)
+		if j.Summary != "" {
+			return cell(j.Summary) + " " + text
+		}
+		return text
+	}
+	return dash(cell(j.Summary))
+}
+
+// cellWidth is the number of characters that tables show of a value.
+const cellWidth = 80

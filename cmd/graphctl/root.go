@@ -81,7 +81,7 @@ func (a *app) commands(root *cobra.Command) {
 		group string
 		all   []*cobra.Command
 	}{
-		{"read", []*cobra.Command{a.threadsCommand(), a.showCommand(), a.historyCommand()}},
+		{"read", []*cobra.Command{a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand()}},
 		{"", []*cobra.Command{exitCodesTopic()}},
 	} {
 		for _, cmd := range c.all {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // showFlags are the flags of show.
@@ -19,6 +21,7 @@ type showFlags struct {
 	namespace string
 	at        string
 	noState   bool
+	full      bool
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -42,6 +45,7 @@ The names of the state's fields come from the description that the thread stores
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the `namespace` of a subgraph call; empty is the thread itself")
 	flags.StringVar(&f.at, "at", "head", "the `checkpoint` whose state is shown")
 	flags.BoolVar(&f.noState, "no-state", false, "without the state")
+	flags.BoolVar(&f.full, "full", false, "long values of the state in full; JSON always has them in full")
 	return cmd
 }
 
@@ -51,6 +55,7 @@ type page struct {
 
 	At        *recordJSON    `json:"checkpoint,omitempty"`
 	Due       []string       `json:"due,omitempty"`
+	State     *value.Value   `json:"state,omitempty"`
 	Questions []questionJSON `json:"open_questions,omitempty"`
 	Failures  []failureJSON  `json:"failures,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
@@ -71,13 +76,14 @@ func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showF
 	}
 	at := place{id, f.version, f.namespace}
 	p, err := readPage(ctx, s, at, f)
-	if err != nil {
+	if p == nil {
 		return err
 	}
-	return a.one(p, func() error { return a.showText(p) })
+	return errors.Join(a.one(p, func() error { return a.showText(p, f.full) }), err)
 }
 
-// readPage reads everything about a thread.
+// readPage reads everything about a thread. If only the state cannot be read, it returns the rest
+// and an error.
 func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (*page, error) {
 	versions, err := s.Versions(ctx, at.thread)
 	if err != nil {
@@ -104,12 +110,8 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	}
 	c.Thread.ID = at.thread
 	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
-	for _, q := range questionsOf(&c.Thread) {
-		p.Questions = append(p.Questions, q.json())
-	}
-	if !c.Empty() {
-		r := recordOf(&c.Last)
-		p.At = &r
+	if p.Questions, err = readQuestions(ctx, s, at.thread, &c.Thread); err != nil {
+		return nil, err
 	}
 	p.Failures = failures(c.Writes)
 	for i := range waiting {
@@ -121,7 +123,29 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	for _, v := range versions {
 		p.History = append(p.History, versionJSON{v.Number, v.Status.String(), utc(v.Released), idText(v.Head), v.Records})
 	}
-	return p, nil
+	return p, p.checkpoint(ctx, s, at, &c, f)
+}
+
+// checkpoint adds a checkpoint and its state.
+func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *checkpoint.Chain, f *showFlags) error {
+	if c.Empty() {
+		return nil
+	}
+	r := recordOf(&c.Last)
+	p.At = &r
+	if f.noState {
+		return nil
+	}
+	known, err := describe(ctx, s, at.thread, at.version)
+	if err != nil {
+		return err
+	}
+	state, err := stateOf(c, known)
+	if err != nil {
+		return err
+	}
+	p.State = &state
+	return nil
 }
 
 // failures returns the stored failures among the pending writes of a checkpoint.
@@ -136,7 +160,7 @@ func failures(writes []checkpoint.Write) []failureJSON {
 }
 
 // showText prints a page for people.
-func (a *app) showText(p *page) error {
+func (a *app) showText(p *page, full bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
@@ -167,7 +191,31 @@ func (a *app) showText(p *page) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if err := a.showState(p.State, full); err != nil {
+		return err
+	}
 	return a.showLists(p)
+}
+
+// showState prints the fields of a state, each as JSON on one line.
+func (a *app) showState(state *value.Value, full bool) error {
+	if state == nil {
+		return nil
+	}
+	width := cellWidth
+	if full {
+		width = 0
+	}
+	title := "State"
+	if state.Type != "" {
+		title += " (" + cell(state.Type) + ")"
+	}
+	fmt.Fprintf(a.out, "\n%s:\n", title)
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	for i := range state.Fields {
+		fmt.Fprintf(w, "  %s:\t%s\n", cell(state.Fields[i].Name), inline(&state.Fields[i].Value, width))
+	}
+	return w.Flush()
 }
 
 // momentOf returns a time for a page; empty if there is none.
@@ -225,22 +273,11 @@ func (a *app) showLists(p *page) error {
 }
 
 func (a *app) questionRows(all []questionJSON) (rows [][]string) {
-	for _, q := range all {
-		node := q.Node
-		if q.Index > 0 {
-			node += "[" + strconv.Itoa(q.Index) + "]"
-		}
-		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(node), dash(a.momentOf(q.Expires)), q.asks()})
+	for i := range all {
+		q := &all[i]
+		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(q.place()), dash(a.momentOf(q.Expires)), q.asks()})
 	}
 	return rows
-}
-
-// asks returns what a question asks, for one cell of a table.
-func (q *questionJSON) asks() string {
-	if q.Error != "" {
-		return cell(q.Error)
-	}
-	return dash(cell(q.Summary))
 }
 
 func (a *app) messageRows(all []messageJSON, refused bool) (rows [][]string) {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// The kinds of waits.
+const (
+	kindQuestion = "question"
+	kindSignal   = "signal"
+	kindTimer    = "timer"
+)
+
+func (a *app) waitingCommand() *cobra.Command {
+	var sel selection
+	var kinds []string
+	cmd := &cobra.Command{
+		Use:   "waiting",
+		Short: "List what threads wait for: answers, signals and times",
+		Long: `List the questions, signals and timers that tasks of threads wait for. One thread can have several. A task waits
+also while other tasks of its thread still run.`,
+		Example: `  graphctl waiting --graph orders
+  graphctl waiting --kind question -o jsonl | jq .payload`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, kind := range kinds {
+				if !slices.Contains(waitKinds(), kind) {
+					return &usageError{"--kind " + kind + "; want question, signal or timer"}
+				}
+			}
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.waiting(ctx, s, &sel, kinds) })
+		},
+	}
+	sel.flags(cmd)
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal or timer")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(waitKinds(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer} }
+
+func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {
+	q, err := sel.query(a.now())
+	if err != nil {
+		return err
+	}
+	l := a.list("THREAD", "GRAPH", "KIND", "NAME", "NODE", "UNTIL", "ASKS", "ID")
+	var damaged []error
+	for t, err := range s.Threads(ctx, q) {
+		var waits []questionJSON
+		if err == nil && len(t.Questions) > 0 {
+			waits, err = waitsOf(ctx, s, &t)
+		}
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			damaged = append(damaged, err)
+		} else if err != nil {
+			return errors.Join(err, l.end(""))
+		}
+		for i := range waits {
+			w := &waits[i]
+			if len(kinds) > 0 && !slices.Contains(kinds, w.Kind) {
+				continue
+			}
+			w.Thread, w.IDBytes, w.Graph = t.ID, idBytes(t.ID), t.Graph
+			if err := l.add(w, func() []string { return a.waitCells(w) }); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(l.end("nothing waits"), errors.Join(damaged...))
+}
+
+func (a *app) waitCells(w *questionJSON) []string {
+	name, until := w.Question, w.Expires
+	switch w.Kind {
+	case kindSignal:
+		name = w.Signal
+		if w.Key != "" {
+			name += " for " + w.Key
+		}
+	case kindTimer:
+		until = w.Due
+	}
+	return []string{
+		quoteID(w.Thread), dash(cell(w.Graph)), w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(until)), w.asks(), dash(cell(w.ID)),
+	}
+}
+
+// waitsOf returns what the tasks of a thread wait for. It returns the readable waits together with
+// an error for the others.
+func waitsOf(ctx context.Context, s checkpoint.Saver, t *checkpoint.Thread) ([]questionJSON, error) {
+	all, err := readQuestions(ctx, s, t.ID, t)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Kind = kindQuestion
+	}
+	signals, err := graph.OpenSignals(*t)
+	for _, w := range signals {
+		all = append(all, questionJSON{
+			Kind: kindSignal, Signal: w.Signal, Key: w.Key, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Expires: utc(w.Expires),
+		})
+	}
+	timers, errTimers := graph.OpenTimers(*t)
+	for _, w := range timers {
+		all = append(all, questionJSON{
+			Kind: kindTimer, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Due: utc(w.Due),
+		})
+	}
+	return all, errors.Join(err, errTimers)
+}
