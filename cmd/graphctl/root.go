@@ -82,6 +82,9 @@ func (a *app) commands(root *cobra.Command) {
 		all   []*cobra.Command
 	}{
 		{"read", []*cobra.Command{a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand()}},
+		{"post", []*cobra.Command{
+			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
+		}},
 		{"", []*cobra.Command{exitCodesTopic()}},
 	} {
 		for _, cmd := range c.all {

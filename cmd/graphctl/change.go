@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+const manyHelp = `Name threads, or select them by flags. The command changes named threads immediately. With flags it only prints the
+selected threads, unless --yes is given.`
+
+// many is a command that changes one thread or many.
+type many struct {
+	sel    selection
+	yes    bool
+	always bool // named threads need --yes, too
+	done   string
+	would  string
+}
+
+func (m *many) flags(cmd *cobra.Command) {
+	m.sel.flags(cmd)
+	m.sel.allFlag(cmd)
+	cmd.Flags().BoolVar(&m.yes, "yes", false, "do it; without this flag the command only prints what it would do")
+}
+
+// changedJSON is one thread of a command on many threads.
+type changedJSON struct {
+	Thread  string `json:"thread"`
+	IDBytes string `json:"thread_base64,omitempty"`
+	Done    bool   `json:"done"` // false without --yes
+	Detail  string `json:"detail,omitempty"`
+}
+
+// run calls f for each thread, with act reporting whether f may change the thread. f returns the
+// detail for the user.
+func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error)) error {
+	if err := m.sel.explicit(args); err != nil {
+		return err
+	}
+	act := m.yes || len(args) > 0 && !m.always
+	verb := m.done
+	if !act {
+		verb = m.would
+	}
+	return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
+		l := a.list("THREAD", "ACTION", "DETAIL")
+		err := m.sel.each(ctx, a, s, args, func(id string) error {
+			detail, err := f(ctx, s, id, act)
+			if err != nil || detail == skipped {
+				return err
+			}
+			return l.add(changedJSON{id, idBytes(id), act, detail}, func() []string { return []string{quoteID(id), verb, dash(cell(detail))} })
+		})
+		endErr := l.end("no threads")
+		if err == nil && !act && l.rows > 0 {
+			fmt.Fprintln(a.err, "nothing was changed; pass --yes to do it")
+		}
+		if err == nil {
+			err = endErr
+		}
+		return err
+	})
+}
+
+// skipped is the detail of a thread that is not listed, because nothing changes.
+const skipped = "\x00"
+
+// existingThread returns an error if a thread does not exist, because a message would create it.
+func existingThread(ctx context.Context, s checkpoint.Saver, id string) error {
+	versions, err := s.Versions(ctx, id)
+	if err != nil || len(versions) > 0 {
+		return err
+	}
+	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: id, Limit: 1})
+	if err == nil && len(mail) == 0 {
+		err = (&target{id: id}).missing()
+	}
+	return err
+}
+
+// send posts a message with a new id to a thread that exists.
+func send(ctx context.Context, s checkpoint.Saver, thread string, m checkpoint.Message) error {
+	if err := existingThread(ctx, s, thread); err != nil {
+		return err
+	}
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	m.ID = id.String()
+	posted, err := s.Post(ctx, checkpoint.Post{Thread: thread, Messages: []checkpoint.Message{m}})
+	if err == nil {
+		err = posted[0].Err
+	}
+	return err
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	m := many{done: "cancel stored", would: "would cancel"}
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "cancel [THREAD ...]",
+		Short: "Cancel what threads were asked",
+		Long: `Cancel what threads were asked. The contexts of the nodes that run end, and inputs that wait are refused. A thread
+that no run holds is ended by a worker.
+
+` + manyHelp,
+		Example: `  graphctl cancel order-7 --reason 'the customer called'
+  graphctl cancel --status waiting --label tenant=7 --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(reason) > checkpoint.MaxReason {
+				return &usageError{fmt.Sprintf("--reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)}
+			}
+			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
+				if !act {
+					return reason, existingThread(ctx, s, id)
+				}
+				return reason, send(ctx, s, id, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+			})
+		},
+	}
+	m.flags(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "the `reason` that the result of the run has")
+	return cmd
+}
+
+func (a *app) wakeCommand() *cobra.Command {
+	m := many{done: "woken", would: "would wake"}
+	cmd := &cobra.Command{
+		Use:   "wake [THREAD ...]",
+		Short: "Make threads due, for example after the cause of a failure was mended",
+		Long: `Make threads due now, and begin the count of their attempts again. A worker then resumes them.
+
+` + manyHelp,
+		Example: `  graphctl wake order-7
+  graphctl wake --status failed --graph orders --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
+				if !act {
+					return "", existingThread(ctx, s, id)
+				}
+				return "", send(ctx, s, id, checkpoint.Message{Kind: checkpoint.WakeMessage})
+			})
+		},
+	}
+	m.flags(cmd)
+	return cmd
+}
+
+func (a *app) releaseCommand() *cobra.Command {
+	m := many{done: "released", would: "would release"}
+	var ifHead string
+	cmd := &cobra.Command{
+		Use:   "release [THREAD ...]",
+		Short: "Close the open version of threads",
+		Long: `Close the open version of threads. It stays readable, and the next input begins an empty version. Signals, answers
+and cancels that wait are refused. A thread that a run holds is busy, and is not released.
+
+` + manyHelp,
+		Example: `  graphctl release order-7 --if-head 12
+  graphctl release --status done --idle 720h --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ifHead != "" && len(args) != 1 {
+				return &usageError{"--if-head needs exactly one thread"}
+			}
+			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
+				return releaseOne(ctx, s, id, ifHead, act)
+			})
+		},
+	}
+	m.flags(cmd)
+	cmd.Flags().StringVar(&ifHead, "if-head", "", "only if this `checkpoint` is the head; otherwise the exit code is 4")
+	return cmd
+}
+
+func releaseOne(ctx context.Context, s checkpoint.Saver, id, ifHead string, act bool) (string, error) {
+	if !act {
+		return "", existingThread(ctx, s, id)
+	}
+	head, err := find(ctx, s, place{thread: id}, ifHead)
+	if err != nil {
+		return "", err
+	}
+	v, err := s.Release(ctx, id, head)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("version %d, %s", v.Number, count(v.Records, "record", "records")), nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
+)
+
+// submitFlags are the flags of submit.
+type submitFlags struct {
+	graph, like, request, title, priority, cancel string
+	labels, metadata                              []string
+	idle, discard                                 bool
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var f submitFlags
+	cmd := &cobra.Command{
+		Use:   "submit THREAD JSON",
+		Short: "Submit an input",
+		Long: `Submit an input to a thread. The JSON is an object with fields of the state, with the names in Go. A value is what
+the reducer of the field takes: the elements to append, the entries to merge, the number to add, and otherwise the new value.
+null clears a field.
+
+A new thread has no description yet. Pass --graph: then the description is that of another thread of the graph, which
+--like names.
+
+` + jsonHelp + "\n\n" + laterHelp,
+		Example: `  graphctl submit order-7 '{"Order": "order-7", "Cents": 500}' --graph orders --request order-7
+  graphctl submit order-7 @input.json --if-idle`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
+				return a.submit(ctx, s, args, &f, cmd.Flags().Changed("cancel-pending"))
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.graph, "graph", "g", "", "the `name` of the graph; needed for a new thread")
+	flags.StringVar(&f.like, "like", "", "a `thread` of the same graph, whose description is used")
+	flags.StringVar(&f.request, "request", "", "the request `id`: an input with the same id is stored once; the default is a new id")
+	flags.StringVar(&f.title, "title", "", "the new `title` of the thread")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "a label `name=value` of the thread; an empty value removes the label")
+	flags.StringArrayVar(&f.metadata, "metadata", nil, "metadata `name=value` of the checkpoints of the run")
+	flags.StringVar(&f.priority, "priority", "", "the new `priority` of the thread: urgent, high, normal or low")
+	flags.BoolVar(&f.idle, "if-idle", false, "only if the thread has no work to do; otherwise the exit code is 4")
+	flags.StringVar(&f.cancel, "cancel-pending", "", "first cancel what the thread was asked before, with this `reason`")
+	flags.BoolVar(&f.discard, "discard-pending", false, "discard due tasks and questions when the input begins")
+	return cmd
+}
+
+func (a *app) submit(ctx context.Context, s checkpoint.Saver, args []string, f *submitFlags, cancels bool) error {
+	t, err := targetOf(ctx, s, args[0])
+	if err != nil {
+		return err
+	}
+	if t.graph != "" && f.graph != "" && f.graph != t.graph {
+		return &usageError{fmt.Sprintf("--graph %s, but thread %s is of graph %s", cell(f.graph), quoteID(t.id), cell(t.graph))}
+	}
+	if t.known.state(t.fingerprint) == nil || f.like != "" {
+		if err := f.describe(ctx, s, t); err != nil {
+			return err
+		}
+	}
+	opts, err := f.options(cancels)
+	if err != nil {
+		return err
+	}
+	text, err := a.jsonArg(args[1])
+	if err != nil {
+		return err
+	}
+	update, err := value.EncodeUpdate(t.known.state(t.fingerprint), text)
+	if err != nil {
+		return badJSON(err)
+	}
+	p, err := graph.EncodedInput(t.graph, t.id, update, opts...)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	return a.post(ctx, s, p)
+}
+
+// describe takes the description of another thread of the graph.
+func (f *submitFlags) describe(ctx context.Context, s checkpoint.Saver, t *target) error {
+	name := f.graph
+	if name == "" {
+		name = t.graph
+	}
+	if f.like != "" {
+		other, err := targetOf(ctx, s, f.like)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !other.exists:
+			return other.missing()
+		case other.known.state(other.fingerprint) == nil:
+			return fmt.Errorf("thread %s stores no description of its state; name another one by --like", quoteID(other.id))
+		case name != "" && other.graph != name:
+			return &usageError{fmt.Sprintf("--like %s is of graph %s, not %s", quoteID(other.id), cell(other.graph), cell(name))}
+		}
+		t.like(other)
+		return nil
+	}
+	if name == "" {
+		return &usageError{fmt.Sprintf("thread %s does not exist; pass --graph with the name of its graph", quoteID(t.id))}
+	}
+	const enough = 10 // threads that are searched for a description
+	for found, err := range s.Threads(ctx, checkpoint.ThreadQuery{Graph: name, Limit: enough}) {
+		if err != nil {
+			return err
+		}
+		other, err := targetOf(ctx, s, found.ID)
+		if err != nil {
+			return err
+		}
+		if other.known.state(other.fingerprint) != nil {
+			t.like(other)
+			return nil
+		}
+	}
+	return &missingError{fmt.Sprintf("no open thread of graph %s describes the state; name a thread by --like", cell(name))}
+}
+
+// options returns the options of the input.
+func (f *submitFlags) options(cancels bool) ([]graph.SubmitOption, error) {
+	var opts []graph.SubmitOption
+	if f.request != "" {
+		opts = append(opts, graph.RequestID(f.request))
+	}
+	if f.title != "" {
+		opts = append(opts, graph.Title(f.title))
+	}
+	if f.idle {
+		opts = append(opts, graph.IfIdle())
+	}
+	if cancels {
+		opts = append(opts, graph.CancelPending(f.cancel))
+	}
+	if f.discard {
+		opts = append(opts, graph.DiscardPending())
+	}
+	labels, err := pairs("--label", f.labels)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		opts = append(opts, graph.Label(name, labels[name]))
+	}
+	metadata, err := pairs("--metadata", f.metadata)
+	if err != nil {
+		return nil, err
+	}
+	if len(metadata) > 0 {
+		opts = append(opts, graph.Metadata(metadata))
+	}
+	if f.priority != "" {
+		p, err := parsePriority(f.priority)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, graph.Priority(p))
+	}
+	return opts, nil
+}
+
+func parsePriority(name string) (checkpoint.Priority, error) {
+	for p := checkpoint.Urgent; p <= checkpoint.Low; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, &usageError{fmt.Sprintf("there is no priority %q; want urgent, high, normal or low", name)}
+}
+
+// signalFlags are the flags of signal.
+type signalFlags struct {
+	key, request string
+	unchecked    bool
+}
+
+func (a *app) signalCommand() *cobra.Command {
+	var f signalFlags
+	cmd := &cobra.Command{
+		Use:   "signal THREAD NAME JSON",
+		Short: "Send a signal",
+		Long: `Send a signal to a thread. The thread need not wait for it yet.
+
+` + jsonHelp + "\n\n" + laterHelp,
+		Example: `  graphctl signal order-7 paid '{"Number": "r-12"}' --request r-12`,
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.signal(ctx, s, args, &f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.key, "key", "", "the `key`: only a task that waits for this key receives the signal")
+	flags.StringVar(&f.request, "request", "", "the request `id`: a signal with the same id is stored once; the default is a new id")
+	uncheckedFlag(cmd, &f.unchecked)
+	return cmd
+}
+
+func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *signalFlags) error {
+	t, err := targetOf(ctx, s, args[0])
+	if err != nil {
+		return err
+	}
+	if !t.exists {
+		return t.missing()
+	}
+	var p *shape.Payload
+	if d := t.known.signal(t.fingerprint, args[1]); d != nil && d.Payload.Type != "" {
+		p = &d.Payload
+	}
+	payload, err := a.encodePayload(p, "signal "+cell(args[1]), args[2], f.unchecked)
+	if err != nil {
+		return err
+	}
+	var opts []graph.SignalOption
+	if f.key != "" {
+		opts = append(opts, graph.For(f.key))
+	}
+	if f.request != "" {
+		opts = append(opts, graph.RequestID(f.request))
+	}
+	post, err := graph.EncodedSignal(t.graph, t.id, args[1], payload, opts...)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	return a.post(ctx, s, post)
+}
