@@ -41,7 +41,7 @@ func params(folder string, env ...string) testscript.Params {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"status": status, "desk": deskCommand, "shows": shows,
+			"status": status, "desk": deskCommand, "shows": shows, "damage": damage,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "TERM=xterm", "LANG=C.UTF-8")
@@ -63,6 +63,23 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("%v exits with %d (%v), want %d", args[1:], got, err, want)
 	}
+}
+
+// damage changes one byte of the first file with a name, at the given offset.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	name := ts.MkAbs(args[0])
+	if found, err := filepath.Glob(name); err == nil && len(found) > 0 {
+		name = found[0]
+	}
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	if at >= len(b) {
+		ts.Fatalf("%s has %d bytes", name, len(b))
+	}
+	b[at] ^= 0xff
+	ts.Check(os.WriteFile(name, b, 0o600))
 }
 
 // shows compares the output of the last command with a file. Ids, ages and times count as equal.

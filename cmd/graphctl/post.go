@@ -79,15 +79,13 @@ func targetOf(ctx context.Context, s checkpoint.Saver, arg string) (*target, err
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.Load(ctx, checkpoint.Ref{Thread: id, Namespace: noCall})
+	open, listed, err := rowOf(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{id: id, graph: open.Thread.Graph, thread: open.Thread, exists: len(versions) > 0}
-	if !t.exists {
-		mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: id, Limit: 1})
-		t.exists = len(mail) > 0
-		return t, err
+	t := &target{id: id, graph: open.Graph, thread: open, exists: listed || len(versions) > 0}
+	if len(versions) == 0 {
+		return t, nil
 	}
 	newest := versions[len(versions)-1].Number
 	for r, err := range s.History(ctx, checkpoint.Ref{Thread: id, Version: newest}, checkpoint.Query{Headers: true, Limit: 1}) {
@@ -102,10 +100,6 @@ func targetOf(ctx context.Context, s checkpoint.Saver, arg string) (*target, err
 	t.known, err = describe(ctx, s, id, newest)
 	return t, err
 }
-
-// noCall is a namespace that no subgraph call has. A Load of it describes a thread without its
-// state.
-const noCall = "-"
 
 // missing returns the error for a thread that does not exist.
 func (t *target) missing() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -77,4 +78,18 @@ func ancestor(ctx context.Context, s checkpoint.Saver, p place, n int) (checkpoi
 		n--
 	}
 	return checkpoint.ID{}, &missingError{fmt.Sprintf("the branch of the head of thread %s has fewer checkpoints", quoteID(p.thread))}
+}
+
+// rowOf returns a thread as the saver lists it. ok is false if it has neither an open version nor
+// inputs. A thread with a damaged neighbour is found, too.
+func rowOf(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thread, ok bool, err error) {
+	for t, err := range s.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		switch {
+		case t.ID == id:
+			return t, err == nil, err
+		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
+			return t, false, err
+		}
+	}
+	return t, false, nil
 }

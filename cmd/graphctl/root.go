@@ -85,6 +85,7 @@ func (a *app) commands(root *cobra.Command) {
 		{"post", []*cobra.Command{
 			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
 		}},
+		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand()}},
 		{"", []*cobra.Command{exitCodesTopic()}},
 	} {
 		for _, cmd := range c.all {

@@ -108,6 +108,11 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	if err != nil {
 		return nil, err
 	}
+	if row, listed, err := rowOf(ctx, s, at.thread); err != nil {
+		return nil, err
+	} else if listed && c.Thread.Version == 0 {
+		c.Thread = row
+	}
 	c.Thread.ID = at.thread
 	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
 	if p.Questions, err = readQuestions(ctx, s, at.thread, &c.Thread); err != nil {
