@@ -81,11 +81,14 @@ func (a *app) commands(root *cobra.Command) {
 		group string
 		all   []*cobra.Command
 	}{
-		{"read", []*cobra.Command{a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand()}},
+		{"read", []*cobra.Command{
+			a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand(), a.tailCommand(), a.statsCommand(),
+		}},
 		{"post", []*cobra.Command{
 			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
 		}},
 		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand()}},
+		{"clean", []*cobra.Command{a.pruneCommand(), a.deleteCommand()}},
 		{"", []*cobra.Command{exitCodesTopic()}},
 	} {
 		for _, cmd := range c.all {
