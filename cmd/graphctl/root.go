@@ -72,6 +72,7 @@ double quotes, and that form is accepted, too.`,
 		&cobra.Group{ID: "clean", Title: "Clean up:"},
 	)
 	a.commands(root)
+	a.complete(root)
 	return root
 }
 
@@ -89,7 +90,7 @@ func (a *app) commands(root *cobra.Command) {
 		}},
 		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand()}},
 		{"clean", []*cobra.Command{a.pruneCommand(), a.deleteCommand()}},
-		{"", []*cobra.Command{exitCodesTopic()}},
+		{"", []*cobra.Command{a.manCommand(), exitCodesTopic()}},
 	} {
 		for _, cmd := range c.all {
 			cmd.GroupID = c.group
