@@ -90,8 +90,8 @@ func (c *checker) record(n *checkpoint.NamespaceRecord) {
 	c.ids[r.ID], c.heads[n.Namespace], c.last = true, r.ID, r
 }
 
-// chain checks that the deltas since the newest snapshot apply to it, and that the state at the end
-// can be read.
+// chain checks that the deltas since the newest snapshot apply to it, and that the state at the
+// end can be read.
 func (c *checker) chain() {
 	if c.last == nil || c.snapshot == nil && len(c.deltas) == 0 || c.lost {
 		c.snapshot, c.deltas = nil, nil

@@ -173,8 +173,8 @@ func (a *app) importFile(cmd *cobra.Command, name string, forced bool) (err erro
 	return errors.Join(failed, a.end(p), s.Close())
 }
 
-// importAll stores the versions of an archive. If one version of a thread fails, it skips the later
-// ones of the thread, because they would get wrong numbers.
+// importAll stores the versions of an archive. If one version of a thread fails, it skips the
+// later ones of the thread, because they would get wrong numbers.
 func importAll(ctx context.Context, r *archive.Reader, in *importer) error {
 	var f mishaps
 	thread, begun, bad := "", false, false
