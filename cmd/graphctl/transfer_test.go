@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// TestImporterContinuesAfterACrash finds a released version that was imported and not yet released
+// in the target.
+func TestImporterContinuesAfterACrash(t *testing.T) {
+	ctx := context.Background()
+	from, to := memory.New(), memory.New()
+	g, err := desk.New(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"start", "order-1", "0"}, {"release", "order-1"}, {"start", "order-1", "500"}} {
+		if err := deskStep(ctx, g, args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := checkpoint.Copy(ctx, from, "order-1", 1, to, "order-1"); err != nil {
+		t.Fatal(err)
+	}
+	p := &progress{}
+	in := &importer{to: to, progress: p}
+	versions, err := versionsOf(ctx, from, "order-1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions {
+		if err := in.version(ctx, v, exported(ctx, from, v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.Versions != 1 || p.Already != 1 {
+		t.Errorf("got %d new versions and %d there already, want 1 and 1", p.Versions, p.Already)
+	}
+	got, err := to.Versions(ctx, "order-1")
+	if err != nil || len(got) != 2 {
+		t.Fatalf("got versions %v, %v; want 2", got, err)
+	}
+	for i := range got {
+		if got[i].Head != versions[i].Head || got[i].Released.IsZero() != versions[i].Released.IsZero() {
+			t.Errorf("version %d: got %+v, want %+v", i+1, got[i], versions[i])
+		}
+	}
+}
