@@ -38,7 +38,8 @@ type Access struct {
 	Action Action
 	Thread string            // empty for pages about no single thread, such as the list
 	Graph  string            // of the thread; empty if it is unknown
-	Labels map[string]string // of the thread; must not be modified
+	Labels map[string]string // of the thread, nil if they are unknown; must not be modified
+	New    bool              // nothing is stored of Thread: Submit begins it
 }
 
 // errDenied is the error of an action that the Options do not allow.
@@ -68,6 +69,14 @@ func accessTo(a Action, t *checkpoint.Thread) Access {
 	return Access{Action: a, Thread: t.ID, Graph: t.Graph, Labels: t.Labels}
 }
 
+// sees returns an error if a request must not see a thread, or must not do a with it.
+func (in *Inspector) sees(r *http.Request, a Action, t *checkpoint.Thread) error {
+	if err := in.check(r, accessTo(View, t)); err != nil || a == View {
+		return err
+	}
+	return in.check(r, accessTo(a, t))
+}
+
 // permits has the names of the actions that a page offers.
 type permits map[string]bool
 
@@ -78,7 +87,7 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Submit || a == Resume || a == Signal) {
 			continue
 		}
-		may[string(a)] = in.check(r, accessTo(a, t)) == nil
+		may[string(a)] = in.sees(r, a, t) == nil
 	}
 	return may
 }

@@ -123,8 +123,13 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 	if len(j.reason) > checkpoint.MaxReason {
 		return bad("the reason has %d bytes, more than %d", len(j.reason), checkpoint.MaxReason)
 	}
-	// The job outlives the request, but keeps it for Authorize.
-	if err := in.jobs.start(j, func(ctx context.Context) error { return in.work(ctx, r.WithContext(ctx), j) }); err != nil {
+	if in.opt.Actor != nil {
+		j.actor = in.opt.Actor(r)
+	}
+	// Authorize gets a copy of the request, because the server ends the request itself.
+	kept := r.Clone(context.WithoutCancel(r.Context()))
+	kept.Body = http.NoBody
+	if err := in.jobs.start(j, func(ctx context.Context) error { return in.work(ctx, kept, j) }); err != nil {
 		return err
 	}
 	redirect(w, "job?job="+j.id)
@@ -155,7 +160,7 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			j.count(t.ID, err)
+			j.count(t, err)
 		}
 		j.reads(all.read)
 		if !all.more || all.last == "" {
@@ -193,7 +198,7 @@ type jobData struct {
 	Running  bool
 	Done     int
 	Failed   int
-	Read     int
+	Read     int // 0 if it is not shown
 	Errors   []choice
 	Err      string
 	Began    time.Time
@@ -204,16 +209,28 @@ type jobData struct {
 
 // jobPage shows the progress of a job.
 func (in *Inspector) jobPage(w http.ResponseWriter, r *http.Request) error {
-	j := in.jobs.find(r.URL.Query().Get("job"))
-	if j == nil {
-		return bad("there is no such action; this process keeps the last %d", keptJobs)
-	}
-	if err := in.check(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+	j, err := in.job(r, r.URL.Query().Get("job"))
+	if err != nil {
 		return err
 	}
-	d := j.data(in.head(r, j.text))
+	d := j.data(in.head(r, j.text), func(t *checkpoint.Thread) bool { return in.sees(r, View, t) == nil })
+	if in.opt.Authorize != nil {
+		d.Read = 0 // the number of the other threads is not for the reader
+	}
 	in.render(w, http.StatusOK, "job", d)
 	return nil
+}
+
+// job returns a job that the request may see and stop.
+func (in *Inspector) job(r *http.Request, id string) (*job, error) {
+	j := in.jobs.find(id)
+	if j != nil && in.opt.Authorize != nil && in.opt.Actor != nil && in.opt.Actor(r) != j.actor {
+		j = nil // as if it did not exist
+	}
+	if j == nil {
+		return nil, bad("there is no such action; this process keeps the last %d", keptJobs)
+	}
+	return j, in.check(r, Access{Action: j.action, Graph: j.filter.Graph})
 }
 
 // stopJob stops a job.
@@ -221,11 +238,8 @@ func (in *Inspector) stopJob(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	j := in.jobs.find(r.PostForm.Get("job"))
-	if j == nil {
-		return bad("there is no such action")
-	}
-	if err := in.check(r, Access{Action: j.action, Graph: j.filter.Graph}); err != nil {
+	j, err := in.job(r, r.PostForm.Get("job"))
+	if err != nil {
 		return err
 	}
 	j.cancel(errStopped)

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,7 +18,8 @@ type editData struct {
 	Place  place
 	Thread checkpoint.Thread
 	At     checkpoint.ID // the checkpoint from which the edit continues
-	Fork   bool          // At is not the head
+	Fork   bool          // the edit begins a new branch at At
+	Moved  bool          // the head has moved since the form was made
 	JSON   string
 	Nodes  []graph.ID
 	Node   string
@@ -80,19 +82,20 @@ func (in *Inspector) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if p.At, err = checkpoint.ParseID(r.PostForm.Get("from")); err != nil {
+		return bad("the form has no checkpoint: %v", err)
+	}
 	d, before, err := in.editOf(r, p)
 	if err != nil {
 		return err
 	}
-	head, err := checkpoint.ParseID(r.PostForm.Get("from"))
-	if err != nil {
-		return bad("the form has no checkpoint: %v", err)
-	}
+	d.Moved, d.Fork = d.Fork, r.PostForm.Get("fork") != ""
 	d.JSON, d.Node = r.PostForm.Get("json"), r.PostForm.Get("node")
-	if err := in.storeEdit(r, &d, &before, head); err != nil {
+	if err := in.storeEdit(r, &d, &before); err != nil {
 		if statusOf(err) == http.StatusForbidden {
 			return err
 		}
+		d.Moved = d.Moved || errors.Is(err, checkpoint.ErrConflict)
 		d.Error = err.Error()
 		in.render(w, max(statusOf(err), http.StatusBadRequest), "edit", d)
 		return nil
@@ -102,7 +105,8 @@ func (in *Inspector) edit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storeEdit stores an edit of the state at a checkpoint.
-func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value, from checkpoint.ID) error {
+// Only a fork may begin at a checkpoint that is no longer the head.
+func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value) error {
 	app, err := in.app(&d.Thread)
 	if err != nil {
 		return err
@@ -120,12 +124,10 @@ func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value
 	if d.Node != "" {
 		opts = append(opts, graph.AsNode(graph.ID(d.Node)))
 	}
-	at := d.Place.At
-	if at.IsZero() {
-		opts = append(opts, graph.IfHead(from))
-	}
-	if at == d.At && !d.Fork {
+	at := d.At
+	if !d.Fork {
 		at = checkpoint.ID{}
+		opts = append(opts, graph.IfHead(d.At))
 	}
 	if _, err = app.Update(r.Context(), d.Place.Thread, at, update, opts...); err != nil {
 		return err
@@ -217,16 +219,36 @@ func (in *Inspector) submitPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// maySubmit returns an error if a request must not submit an input to a thread of a graph. The
+// thread may exist. Its own graph and labels decide then.
+func (in *Inspector) maySubmit(r *http.Request, name, id string) error {
+	a := Access{Action: Submit, Thread: id, Graph: name}
+	if id == "" {
+		return in.check(r, a)
+	}
+	t, err := in.find(r, Submit, id)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		a.New = true
+		return in.check(r, a)
+	case err != nil:
+		return err
+	case t.Graph != "" && in.apps[t.Graph] != in.apps[name]:
+		return bad("thread %q belongs to the graph %q, not to %q", id, t.Graph, name)
+	}
+	return nil
+}
+
 // fillSubmit adds what the form of an input shows.
 func (in *Inspector) fillSubmit(r *http.Request, d *submitData) error {
-	d.head, d.Graphs = in.head(r, "Submit an input"), in.names
-	if len(d.Graphs) == 0 {
+	if len(in.names) == 0 {
 		return bad("the pages have no graph to submit to; give the graphs to inspect.New")
 	}
+	d.head, d.Graphs = in.head(r, "Submit an input"), in.namesFor(r, Submit)
 	if d.Graph == "" {
-		d.Graph = d.Graphs[0]
+		d.Graph = append(d.Graphs, in.names[0])[0]
 	}
-	if err := in.check(r, Access{Action: Submit, Thread: d.ID, Graph: d.Graph}); err != nil {
+	if err := in.maySubmit(r, d.Graph, d.ID); err != nil {
 		return err
 	}
 	app, err := in.app(&checkpoint.Thread{Graph: d.Graph})

@@ -28,11 +28,12 @@ func statusOf(err error) int {
 		return http.StatusForbidden
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
-	case errors.As(err, &wrong), errors.As(err, &invalid):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.Is(err, graph.ErrNotReceivable):
 		return http.StatusBadRequest
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return http.StatusNotFound
-	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished):
+	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished),
+		errors.Is(err, graph.ErrReleased), errors.Is(err, checkpoint.ErrInboxFull), errors.Is(err, checkpoint.ErrNotIdle):
 		return http.StatusConflict
 	case errors.Is(err, checkpoint.ErrUnavailable):
 		return http.StatusServiceUnavailable

@@ -135,6 +135,7 @@ type found struct {
 	rows    []row
 	read    int    // threads that were read
 	last    string // the id of the last thread that was read
+	hidden  bool   // the request must not see the last thread
 	more    bool   // threads may follow
 	damaged int
 }
@@ -157,16 +158,22 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			return out, nil
 		}
 		out.read++
+		denied := in.opt.Authorize != nil && (t.ID == "" || in.sees(r, a, &t) != nil)
 		if t.ID != "" {
-			out.last = t.ID
+			out.last, out.hidden = t.ID, denied
+		}
+		if denied {
+			continue
 		}
 		if damaged {
 			out.damaged++
-			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
+			if f.Search == "" || f.match(&t, []mark{{Bad: true}}) {
+				out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
+			}
 			continue
 		}
 		marks := in.marks(&t, now)
-		if f.match(&t, marks) && in.check(r, accessTo(a, &t)) == nil {
+		if f.match(&t, marks) {
 			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Marks: marks})
 		}
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"crypto/cipher"
 	"embed"
 	"errors"
 	"fmt"
@@ -34,12 +35,20 @@ type Options struct {
 	// Allow lists the actions that the pages offer. By default they only show. AllActions returns
 	// all actions.
 	Allow []Action
-	// Authorize decides about an action of a request: nil allows it. The page shows the text of
-	// an error. It is called for each request, and for each thread of a list. Authorize must be
-	// safe for concurrent use. The default allows all actions of Allow to everybody.
+	// Authorize decides about an action of a request: nil allows it. The page shows the text of an
+	// error. It is called for each request, and for each thread of a list. An action on a thread
+	// also needs View. The labels of a damaged thread are unknown. Authorize must be safe for
+	// concurrent use. The default allows all actions of Allow to everybody.
+	//
+	// An action on many threads continues after its request has ended. Authorize then gets a copy
+	// of the request that confirmed the action. The copy has its header, its form and the values of
+	// its context, and no body. Rights that the user loses later end the action only if Authorize
+	// looks them up.
 	Authorize func(r *http.Request, a Access) error
 	// Actor returns the name of the user of a request. It is stored as metadata, under "actor",
-	// with edits and inputs. The default stores none.
+	// with edits and inputs. With Authorize, only the same name can see and stop the action on many
+	// threads that it began. Without Actor, everybody who has the address of its page can. The
+	// default is no name.
 	Actor func(r *http.Request) string
 	// LongWait is how long a thread waits for a person before lists mark it. The default is 7
 	// days.
@@ -60,6 +69,7 @@ type Inspector struct {
 	pages   *template.Template
 	handler http.Handler
 	jobs    jobs
+	key     cipher.AEAD // of addresses that must not show their thread
 }
 
 // New returns the pages of the threads of saver. Threads of graphs without an App are shown
@@ -105,6 +115,9 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	var err error
 	if in.pages, err = parsePages(); err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	if in.key, err = newKey(); err != nil {
+		return nil, err
 	}
 	in.jobs.open()
 	in.handler = in.guard(in.routes())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // Causes of the end of a job.
@@ -29,6 +31,7 @@ type job struct {
 	action Action
 	text   string
 	reason string
+	actor  string
 	filter filter
 	began  time.Time
 	cancel context.CancelCauseFunc
@@ -37,9 +40,15 @@ type job struct {
 	done   int
 	failed int
 	read   int
-	errors []choice // the thread, and its error
+	errors []jobError
 	ended  time.Time
 	err    error
+}
+
+// jobError is the error of an action on a thread.
+type jobError struct {
+	thread checkpoint.Thread
+	text   string
 }
 
 // open makes the list of jobs ready.
@@ -102,7 +111,7 @@ func (js *jobs) close() {
 }
 
 // count notes the outcome for one thread.
-func (j *job) count(thread string, err error) {
+func (j *job) count(t *checkpoint.Thread, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err == nil {
@@ -111,7 +120,7 @@ func (j *job) count(thread string, err error) {
 	}
 	j.failed++
 	if len(j.errors) < keptFails {
-		j.errors = append(j.errors, choice{thread, err.Error()})
+		j.errors = append(j.errors, jobError{checkpoint.Thread{ID: t.ID, Graph: t.Graph, Labels: t.Labels}, err.Error()})
 	}
 }
 
@@ -122,13 +131,18 @@ func (j *job) reads(n int) {
 	j.read += n
 }
 
-// data returns the page of the job.
-func (j *job) data(h head) jobData {
+// data returns the page of the job, with the errors of the threads that the reader sees.
+func (j *job) data(h head, sees func(t *checkpoint.Thread) bool) jobData {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	d := jobData{
 		head: h, ID: j.id, Text: j.text, Filter: j.filter.values().Encode(), Running: j.ended.IsZero(), Done: j.done, Failed: j.failed,
-		Read: j.read, Errors: append([]choice(nil), j.errors...), Began: j.began, Took: j.ended.Sub(j.began), Back: "./?" + j.filter.values().Encode(),
+		Read: j.read, Began: j.began, Took: j.ended.Sub(j.began), Back: "./?" + j.filter.values().Encode(),
+	}
+	for i := range j.errors {
+		if e := &j.errors[i]; sees(&e.thread) {
+			d.Errors = append(d.Errors, choice{e.thread.ID, e.text})
+		}
 	}
 	if j.err != nil {
 		d.Err = j.err.Error()

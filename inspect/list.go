@@ -49,6 +49,7 @@ type listData struct {
 	Loads    []load
 	Found    found
 	Read     int
+	Whole    bool   // Read counts all threads that were read
 	More     string // the address of the next page; empty if there is none
 	First    string // the address of the first page; empty on the first page
 	Bulk     []bulkLink
@@ -67,26 +68,39 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.check(r, Access{Action: View}); err != nil {
+	if err := in.check(r, Access{Action: View, Graph: f.Graph}); err != nil {
 		return err
+	}
+	if past := r.URL.Query().Get("past"); past != "" {
+		if f.After, err = in.unseal(past); err != nil {
+			return err
+		}
 	}
 	now, err := in.now(r.Context())
 	if err != nil {
 		return err
 	}
-	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: statuses}
+	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: statuses, Whole: in.opt.Authorize == nil}
 	d.Now = now
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
 	d.Rows, d.Read = d.Found.rows, d.Found.read
-	d.Graphs = in.graphsOf(d.Rows, f.Graph)
-	if d.Loads, err = in.loads(r.Context(), d.Graphs, now); err != nil {
+	d.Graphs = in.graphsOf(r, d.Rows, f.Graph)
+	if in.opt.Authorize != nil {
+		d.Read = len(d.Rows) // the number of the other threads is not for the reader
+	}
+	if d.Loads, err = in.loads(r, d.Graphs, now); err != nil {
 		return err
 	}
 	next := f
 	if next.After = d.Found.last; d.Found.more {
-		d.More = "?" + next.values().Encode()
+		params := next.values()
+		if d.Found.hidden {
+			params.Del("after")
+			params.Set("past", in.seal(d.Found.last))
+		}
+		d.More = "?" + params.Encode()
 	}
 	if next.After = ""; f.After != "" {
 		d.First = "?" + next.values().Encode()
@@ -104,9 +118,20 @@ func (in *Inspector) now(ctx context.Context) (time.Time, error) {
 	return due.Now, err
 }
 
+// namesFor returns the names of the graphs of the apps with which a request may do a.
+func (in *Inspector) namesFor(r *http.Request, a Action) []string {
+	names := make([]string, 0, len(in.names))
+	for _, name := range in.names {
+		if in.check(r, Access{Action: a, Graph: name}) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // graphsOf returns the names of the graphs of the apps, of the rows and of the filter.
-func (in *Inspector) graphsOf(rows []row, filtered string) []string {
-	names := slices.Clone(in.names)
+func (in *Inspector) graphsOf(r *http.Request, rows []row, filtered string) []string {
+	names := in.namesFor(r, View)
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -124,16 +149,31 @@ func (in *Inspector) graphsOf(rows []row, filtered string) []string {
 // highest priority first, so the oldest one is exact only if there are fewer.
 const loadSize = 100
 
-// loads returns the number of due threads of graphs that have some.
-func (in *Inspector) loads(ctx context.Context, graphs []string, now time.Time) (all []load, err error) {
+// checkedLoad is the number of due threads of a graph that a page reads with Authorize. Each costs
+// a query, because Ready returns no labels.
+const checkedLoad = 20
+
+// loads returns the number of due threads of graphs that have some, without those that the request
+// must not see.
+func (in *Inspector) loads(r *http.Request, graphs []string, now time.Time) (all []load, err error) {
 	const most = 12 // graphs; each costs a query
+	size := loadSize
+	if in.opt.Authorize != nil {
+		size = checkedLoad
+	}
 	for _, name := range graphs[:min(len(graphs), most)] {
-		due, err := in.saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
+		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: size})
 		if err != nil {
 			return nil, err
 		}
-		l := load{Graph: name, Due: len(due.Threads), Many: len(due.Threads) == loadSize}
+		l := load{Graph: name, Many: len(due.Threads) == size}
 		for i := range due.Threads {
+			if in.opt.Authorize != nil {
+				if _, err := in.find(r, View, due.Threads[i].ID); err != nil {
+					continue // another user's, or deleted meanwhile
+				}
+			}
+			l.Due++
 			l.Oldest = max(l.Oldest, now.Sub(due.Threads[i].Wake))
 		}
 		f := filter{Graph: name}

@@ -25,10 +25,15 @@ type view struct {
 // find returns the description of a thread, and checks that the request may see it.
 func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thread, error) {
 	t, err := in.thread(r.Context(), id)
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		if denied := in.sees(r, a, &checkpoint.Thread{ID: id}); denied != nil {
+			return t, denied // the error has data of the thread
+		}
+	}
 	if err != nil {
 		return t, err
 	}
-	return t, in.check(r, accessTo(a, &t))
+	return t, in.sees(r, a, &t)
 }
 
 // thread returns the description of a thread. Its Version is 0 if no version is open.
