@@ -1,0 +1,136 @@
+package inspect_test
+
+import (
+	"net/http"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/inspect"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// jobOf returns the address of the job in the page of a job that is in progress or has ended.
+func jobOf(t *testing.T, s *site, header http.Header, form url.Values) string {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"bulk", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header.Clone()
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	to := res.Header.Get("Location")
+	if res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "job?job=") {
+		t.Fatalf("POST bulk: got status %d, %q", res.StatusCode, to)
+	}
+	return to
+}
+
+// ended returns the page of a job after its end.
+func ended(t *testing.T, s *site, header http.Header, page string) string {
+	t.Helper()
+	for {
+		status, body := s.do(http.MethodGet, page, nil, header)
+		if status != http.StatusOK {
+			t.Fatalf("GET %s: got status %d: %s", page, status, body)
+		}
+		if !strings.Contains(body, "In progress") {
+			return body
+		}
+		runtime.Gosched()
+	}
+}
+
+// The job continues after the login has ended the context of its request, and acts for its user.
+func TestAnActionOnManyThreadsActsForItsUser(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		app := newShop(t, saver)
+		tenant := map[int]string{0: "ada", 1: "bob"}
+		for i := range 250 { // more than one page
+			if _, err := app.Thread("t-"+strconv.Itoa(i)).Submit(t.Context(), ShopUpdate{}, graph.Label("tenant", tenant[i%2])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := loggedIn(t, saver, inspect.Options{Allow: inspect.AllActions(), Authorize: tenants,
+			Actor: func(r *http.Request) string { return r.Header.Get("User") }}, app)
+		bob, ada := http.Header{"User": {"bob"}}, http.Header{"User": {"ada"}}
+		if status, body := s.do(http.MethodGet, "bulk?action=cancel", nil, bob); status != http.StatusOK || !strings.Contains(body, "<strong>125 threads</strong>") {
+			t.Errorf("the confirmation: got status %d: %s", status, body)
+		}
+		page := jobOf(t, s, bob, url.Values{"action": {"cancel"}, "confirm": {"cancel"}, "reason": {"closed"}})
+		if body := ended(t, s, bob, page); !strings.Contains(body, `<dd id="done">125</dd>`) || !strings.Contains(body, `<dd id="failed">0</dd>`) ||
+			!strings.Contains(body, "Done after") || strings.Contains(body, "Threads read") {
+			t.Errorf("the job: %s", body)
+		}
+		if status, _ := s.do(http.MethodGet, page, nil, ada); status != http.StatusBadRequest {
+			t.Errorf("another user sees the job: got status %d", status)
+		}
+		if status, _ := s.do(http.MethodPost, "job", url.Values{"job": {strings.TrimPrefix(page, "job?job=")}}, ada); status != http.StatusBadRequest {
+			t.Errorf("another user stops the job: got status %d", status)
+		}
+		for th, err := range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := th.Labels["tenant"] == "bob"; th.Cancels > 0 != want {
+				t.Errorf("thread %s of %s: got %d cancels", th.ID, th.Labels["tenant"], th.Cancels)
+			}
+		}
+		ended(t, s, bob, jobOf(t, s, bob, url.Values{"action": {"delete"}, "confirm": {"delete"}, "prefix": {"t-1"}}))
+		for th, err := range saver.Threads(t.Context(), checkpoint.ThreadQuery{Prefix: "t-1"}) {
+			if err != nil || th.Labels["tenant"] != "ada" {
+				t.Errorf("thread %s of %s is still there, %v", th.ID, th.Labels["tenant"], err)
+			}
+		}
+	})
+}
+
+func TestAnActionOnManyThreadsStops(t *testing.T) {
+	saver := newSaver(t)
+	app := newShop(t, saver)
+	for i := range 20 {
+		if _, err := app.Thread("t-"+strconv.Itoa(i)).Submit(t.Context(), ShopUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reached, released := make(chan struct{}), make(chan struct{})
+	var armed atomic.Bool
+	var asked atomic.Int32
+	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions(), Authorize: func(_ *http.Request, a inspect.Access) error {
+		if armed.Load() && a.Thread != "" && a.Action == inspect.Delete && asked.Add(1) == 10 {
+			close(reached)
+			<-released
+		}
+		return nil
+	}}, app)
+	armed.Store(true)
+	page := jobOf(t, s, http.Header{}, url.Values{"action": {"delete"}, "confirm": {"delete"}})
+	<-reached
+	if body := s.has(page, "In progress", `http-equiv="refresh"`, "<button>Stop</button>"); strings.Contains(body, "Done after") {
+		t.Errorf("the job has ended: %s", body)
+	}
+	if status, body := s.post("job", url.Values{"job": {strings.TrimPrefix(page, "job?job=")}}); status != http.StatusOK {
+		t.Errorf("stop: got status %d: %s", status, body)
+	}
+	close(released)
+	if body := ended(t, s, nil, page); !strings.Contains(body, "Ended: ") {
+		t.Errorf("the stopped job: %s", body)
+	}
+	n := 0
+	for range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		n++
+	}
+	if n == 0 {
+		t.Error("the stopped job deleted all threads")
+	}
+}
