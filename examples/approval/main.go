@@ -77,6 +77,7 @@ func serve(ctx context.Context, l net.Listener, dir string, o office, log *slog.
 	if err != nil {
 		return err
 	}
+	defer s.all.Close()
 	if err := s.goOn(ctx); err != nil && ctx.Err() == nil {
 		return errors.Join(err, app.Drain(ctx))
 	}

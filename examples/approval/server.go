@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
@@ -29,6 +30,7 @@ type server struct {
 	saver checkpoint.Saver
 	hub   *graphhttp.Hub[State, StateUpdate]
 	pages *template.Template
+	all   *inspect.Inspector // the pages of all requests for operators, read-only
 	log   *slog.Logger
 }
 
@@ -37,7 +39,11 @@ func newServer(app *flow, saver checkpoint.Saver, log *slog.Logger) (*server, er
 	if err != nil {
 		return nil, err
 	}
-	s := &server{app: app, saver: saver, pages: pages, log: log}
+	all, err := inspect.New(saver, inspect.Options{Title: "approval"}, app)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{app: app, saver: saver, pages: pages, all: all, log: log}
 	s.hub = graphhttp.New(app, encode,
 		graphhttp.Events(graph.EventState|graph.EventCustom|graph.EventQuestion|graph.EventRunEnded),
 		graphhttp.OnError(func(thread string, err error) { log.Error("stream", "request", thread, "err", err) }))
@@ -53,6 +59,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /requests/{id}/answers", s.answer)
 	mux.Handle("GET /requests/{id}/events", s.hub.Handler(readCall))
 	mux.Handle("GET /web/", http.FileServerFS(web))
+	mux.Handle("GET /inspect/", http.StripPrefix("/inspect", s.all))
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; form-action 'self'")

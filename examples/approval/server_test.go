@@ -230,6 +230,22 @@ func TestSmallThingsNeedNobody(t *testing.T) {
 	}
 }
 
+func TestThePagesOfThreads(t *testing.T) {
+	s := start(t, t.TempDir(), "", office{})
+	path := s.ask("A chair", "300", "Ada")
+	s.settled(path)
+	id := strings.TrimPrefix(path, "/requests/")
+	body := s.get("/inspect/thread?id=" + id)
+	for _, want := range []string{"A chair", "approve", "picture.svg?id=" + id, "waiting"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page of the thread lacks %q: %s", want, body)
+		}
+	}
+	if strings.Contains(body, `action="act"`) {
+		t.Errorf("the page offers actions: %s", body)
+	}
+}
+
 func TestARequestWaitsThroughARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, "", office{})

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/examples/orders/partners"
+	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
@@ -99,6 +100,12 @@ func run(ctx context.Context, s settings, stdout io.Writer, log *slog.Logger) (e
 	}
 	w := worker.New(saver, opt, app)
 	root.Handle("/", server{app: app, saver: saver, worker: w, log: log}.handler())
+	pages, err := inspect.New(saver, inspect.Options{Title: "orders"}, app) // read-only
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer pages.Close()
+	root.Handle("/inspect/", http.StripPrefix("/inspect", pages))
 	fmt.Fprintf(stdout, "orders: http://%s\n", l.Addr())
 	return serve(ctx, &http.Server{Handler: root, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}, l, w)
 }
