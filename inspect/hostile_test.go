@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,7 +19,7 @@ const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)>&id=oth
 func TestHostileTextsAreEscaped(t *testing.T) {
 	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
 		app := newShop(t, saver)
-		u := order(hostile)
+		u := order(hostile + `\u003c`)
 		u.Notes.Put(hostile, "javascript:alert(3)")
 		res, err := app.Thread(hostile).Invoke(t.Context(), u, graph.Title(hostile), graph.Label(hostile, hostile))
 		if err != nil || len(res.Questions) != 1 {
@@ -47,6 +48,10 @@ func TestHostileTextsAreEscaped(t *testing.T) {
 			if !strings.Contains(body, "&lt;script&gt;alert(1)") {
 				t.Errorf("GET %s does not show the text:\n%s", page, body)
 			}
+		}
+		var read struct{ Customer Customer }
+		if err := json.Unmarshal([]byte(s.has("state.json?"+id, "<script>alert(1)")), &read); err != nil || read.Customer.Name != hostile+`\u003c` {
+			t.Errorf("the JSON of the state: got %q, %v", read.Customer.Name, err)
 		}
 		s.has("thread?"+id, `\u202e`, `href="edit?id=%22%27%3E%3Cscript%3E`, `offer`)
 		s.lacks("thread?"+id, "\u202e</h1>")

@@ -105,8 +105,30 @@ func indented(v *value.Value) []byte {
 	if json.Indent(&b, raw, "", "  ") != nil { // a value is always JSON
 		return raw
 	}
-	return b.Bytes()
+	return readable(b.Bytes())
 }
+
+// readable returns JSON with the characters <, > and & as themselves. Package json escapes them for
+// pages, and html/template escapes them a second time.
+func readable(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			out = append(out, text[i])
+			continue
+		}
+		if char, ok := plain[string(text[i:min(i+6, len(text))])]; ok {
+			out = append(out, char)
+			i += 5
+			continue
+		}
+		out = append(out, text[i:min(i+2, len(text))]...) // also a backslash that is escaped
+		i++
+	}
+	return out
+}
+
+var plain = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
 
 // stateJSON serves the state of a checkpoint as JSON.
 func (in *Inspector) stateJSON(w http.ResponseWriter, r *http.Request) error {
