@@ -75,6 +75,7 @@ func beginFor(t *testing.T, app *shop, id, tenant string) graph.Result[Shop] {
 
 func TestTenantsSeeOnlyTheirThreads(t *testing.T) {
 	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
 		app := newShop(t, saver)
 		beginFor(t, app, "a-secret", "ada")
 		beginFor(t, app, "b-1", "bob")

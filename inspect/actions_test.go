@@ -155,6 +155,7 @@ func TestEachActionAndItsRefusals(t *testing.T) {
 	for _, a := range actions {
 		t.Run(string(a.action), func(t *testing.T) {
 			onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+				t.Helper()
 				denied := false
 				f := newFixture(t, saver, inspect.Options{Allow: inspect.AllActions(), Authorize: func(_ *http.Request, x inspect.Access) error {
 					if denied && x.Action == a.action && x.Thread == "order-1" && x.Graph == "shop" && !x.New {
@@ -255,6 +256,7 @@ func TestBadActions(t *testing.T) {
 
 func TestAnEditOfAMovedHeadIsAConflict(t *testing.T) {
 	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
 		f := newFixture(t, saver, inspect.Options{Allow: inspect.AllActions(), Actor: func(*http.Request) string { return "grace" }})
 		for _, page := range []string{"edit?id=order-1", "edit?id=order-1&at=" + f.ids[0].String()} {
 			body := f.page(page)

@@ -54,6 +54,7 @@ func ended(t *testing.T, s *site, header http.Header, page string) string {
 // The job continues after the login has ended the context of its request, and acts for its user.
 func TestAnActionOnManyThreadsActsForItsUser(t *testing.T) {
 	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
 		app := newShop(t, saver)
 		tenant := map[int]string{0: "ada", 1: "bob"}
 		for i := range 250 { // more than one page
@@ -127,7 +128,10 @@ func TestAnActionOnManyThreadsStops(t *testing.T) {
 		t.Errorf("the stopped job: %s", body)
 	}
 	n := 0
-	for range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+	for _, err := range saver.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		n++
 	}
 	if n == 0 {

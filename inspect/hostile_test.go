@@ -18,6 +18,7 @@ const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)>&id=oth
 
 func TestHostileTextsAreEscaped(t *testing.T) {
 	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
 		app := newShop(t, saver)
 		u := order(hostile + `\u003c`)
 		u.Notes.Put(hostile, "javascript:alert(3)")
