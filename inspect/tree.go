@@ -108,8 +108,8 @@ func indented(v *value.Value) []byte {
 	return readable(b.Bytes())
 }
 
-// readable returns JSON with the characters <, > and & as themselves. Package json escapes them for
-// pages, and html/template escapes them a second time.
+// readable returns JSON with the characters <, > and & as themselves. Package json escapes them
+// for pages, and html/template escapes them a second time.
 func readable(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
