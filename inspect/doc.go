@@ -12,7 +12,8 @@
 //
 // By default the pages only show. Options.Allow lists the actions that they offer.
 // Options.Authorize decides about each request, and about each thread of a list. Without
-// Authorize, anybody who reaches the server can read every thread. Put the handler behind your own login.
+// Authorize, anybody who reaches the server can read every thread. Put the handler behind your
+// own login.
 //
 // The pages load nothing from other servers. A Content-Security-Policy forbids other scripts, and
 // requests from pages of other sites are refused. A server on a loopback address without Authorize

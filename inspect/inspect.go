@@ -41,14 +41,14 @@ type Options struct {
 	// concurrent use. The default allows all actions of Allow to everybody.
 	//
 	// An action on many threads continues after its request has ended. Authorize then gets a copy
-	// of the request that confirmed the action. The copy has its header, its form and the
-	// values of its context, and no body. Rights that the user loses later end the action only if Authorize
-	// looks them up.
+	// of the request that confirmed the action. The copy has its header, its form and the values
+	// of its context, and no body. Rights that the user loses later end the action only if
+	// Authorize looks them up.
 	Authorize func(r *http.Request, a Access) error
 	// Actor returns the name of the user of a request. It is stored as metadata, under "actor",
 	// with edits and inputs. With Authorize, only the same name can see and stop an action on
-	// many threads that it began. Without Actor, everybody who has the address of its page can. The
-	// default is no name.
+	// many threads that it began. Without Actor, everybody who has the address of its page can.
+	// The default is no name.
 	Actor func(r *http.Request) string
 	// LongWait is how long a thread waits for a person before lists mark it. The default is 7
 	// days.
