@@ -106,7 +106,7 @@ func fillFolder(b *testing.B, dir string) int64 {
 func command(b *testing.B, args ...string) {
 	b.Helper()
 	var out bytes.Buffer
-	a := &app{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, now: time.Now}
+	a := &app{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, now: time.Now, since: time.Since}
 	if code := run(context.Background(), a, args); code != exitOK {
 		b.Fatalf("graphctl %s: exit code %d\n%s", strings.Join(args, " "), code, out.String())
 	}

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now}, os.Args[1:])
+	code := run(ctx, &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, since: time.Since}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
@@ -35,6 +35,7 @@ type app struct {
 	out, err io.Writer
 	env      func(string) string
 	now      func() time.Time
+	since    func(time.Time) time.Duration // for ages
 
 	source  store // the saver that the commands work on
 	format  string

@@ -23,7 +23,7 @@ func TestTailPrintsEachCheckpointOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	a := &app{out: &out, err: &out, format: "jsonl", now: time.Now}
+	a := &app{out: &out, err: &out, format: "jsonl", now: time.Now, since: time.Since}
 	one, many := newFollower(a, s, "order-1"), newFollower(a, s, "")
 	step := func(args ...string) {
 		t.Helper()

@@ -100,7 +100,7 @@ func (a *app) age(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
-	d := a.now().Sub(at)
+	d := a.since(at)
 	if d < 0 {
 		return "in " + short(-d)
 	}
