@@ -65,7 +65,7 @@ func TestAllLeasesRunOutWithTheirHoldersAlive(t *testing.T) {
 		for range 2 {
 			workers = append(workers, start(t, s, worker.Options{Slots: 15}, line(t, "orders", s, nodes...)))
 		}
-		synctest.Wait()
+		time.Sleep(time.Second) // a worker that lost threads to the other one looks again soon
 		if got := ran.total(); got != 20 {
 			t.Fatalf("got %d runs, want all 20, and free slots", got)
 		}

@@ -32,7 +32,13 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 		n, enough = s.look(round, size, now)
 		looked += n
 		if enough {
-			err = round.Due(func(found checkpoint.ReadyThread) (time.Time, error) { return s.reserve(round, &found, now), nil })
+			err = round.Due(func(found checkpoint.ReadyThread) (time.Time, error) {
+				wake := s.reserve(round, &found, now)
+				if wake.IsZero() { // another call took it, so this call may leave out threads that are due after it
+					round.Later(found.Wake)
+				}
+				return wake, nil
+			})
 			got = round.Result
 		}
 	}
@@ -40,7 +46,7 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 }
 
 // look shows round up to size threads of each graph and priority. It returns how many these are,
-// and whether they are enough: others are not due, or are due after as many as the limit.
+// and whether they are enough: others are not due, or are due after more than the limit.
 func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, enough bool) {
 	enough = true
 	for i, graph := range round.Query.Graphs {
@@ -59,7 +65,7 @@ func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, 
 				})
 			}
 			looked += len(ids)
-			enough = enough && (all || round.Candidates()-due >= round.Query.Limit)
+			enough = enough && (all || round.Candidates()-due > round.Query.Limit)
 		}
 	}
 	return looked, enough

@@ -38,6 +38,16 @@ func newID(tb testing.TB) checkpoint.ID {
 	return id
 }
 
+// openTwo opens the storage twice, if its savers share threads. Otherwise both savers are the same.
+func openTwo(tb testing.TB, place Storage) (s, other checkpoint.Saver) {
+	tb.Helper()
+	s = open(tb, place)
+	if !place.Shared {
+		return s, s
+	}
+	return s, open(tb, place)
+}
+
 // created is the time of every record that needs no other time.
 var created = time.Date(2026, 11, 21, 10, 0, 0, 123456000, time.UTC)
 

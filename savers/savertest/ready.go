@@ -285,7 +285,7 @@ func testAttempts(tb testing.TB, place Storage) {
 // testReadyOnce lets several callers reserve threads immediately.
 func testReadyOnce(tb testing.TB, place Storage) {
 	tb.Helper()
-	s, other := open(tb, place), open(tb, place)
+	s, other := openTwo(tb, place)
 	const n = 30
 	for i := range n {
 		ended(tb, s, fmt.Sprintf("t%02d", i), "g", checkpoint.Ready, atOnce)
@@ -318,5 +318,37 @@ func testReadyOnce(tb testing.TB, place Storage) {
 	slices.Sort(got)
 	if once := slices.Compact(slices.Clone(got)); len(got) != n || len(once) != n {
 		tb.Errorf("got %d threads, %d of them different; want %d, each once", len(got), len(once), n)
+	}
+}
+
+// testReadyTogether lets two callers share the due threads of a graph. Each must hear of those that
+// neither of them got, or nobody would look for them.
+func testReadyTogether(tb testing.TB, place Storage) {
+	tb.Helper()
+	s, other := openTwo(tb, place)
+	for round := range 6 {
+		graph := fmt.Sprintf("g%d", round)
+		for i := range 12 {
+			ended(tb, s, fmt.Sprintf("%s-%02d", graph, i), graph, checkpoint.Ready, atOnce)
+		}
+		var got [2]checkpoint.ReadyThreads
+		var done sync.WaitGroup
+		for i, saver := range []checkpoint.Saver{s, other} {
+			done.Go(func() {
+				var err error
+				got[i], err = saver.Ready(tb.Context(), checkpoint.ReadyQuery{Graphs: []string{graph}, Limit: 8, Reserve: time.Hour})
+				if err != nil {
+					tb.Errorf("ready: %v", err)
+				}
+			})
+		}
+		done.Wait()
+		left := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{graph}}).Threads
+		for _, g := range got {
+			if len(left) > 0 && (g.Next.IsZero() || g.Next.After(left[0].Wake)) {
+				tb.Errorf("got %d and %d threads; %d are still due since %v, but one call says that the next is due at %v",
+					len(got[0].Threads), len(got[1].Threads), len(left), left[0].Wake, g.Next)
+			}
+		}
 	}
 }

@@ -142,6 +142,7 @@ func Cases() []Case {
 		{"attempts without progress are counted", testAttempts},
 		{"an opening returns the time", testOpeningTime},
 		{"a ready thread is reserved once", testReadyOnce},
+		{"callers hear of due threads that they did not get", testReadyTogether},
 
 		{"messages come back as they were posted", alone(testMail)},
 		{"invalid messages are refused", alone(testMailInvalid)},

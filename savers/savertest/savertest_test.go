@@ -845,6 +845,14 @@ var breaks = []struct {
 		}
 	}},
 	{"reserves once", "a ready thread is reserved once", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = min(q.Reserve, 1) })},
+	{"announces threads that stay due", "callers hear of due threads that they did not get", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			q.Limit = (q.Limit + 1) / 2
+			got, err := b.Saver.Ready(ctx, q)
+			got.Next = time.Time{}
+			return got, err
+		}
+	}},
 	{"leaves the wake to commits", "a thread is ready when its lease has ended", func(b *broken) {
 		moved := make(map[string]time.Time)
 		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {

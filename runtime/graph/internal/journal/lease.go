@@ -92,6 +92,10 @@ func (t *leaseTimer) fire(every time.Duration) (renews, ok bool) {
 	return renews, true
 }
 
+// shortest is the shortest pause of a leaseTimer. It is not zero, because the race detector crashes
+// if two goroutines of a synctest bubble set timers that fire immediately (Go 1.26).
+const shortest = time.Millisecond
+
 // rest ends the calls of the timer. The timer fires again when the lease must be renewed, and at
 // the latest after next.
 func (t *leaseTimer) rest(every, next time.Duration) {
@@ -99,7 +103,7 @@ func (t *leaseTimer) rest(every, next time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
-		t.timer.Reset(min(next, max(every-time.Since(t.wrote), 0)))
+		t.timer.Reset(max(min(next, every-time.Since(t.wrote)), shortest))
 	}
 }
 
