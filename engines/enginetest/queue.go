@@ -57,7 +57,7 @@ func newTask(tb testing.TB, name string) graph.QueuedTask {
 		tb.Fatal(err)
 	}
 	return graph.QueuedTask{
-		Queue: "gpu", Graph: "g", Thread: "t", At: base, Base: base, Task: name, Execution: "0.0.1", Round: 2, Attempt: 3,
+		Queue: "gpu", Graph: "g", Thread: "t", At: base, Base: base, Node: "n", Task: name, Execution: "0.0.1", Round: 2, Attempt: 3,
 	}
 }
 
@@ -177,7 +177,7 @@ func testQueueNames(tb testing.TB, p QueuePlace) {
 			}))
 		}
 		want := newTask(tb, name)
-		want.Graph, want.Queue, want.Thread, want.Execution = name, "b"+name, name, name
+		want.Graph, want.Queue, want.Thread, want.Execution, want.Node = name, "b"+name, name, name, graph.ID(name)
 		if err := q.Do(tb.Context(), want); err != nil {
 			tb.Errorf("names %.20q: %v", name, err)
 		}

@@ -15,13 +15,14 @@ const name = "orders"
 
 // The nodes.
 const (
-	NodeReserve graph.ID = "reserve"
-	NodePay     graph.ID = "pay"
-	NodeCharge  graph.ID = "charge"
-	NodeShip    graph.ID = "ship"
-	NodeRecall  graph.ID = "recall"
-	NodeRefund  graph.ID = "refund"
-	NodeRelease graph.ID = "release"
+	NodeReserve  graph.ID = "reserve"
+	NodePay      graph.ID = "pay"
+	NodeCharge   graph.ID = "charge"
+	NodePack     graph.ID = "pack"
+	NodeHandOver graph.ID = "handover"
+	NodeRecall   graph.ID = "recall"
+	NodeRefund   graph.ID = "refund"
+	NodeRelease  graph.ID = "release"
 )
 
 // carriers is the queue of the parcels. Packing is the heavy step: a pool of processes does it.
@@ -41,7 +42,7 @@ type shop struct {
 
 // newFlow wires the nodes:
 //
-//	reserve -> pay -> charge -> ship
+//	reserve -> pay -> charge -> pack -> handover
 //
 // If a partner refuses, nobody pays in time or the customer cancels, refund and release undo the
 // steps before. They run concurrently. A cancel begins with recall, because the parcel can be
@@ -53,7 +54,9 @@ func newFlow(s shop, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	g.Node(NodeReserve, s.reserve, retry)
 	g.Node(NodePay, s.pay, paid)
 	g.Node(NodeCharge, s.charge, retry)
-	g.Node(NodeShip, s.ship, retry, graph.Queue(carriers))
+	// Release 2 had one node for both. An order that is due there is packed first.
+	g.Node(NodePack, s.pack, retry, graph.Queue(carriers), graph.FormerIDs("ship"))
+	g.Node(NodeHandOver, s.handOver, retry)
 	g.Node(NodeRecall, s.recall, retry)
 	g.Node(NodeRefund, s.refund, retry)
 	g.Node(NodeRelease, s.release, retry)
@@ -61,8 +64,9 @@ func newFlow(s shop, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	g.Route(graph.Start, begin, NodeReserve, NodeRecall, graph.End)
 	g.Route(NodeReserve, unlessLost(NodePay), NodePay, NodeRefund, NodeRelease)
 	g.Route(NodePay, unlessLost(NodeCharge), NodeCharge, NodeRefund, NodeRelease)
-	g.Route(NodeCharge, unlessLost(NodeShip), NodeShip, NodeRefund, NodeRelease)
-	g.Route(NodeShip, unlessLost(graph.End), graph.End, NodeRefund, NodeRelease)
+	g.Route(NodeCharge, unlessLost(NodePack), NodePack, NodeRefund, NodeRelease)
+	g.Route(NodePack, packed, NodeHandOver, graph.End, NodeRefund, NodeRelease)
+	g.Route(NodeHandOver, unlessLost(graph.End), graph.End, NodeRefund, NodeRelease)
 	g.Route(NodeRecall, unlessLost(graph.End), graph.End, NodeRefund, NodeRelease)
 	g.Edge(NodeRefund, graph.End)
 	g.Edge(NodeRelease, graph.End)
@@ -90,6 +94,14 @@ func unlessLost(next graph.ID) func(context.Context, State) (graph.Next, error) 
 	}
 }
 
+// packed is the route after pack. If release 2 has done the task, the parcel is with the carrier.
+func packed(ctx context.Context, s State) (graph.Next, error) {
+	if s.Outcome == Shipped {
+		return graph.To(graph.End), nil
+	}
+	return unlessLost(NodeHandOver)(ctx, s)
+}
+
 func (s shop) reserve(ctx context.Context, st State) (StateUpdate, error) {
 	return outcome(s.partners.post(ctx, "stock", st.Order), "", "the goods are reserved")
 }
@@ -106,17 +118,22 @@ func (s shop) pay(ctx context.Context, _ State) (StateUpdate, error) {
 	case err != nil:
 		return u, err
 	default:
-		u.Card.Set(p.Card)
+		u.PaidBy.Set(p.Card)
+		u.Paid.Set(time.Now())
 	}
 	return u, nil
 }
 
 func (s shop) charge(ctx context.Context, st State) (StateUpdate, error) {
-	return outcome(s.partners.post(ctx, "charges", charge{st.Card, st.Order.Cents}), "", "the card is charged")
+	return outcome(s.partners.post(ctx, "charges", charge{st.PaidBy, st.Order.Cents}), "", "the card is charged")
 }
 
-func (s shop) ship(ctx context.Context, st State) (StateUpdate, error) {
-	return outcome(s.partners.post(ctx, "parcels", st.Order), Shipped, "the parcel is with the carrier")
+func (s shop) pack(ctx context.Context, st State) (StateUpdate, error) {
+	return outcome(s.partners.post(ctx, "parcels", st.Order), "", "the parcel is packed")
+}
+
+func (s shop) handOver(ctx context.Context, st State) (StateUpdate, error) {
+	return outcome(s.partners.post(ctx, "pickups", st.Order), Shipped, "the parcel is with the carrier")
 }
 
 // recall takes the parcel back. The carrier refuses that for a parcel that has left.

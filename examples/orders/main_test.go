@@ -140,8 +140,8 @@ func TestEachOrderEndsInItsWay(t *testing.T) {
 		log            string
 		deeds          map[string]partners.Deeds
 	}{
-		{"paid", "tea", "4000", Shipped, "the parcel is with the carrier", map[string]partners.Deeds{"stock": kept, "charges": kept, "parcels": kept}},
-		{"early", "tea", "4000", Shipped, "the parcel is with the carrier", map[string]partners.Deeds{"stock": kept, "charges": kept, "parcels": kept}},
+		{"paid", "tea", "4000", Shipped, "the parcel is with the carrier", map[string]partners.Deeds{"stock": kept, "charges": kept, "parcels": kept, "pickups": kept}},
+		{"early", "tea", "4000", Shipped, "the parcel is with the carrier", map[string]partners.Deeds{"stock": kept, "charges": kept, "parcels": kept, "pickups": kept}},
 		{"stolen", "tea", "stolen", Refused, "the bank refuses the card", map[string]partners.Deeds{"stock": undone, "charges": none}},
 		{"unicorn", "unicorn", "", Refused, "there are no unicorns in stock", map[string]partners.Deeds{"stock": none, "charges": none}},
 		{"anvil", "anvil", "4000", Refused, "the carrier takes no anvils", map[string]partners.Deeds{"stock": undone, "charges": undone, "parcels": none}},
@@ -243,7 +243,7 @@ func TestAnOrderOutlivesItsReplica(t *testing.T) {
 	if again != key {
 		t.Errorf("the second replica charged with the key %q, the first with %q; want the same", again, key)
 	}
-	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}})
+	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}, "pickups": {Done: 1}})
 }
 
 // The pool packs the parcel of an order that a replica without a pool works on. A process of the
@@ -270,7 +270,7 @@ func TestAPoolPacksTheParcels(t *testing.T) {
 	if again != key {
 		t.Errorf("the second process shipped with the key %q, the first with %q; want the same", again, key)
 	}
-	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}})
+	done(t, world, "a", map[string]partners.Deeds{"stock": {Done: 1}, "charges": {Done: 1}, "parcels": {Done: 1}, "pickups": {Done: 1}})
 }
 
 // A cancel reaches the order in another replica, and undoes what its run has begun.

@@ -1,14 +1,36 @@
 package main
 
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
 //go:generate go tool graphgen -type=State,Payment
 
 // State is the state of one order. The id of its thread is the number of the order.
 type State struct {
 	Order     Order
-	Card      string   // that pays, as the bank names it; empty until the customer has paid
-	Cancelled bool     // by the customer
-	Outcome   Outcome  // how the order ends; empty while that is open
-	Log       []string `graph:"append"` // what happened, for people
+	PaidBy    string    `graph:"was=Card"` // the card, as the bank names it; empty until the customer has paid
+	Paid      time.Time // when; zero until then
+	Cancelled bool      // by the customer
+	Outcome   Outcome   // how the order ends; empty while that is open
+	Log       []string  `graph:"append"` // what happened, for people
+}
+
+// Migrate reads the time of the payment, which release 1 stored as text.
+func (s *State) Migrate(from *state.OldFields) error {
+	text, ok := from.String("Paid")
+	if !ok || text == "" {
+		return nil
+	}
+	paid, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("the time of the payment: %w", err)
+	}
+	s.Paid = paid
+	return nil
 }
 
 // Order is the goods that a customer orders.

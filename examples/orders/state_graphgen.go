@@ -7,6 +7,7 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
@@ -22,11 +23,12 @@ const _ = graphwire.Generation2
 // It has a set of operations for each field.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Order     graphstate.Value[Order]   // replace
-	Card      graphstate.Value[string]  // replace: that pays, as the bank names it; empty until the customer has paid
-	Cancelled graphstate.Value[bool]    // replace: by the customer
-	Outcome   graphstate.Value[Outcome] // replace: how the order ends; empty while that is open
-	Log       graphstate.List[string]   // append: what happened, for people
+	Order     graphstate.Value[Order]     // replace
+	PaidBy    graphstate.Value[string]    // replace: the card, as the bank names it; empty until the customer has paid
+	Paid      graphstate.Value[time.Time] // replace: when; zero until then
+	Cancelled graphstate.Value[bool]      // replace: by the customer
+	Outcome   graphstate.Value[Outcome]   // replace: how the order ends; empty while that is open
+	Log       graphstate.List[string]     // append: what happened, for people
 }
 
 // String returns the operations in u as text, by field.
@@ -43,7 +45,8 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // The zero StateDiff means that they are equal.
 type StateDiff struct {
 	Order     graphstate.Change[Order]
-	Card      graphstate.Change[string]
+	PaidBy    graphstate.Change[string]
+	Paid      graphstate.Change[time.Time]
 	Cancelled graphstate.Change[bool]
 	Outcome   graphstate.Change[Outcome]
 	Log       graphstate.ListChange[string]
@@ -55,8 +58,11 @@ func StateDiffOf(before, after State) StateDiff {
 	if before.Order != after.Order {
 		d.Order = graphcell.Changed(before.Order, after.Order)
 	}
-	if before.Card != after.Card {
-		d.Card = graphcell.Changed(before.Card, after.Card)
+	if before.PaidBy != after.PaidBy {
+		d.PaidBy = graphcell.Changed(before.PaidBy, after.PaidBy)
+	}
+	if !before.Paid.Equal(after.Paid) {
+		d.Paid = graphcell.Changed(before.Paid, after.Paid)
 	}
 	if before.Cancelled != after.Cancelled {
 		d.Cancelled = graphcell.Changed(before.Cancelled, after.Cancelled)
@@ -89,7 +95,8 @@ func (d StateDiff) String() string {
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Order", Change: &d.Order},
-		graphstate.FieldChange{Field: "Card", Change: &d.Card},
+		graphstate.FieldChange{Field: "PaidBy", Change: &d.PaidBy},
+		graphstate.FieldChange{Field: "Paid", Change: &d.Paid},
 		graphstate.FieldChange{Field: "Cancelled", Change: &d.Cancelled},
 		graphstate.FieldChange{Field: "Outcome", Change: &d.Outcome},
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
@@ -100,10 +107,11 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // It must not be modified.
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xb28b5101b5a9596c,
+	Fingerprint: 0x1a8d6120276c459a,
 	Fields: []graphshape.Field{
 		graphgenStateFields.Order.Field,
-		graphgenStateFields.Card.Field,
+		graphgenStateFields.PaidBy.Field,
+		graphgenStateFields.Paid.Field,
 		graphgenStateFields.Cancelled.Field,
 		graphgenStateFields.Outcome.Field,
 		graphgenStateFields.Log.Field,
@@ -121,7 +129,8 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 // Run go generate.
 var _ struct {
 	Order     Order
-	Card      string
+	PaidBy    string `graph:"was=Card"`
+	Paid      time.Time
 	Cancelled bool
 	Outcome   Outcome
 	Log       []string `graph:"append"`
@@ -131,7 +140,8 @@ var _ struct {
 // It must not be modified.
 var graphgenStateFields = struct {
 	Order     graphcell.ValueField[Order]
-	Card      graphcell.ValueField[string]
+	PaidBy    graphcell.ValueField[string]
+	Paid      graphcell.ValueField[time.Time]
 	Cancelled graphcell.ValueField[bool]
 	Outcome   graphcell.ValueField[Outcome]
 	Log       graphcell.ListField[string]
@@ -140,9 +150,13 @@ var graphgenStateFields = struct {
 		Field: graphshape.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
 		Codec: graphgenCodecOrder{},
 	},
-	Card: graphcell.ValueField[string]{
-		Field: graphshape.Field{Name: "Card", Wire: "Card", Reducer: "replace", Type: "string"},
+	PaidBy: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "PaidBy", Wire: "PaidBy", Was: []string{"Card"}, Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
+	},
+	Paid: graphcell.ValueField[time.Time]{
+		Field: graphshape.Field{Name: "Paid", Wire: "Paid", Reducer: "replace", Type: "time.Time"},
+		Codec: graphcell.Time{},
 	},
 	Cancelled: graphcell.ValueField[bool]{
 		Field: graphshape.Field{Name: "Cancelled", Wire: "Cancelled", Reducer: "replace", Type: "bool"},
@@ -174,7 +188,8 @@ type graphgenState struct {
 	s State
 	f struct {
 		Order     graphcell.ValueCell[Order]
-		Card      graphcell.ValueCell[string]
+		PaidBy    graphcell.ValueCell[string]
+		Paid      graphcell.ValueCell[time.Time]
 		Cancelled graphcell.ValueCell[bool]
 		Outcome   graphcell.ValueCell[Outcome]
 		Log       graphcell.ListCell[string]
@@ -189,12 +204,14 @@ func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate]
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
-	l.Init("State", opts, 5)
+	l.Init("State", opts, 6)
+	l.OnMigrate(l.s.Migrate)
 	l.f.Cancelled.Bind(&l.Core, &f.Cancelled, &l.s.Cancelled)
-	l.f.Card.Bind(&l.Core, &f.Card, &l.s.Card)
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
 	l.f.Order.Bind(&l.Core, &f.Order, &l.s.Order)
 	l.f.Outcome.Bind(&l.Core, &f.Outcome, &l.s.Outcome)
+	l.f.Paid.Bind(&l.Core, &f.Paid, &l.s.Paid)
+	l.f.PaidBy.Bind(&l.Core, &f.PaidBy, &l.s.PaidBy)
 	return l
 }
 
@@ -234,8 +251,11 @@ func (l *graphgenState) Merge(task int, u *StateUpdate) error {
 	if !u.Order.IsZero() {
 		l.f.Order.Merge(&u.Order)
 	}
-	if !u.Card.IsZero() {
-		l.f.Card.Merge(&u.Card)
+	if !u.PaidBy.IsZero() {
+		l.f.PaidBy.Merge(&u.PaidBy)
+	}
+	if !u.Paid.IsZero() {
+		l.f.Paid.Merge(&u.Paid)
 	}
 	if !u.Cancelled.IsZero() {
 		l.f.Cancelled.Merge(&u.Cancelled)
@@ -265,7 +285,8 @@ func graphgenStateDiff(before, after State) []graphstate.FieldChange {
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Order", Change: &u.Order},
-		graphstate.FieldChange{Field: "Card", Change: &u.Card},
+		graphstate.FieldChange{Field: "PaidBy", Change: &u.PaidBy},
+		graphstate.FieldChange{Field: "Paid", Change: &u.Paid},
 		graphstate.FieldChange{Field: "Cancelled", Change: &u.Cancelled},
 		graphstate.FieldChange{Field: "Outcome", Change: &u.Outcome},
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
@@ -277,7 +298,8 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Order.AppendUpdate(&w, &u.Order)
-	f.Card.AppendUpdate(&w, &u.Card)
+	f.PaidBy.AppendUpdate(&w, &u.PaidBy)
+	f.Paid.AppendUpdate(&w, &u.Paid)
 	f.Cancelled.AppendUpdate(&w, &u.Cancelled)
 	f.Outcome.AppendUpdate(&w, &u.Outcome)
 	f.Log.AppendUpdate(&w, &u.Log)
@@ -293,8 +315,10 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 		switch key := r.Key(); key {
 		case "Order":
 			f.Order.ReadUpdate(&r, &u.Order)
-		case "Card":
-			f.Card.ReadUpdate(&r, &u.Card)
+		case "PaidBy", "Card":
+			f.PaidBy.ReadUpdate(&r, &u.PaidBy)
+		case "Paid":
+			f.Paid.ReadUpdate(&r, &u.Paid)
 		case "Cancelled":
 			f.Cancelled.ReadUpdate(&r, &u.Cancelled)
 		case "Outcome":

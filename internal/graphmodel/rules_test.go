@@ -77,6 +77,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"23.3":  {"the model executes all tasks itself", "TestALateWorkerNeverCounts"},
 	"23.4":  {"the model executes all tasks itself", "TestNodesOfSubgraphsHaveQueues"},
 	"23.5":  {"the model executes all tasks itself", "TestANodeOfAQueueReceives"},
+	"23.6":  {"the model has one version of a graph", "TestARenamedNodeOfAQueueRunsWhereItsRunIs"},
 }
 
 var (

@@ -90,7 +90,7 @@ func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
 	}
 	q := QueuedTask{
 		Queue: r.g.nodes[t.Node].queue, Graph: h.g.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
-		Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
+		Node: r.g.nodes[t.Node].id, Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
 		Emits: r.relays(&r.g.nodes[t.Node]),
 	}
 	b, found := r.pending.Outcome(key, q.Execution)

@@ -62,6 +62,7 @@ type QueuedTask struct {
 	Namespace string        `json:"namespace,omitempty"` // of the subgraph call that the task is in; empty for the graph itself
 	At        checkpoint.ID `json:"at"`                  // the checkpoint with the state
 	Base      checkpoint.ID `json:"base"`                // the record that made the task due
+	Node      ID            `json:"node"`                // as the graph of the process that waits for the task has it
 	Task      string        `json:"task"`                // its key
 	Execution string        `json:"execution"`           // the name of its outcome
 	Round     int           `json:"round"`               // how often the task began again by Rerun, an edit or a Resume after its failure

@@ -155,8 +155,22 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	}
 	r.exec = exec.New(host{r.run}, r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
 	r.fill()
-	err = r.restoring().restoreResults()
-	return r.exec.Tasks[0].Progress == exec.Waiting, err
+	if err := r.restoring().restoreResults(); err != nil || r.exec.Tasks[0].Progress != exec.Waiting {
+		return false, err
+	}
+	return true, r.sameNode(q)
+}
+
+// sameNode returns an error if the task is of a node that has another id in this graph. The
+// process that waits for the task continues the thread with its own version of the graph, which
+// does not know what the renamed node does.
+func (r pooled) sameNode(q *QueuedTask) error {
+	if id := r.g.nodes[r.exec.Tasks[0].Node].id; id != q.Node {
+		return fmt.Errorf("%s: %w: a queued task is of node %q, which is node %q in this version; "+
+			"a worker with the version of the process that waits for the task can run it", where(r.root.name, r.thread, -1), ErrGraphChanged,
+			string(q.Node), string(id))
+	}
+	return nil
 }
 
 // elsewhereNodes returns the nodes as a worker runs them: once, under their Timeout. The process

@@ -58,7 +58,7 @@ func queueName(graph, queue string) string { return "graphgen-queue-" + hash(gra
 
 // taskThread returns the thread of a task.
 func taskThread(t *graph.QueuedTask) string {
-	return "graphgen-task-" + hash(t.Graph, t.Thread, t.Base.String(), t.Task, t.Execution)
+	return "graphgen-task-" + hash(t.Graph, t.Thread, t.Base.String(), string(t.Node), t.Task, t.Execution)
 }
 
 func hash(names ...string) string {
@@ -70,7 +70,7 @@ func hash(names ...string) string {
 // Silence; the run that waits for the task reads its outcome earlier.
 func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 	b, err := json.Marshal(wireTask{
-		QueuedTask: t, Names: [][]byte{[]byte(t.Queue), []byte(t.Graph), []byte(t.Thread), []byte(t.Task), []byte(t.Execution)},
+		QueuedTask: t, Names: [][]byte{[]byte(t.Queue), []byte(t.Graph), []byte(t.Thread), []byte(t.Task), []byte(t.Execution), []byte(t.Node)},
 	})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 // wireTask is a QueuedTask in JSON. Names have any bytes, which strings in JSON cannot hold.
 type wireTask struct {
 	graph.QueuedTask
-	Names [][]byte `json:"names"` // queue, graph, thread, task and execution
+	Names [][]byte `json:"names"` // queue, graph, thread, task, execution and node
 }
 
 // await makes ended get the end of a task that a worker of this process runs, until leave.
@@ -231,13 +231,13 @@ func (h held) perform(ctx context.Context, run func(context.Context, graph.Queue
 		return
 	}
 	var m wireTask
-	if broken := json.Unmarshal(left[0].Payload, &m); broken != nil || len(m.Names) != 5 {
+	if broken := json.Unmarshal(left[0].Payload, &m); broken != nil || len(m.Names) != 6 {
 		err = fmt.Errorf("worker: read a task: %w", cmp.Or(broken, errNoOutcome))
 		return
 	}
 	t := m.QueuedTask
 	t.Queue, t.Graph, t.Thread = string(m.Names[0]), string(m.Names[1]), string(m.Names[2])
-	t.Task, t.Execution = string(m.Names[3]), string(m.Names[4])
+	t.Task, t.Execution, t.Node = string(m.Names[3]), string(m.Names[4]), graph.ID(m.Names[5])
 	err = run(task, t)
 }
 

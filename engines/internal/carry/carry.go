@@ -23,9 +23,10 @@ func Hash(names ...string) string {
 }
 
 // Key returns a Hash that is the same for all hand-outs of a task. Copies of a thread have the ids
-// and keys of the original, so Thread is part of it.
+// and keys of the original, so Thread is part of it. So is Node: if a newer version of the graph
+// takes the thread and renames the node, other workers run the task.
 func Key(t graph.QueuedTask) string {
-	return Hash(t.Graph, t.Thread, string(t.Base[:]), t.Task, t.Execution)
+	return Hash(t.Graph, t.Thread, string(t.Base[:]), string(t.Node), t.Task, t.Execution)
 }
 
 // message is a QueuedTask in JSON. Names have any bytes, which strings in JSON cannot hold.
@@ -37,15 +38,16 @@ type message struct {
 	ThreadID      []byte `json:"threadID"`
 	TaskKey       []byte `json:"taskKey"`
 	ExecutionName []byte `json:"executionName"`
+	NodeID        []byte `json:"nodeID"`
 }
 
 // Encode returns t in JSON.
 func Encode(t graph.QueuedTask) ([]byte, error) {
 	m := message{
 		QueuedTask: t, QueueName: []byte(t.Queue), GraphName: []byte(t.Graph), ThreadID: []byte(t.Thread),
-		TaskKey: []byte(t.Task), ExecutionName: []byte(t.Execution),
+		TaskKey: []byte(t.Task), ExecutionName: []byte(t.Execution), NodeID: []byte(t.Node),
 	}
-	m.Queue, m.Graph, m.Thread, m.Task, m.Execution = "", "", "", "", ""
+	m.Queue, m.Graph, m.Thread, m.Task, m.Execution, m.Node = "", "", "", "", "", ""
 	return json.Marshal(m)
 }
 
@@ -57,6 +59,6 @@ func Decode(b []byte) (graph.QueuedTask, error) {
 	}
 	t := m.QueuedTask
 	t.Queue, t.Graph, t.Thread = string(m.QueueName), string(m.GraphName), string(m.ThreadID)
-	t.Task, t.Execution = string(m.TaskKey), string(m.ExecutionName)
+	t.Task, t.Execution, t.Node = string(m.TaskKey), string(m.ExecutionName), graph.ID(m.NodeID)
 	return t, nil
 }

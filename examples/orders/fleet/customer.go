@@ -61,6 +61,8 @@ func (f *fleet) serve(ctx context.Context) ([]*customer, error) {
 	var all []*customer
 	var acting sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
+	rolled := make(chan error, 1)
+	go func() { rolled <- f.rollOut(ctx) }()
 	for i := range f.orders {
 		c := &customer{id: fmt.Sprintf("f%d-%05d", f.seed, i), plan: draw(rnd)}
 		all = append(all, c)
@@ -68,10 +70,16 @@ func (f *fleet) serve(ctx context.Context) ([]*customer, error) {
 		slots <- struct{}{}
 		acting.Go(func() {
 			f.act(ctx, c, pause)
+			f.mu.Lock()
+			f.sent++
+			f.mu.Unlock()
 			<-slots
 		})
 	}
 	acting.Wait()
+	if err := <-rolled; err != nil {
+		return nil, err
+	}
 	for _, c := range all {
 		f.await(ctx, c)
 	}

@@ -1,5 +1,6 @@
 // Fleet runs several replicas of the order service and its pool on one database, and kills them at
-// random under load. It checks that each order ended exactly once.
+// random under load. It checks that each order ended exactly once. It can also replace the service
+// by newer releases meanwhile.
 package main
 
 import (
@@ -10,7 +11,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -28,6 +28,7 @@ func main() {
 type settings struct {
 	orders, replicas, pool, kills int
 	store                         string
+	rollout                       bool
 	lease, payWithin              time.Duration
 	seed                          uint64
 }
@@ -42,6 +43,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.IntVar(&s.replicas, "replicas", 3, "how many replicas run at a time")
 	f.IntVar(&s.pool, "pool", 2, "how many processes pack parcels for the replicas, which then pack none; 0 lets each replica pack")
 	f.IntVar(&s.kills, "kills", 30, "how many processes are killed, each at a random request to a partner")
+	f.BoolVar(&s.rollout, "rollout", false, "begin with the first release of the service, and replace it twice under load by the next")
 	f.StringVar(&s.store, "store", "", "the `URL` of the database (default: SQLite in a temporary folder)")
 	f.DurationVar(&s.lease, "lease", 2*time.Second, "the lease of the replicas")
 	f.DurationVar(&s.payWithin, "pay-within", 10*time.Second, "how long an order waits for its payment")
@@ -76,15 +78,18 @@ func run(ctx context.Context, s settings, stdout, stderr io.Writer) (ok bool, er
 	if s.store == "" {
 		s.store = "sqlite://" + filepath.ToSlash(dir) + "/orders.db"
 	}
-	service := filepath.Join(dir, "orders")
-	build := exec.CommandContext(ctx, "go", "build", "-o", service, "github.com/graphgen-go/graphgen/examples/orders")
-	build.Stderr = stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build the service: %w", err)
+	var programs []string
+	if s.rollout {
+		programs, err = buildReleases(ctx, dir, stderr)
+	} else {
+		programs, err = build(ctx, dir, stderr)
+	}
+	if err != nil {
+		return false, err
 	}
 	fmt.Fprintf(stdout, "fleet: %d replicas and a pool of %d, %d orders, %d kills, seed %d\n", s.replicas, s.pool, s.orders, s.kills, s.seed)
 	began := time.Now()
-	f, err := startFleet(ctx, s, service)
+	f, err := startFleet(ctx, s, programs)
 	if err != nil {
 		return false, err
 	}

@@ -14,6 +14,7 @@ import (
 // report is what happened to all orders.
 type report struct {
 	orders, killed, takeOvers int
+	releases, left            int
 	outcomes                  map[string]int
 	repeated                  []partners.Repeat
 	faults                    []string // orders that were lost or done twice
@@ -24,7 +25,7 @@ func (f *fleet) report(customers []*customer) report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := report{
-		orders: len(customers), killed: f.killed, takeOvers: f.takeOvers,
+		orders: len(customers), killed: f.killed, takeOvers: f.takeOvers, releases: len(f.programs), left: f.left,
 		outcomes: make(map[string]int), repeated: f.world.Repeated(),
 	}
 	for _, c := range customers {
@@ -50,6 +51,9 @@ func (c *customer) faults(deeds map[string]partners.Deeds) (faults []string) {
 		if d.Done > 1 || d.Done-d.Undone != kept {
 			fault("%s: done %d times and undone %d times, want %d that stays", partner, d.Done, d.Undone, kept)
 		}
+	}
+	if d := deeds["pickups"]; d.Done > 1 {
+		fault("pickups: done %d times, want once at most", d.Done)
 	}
 	for i, line := range c.seen.Log {
 		// A cancel undoes again what was undone.
@@ -91,6 +95,9 @@ func (r report) write(w io.Writer, took time.Duration) {
 	fmt.Fprintf(w, "  outcomes    %s\n", strings.Join(outcomes, ", "))
 	fmt.Fprintf(w, "  kills       %d processes were killed with SIGKILL and replaced\n", r.killed)
 	fmt.Fprintf(w, "  take-overs  %d runs continued an order whose replica had died\n", r.takeOvers)
+	if r.releases > 1 {
+		fmt.Fprintf(w, "  releases    %d, one process after the other; %d times one left an order to a newer release\n", r.releases, r.left)
+	}
 	fmt.Fprintf(w, "  repeated    %d requests to partners were sent more than once, with the same key, and done once\n", len(r.repeated))
 	for _, again := range r.repeated[:min(shown, len(r.repeated))] {
 		fmt.Fprintf(w, "              %s: %d times with the key %s\n", again.Request, again.Times, again.Key)

@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// Partners is a warehouse (stock), a bank (charges) and a carrier (parcels). It answers
+// Partners is a warehouse (stock), a bank (charges) and a carrier (parcels and their pickups). It
+// answers
 //
-//	POST   /stock/{order}  /charges/{order}  /parcels/{order}
+//	POST   /stock/{order}  /charges/{order}  /parcels/{order}  /pickups/{order}
 //	DELETE /stock/{order}  /charges/{order}  /parcels/{order}
 //
 // DELETE takes back what POST did, and makes a later POST be refused. A parcel cannot be taken
@@ -47,6 +48,7 @@ var refusals = map[string]map[string]string{
 	"stock":   {"unicorn": "there are no unicorns in stock"},
 	"charges": {"stolen": "the bank refuses the card"},
 	"parcels": {"anvil": "the carrier takes no anvils"},
+	"pickups": {},
 }
 
 // ServeHTTP implements http.Handler.
@@ -65,7 +67,7 @@ func (p *Partners) serve(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(raw, &body)
 	}
 	if err != nil || key == "" || refusals[partner] == nil {
-		http.Error(w, "want an Idempotency-Key, a JSON body, and one of the paths stock, charges and parcels", http.StatusBadRequest)
+		http.Error(w, "want an Idempotency-Key, a JSON body, and one of the paths stock, charges, parcels and pickups", http.StatusBadRequest)
 		return
 	}
 	time.Sleep(p.Latency) //nolint:forbidigo // the partner is slow
