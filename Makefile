@@ -117,13 +117,14 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
 
-# The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder.
+# The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder. ROLLOUT=1 rolls
+# out new releases meanwhile.
 ORDERS ?= 1000
 STORE ?=
 
 .PHONY: fleet
-fleet: ## Kill replicas of the order service under load, and check that each of ORDERS=1000 ends once; STORE=url
-	@go run ./examples/orders/fleet -orders $(ORDERS) $(if $(STORE),-store '$(STORE)')
+fleet: ## Kill replicas of the order service under load, and check that each of ORDERS=1000 ends once; STORE=url ROLLOUT=1
+	@go run ./examples/orders/fleet -orders $(ORDERS) $(if $(STORE),-store '$(STORE)') $(if $(ROLLOUT),-rollout)
 
 # How long make fuzz runs each fuzzer: a time, or a number of inputs such as 1000x.
 FUZZTIME ?= 10s

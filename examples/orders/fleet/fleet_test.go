@@ -20,6 +20,22 @@ func TestEachOrderOfAFleetEndsOnce(t *testing.T) {
 	t.Log(out.String())
 }
 
+// A short rollout of three releases, with old and new processes side by side.
+func TestEachOrderOfARolloutEndsOnce(t *testing.T) {
+	args := []string{"-rollout", "-orders", "100", "-kills", "6"}
+	if testing.Short() {
+		args = []string{"-rollout", "-orders", "40", "-kills", "2"}
+	}
+	var out strings.Builder
+	if code := command(t.Context(), append(args, "-lease", "1s", "-pay-within", "5s"), &out, t.Output()); code != 0 {
+		t.Errorf("got code %d, want 0", code)
+	}
+	if want := "releases    3,"; !strings.Contains(out.String(), want) {
+		t.Errorf("the report does not have %q", want)
+	}
+	t.Log(out.String())
+}
+
 func TestTheReportFindsLostAndRepeatedOrders(t *testing.T) {
 	kept, undone := partners.Deeds{Done: 1}, partners.Deeds{Done: 1, Undone: 1}
 	payer := plan{name: "pays", item: "tea", card: "4000"}

@@ -9,7 +9,8 @@ import (
 )
 
 // rollOut replaces the processes of each release by those of the next, one at a time, while
-// customers send orders. Between two replacements, old and new processes share the work.
+// customers send orders. Between two replacements, old and new processes share the work. The pool
+// is last, because only an old process packs the parcels of an old replica.
 func (f *fleet) rollOut(ctx context.Context) error {
 	processes, phases := f.replicas+f.pool, 2*len(f.programs)-1
 	for next := 1; next < len(f.programs); next++ {
@@ -17,7 +18,7 @@ func (f *fleet) rollOut(ctx context.Context) error {
 		alone := 2*next - 1
 		for i := range processes {
 			f.awaitSent(ctx, f.orders*(alone*processes+i)/(phases*processes))
-			if err := f.upgrade(ctx, next); err != nil {
+			if err := f.upgrade(ctx, next, i >= f.replicas); err != nil {
 				return err
 			}
 		}
@@ -39,12 +40,12 @@ func (f *fleet) awaitSent(ctx context.Context, orders int) {
 }
 
 // upgrade starts a process of a release, and stops an older one with SIGTERM.
-func (f *fleet) upgrade(ctx context.Context, release int) error {
-	old := f.takeOlder(ctx, release)
+func (f *fleet) upgrade(ctx context.Context, release int, pool bool) error {
+	old := f.takeOlder(ctx, release, pool)
 	if old == nil {
 		return ctx.Err()
 	}
-	if err := f.add(ctx, old.pool, release); err != nil {
+	if err := f.add(ctx, pool, release); err != nil {
 		return err
 	}
 	_ = old.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
@@ -55,12 +56,12 @@ func (f *fleet) upgrade(ctx context.Context, release int) error {
 	return nil
 }
 
-// takeOlder removes a process of an older release from those that are alive. It waits for one,
-// because all of them may be starting again after a kill.
-func (f *fleet) takeOlder(ctx context.Context, release int) *replica {
+// takeOlder removes a replica, or a process of the pool, of an older release from those that are
+// alive. It waits for one, because all of them may be starting again after a kill.
+func (f *fleet) takeOlder(ctx context.Context, release int, pool bool) *replica {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		i := slices.IndexFunc(f.alive, func(r *replica) bool { return r.release < release })
+		i := slices.IndexFunc(f.alive, func(r *replica) bool { return r.release < release && r.pool == pool })
 		var old *replica
 		if i >= 0 {
 			old = f.alive[i]
