@@ -161,14 +161,13 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	return true, r.sameNode(q)
 }
 
-// sameNode returns an error if the task is of a node that has another id in this graph. The
-// process that waits for the task continues the thread with its own version of the graph, which
-// does not know what the renamed node does.
+// sameNode returns an error if the node of the task has another id in this graph. The process that
+// waits for the task continues the thread by its own version of the graph. That version does not
+// know what the renamed node does.
 func (r pooled) sameNode(q *QueuedTask) error {
 	if id := r.g.nodes[r.exec.Tasks[0].Node].id; id != q.Node {
-		return fmt.Errorf("%s: %w: a queued task is of node %q, which is node %q in this version; "+
-			"a worker with the version of the process that waits for the task can run it", where(r.root.name, r.thread, -1), ErrGraphChanged,
-			string(q.Node), string(id))
+		return fmt.Errorf("%s: %w: a queued task is of node %q, which is node %q in this version; let a worker run it that has the "+
+			"version of the process that waits for it", where(r.root.name, r.thread, -1), ErrGraphChanged, string(q.Node), string(id))
 	}
 	return nil
 }

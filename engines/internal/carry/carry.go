@@ -23,8 +23,8 @@ func Hash(names ...string) string {
 }
 
 // Key returns a Hash that is the same for all hand-outs of a task. Copies of a thread have the ids
-// and keys of the original, so Thread is part of it. So is Node: if a newer version of the graph
-// takes the thread and renames the node, other workers run the task.
+// and keys of the original, so Thread is part of it. Node is part of it because a newer
+// version of the graph can have another id for the node. Then other workers run the task.
 func Key(t graph.QueuedTask) string {
 	return Hash(t.Graph, t.Thread, string(t.Base[:]), string(t.Node), t.Task, t.Execution)
 }
