@@ -36,6 +36,9 @@ func TestStatements(t *testing.T) {
 		if (name == "ready" || name == "lock_ready") && (!strings.Contains(read, "INDEX graph_thread_wake (graph=? AND priority=? AND wake>?") || strings.Contains(read, "TEMP B-TREE")) {
 			t.Errorf("%s does not read the due threads in order of the index:\n%s", name, read)
 		}
+		if name == "handle_mail" && !strings.Contains(read, "SEARCH graph_mail USING PRIMARY KEY (thread_no=? AND number=?)") {
+			t.Errorf("%s does not seek each message of the list:\n%s", name, read)
+		}
 		for _, line := range plan {
 			_, scanned, scans := strings.Cut(line, "SCAN ")
 			scanned = strings.TrimSuffix(scanned, " LEFT-JOIN")

@@ -43,13 +43,15 @@ FROM json_each(?2) k CROSS JOIN graph_mail m ON m.thread_no = ?1 AND m.number = 
 
 -- name: handle_mail
 -- Takes or refuses messages of a thread. messages has number, state and reason of each. A message
--- that is taken loses its payload.
+-- that is taken loses its payload. Without the table k, SQLite reads all messages of the thread for
+-- each of the list.
 -- parameters: thread_no, messages, handled
+WITH k AS MATERIALIZED (
+	SELECT json_extract(value, '$[0]') AS n, json_extract(value, '$[1]') AS s, unhex(json_extract(value, '$[2]')) AS r FROM json_each(?2))
 UPDATE graph_mail
-SET state = json_extract(k.value, '$[1]'), handled = ?3, reason = unhex(json_extract(k.value, '$[2]')),
-	payload = CASE json_extract(k.value, '$[1]') WHEN 1 THEN NULL ELSE payload END
-FROM json_each(?2) k
-WHERE thread_no = ?1 AND number = json_extract(k.value, '$[0]');
+SET state = k.s, handled = ?3, reason = k.r, payload = CASE k.s WHEN 1 THEN NULL ELSE payload END
+FROM k
+WHERE thread_no = ?1 AND number = k.n;
 
 -- name: return_mail
 -- Makes a message of a thread untaken.
