@@ -19,6 +19,7 @@ type File struct {
 	States   []string // the types in it that have an update type and a schema
 	Payloads []string // the types in it that have AppendWire and DecodeWire
 
+	Lock   bool // a lock file
 	Orphan bool // generated for types that no longer exist or no longer request it; the file should be deleted
 }
 
@@ -30,7 +31,7 @@ func (f File) Write() (changed bool, err error) {
 	if f.Orphan {
 		return false, nil
 	}
-	if why := overwriting(f.Path); why != nil {
+	if why := overwriting(f.Path, f.ours); why != nil {
 		return false, fmt.Errorf("gen: %s %w", f.Path, why)
 	}
 	path, mode := f.Path, fs.FileMode(0o644)
@@ -54,6 +55,14 @@ func (f File) Write() (changed bool, err error) {
 		return false, fmt.Errorf("gen: write %s: %w", f.Path, err)
 	}
 	return true, nil
+}
+
+// ours reports whether graphgen wrote a file of this kind with this content.
+func (f File) ours(content []byte) bool {
+	if f.Lock {
+		return bytes.HasPrefix(content, []byte(LockName+" "))
+	}
+	return isOutput(content)
 }
 
 // unixLines returns content with the line ends that graphgen writes, because git may check out a

@@ -50,12 +50,15 @@ type Config struct {
 
 	// Env is the environment of the go command. The default is that of this process.
 	Env []string
+
+	lockOnly bool // compare lock files, and emit no code
 }
 
 // Result is the result of Generate.
 type Result struct {
-	Files       []File       // sorted by path; none when there are Diagnostics
+	Files       []File       // sorted by path, lock files last; none when there are Diagnostics
 	Diagnostics []Diagnostic // sorted by position
+	Changes     []Change     // since the lock files were written, sorted by position in each package
 	Packages    int          // the number of packages with generated files
 }
 
@@ -123,11 +126,14 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 	for _, src := range pkgs {
 		units := src.units(cfg, diags)
 		if len(units) == 0 && len(cfg.Types) == 0 {
-			result.Files = append(result.Files, src.orphans(nil)...)
+			if !cfg.lockOnly {
+				result.Files = append(result.Files, src.orphans(nil)...)
+			}
 			continue
 		}
 		result.Packages++
 		src.report(units, diags)
+		var models []*model
 		for _, u := range units {
 			src.checkOutput(u, diags)
 			if other := writers[u.output]; other != nil && other != src {
@@ -136,7 +142,8 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			}
 			writers[u.output] = src
 			m := buildModel(src, u, units, marked, diags)
-			if !diags.empty() {
+			models = append(models, m)
+			if !diags.empty() || cfg.lockOnly {
 				continue // check the other packages too, but emit nothing
 			}
 			content, err := emit(m)
@@ -148,9 +155,10 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			}
 			result.Files = append(result.Files, File{Path: u.output, Content: content, States: u.named(roleState), Payloads: u.named(rolePayload)})
 		}
-		if len(cfg.Types) == 0 {
+		if len(cfg.Types) == 0 && !cfg.lockOnly {
 			result.Files = append(result.Files, src.orphans(units)...)
 		}
+		src.locked(cfg, units, models, marked, result, diags)
 	}
 	if result.Packages == 0 && len(result.Files) == 0 {
 		for _, src := range pkgs {
@@ -163,6 +171,14 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 	if result.Diagnostics = diags.sorted(); len(result.Diagnostics) > 0 {
 		result.Files = nil
 	}
-	slices.SortFunc(result.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(result.Files, func(a, b File) int {
+		switch {
+		case a.Lock && !b.Lock:
+			return 1
+		case b.Lock && !a.Lock:
+			return -1
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
 	return result, nil
 }

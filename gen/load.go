@@ -25,6 +25,7 @@ type source struct {
 	test       bool     // the package with its tests, or its external test package
 	outputs    []string // absolute paths of the generated files in it
 	directives []directive
+	calls      []*ast.CallExpr // calls that may declare questions and signals
 }
 
 // loadMode omits NeedDeps: dependencies are read from export data, so a load takes tens of
@@ -114,6 +115,7 @@ func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 		if hook.isOutput(name) {
 			src.outputs = append(src.outputs, name)
 		}
+		src.calls = append(src.calls, hook.callsIn(name)...)
 	}
 	for _, file := range pkg.Syntax {
 		src.directives = append(src.directives, readDirectives(pkg.Fset, file)...)
@@ -132,12 +134,30 @@ func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 type parseHook struct {
 	mu      sync.Mutex
 	outputs map[string]bool
+	calls   map[string][]*ast.CallExpr
 }
 
 func (h *parseHook) isOutput(filename string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.outputs[filename]
+}
+
+// callsIn returns the calls in a file that may declare questions and signals.
+func (h *parseHook) callsIn(filename string) []*ast.CallExpr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls[filename]
+}
+
+// keepCalls notes the calls of a file.
+func (h *parseHook) keepCalls(filename string, calls []*ast.CallExpr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls == nil {
+		h.calls = make(map[string][]*ast.CallExpr)
+	}
+	h.calls[filename] = calls
 }
 
 // parse reduces generated files to their package clause, so that old or damaged output has no
@@ -156,6 +176,9 @@ func (h *parseHook) parse(fset *token.FileSet, filename string, src []byte) (*as
 	file, err := parser.ParseFile(fset, filename, src, parser.ParseComments|parser.AllErrors|parser.SkipObjectResolution)
 	if file == nil {
 		return nil, err
+	}
+	if calls := findCalls(file, src); len(calls) > 0 {
+		h.keepCalls(filename, calls)
 	}
 	for _, decl := range file.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {

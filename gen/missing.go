@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,13 +22,25 @@ func (src *source) similar(name string) string {
 		}
 	}
 	for _, path := range src.pkg.IgnoredFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err == nil && declares(file, name) {
+		if file, _ := parseIgnored(path); file != nil && declares(file, name) {
 			return "; it is in " + filepath.Base(path) + ", which this build leaves out: " +
 				"set GOOS, GOARCH or GOFLAGS=-tags=... as the file wants it"
 		}
 	}
 	return "; name a struct type of this package"
+}
+
+// parseIgnored parses a file that the build leaves out. It returns nil if that is not possible.
+func parseIgnored(path string) (*ast.File, []byte) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, nil
+	}
+	return file, content
 }
 
 // declares reports whether a file declares the type name.

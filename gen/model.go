@@ -77,9 +77,8 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 // buildModel checks the types of a unit and returns the model to emit. If it adds faults to diags,
 // the model may be incomplete.
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
-	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool), known: make(map[kind]*typeutil.Map)}
+	r := newResolver(src, marked, diags)
 	r.states = src.stateNames(units)
-	r.readUnions()
 	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build, sources: u.sources()}
 	r.checkNames(u, units)
 	for _, t := range u.types {
@@ -99,6 +98,13 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 		}
 	}
 	return m
+}
+
+// newResolver returns a resolver for the types of a package.
+func newResolver(src *source, marked map[string]bool, diags *diagnostics) *resolver {
+	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool), known: make(map[kind]*typeutil.Map)}
+	r.readUnions()
+	return r
 }
 
 // stateNames returns the names of all states in the package: those of units, and those for which

@@ -45,7 +45,7 @@ func (src *source) checkOutput(u *unit, diags *diagnostics) {
 		fault("is compiled for %s only because of its name, but %s; choose another name with -o",
 			nameConditions(base)[alien], u.origin.describe())
 	default:
-		if why := overwriting(u.output); why != nil {
+		if why := overwriting(u.output, isOutput); why != nil {
 			fault("%v", why)
 		} else if slices.Contains(src.pkg.IgnoredFiles, u.output) {
 			fault("is left out of this build, so that it was generated for another; " +
@@ -64,8 +64,9 @@ func sameDir(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// overwriting returns an error if generated code must not replace the file at path.
-func overwriting(path string) error {
+// overwriting returns an error if graphgen must not replace the file at path. ours reports whether
+// graphgen wrote a file with this content.
+func overwriting(path string, ours func(content []byte) bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,7 +83,7 @@ func overwriting(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
-	if !isOutput(content) {
+	if !ours(content) {
 		return fmt.Errorf("was not written by graphgen, which overwrites only files that begin with %q; "+
 			"name another file with -o, or delete this one", Header)
 	}

@@ -70,7 +70,7 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 		r.fault(tagAt, f.Type(), "%s", fault)
 	}
 	r.checkKey(f, raw, tagAt)
-	m := &member{name: f.Name(), wire: t.name, was: t.was, skip: t.skip}
+	m := &member{name: f.Name(), wire: t.name, was: t.was, skip: t.skip, at: tagAt}
 	if m.wire == "" {
 		m.wire = f.Name()
 	}

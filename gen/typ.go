@@ -67,6 +67,7 @@ type member struct {
 	was  []string
 	typ  *typ
 	skip bool // graph:"-": not stored
+	at   place
 }
 
 // alternative is one member type of a closed interface.
@@ -75,6 +76,7 @@ type alternative struct {
 	pointer bool // the interface contains *elem
 	elem    *typ // the stored type
 	typ     types.Type
+	at      place
 }
 
 // children returns the types of the parts of t.

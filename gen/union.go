@@ -139,7 +139,7 @@ func tagOf(t types.Type) string {
 func (r *resolver) fillUnion(res *typ, decl *unionDecl) {
 	at := place{pos: decl.pos, subject: directivePrefix[2:] + "union " + decl.name}
 	for _, t := range decl.alts {
-		alt := &alternative{tag: tagOf(t), typ: t}
+		alt := &alternative{tag: tagOf(t), typ: t, at: at}
 		elem := t
 		if p, ok := types.Unalias(t).(*types.Pointer); ok {
 			alt.pointer, elem = true, p.Elem()
