@@ -89,6 +89,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type command struct {
 	types, output           string
 	check, verbose, version bool
+	lock, accept            bool
 	patterns                []string
 	stdout, stderr          io.Writer
 }
@@ -110,6 +111,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if c.lock {
+		return c.compareLocks(ctx)
+	}
 	return c.generate(ctx)
 }
 
@@ -117,10 +121,15 @@ func (c *command) parse(args []string) error {
 	flags := flag.NewFlagSet("graphgen", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	once(flags, "type", &c.types)
-	once(flags, "o", &c.output)
-	flags.BoolVar(&c.check, "check", false, "")
-	flags.BoolVar(&c.verbose, "v", false, "")
-	flags.BoolVar(&c.version, "version", false, "")
+	if len(args) > 0 && args[0] == "lock" {
+		c.lock, args = true, args[1:]
+		flags.BoolVar(&c.accept, "accept", false, "")
+	} else {
+		once(flags, "o", &c.output)
+		flags.BoolVar(&c.check, "check", false, "")
+		flags.BoolVar(&c.verbose, "v", false, "")
+		flags.BoolVar(&c.version, "version", false, "")
+	}
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -147,16 +156,32 @@ func once(flags *flag.FlagSet, name string, value *string) {
 	})
 }
 
-// generate generates code, and writes or compares it.
-func (c *command) generate(ctx context.Context) int {
+// config returns the configuration that the flags ask for.
+func (c *command) config() gen.Config {
 	cfg := gen.Config{Patterns: c.patterns, Output: c.output}
 	if c.types != "" {
 		cfg.Types = strings.Split(c.types, ",")
 	}
-	result, err := gen.Generate(ctx, cfg)
-	if err != nil {
+	return cfg
+}
+
+// generate generates code, and writes or compares it.
+func (c *command) generate(ctx context.Context) int {
+	result, err := gen.Generate(ctx, c.config())
+	switch {
+	case err != nil:
 		return c.fail(err)
+	case c.report(result):
+		return exitFailed
+	case c.check:
+		return c.compare(result)
 	}
+	c.note(result)
+	return c.write(result)
+}
+
+// report prints the faults in the sources, and reports whether there are any.
+func (c *command) report(result *gen.Result) bool {
 	for _, d := range result.Diagnostics {
 		line := d.String()
 		if !d.Pos.IsValid() && d.Pos.Filename == "" {
@@ -164,13 +189,7 @@ func (c *command) generate(ctx context.Context) int {
 		}
 		c.print(c.stderr, line+"\n")
 	}
-	if len(result.Diagnostics) > 0 {
-		return exitFailed
-	}
-	if c.check {
-		return c.compare(result)
-	}
-	return c.write(result)
+	return len(result.Diagnostics) > 0
 }
 
 // compare prints the changes that write would make.

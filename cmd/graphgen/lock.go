@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/graphgen-go/graphgen/gen"
+)
+
+// note prints the changes that stored threads survive on a condition.
+func (c *command) note(result *gen.Result) {
+	for _, change := range result.Changes {
+		if change.Verdict == gen.Noted {
+			c.print(c.stderr, verdict(change)+"\n")
+		}
+	}
+}
+
+// verdict returns a change on one line, with its verdict before the message.
+func verdict(change gen.Change) string {
+	word := map[gen.Verdict]string{gen.Allowed: "allowed", gen.Noted: "note", gen.Refused: "refused"}[change.Verdict]
+	d := change.Diagnostic
+	d.Message = word + ": " + d.Message
+	return d.String()
+}
+
+// compareLocks begins the lock files that are missing. It prints the changes since the others were
+// written, and records them with -accept.
+func (c *command) compareLocks(ctx context.Context) int {
+	result, err := gen.Lock(ctx, c.config())
+	if err != nil {
+		return c.fail(err)
+	}
+	if c.report(result) {
+		return exitFailed
+	}
+	begun, err := c.begin(result)
+	if err != nil {
+		return c.fail(err)
+	}
+	status := exitOK
+	for _, change := range result.Changes {
+		if begun[change.Lock] {
+			continue
+		}
+		c.print(c.stdout, verdict(change)+"\n")
+		if status = max(status, exitDiffers); change.Verdict == gen.Refused {
+			status = exitFailed
+		}
+	}
+	if !c.accept {
+		return status
+	}
+	return c.write(result)
+}
+
+// begin writes the lock files that are missing, and returns their paths.
+func (c *command) begin(result *gen.Result) (map[string]bool, error) {
+	begun := make(map[string]bool)
+	for _, file := range result.Files {
+		if _, err := os.Stat(file.Path); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if _, err := file.Write(); err != nil {
+			return nil, err
+		}
+		begun[file.Path] = true
+		c.print(c.stderr, fmt.Sprintf("graphgen: began %s; commit it\n", file.Path))
+	}
+	return begun, nil
+}
