@@ -54,7 +54,9 @@ func (l *locker) target(t *target) {
 	}
 }
 
-func lockPlace(at place) lock.Place { return lock.Place{Pos: at.pos, Subject: at.subject} }
+func lockPlace(at place) lock.Place {
+	return lock.Place{Pos: at.pos, Subject: at.subject, Path: strings.TrimPrefix(at.path, ".")}
+}
 
 // migrates reports whether a method Migrate gets a field.
 func (t *target) migrates(wire string) bool {

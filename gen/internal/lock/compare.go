@@ -96,7 +96,11 @@ type pair struct {
 const accept = "if no thread can have stored it, run graphgen lock -accept"
 
 func (c *comparer) report(at Place, v Verdict, format string, args ...any) {
-	c.changes = append(c.changes, Change{At: at, Verdict: v, Text: fmt.Sprintf(format, args...)})
+	text := fmt.Sprintf(format, args...)
+	if at.Path != "" {
+		text = "in " + at.Path + ": " + text
+	}
+	c.changes = append(c.changes, Change{At: at, Verdict: v, Text: text})
 }
 
 // refuse reports a change that stored threads do not survive.
@@ -111,14 +115,15 @@ func (c *comparer) states(declared func(kind, name string) bool) {
 			return ""
 		})
 	}
-	heirs := successors(c.old.States, c.now.States, fits)
+	gone := func(name string) bool { return !declared("state", name) }
+	heirs := successors(c.old.States, c.now.States, gone, fits)
 	for _, name := range sorted(c.old.States) {
 		was, heir := c.old.States[name], heirs[name]
 		switch {
 		case heir != "":
 			c.fields(was, c.now.States[heir], c.next.States[heir], true, false)
 			c.renamedType(name, heir, c.now.States[heir].At)
-		case declared("state", name):
+		case !gone(name):
 			c.next.States[name] = c.keep(was)
 		default:
 			c.refuse(was.At, "state %s is gone, and its threads with it; restore it", name)
@@ -132,14 +137,17 @@ func (c *comparer) states(declared func(kind, name string) bool) {
 	}
 }
 
-// successors returns the type of now for each type of old: the one of the same name, or else a new
-// one that reads everything that threads have stored.
-func successors[V any](old, now map[string]*V, fits func(from, to string) bool) map[string]string {
+// successors returns the type of now for each type of old: the one of the same name. For a type
+// that is gone it is a new one that reads everything that threads have stored.
+func successors[V any](old, now map[string]*V, gone func(name string) bool, fits func(from, to string) bool) map[string]string {
 	heirs := make(map[string]string)
 	taken := make(map[string]bool)
 	for _, name := range sorted(old) {
 		if now[name] != nil {
 			heirs[name] = name
+			continue
+		}
+		if !gone(name) {
 			continue
 		}
 		i := slices.IndexFunc(sorted(now), func(other string) bool { return old[other] == nil && !taken[other] && fits(name, other) })
@@ -169,7 +177,8 @@ func (c *comparer) fits(from, to string) bool {
 
 func (c *comparer) payloads(declared func(kind, name string) bool) {
 	fits := func(from, to string) bool { return c.fits(c.old.Payloads[from].Type, c.now.Payloads[to].Type) }
-	heirs := successors(c.old.Payloads, c.now.Payloads, fits)
+	gone := func(name string) bool { return !declared("payload", name) }
+	heirs := successors(c.old.Payloads, c.now.Payloads, gone, fits)
 	for _, name := range sorted(c.old.Payloads) {
 		was, heir := c.old.Payloads[name], heirs[name]
 		switch {
@@ -179,7 +188,7 @@ func (c *comparer) payloads(declared func(kind, name string) bool) {
 				c.refuse(e.At, "%s; declare another payload for the new type", reason)
 			}
 			c.renamedType(name, heir, e.At)
-		case declared("payload", name):
+		case !gone(name):
 			c.next.Payloads[name] = c.carried(was)
 		default:
 			c.refuse(was.At, "payload %s is gone, and stored values of it cannot be read; restore it", name)

@@ -152,7 +152,7 @@ func (c *comparer) unread(old, now *Group, gone []string, readers map[string][]s
 				fix = "keep " + quote(name) + ", too"
 			}
 			c.refuse(now.Entries[to].At, "is new, and %s is gone; if this is a rename, add was=%s to the tag; %s", quote(name), name, fix)
-		case isState:
+		case isState && !c.probing:
 			c.report(now.At, Allowed, "field %s is removed; programs without it keep its stored value", quote(name))
 		default:
 			c.refuse(now.At, "field %s is gone, and stored values that have it return ErrGraphChanged; restore it", quote(name))

@@ -71,4 +71,5 @@ type Entry struct {
 type Place struct {
 	Pos     token.Position
 	Subject string // such as State.Messages
+	Path    string // the path from the subject to a name that another package declares
 }
