@@ -5,9 +5,32 @@ import (
 	"fmt"
 	"log"
 	"path/filepath"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/gen"
 )
+
+// The lock file of a package, with the questions in it.
+func ExampleLock() {
+	res, err := gen.Lock(context.Background(), gen.Config{Dir: "../examples/approval"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range res.Changes {
+		fmt.Println(c.Verdict == gen.Refused, c) // a change since the file was written
+	}
+	for _, f := range res.Files {
+		fmt.Println(filepath.Base(f.Path))
+		for line := range strings.Lines(string(f.Content)) {
+			if strings.HasPrefix(line, "question") {
+				fmt.Print(line)
+			}
+		}
+	}
+	// Output:
+	// graphgen.lock
+	// question approve Purchase Vote
+}
 
 // The files that graphgen would write for a package.
 func ExampleGenerate() {

@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/gen/internal/lock"
 )
 
-// LockName is the name of the file, in the folder of a package, that lists what threads may have
-// stored with the types of the package.
+// LockName is the name of a lock file. The lock file of a package is in its folder, and lists the
+// names and types that threads may have stored.
 const LockName = lock.Name
 
 // Change is a difference between the sources of a package and its lock file.
@@ -71,7 +71,7 @@ func (src *source) locked(cfg Config, units []*unit, models []*model, marked map
 	r.states = src.stateNames(units)
 	now := src.describeLock(lockable(models), r)
 	if missing && len(now.States)+len(now.Payloads) == 0 {
-		return // a package of which nothing is locked
+		return // the package has nothing to lock
 	}
 	next, changes := lock.Compare(old, now, src.declared)
 	src.reportChanges(cfg, path, changes, result, diags)

@@ -140,8 +140,8 @@ func lockOf(t *testing.T, dir string) *lock.Lock {
 	return l
 }
 
-// allows reports whether the lock allows the payload of number j to replace that of number i, and
-// whether it cannot know that, because types within store themselves.
+// allows reports whether the lock allows the payload of number j to replace that of number i. It
+// cannot know that for opaque types, which store themselves.
 func allows(stored *lock.Lock, i, j int) (allowed, opaque bool) {
 	old, now := *stored, *stored
 	old.Payloads = map[string]*lock.Entry{"P": stored.Payloads[fmt.Sprintf("P%d", i)]}

@@ -4,6 +4,7 @@
 // Usage:
 //
 //	go tool graphgen [flags] [packages]
+//	go tool graphgen lock [-accept] [-type State,Doc] [packages]
 //
 // Packages are named as for the go command. The default is the package in the current directory.
 // With -type, graphgen generates code for the named types of one package. Without -type, it
@@ -56,6 +57,12 @@
 // of an interface are listed once, in the package of the state:
 //
 //	//graphgen:union Message = *User | *Assistant | *Tool
+//
+// The command lock begins a file graphgen.lock in each package, which lists the names and types
+// that threads may store. With that file, graphgen refuses a change that stored threads could not
+// survive, and records all others. If the file exists, lock prints the changes with their verdicts.
+// With -accept it records all of them, also the refused ones. The exit status is then 0. Without
+// -accept, it is 1 if something has changed, and 2 if a change is refused.
 //
 // Graphgen prints all faults in the sources, one a line, as file:line:column: State.Field: what is
 // wrong; how to fix it. It then writes no files. The exit status is 0 on success, 1 if -check

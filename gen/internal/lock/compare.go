@@ -26,9 +26,9 @@ type Change struct {
 }
 
 // Compare returns the changes from the file to the sources, and the file that records all of them,
-// also the refused ones. declared reports whether the package still declares a type for which now
-// has no code, so that a run for some types of a package keeps the others. The same holds for
-// questions and signals, by kind. Compare does not modify old and now.
+// also the refused ones. declared reports whether the package declares a state, payload, question
+// or signal that now does not describe. Compare keeps its entries. So a run for some types of a
+// package does not affect the others. Compare does not modify old and now.
 func Compare(old, now *Lock, declared func(kind, name string) bool) (*Lock, []Change) {
 	c := &comparer{old: old, now: now, next: now.clone(), labels: make(map[string]string), seen: make(map[pair]bool)}
 	c.states(declared)

@@ -148,7 +148,7 @@ func TestMigrateReadsOtherTypesOfParts(t *testing.T) {
 	if len(changes) != 2 || !strings.HasPrefix(changes[1], "refused X: the stored type is int") {
 		t.Errorf("changes %q, want a note and a refusal", changes)
 	}
-	// Nor does it get what the code does not know.
+	// Migrate does not get values with fields that the code does not know.
 	changes, _ = compare(t, old, strings.Replace(now, "struct E Y int\n", "", 1), "A", "B")
 	if !slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "refused E: field Y is gone") }) {
 		t.Errorf("changes %q, want a refusal of the missing field", changes)

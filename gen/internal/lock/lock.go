@@ -3,8 +3,8 @@
 // stored threads survive.
 //
 // Types are described as they are stored. A named type without structure of its own is the type in
-// its declaration. The names of structs, unions and codecs only connect lines of the file: a type
-// that has another name in Go, but the same stored form, is the same type.
+// its declaration. The names of structs and unions only connect lines of the file. Two types with
+// different names in Go and the same stored form are the same type.
 package lock
 
 import "go/token"
