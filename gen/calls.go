@@ -40,7 +40,7 @@ func findCalls(file *ast.File, src []byte) []*ast.CallExpr {
 	return calls
 }
 
-// constructor returns the verb of a call such as graph.NewSignal[Payment]("paid"), its package name
+// constructor returns the verb of a call such as graph.NewSignal[Paid]("paid"), its package name
 // and its type arguments. The verb is empty for other calls.
 func constructor(call *ast.CallExpr) (verb string, pkg *ast.Ident, args []ast.Expr) {
 	fun := ast.Unparen(call.Fun)

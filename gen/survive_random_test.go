@@ -80,8 +80,8 @@ func (t *Bins) UnmarshalBinary(b []byte) error { return nil }
 `
 
 // TestLockAllowsOnlyWhatCanBeRead draws random types, and stores values of each. It reads them as
-// every other type. If the lock allows the change, all values must be read. If the lock refuses it,
-// at least one value must not, unless the types store themselves.
+// every other type. If the lock allows the change, all values must be read. If the lock refuses
+// it, at least one value must not, unless the types store themselves.
 func TestLockAllowsOnlyWhatCanBeRead(t *testing.T) {
 	drawn := []string{"string", "*string", "int64", "*int64", "[]byte", "[2]byte", "PartA", "PartB", "PartC", "PartD", "PartE", "Union", "Texts", "Bins"}
 	count := 90
@@ -157,8 +157,8 @@ func allows(stored *lock.Lock, i, j int) (allowed, opaque bool) {
 	return allowed, opaque
 }
 
-// pairsProgram returns a program that prints a row of 0 and 1 for each payload: which payloads read
-// all its values.
+// pairsProgram returns a program that prints a row of 0 and 1 for each payload. A 1 stands for a
+// payload that reads all its values.
 func pairsProgram(n int) string {
 	var b strings.Builder
 	b.WriteString(`package main

@@ -198,8 +198,8 @@ func writeCase(t *testing.T, dir, pkg string, n int, source string) {
 	writeFile(t, filepath.Join(dir, pkg, fmt.Sprintf("case%d.go", n)), numbered(text, n))
 }
 
-// refusals locks the package old, compares the package now with its lock file, and returns the files
-// with refused changes.
+// refusals locks the package old and compares the package now with its lock file. It returns the
+// files with refused changes.
 func refusals(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	result, err := gen.Lock(t.Context(), gen.Config{Dir: dir, Patterns: []string{"./old"}})

@@ -60,8 +60,8 @@
 //
 // The command lock begins a file graphgen.lock in each package, which lists the names and types
 // that threads may store. With that file, graphgen refuses a change that stored threads could not
-// survive, and records all others. If the file exists, lock prints the changes with their verdicts.
-// With -accept it records all of them, also the refused ones. The exit status is then 0. Without
+// survive, and records all others. If the file exists, lock prints the changes with verdicts. With
+// -accept it records all of them, also the refused ones. The exit status is then 0. Without
 // -accept, it is 1 if something has changed, and 2 if a change is refused.
 //
 // Graphgen prints all faults in the sources, one a line, as file:line:column: State.Field: what is

@@ -75,7 +75,7 @@ func (c *comparer) field(name string, was *Entry, by string, e, next *Entry, isS
 	}
 }
 
-// reused reports fields with a former name of a missing field, but with a type that cannot read it.
+// reused reports fields with a former name of a missing field and a type that cannot read it.
 func (c *comparer) reused(was *Entry, now *Group) {
 	for _, former := range was.Was {
 		e := now.Entries[former]
