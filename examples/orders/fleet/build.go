@@ -21,32 +21,19 @@ func build(ctx context.Context, dir string, stderr io.Writer) (programs []string
 
 // buildReleases builds the three releases of the service, the oldest first, and returns the
 // programs. It does what the developers did: new sources replace those of the release before, and
-// go generate writes the code for them.
+// go generate writes the code for them. From the first release on, a lock file makes go generate
+// refuse what stored orders could not survive.
 func buildReleases(ctx context.Context, dir string, stderr io.Writer) (programs []string, err error) {
-	listed, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}\n{{.Module.Dir}}", service).Output()
+	m, err := newModule(ctx, dir, stderr)
 	if err != nil {
-		return nil, fmt.Errorf("find the sources of the service: %w", err)
-	}
-	source, root, _ := strings.Cut(strings.TrimSpace(string(listed)), "\n")
-	module := filepath.Join(dir, "module")
-	if err := newModule(ctx, module, root, stderr); err != nil {
 		return nil, err
 	}
-	// The folder of an old release has the files in which it differs from the newest one.
-	for n, old := range []string{"release1", "release2", ""} {
-		if err := copySources(module, source); err != nil {
-			return nil, err
-		}
-		if old != "" {
-			if err := copySources(module, filepath.Join(source, "testdata", old)); err != nil {
-				return nil, err
-			}
-		}
-		if err := goCommand(ctx, module, stderr, "generate", "."); err != nil {
+	for n := range releases {
+		if err := m.write(ctx, n+1); err != nil {
 			return nil, err
 		}
 		program := filepath.Join(dir, fmt.Sprintf("orders%d", n+1))
-		if err := goCommand(ctx, module, stderr, "build", "-o", program, "."); err != nil {
+		if err := goCommand(ctx, m.dir, stderr, "build", "-o", program, "."); err != nil {
 			return nil, err
 		}
 		programs = append(programs, program)
@@ -54,18 +41,51 @@ func buildReleases(ctx context.Context, dir string, stderr io.Writer) (programs 
 	return programs, nil
 }
 
-// newModule makes a folder a module with the dependencies of the module in root, which it uses.
-func newModule(ctx context.Context, dir, root string, stderr io.Writer) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+// releases is the number of releases of the service.
+const releases = 3
+
+// module is a module with the sources of a release.
+type module struct {
+	dir    string
+	source string // the folder of the newest release
+	stderr io.Writer
+}
+
+// newModule makes a module in a folder, with the dependencies of the module of the service.
+func newModule(ctx context.Context, dir string, stderr io.Writer) (*module, error) {
+	listed, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}\n{{.Module.Dir}}", service).Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the sources of the service: %w", err)
+	}
+	source, root, _ := strings.Cut(strings.TrimSpace(string(listed)), "\n")
+	m := &module{filepath.Join(dir, "module"), source, stderr}
+	if err := os.Mkdir(m.dir, 0o700); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		if err := copyFile(dir, filepath.Join(root, name)); err != nil {
-			return err
+		if err := copyFile(m.dir, filepath.Join(root, name)); err != nil {
+			return nil, err
 		}
 	}
 	const graphgen = "github.com/graphgen-go/graphgen"
-	return goCommand(ctx, dir, stderr, "mod", "edit", "-module=example.com/orders", "-require="+graphgen+"@v0.0.0", "-replace="+graphgen+"="+root)
+	return m, goCommand(ctx, m.dir, stderr, "mod", "edit", "-module=example.com/orders", "-require="+graphgen+"@v0.0.0", "-replace="+graphgen+"="+root)
+}
+
+// write writes the sources of a release, and generates their code. The folder of an old release
+// has the files in which it differs from the newest one.
+func (m *module) write(ctx context.Context, release int) error {
+	if err := copySources(m.dir, m.source); err != nil {
+		return err
+	}
+	if release < releases {
+		if err := copySources(m.dir, filepath.Join(m.source, "testdata", fmt.Sprintf("release%d", release))); err != nil {
+			return err
+		}
+	}
+	if err := goCommand(ctx, m.dir, m.stderr, "generate", "."); err != nil || release > 1 {
+		return err
+	}
+	return goCommand(ctx, m.dir, m.stderr, "tool", "graphgen", "lock")
 }
 
 // copySources copies the Go files in a folder, without tests.
