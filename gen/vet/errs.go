@@ -1,0 +1,270 @@
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+const errDoc = `report errors of Ask, Receive and Sleep that are not returned
+
+These calls return graph.ErrWaiting while a question has no answer, while no signal has come, or
+before the time. The node must then return, because the answer is the zero value:
+
+	func pay(ctx context.Context, s State) (StateUpdate, error) {
+		answer, _ := refund.Ask(ctx, Refund{Order: s.Order}) // wrong
+		graph.Sleep(ctx, time.Hour)                          // wrong
+		...
+	}
+
+Return the error:
+
+	func pay(ctx context.Context, s State) (StateUpdate, error) {
+		answer, err := refund.Ask(ctx, Refund{Order: s.Order})
+		if err != nil {
+			return StateUpdate{}, err
+		}
+		...
+	}
+
+A node can return another error instead, or handle graph.ErrExpired. The analyzer reports an error
+that is dropped, and one that no path returns, panics with or passes to a function other than
+errors.Is, errors.As and those that print. It does not see that only one of several paths forgets
+the error.`
+
+// newErr returns the analyzer of dropped errors.
+func newErr(indexer *analysis.Analyzer) *analysis.Analyzer {
+	return analyzer("grapherr", errDoc, indexer, func(pass *analysis.Pass, x *index) {
+		for _, fn := range x.funcs {
+			instructions(fn, func(i ssa.Instruction) {
+				if c, ok := i.(ssa.CallInstruction); ok && waits(c.Common()) {
+					reportErr(pass, c)
+				}
+			})
+		}
+	})
+}
+
+// waits reports whether a call returns ErrWaiting.
+func waits(c *ssa.CallCommon) bool {
+	return calls(callee(c), graphPath, "Question.Ask", "Question.AskNamed", "Signal.Receive", "Signal.ReceiveFor", "Sleep", "SleepUntil")
+}
+
+func reportErr(pass *analysis.Pass, c ssa.CallInstruction) {
+	name := callee(c.Common()).Name()
+	err := errorOf(c)
+	switch {
+	case err == nil:
+		pass.Report(analysis.Diagnostic{
+			Pos:            c.Pos(),
+			Message:        "the error of " + name + " is dropped; return it, because the node must end while it waits",
+			SuggestedFixes: errFix(pass, c),
+		})
+	case !handled(err, make(map[ssa.Value]bool)):
+		pass.Report(analysis.Diagnostic{
+			Pos:     c.Pos(),
+			Message: "no path returns the error of " + name + "; return it, because the node must end while it waits",
+		})
+	}
+}
+
+// errorOf returns the error of a call; nil if nothing uses it.
+func errorOf(c ssa.CallInstruction) ssa.Value {
+	call, ok := c.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	if isError(call.Type()) {
+		if len(*call.Referrers()) == 0 {
+			return nil
+		}
+		return call
+	}
+	for _, i := range *call.Referrers() {
+		e, ok := i.(*ssa.Extract)
+		if !ok {
+			return call // the whole tuple is returned
+		}
+		if isError(e.Type()) && len(*e.Referrers()) > 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+// handled reports whether an error, or a value that depends on it, leaves the function, or decides
+// that another error leaves it.
+func handled(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] || v.Referrers() == nil {
+		return false
+	}
+	seen[v] = true
+	for _, i := range *v.Referrers() {
+		switch i := i.(type) {
+		case *ssa.DebugRef:
+		case *ssa.If:
+			if stops(i) {
+				return true
+			}
+		case *ssa.Store:
+			if i.Val == v && storeHandled(i, seen) {
+				return true
+			}
+		case *ssa.Call:
+			if !harmless(&i.Call) || handled(i, seen) {
+				return true
+			}
+		case *ssa.Phi, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.BinOp, *ssa.UnOp, *ssa.Extract, *ssa.TypeAssert,
+			*ssa.Slice:
+			if handled(i.(ssa.Value), seen) {
+				return true
+			}
+		case *ssa.IndexAddr, *ssa.FieldAddr:
+			if handled(i.(ssa.Value), seen) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// storeHandled is handled for an error in a variable, or in the arguments of a call.
+func storeHandled(s *ssa.Store, seen map[ssa.Value]bool) bool {
+	a := placeOf(s.Addr).variable()
+	if a == nil {
+		return true
+	}
+	for _, use := range accesses(a) {
+		switch {
+		case use.kind == reads:
+			if handled(use.at.(ssa.Value), seen) {
+				return true
+			}
+		case use.kind == escapes && use.call != nil && harmless(use.call):
+		case use.kind == escapes:
+			if v, ok := use.at.(*ssa.Slice); !ok || handled(v, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// harmless reports whether a call with an error as its argument only looks at it, or prints it.
+func harmless(c *ssa.CallCommon) bool {
+	f := callee(c)
+	if f == nil || f.Pkg() == nil {
+		return false
+	}
+	switch f.Pkg().Path() {
+	case "errors", "fmt": // the error that Errorf returns counts
+		return true
+	case "log", "log/slog":
+		return !strings.HasPrefix(f.Name(), "Fatal") && !strings.HasPrefix(f.Name(), "Panic")
+	}
+	return false
+}
+
+// stops reports whether one side of a branch ends the function with an error, or with a panic.
+func stops(i *ssa.If) bool {
+	for _, side := range i.Block().Succs {
+		if len(side.Preds) != 1 {
+			continue
+		}
+		for _, b := range i.Parent().Blocks {
+			if !side.Dominates(b) {
+				continue
+			}
+			switch last := b.Instrs[len(b.Instrs)-1].(type) {
+			case *ssa.Panic:
+				return true
+			case *ssa.Return:
+				if fails(last) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// fails reports whether a return has an error that is not nil, or is in a function without one.
+func fails(r *ssa.Return) bool {
+	n := len(r.Results)
+	return n == 0 || !isError(r.Results[n-1].Type()) || !isNil(r.Results[n-1])
+}
+
+// errFix returns the error of a call that is a statement, or whose error is assigned to _. The
+// function must have an error as its last result.
+func errFix(pass *analysis.Pass, c ssa.CallInstruction) []analysis.SuggestedFix {
+	path := pathAt(pass, c.Pos())
+	ret := returnText(pass, path)
+	if ret == "" {
+		return nil
+	}
+	for _, n := range path {
+		switch n := n.(type) {
+		case *ast.ExprStmt:
+			if !isError(pass.TypesInfo.TypeOf(n.X)) {
+				return nil
+			}
+			return []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
+				{Pos: n.Pos(), End: n.Pos(), NewText: []byte("if err := ")},
+				{Pos: n.End(), End: n.End(), NewText: []byte("; err != nil {\n" + ret + "\n}")},
+			}}}
+		case *ast.BlockStmt, *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt, *ast.AssignStmt:
+			return nil
+		}
+	}
+	return nil
+}
+
+// returnText returns a return of err with zero values for the other results of the function around
+// path; "" if it cannot be written simply.
+func returnText(pass *analysis.Pass, path []ast.Node) string {
+	for _, n := range path {
+		var t *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			t = n.Type
+		case *ast.FuncDecl:
+			t = n.Type
+		default:
+			continue
+		}
+		return zeros(pass, t)
+	}
+	return ""
+}
+
+func zeros(pass *analysis.Pass, t *ast.FuncType) string {
+	if t.Results == nil {
+		return ""
+	}
+	var list []string
+	for _, field := range t.Results.List {
+		typ := pass.TypesInfo.TypeOf(field.Type)
+		zero := ""
+		switch typ.Underlying().(type) {
+		case *types.Struct:
+			zero = types.ExprString(field.Type) + "{}"
+		case *types.Pointer, *types.Slice, *types.Map, *types.Interface:
+			zero = "nil"
+		default:
+			return ""
+		}
+		for range max(1, len(field.Names)) {
+			list = append(list, zero)
+		}
+	}
+	if last := t.Results.List[len(t.Results.List)-1]; !isError(pass.TypesInfo.TypeOf(last.Type)) {
+		return ""
+	}
+	list[len(list)-1] = "err"
+	return "return " + strings.Join(list, ", ")
+}

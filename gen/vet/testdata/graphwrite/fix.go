@@ -1,0 +1,16 @@
+package graphwrite
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+)
+
+func appendsInPlace(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	i := 1
+	var u desk.StateUpdate
+	u.Log.Append(append(s.Log[:i], "x")...)         // want `this node appends in place to s\.Log\[:\]`
+	u.Log.Append(append(s.Plan.Steps, "x")...)      // want `this node appends in place to s\.Plan\.Steps`
+	u.Log.Append(append(s.Order.Items[:0], "x")...) // want `this node appends in place to s\.Order\.Items\[:\]`
+	return u, nil
+}

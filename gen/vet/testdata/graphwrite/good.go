@@ -1,0 +1,131 @@
+package graphwrite
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+func fillsTheUpdate(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	var u desk.StateUpdate
+	u.Facts.Set(map[string]desk.Fact{"a": {}})
+	u.Log.Append(s.Log[0])
+	return u, nil
+}
+
+func clones(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	m := maps.Clone(s.Counts)
+	m["a"] = 1
+	s.Facts = maps.Clone(s.Facts)
+	s.Facts["a"] = desk.Fact{}
+	tags := slices.Clone(s.Log)
+	sort.Strings(tags)
+	steps := append([]string(nil), s.Plan.Steps...)
+	steps[0] = "x"
+	return desk.StateUpdate{}, nil
+}
+
+func clonesElements(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	items := slices.Clone(s.Items)
+	for i, item := range items {
+		one := *item
+		one.N++
+		items[i] = &one
+		items[i].N++
+	}
+	plan := *s.Plan
+	plan.Next = nil
+	plan.Steps = slices.Clone(plan.Steps)
+	plan.Steps[0] = "x"
+	return desk.StateUpdate{}, nil
+}
+
+func copiesStructs(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	var u desk.StateUpdate
+	d := s.Docs[0]
+	d.Name = "doc"
+	u.Docs.Upsert(d)
+	s.Status = "done"
+	u.Status.Set(s.Status)
+	return u, nil
+}
+
+func appendsToFields(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	log := append(s.Log, "x") // the runtime clips the fields of the state
+	log[0] = "y"
+	lines := append(s.Lines, "x")
+	lines = append(s.Notes.Lines, lines...)
+	steps := append(s.Plan.Steps[:1:1], "x")
+	steps = append(slices.Clip(s.Plan.Steps), steps...)
+	return desk.StateUpdate{}, nil
+}
+
+func buildsNewMemory(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	byName := make(map[string]*desk.Item)
+	for _, item := range s.Items {
+		byName[item.Name] = item
+	}
+	list := make([]desk.Doc, len(s.Docs))
+	for i, d := range s.Docs {
+		list[i] = d
+		list[i].Name = "doc"
+	}
+	var plan *desk.Plan
+	if s.Plan == nil {
+		plan = new(desk.Plan)
+	} else {
+		plan = copyOf(s.Plan)
+	}
+	plan.Steps = nil
+	return desk.StateUpdate{}, nil
+}
+
+func copyOf(p *desk.Plan) *desk.Plan {
+	c := *p
+	c.Steps = append([]string(nil), p.Steps...)
+	return &c
+}
+
+func normalise(s *desk.State) {
+	s.Status = "new"
+	s.Counts = map[string]int{}
+}
+
+func changesItsCopy(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	normalise(&s)
+	s.Counts["a"] = 1
+	return desk.StateUpdate{}, nil
+}
+
+type cache struct{ seen map[string]bool }
+
+func (c *cache) node(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	c.seen[s.Status] = true // the memory of the receiver
+	return desk.StateUpdate{}, nil
+}
+
+// helper is no node: its caller decides what it may change.
+func helper(s *desk.State) { s.Counts["a"] = 1 }
+
+func deliberate(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	//graphvet:ignore graphwrite a test needs a node that writes
+	s.Counts["a"] = 1
+	return desk.StateUpdate{}, nil
+}
+
+// GoodGraph registers nodes.
+func GoodGraph(c *cache) {
+	g := graph.New("good", desk.StateSchema)
+	g.Node("a", c.node)
+	s := desk.State{Counts: map[string]int{}}
+	helper(&s)
+	graph.TaskNode(g, "b", func(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {
+		d.Name = "copy"
+		s.Counts[d.Name] = 1 // not the state of the run
+		return desk.StateUpdate{}, nil
+	})
+}

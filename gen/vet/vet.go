@@ -1,0 +1,29 @@
+// Package vet contains analyzers that find faults in the nodes and routes of graphs. They are
+// analyzers of go/analysis: graphgen vet runs them, and so do go vet -vettool and golangci-lint.
+//
+// The package belongs to the generator: it knows the names of the runtime as strings, and does not
+// import the runtime. The analyzers examine one package at a time. They follow calls of functions
+// in that package, and assume nothing about calls of other packages. If they are not sure, they
+// report nothing.
+//
+// A comment //graphvet:ignore names reason in the line of a report, or in the line above, silences
+// the named analyzers. Several names have commas between them. In the doc comment of a function it
+// silences them for the function.
+package vet
+
+import "golang.org/x/tools/go/analysis"
+
+// URL is the documentation of the analyzers.
+const url = "https://github.com/graphgen-go/graphgen/blob/main/docs/vet.md"
+
+// Analyzers returns the analyzers, in alphabetical order. Each call returns new ones. They share
+// one pass over the code, so a driver must get all of them from one call.
+func Analyzers() []*analysis.Analyzer {
+	index := newIndex()
+	return []*analysis.Analyzer{
+		newCopy(index),
+		newErr(index),
+		newUpdate(index),
+		newWrite(index),
+	}
+}

@@ -1,0 +1,49 @@
+package vet_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/graphgen-go/graphgen/gen"
+	"github.com/graphgen-go/graphgen/gen/vet"
+)
+
+// TestAnalyzers runs each analyzer on the package of testdata that has its name. A comment want
+// names a report; all other lines must have none. A file .golden has the source after the fixes.
+func TestAnalyzers(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range vet.Analyzers() {
+		t.Run(a.Name, func(t *testing.T) {
+			analysistest.RunWithSuggestedFixes(t, root, a, "./gen/vet/testdata/"+a.Name)
+		})
+	}
+}
+
+// TestAnalyzersAreValid checks names, documentation and requirements.
+func TestAnalyzersAreValid(t *testing.T) {
+	if err := analysis.Validate(vet.Analyzers()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTestdataIsGenerated compares the generated code of the tests with that of the generator.
+func TestTestdataIsGenerated(t *testing.T) {
+	result, err := gen.Generate(t.Context(), gen.Config{Patterns: []string{"./testdata/desk"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Diagnostics) > 0 || len(result.Files) != 1 {
+		t.Fatalf("got %d files and the faults %v, want one file", len(result.Files), result.Diagnostics)
+	}
+	for _, f := range result.Files {
+		if diff, err := f.Diff("."); err != nil || len(diff) > 0 {
+			t.Errorf("run go run ../../cmd/graphgen ./testdata/desk: %v\n%s", err, diff)
+		}
+	}
+}
