@@ -5,6 +5,7 @@
 //
 //	go tool graphgen [flags] [packages]
 //	go tool graphgen lock [-accept] [-type State,Doc] [packages]
+//	go tool graphgen vet [flags] [packages]
 //
 // Packages are named as for the go command. The default is the package in the current directory.
 // With -type, graphgen generates code for the named types of one package. Without -type, it
@@ -33,6 +34,12 @@
 //	-v               also print the files that are up to date
 //	-version         print the version
 //	-h               print this
+//
+// Graphgen vet finds faults in nodes and routes. It runs go vet with the analyzers of graphgen, and
+// takes the flags of go vet. With -fix it applies the fixes that are safe. Graphgen vet help lists
+// the analyzers. Graphgen can also be the tool of go vet:
+//
+//	go vet -vettool=$(which graphgen) ./...
 //
 // The reducer in a field's tag defines how updates are merged:
 //
@@ -90,7 +97,13 @@ const (
 	exitFailed
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	args := os.Args[1:]
+	if isVetTool(args) {
+		vetTool()
+	}
+	os.Exit(run(args, os.Stdout, os.Stderr))
+}
 
 // command is the parsed command line.
 type command struct {
@@ -104,6 +117,9 @@ type command struct {
 // run runs the command with args, which do not include the program name, and returns the exit
 // status.
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "vet" {
+		return runVet(args[1:], stdout, stderr)
+	}
 	c := command{stdout: stdout, stderr: stderr}
 	if err := c.parse(args); errors.Is(err, flag.ErrHelp) {
 		c.print(stdout, manual)

@@ -39,6 +39,11 @@ func TestScripts(t *testing.T) {
 			// Keep build outputs independent of the folder, so that later runs use the build
 			// cache.
 			env.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
+			self, err := exec.LookPath("graphgen") // testscript puts it into the path
+			if err != nil {
+				return err
+			}
+			env.Setenv("GRAPHGEN", self)
 			return writeModule(root, env.WorkDir)
 		},
 	})

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/tools/go/analysis/unitchecker"
+
+	"github.com/graphgen-go/graphgen/gen/vet"
+)
+
+// isVetTool reports whether go vet -vettool runs this program: it asks for the version or the
+// flags, or passes the description of a package.
+func isVetTool(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	last := args[len(args)-1]
+	return args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(last, ".cfg")
+}
+
+// vetTool answers go vet, or prints help, and ends the process.
+func vetTool() {
+	if len(os.Args) > 1 && os.Args[1] == "vet" {
+		os.Args = append([]string{os.Args[0] + " vet"}, os.Args[2:]...)
+	}
+	unitchecker.Main(vet.Analyzers()...)
+}
+
+// runVet runs go vet with this program as its tool, and returns the exit status of go vet. args
+// are flags of go vet and packages, or help and perhaps the name of an analyzer.
+func runVet(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "help" {
+		vetTool()
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return vetFailed(stderr, err)
+	}
+	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return vetFailed(stderr, err)
+	}
+	return exitOK
+}
+
+func vetFailed(stderr io.Writer, err error) int {
+	_, _ = fmt.Fprintf(stderr, "graphgen: vet: %v\n", err)
+	return exitFailed
+}
