@@ -152,3 +152,13 @@ func refers(t types.Type, seen []types.Type) bool {
 	}
 	return true
 }
+
+// elem returns the type that a pointer type points to.
+func elem(t types.Type) types.Type { return t.Underlying().(*types.Pointer).Elem() }
+
+// isAttempt reports whether a field is Attempt of graph.Task.
+func isAttempt(t types.Type, field int) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == "Task" && n.Obj().Pkg() != nil && strings.HasPrefix(n.Obj().Pkg().Path(), graphPath) &&
+		fieldName(t, field) == "Attempt"
+}

@@ -23,6 +23,8 @@ func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
 		newCopy(index),
 		newErr(index),
+		newKeep(index),
+		newPure(index),
 		newUpdate(index),
 		newWrite(index),
 	}

@@ -1,0 +1,95 @@
+package graphkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+func notify(context.Context, string) {}
+
+func print(...any) {}
+
+var (
+	lastLog []string
+	byName  = map[string][]string{}
+)
+
+func contextInGoroutine(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	go notify(ctx, s.Status) // want `this goroutine uses the context of the node, and can outlive the node`
+	return desk.StateUpdate{}, nil
+}
+
+func contextInClosure(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	go func() { // want `this goroutine uses the context of the node`
+		notify(ctx, "x")
+	}()
+	return desk.StateUpdate{}, nil
+}
+
+func derivedContext(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	timeout, cancel := context.WithTimeout(ctx, time.Second)
+	go func() { // want `this goroutine uses the context of the node`
+		defer cancel()
+		notify(timeout, "x")
+	}()
+	return desk.StateUpdate{}, nil
+}
+
+func stateInGoroutine(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	go print(s.Log[0], len(s.Log))
+	go func() { // want `this goroutine uses s\.Log, which belongs to the run`
+		print(s.Log)
+	}()
+	go func(facts map[string]desk.Fact) { // want `this goroutine uses s\.Facts, which belongs to the run`
+		print(facts)
+	}(s.Facts)
+	return desk.StateUpdate{}, nil
+}
+
+func timers(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	time.AfterFunc(time.Second, func() { print(s.Plan) })         // want `this function uses s\.Plan, which belongs to the run`
+	context.AfterFunc(ctx, func() { notify(ctx, "done") })        // want `this function uses the context of the node`
+	time.AfterFunc(time.Second, func() { notify(ctx, s.Status) }) // want `this function uses the context of the node`
+	return desk.StateUpdate{}, nil
+}
+
+type house struct {
+	ctx  context.Context
+	last desk.State
+	plan *desk.Plan
+	logs map[string][]string
+}
+
+func (h *house) keeps(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	h.ctx = ctx                 // want `h\.ctx keeps the context of the node after the node has returned`
+	h.last = s                  // want `h\.last keeps s, which belongs to the run`
+	h.plan = s.Plan             // want `h\.plan keeps s\.Plan`
+	h.logs["a"] = s.Log         // want `h\.logs keeps s\.Log`
+	lastLog = s.Log             // want `lastLog keeps s\.Log`
+	byName["a"] = s.Order.Items // want `byName keeps s\.Order\.Items`
+	h.last.Facts = s.Facts      // want `h\.last\.Facts keeps s\.Facts`
+	return desk.StateUpdate{}, nil
+}
+
+func (h *house) task(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {
+	h.logs[d.Name] = d.Pages // want `h\.logs keeps d\.Pages`
+	return desk.StateUpdate{}, nil
+}
+
+// BadGraph has nodes that keep memory in variables around them.
+func BadGraph(h *house) {
+	g := graph.New("bad", desk.StateSchema)
+	graph.TaskNode(g, "a", h.task)
+	var last desk.State
+	g.Node("b", func(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+		last = s // want `last keeps s`
+		return desk.StateUpdate{}, nil
+	})
+	g.Route("b", func(ctx context.Context, s desk.State) (graph.Next, error) {
+		go notify(ctx, last.Status) // want `this goroutine uses the context of the node`
+		return graph.To("a"), nil
+	}, "a")
+}

@@ -1,0 +1,74 @@
+package graphpure
+
+import (
+	"context"
+	"log"
+	"math/rand"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+func constant(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	_, err := refund.Ask(ctx, desk.Ask{Text: "Pay?", At: time.Unix(0, 0)})
+	return desk.StateUpdate{}, err
+}
+
+func fromState(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	_, err := refund.Ask(ctx, desk.Ask{Text: strings.ToUpper(s.Status), N: len(s.Log)})
+	return desk.StateUpdate{}, err
+}
+
+func fromKey(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	_, err := simple.Ask(ctx, wire.String(graph.CurrentTask(ctx).Key))
+	return desk.StateUpdate{}, err
+}
+
+func durable(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	at, err := graph.Do(ctx, "now", func(context.Context) (wire.String, error) {
+		return wire.String(time.Now().Format(time.RFC3339)), nil
+	})
+	if err != nil {
+		return desk.StateUpdate{}, err
+	}
+	_, err = simple.Ask(ctx, at)
+	return desk.StateUpdate{}, err
+}
+
+func measures(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	started := time.Now()
+	_, err := refund.Ask(ctx, desk.Ask{Text: s.Status})
+	log.Println("asked for", time.Since(started))
+	return desk.StateUpdate{}, err
+}
+
+func decides(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	if rand.Int() > 3 {
+		log.Println("lucky")
+	}
+	_, err := refund.Ask(ctx, desk.Ask{Text: s.Status}, graph.ExpireAfter(time.Hour))
+	return desk.StateUpdate{}, err
+}
+
+func afterwards(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	q := desk.Ask{Text: s.Status}
+	_, err := refund.Ask(ctx, q)
+	q.At = time.Now()
+	log.Println(q)
+	return desk.StateUpdate{}, err
+}
+
+func otherField(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	q := desk.Ask{Text: s.Status, At: time.Now()}
+	_, err := simple.Ask(ctx, wire.String(q.Text))
+	return desk.StateUpdate{}, err
+}
+
+func seeded(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	r := rand.New(rand.NewSource(s.Total)) // the same numbers in each run
+	_, err := refund.Ask(ctx, desk.Ask{N: r.Intn(3)})
+	return desk.StateUpdate{}, err
+}
