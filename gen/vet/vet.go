@@ -23,6 +23,7 @@ func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
 		newCopy(index),
 		newErr(index),
+		newNext(index),
 		newKeep(index),
 		newPure(index),
 		newUpdate(index),

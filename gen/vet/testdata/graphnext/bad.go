@@ -1,0 +1,97 @@
+package graphnext
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+func withoutDefault(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	switch s.Status {
+	case "paid":
+		next = graph.To("ship")
+	case "refused":
+		next = graph.To(graph.End)
+	}
+	return next, nil // want `next is the zero Next on a path to this return`
+}
+
+func fallsThrough(_ context.Context, s desk.State) (graph.Next, error) {
+	switch s.Status {
+	case "paid":
+		return graph.To("ship"), nil
+	}
+	return graph.Next{}, nil // want `this returns the zero Next`
+}
+
+func withoutElse(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	if s.Total > 3 {
+		next = graph.To("ship")
+	}
+	return next, nil // want `next is the zero Next on a path`
+}
+
+func never(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	return next, nil // want `this returns the zero Next`
+}
+
+func addsInOneCase(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	if s.Total > 3 {
+		next.Add(graph.To("ship"))
+	}
+	return next, nil // want `next is the zero Next on a path`
+}
+
+func named(_ context.Context, s desk.State) (next graph.Next, err error) {
+	if s.Total > 3 {
+		next = graph.To("ship")
+	}
+	return // want `next is the zero Next on a path`
+}
+
+func routingNode(_ context.Context, s desk.State) (desk.StateUpdate, graph.Next, error) {
+	var u desk.StateUpdate
+	if s.Total > 3 {
+		return u, graph.To("ship"), nil
+	}
+	return u, graph.Next{}, nil // want `this returns the zero Next`
+}
+
+func emptyCase(_ context.Context, s desk.State) (graph.Next, error) {
+	next := graph.To("ship")
+	if s.Total > 3 {
+		next = graph.Next{}
+	}
+	return next, nil // want `next is the zero Next on a path`
+}
+
+type house struct{}
+
+func (house) choose(_ context.Context, s desk.State) (graph.Next, error) {
+	return graph.Next{}, nil // want `this returns the zero Next`
+}
+
+// BadGraph has routes of several kinds.
+func BadGraph() {
+	g := graph.New("bad", desk.StateSchema)
+	g.Route(graph.Start, withoutDefault, "ship", graph.End)
+	g.Route("a", fallsThrough, "ship")
+	g.Route("b", withoutElse, "ship")
+	g.Route("c", never, "ship")
+	g.Route("d", addsInOneCase, "ship")
+	g.Route("e", named, "ship")
+	g.Route("f", emptyCase, "ship")
+	g.Route("g", house{}.choose, "ship")
+	g.RoutingNode("ship", routingNode, graph.Targets("ship"))
+	g.Route("h", func(_ context.Context, s desk.State) (graph.Next, error) {
+		return graph.Next{}, nil // want `this returns the zero Next`
+	}, "ship")
+	graph.RoutingTaskNode(g, "i", func(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, graph.Next, error) {
+		return desk.StateUpdate{}, graph.Next{}, nil // want `this returns the zero Next`
+	}, graph.Targets("ship"))
+}

@@ -1,0 +1,103 @@
+package graphnext
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+func withDefault(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	switch s.Status {
+	case "paid":
+		next = graph.To("ship")
+	default:
+		next = graph.To(graph.End)
+	}
+	return next, nil
+}
+
+func withError(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Status == "paid" {
+		return graph.To("ship"), nil
+	}
+	return graph.Next{}, errors.New("unknown status")
+}
+
+func errorOnPath(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	var err error
+	if s.Status == "paid" {
+		next = graph.To("ship")
+	} else {
+		err = errors.New("unknown status")
+	}
+	return next, err
+}
+
+func loop(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	for range s.Docs {
+		next.Add(graph.To("ship"))
+	}
+	return next, nil
+}
+
+func added(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	next.Add(graph.To("ship"))
+	if s.Total > 3 {
+		next.Add(graph.To("mail"))
+	}
+	return next, nil
+}
+
+func helper(s desk.State, next *graph.Next) { next.Add(graph.To("ship")) }
+
+func byPointer(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	helper(s, &next)
+	return next, nil
+}
+
+func byClosure(_ context.Context, s desk.State) (graph.Next, error) {
+	var next graph.Next
+	add := func(id graph.ID) { next.Add(graph.To(id)) }
+	if s.Total > 3 {
+		add("ship")
+	}
+	return next, nil
+}
+
+func fromHelper(_ context.Context, s desk.State) (graph.Next, error) {
+	return pick(s), nil
+}
+
+// pick is no route: its caller adds to what it returns.
+func pick(s desk.State) graph.Next {
+	if s.Total > 3 {
+		return graph.To("ship")
+	}
+	return graph.Next{}
+}
+
+func errorOfCall(_ context.Context, s desk.State) (desk.StateUpdate, graph.Next, error) {
+	err := errors.ErrUnsupported
+	return desk.StateUpdate{}, graph.Next{}, err
+}
+
+// GoodGraph has routes of several kinds.
+func GoodGraph() {
+	g := graph.New("good", desk.StateSchema)
+	g.Route(graph.Start, withDefault, "ship", graph.End)
+	g.Route("a", withError, "ship")
+	g.Route("b", errorOnPath, "ship")
+	g.Route("c", loop, "ship")
+	g.Route("d", added, "ship")
+	g.Route("e", byPointer, "ship")
+	g.Route("f", byClosure, "ship")
+	g.Route("g", fromHelper, "ship")
+	g.RoutingNode("ship", errorOfCall, graph.Targets("ship"))
+}
