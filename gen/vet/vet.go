@@ -23,8 +23,9 @@ func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
 		newCopy(index),
 		newErr(index),
-		newNext(index),
+		newIDs(index),
 		newKeep(index),
+		newNext(index),
 		newPure(index),
 		newUpdate(index),
 		newWrite(index),

@@ -20,7 +20,7 @@ func TestAnalyzers(t *testing.T) {
 	}
 	for _, a := range vet.Analyzers() {
 		t.Run(a.Name, func(t *testing.T) {
-			analysistest.RunWithSuggestedFixes(t, root, a, "./gen/vet/testdata/"+a.Name)
+			analysistest.RunWithSuggestedFixes(t, root, a, "./gen/vet/testdata/"+a.Name+"/...")
 		})
 	}
 }
