@@ -76,7 +76,10 @@ check-modules:
 
 check-vet:
 	go vet $(PACKAGES)
-	@set -x; for mod in $(MODULES); do go -C $$mod vet ./... || exit 1; done
+	go build -o bin/graphgen ./cmd/graphgen
+	bin/graphgen vet $(PACKAGES)
+	@set -x; for mod in $(MODULES); do \
+		go -C $$mod vet ./... && go -C $$mod vet -vettool=$(CURDIR)/bin/graphgen ./... || exit 1; done
 
 # All code for the systems that no test runs on here.
 check-cross:

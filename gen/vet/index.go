@@ -99,6 +99,7 @@ func concerns(pass *analysis.Pass) bool {
 // build builds the SSA of the package, and finds its nodes.
 func build(pass *analysis.Pass) *index {
 	prog := ssa.NewProgram(pass.Fset, 0)
+	prog.SetNoReturn(endsGoroutine)
 	for _, p := range pass.Pkg.Imports() {
 		prog.CreatePackage(p, nil, nil, true)
 	}
@@ -131,6 +132,13 @@ func build(pass *analysis.Pass) *index {
 		})
 	}
 	return x
+}
+
+// endsGoroutine reports whether a function of the standard library does not return.
+func endsGoroutine(f *types.Func) bool {
+	return calls(f, "os", "Exit") || calls(f, "runtime", "Goexit") ||
+		calls(f, "log", "Fatal", "Fatalf", "Fatalln", "Logger.Fatal", "Logger.Fatalf", "Logger.Fatalln") ||
+		calls(f, "testing", "common.Fatal", "common.Fatalf", "common.FailNow", "common.Skip", "common.Skipf", "common.SkipNow")
 }
 
 // add adds a function and its closures.

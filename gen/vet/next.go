@@ -36,12 +36,16 @@ Choose in each case, or return an error:
 	}
 
 The analyzer reports a path on which a function returns a Next that nothing has set, with a nil
-error. It does not report a Next that a loop fills by Add, although the loop can be empty.`
+error. It does not report a Next that a loop fills by Add, although the loop can be empty, and a
+function that always returns the zero Next, which is a placeholder.`
 
 // newNext returns the analyzer of zero choices.
 func newNext(indexer *analysis.Analyzer) *analysis.Analyzer {
 	return analyzer("graphnext", nextDoc, indexer, func(pass *analysis.Pass, x *index) {
 		for _, n := range x.nodes {
+			if len(n.fn.Blocks) == 1 {
+				continue // a placeholder without a decision
+			}
 			instructions(n.fn, func(i ssa.Instruction) {
 				if r, ok := i.(*ssa.Return); ok {
 					reportNext(pass, r)

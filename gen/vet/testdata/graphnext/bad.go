@@ -36,7 +36,10 @@ func withoutElse(_ context.Context, s desk.State) (graph.Next, error) {
 
 func never(_ context.Context, s desk.State) (graph.Next, error) {
 	var next graph.Next
-	return next, nil // want `this returns the zero Next`
+	if s.Total > 3 {
+		return next, nil // want `this returns the zero Next`
+	}
+	return graph.To("ship"), nil
 }
 
 func addsInOneCase(_ context.Context, s desk.State) (graph.Next, error) {
@@ -73,6 +76,9 @@ func emptyCase(_ context.Context, s desk.State) (graph.Next, error) {
 type house struct{}
 
 func (house) choose(_ context.Context, s desk.State) (graph.Next, error) {
+	for _, d := range s.Docs {
+		return graph.To(graph.ID(d.Name)), nil
+	}
 	return graph.Next{}, nil // want `this returns the zero Next`
 }
 
@@ -89,9 +95,15 @@ func BadGraph() {
 	g.Route("g", house{}.choose, "ship")
 	g.RoutingNode("ship", routingNode, graph.Targets("ship"))
 	g.Route("h", func(_ context.Context, s desk.State) (graph.Next, error) {
+		if s.Status == "paid" {
+			return graph.To("ship"), nil
+		}
 		return graph.Next{}, nil // want `this returns the zero Next`
 	}, "ship")
 	graph.RoutingTaskNode(g, "i", func(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, graph.Next, error) {
+		if d.Name == "a" {
+			return desk.StateUpdate{}, graph.To("ship"), nil
+		}
 		return desk.StateUpdate{}, graph.Next{}, nil // want `this returns the zero Next`
 	}, graph.Targets("ship"))
 }

@@ -3,6 +3,8 @@ package graphnext
 import (
 	"context"
 	"errors"
+	"log"
+	"runtime"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -88,6 +90,18 @@ func errorOfCall(_ context.Context, s desk.State) (desk.StateUpdate, graph.Next,
 	return desk.StateUpdate{}, graph.Next{}, err
 }
 
+// stub is a placeholder in a test.
+func stub(context.Context, desk.State) (graph.Next, error) { return graph.Next{}, nil }
+
+func ends(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Total > 3 {
+		runtime.Goexit()
+	} else {
+		log.Fatal("no route")
+	}
+	return graph.Next{}, nil
+}
+
 // GoodGraph has routes of several kinds.
 func GoodGraph() {
 	g := graph.New("good", desk.StateSchema)
@@ -99,5 +113,7 @@ func GoodGraph() {
 	g.Route("e", byPointer, "ship")
 	g.Route("f", byClosure, "ship")
 	g.Route("g", fromHelper, "ship")
+	g.Route("i", stub, "ship")
+	g.Route("h", ends, "ship")
 	g.RoutingNode("ship", errorOfCall, graph.Targets("ship"))
 }
