@@ -188,8 +188,8 @@ func (x *index) resolve(v ssa.Value) *ssa.Function {
 	return nil
 }
 
-// source returns the function of this package whose code fn runs: fn itself, the method that fn
-// binds, or the generic function that fn instantiates; nil for other packages.
+// source returns the function of this package whose code fn runs; nil for other packages. That is
+// fn itself, the method that fn binds, or the generic function that fn instantiates.
 func (x *index) source(fn *ssa.Function) *ssa.Function {
 	if fn == nil {
 		return nil

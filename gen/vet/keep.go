@@ -180,8 +180,8 @@ func (f *flow) isNodeContext(v ssa.Value, seen map[ssa.Value]bool) bool {
 	return false
 }
 
-// outlives reports whether an address is that of memory that exists after the node has returned:
-// a variable of the package, the receiver, or a variable around a closure that is the node.
+// outlives reports whether an address is that of memory that exists after the node has returned.
+// That is a variable of the package, the receiver, or a variable around a closure.
 func (f *flow) outlives(addr ssa.Value) bool { return f.outlivesValue(placeOf(addr).root) }
 
 func (f *flow) outlivesValue(v ssa.Value) bool {

@@ -67,8 +67,9 @@ func isState(t types.Type) bool {
 	return obj != nil && isUpdate(obj.Type())
 }
 
-// isNodeSignature reports whether a function has the parameters and results of a node: a context,
-// a state, perhaps a payload; the update of that state, perhaps a graph.Next, and an error.
+// isNodeSignature reports whether a function has the parameters and results of a node. The
+// parameters are a context, a state and perhaps a payload. The results are the update of that
+// state, perhaps a graph.Next, and an error.
 func isNodeSignature(sig *types.Signature) bool {
 	in, out := sig.Params(), sig.Results()
 	if in.Len() < 2 || in.Len() > 3 || out.Len() < 2 || out.Len() > 3 {
