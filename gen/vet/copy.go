@@ -103,6 +103,11 @@ func (f *flow) fromState(v ssa.Value) bool {
 	case *ssa.UnOp:
 		p := placeOf(v.X)
 		if a := p.variable(); a != nil {
+			if f.copying[a] { // a copies from itself
+				return true
+			}
+			f.copying[a] = true
+			defer delete(f.copying, a)
 			return len(p.path) > 0 && f.rootOf(a).copies(accesses(a))
 		}
 		return f.fromState(p.root)

@@ -249,7 +249,7 @@ func zeros(pass *analysis.Pass, t *ast.FuncType) string {
 	var list []string
 	for _, field := range t.Results.List {
 		typ := pass.TypesInfo.TypeOf(field.Type)
-		zero := ""
+		var zero string
 		switch typ.Underlying().(type) {
 		case *types.Struct:
 			zero = types.ExprString(field.Type) + "{}"

@@ -28,11 +28,16 @@ type flow struct {
 	known  map[ssa.Value]reach
 	order  []ssa.Value // of known, in which they were computed
 	depth  int         // of calls
+
+	copying map[*ssa.Alloc]bool // variables that fromState examines
 }
 
 // newFlow returns the flow of fn with the reach of its parameters.
 func newFlow(x *index, fn *ssa.Function, args []reach, depth int) *flow {
-	f := &flow{x: x, fn: fn, params: make(map[ssa.Value]reach), known: make(map[ssa.Value]reach), depth: depth}
+	f := &flow{
+		x: x, fn: fn, params: make(map[ssa.Value]reach), known: make(map[ssa.Value]reach), depth: depth,
+		copying: make(map[*ssa.Alloc]bool),
+	}
 	for i, p := range fn.Params {
 		if i < len(args) {
 			f.params[p] = args[i]
@@ -62,7 +67,7 @@ func (x *index) nodeFlow(n node) *flow {
 // closure returns the flow of a closure of the function.
 func (f *flow) closure(fn *ssa.Function) *flow {
 	c := newFlow(f.x, fn, nil, f.depth)
-	c.outer = f
+	c.outer, c.copying = f, f.copying
 	return c
 }
 
@@ -106,6 +111,9 @@ func (f *flow) compute(v ssa.Value) reach {
 			return f.load(v.X, v)
 		}
 	case *ssa.Field:
+		if untracked(v.X.Type(), v.Field) {
+			return none
+		}
 		return f.of(v.X)
 	case *ssa.Index:
 		return f.of(v.X)

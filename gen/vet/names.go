@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/types"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -133,6 +134,9 @@ func calls(f *types.Func, path string, names ...string) bool {
 func references(t types.Type) bool { return refers(t, nil) }
 
 func refers(t types.Type, seen []types.Type) bool {
+	if namedIs(t, "time", "Time") {
+		return false // it refers to a location, which never changes
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic, *types.Signature, *types.Chan:
 		return false
@@ -162,4 +166,14 @@ func isAttempt(t types.Type, field int) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Name() == "Task" && n.Obj().Pkg() != nil && strings.HasPrefix(n.Obj().Pkg().Path(), graphPath) &&
 		fieldName(t, field) == "Attempt"
+}
+
+// untracked reports whether a field has the reducer untracked: programs own its memory.
+func untracked(t types.Type, field int) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	reducer, _, _ := strings.Cut(reflect.StructTag(s.Tag(field)).Get("graph"), ",")
+	return reducer == "untracked"
 }

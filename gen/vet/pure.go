@@ -39,10 +39,7 @@ func newPure(indexer *analysis.Analyzer) *analysis.Analyzer {
 					return
 				}
 				args := c.Common().Args
-				payload := args[2]
-				if callee(c.Common()).Name() == "AskNamed" {
-					payload = args[3]
-				}
+				payload := args[len(args)-2] // before the options
 				s := &sources{x: x, at: i, seen: make(map[ssa.Value]bool)}
 				if from := s.of(payload); from != "" {
 					pass.Report(analysis.Diagnostic{Pos: i.Pos(), Message: "the payload of this question depends on " + from +
@@ -138,6 +135,7 @@ func (s *sources) written(w access, path []int) string {
 	if ok && load.Op == token.MUL && len(w.path) < len(path) {
 		from := placeOf(load.X)
 		if a := from.variable(); a != nil && !s.seen[load] {
+			s.seen[load] = true
 			return s.part(a, append(slices.Clip(from.path), path[len(w.path):]...))
 		}
 	}

@@ -40,10 +40,10 @@ func (f *flow) summary(c *ssa.CallCommon) *summary {
 	if !slices.ContainsFunc(args, func(r reach) bool { return r != none }) {
 		return nil
 	}
-	return f.x.summarize(fn, args, f.depth+1)
+	return f.x.summarise(fn, args, f.depth+1)
 }
 
-func (x *index) summarize(fn *ssa.Function, args []reach, depth int) *summary {
+func (x *index) summarise(fn *ssa.Function, args []reach, depth int) *summary {
 	key := fmt.Sprintf("%p %v", fn, args)
 	if s := x.sums[key]; s != nil {
 		return s
@@ -155,10 +155,8 @@ func mutated(c *ssa.CallCommon) (ssa.Value, string) {
 		return c.Args[0], "copies into"
 	case calls(f, "maps", "DeleteFunc"):
 		return c.Args[0], "deletes from"
-	case calls(f, "encoding/json", "Unmarshal"):
-		return pointee(c.Args[1]), "decodes into"
-	case calls(f, "encoding/json", "Decoder.Decode"):
-		return pointee(c.Args[1]), "decodes into"
+	case calls(f, "encoding/json", "Unmarshal", "Decoder.Decode"):
+		return pointee(c.Args[len(c.Args)-1]), "decodes into"
 	}
 	return nil, ""
 }
@@ -184,7 +182,10 @@ func (f *flow) clipped(v ssa.Value) bool {
 	case *ssa.Field:
 		return isState(v.X.Type()) || embedded(v.X.Type(), v.Field)
 	case *ssa.Phi:
-		return !slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return e != ssa.Value(v) && !isNil(e) && !f.clipped(e) })
+		return !slices.ContainsFunc(v.Edges, func(e ssa.Value) bool {
+			_, loop := e.(*ssa.Phi)
+			return !loop && !isNil(e) && !f.clipped(e)
+		})
 	}
 	return isNil(v)
 }

@@ -151,6 +151,9 @@ func reaches(a, b ssa.Instruction, stop func(ssa.Instruction) bool) bool {
 
 // load returns the reach of the value at an address when the instruction at reads it.
 func (f *flow) load(addr ssa.Value, at ssa.Instruction) reach {
+	if a, ok := addr.(*ssa.FieldAddr); ok && untracked(elem(a.X.Type()), a.Field) {
+		return none
+	}
 	p := placeOf(addr)
 	if v := p.variable(); v != nil {
 		return f.contents(v, p.path, at)

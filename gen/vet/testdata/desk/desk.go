@@ -16,6 +16,8 @@ type State struct {
 	Counts map[string]int `graph:"merge"`
 	Plan   *Plan
 	Total  int64 `graph:"sum"`
+	Cache  *Plan `graph:"untracked"`
+	At     time.Time
 	Notes
 }
 

@@ -34,6 +34,8 @@ type StateUpdate struct {
 	Counts graphstate.Map[string, int]       // merge
 	Plan   graphstate.Value[*Plan]           // replace
 	Total  graphstate.Sum[int64]             // sum
+	Cache  graphstate.Value[*Plan]           // untracked
+	At     graphstate.Value[time.Time]       // replace
 	Lines  graphstate.List[string]           // append
 }
 
@@ -43,12 +45,15 @@ func (u StateUpdate) String() string {
 }
 
 // Equal reports whether u and v have the same operations, which are stored as the same bytes.
+// It compares only whether untracked fields are set.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v) &&
+		u.Cache.IsZero() == v.Cache.IsZero()
 }
 
 // StateDiff is the difference between two values of State, by field.
 // The zero StateDiff means that they are equal.
+// It has no untracked fields.
 type StateDiff struct {
 	Status graphstate.Change[string]
 	Order  graphstate.Change[Order]
@@ -59,6 +64,7 @@ type StateDiff struct {
 	Counts graphstate.MapChange[string, int]
 	Plan   graphstate.Change[*Plan]
 	Total  graphstate.Change[int64]
+	At     graphstate.Change[time.Time]
 	Lines  graphstate.ListChange[string]
 }
 
@@ -91,6 +97,9 @@ func StateDiffOf(before, after State) StateDiff {
 	}
 	if before.Total != after.Total {
 		d.Total = graphcell.Changed(before.Total, after.Total)
+	}
+	if !before.At.Equal(after.At) {
+		d.At = graphcell.Changed(before.At, after.At)
 	}
 	if !graphwire.SameSlice(before.Notes.Lines, after.Notes.Lines) {
 		d.Lines = graphgenStateFields.Lines.Diff(before.Notes.Lines, after.Notes.Lines)
@@ -125,6 +134,7 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Counts", Change: &d.Counts},
 		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
 		graphstate.FieldChange{Field: "Total", Change: &d.Total},
+		graphstate.FieldChange{Field: "At", Change: &d.At},
 		graphstate.FieldChange{Field: "Lines", Change: &d.Lines},
 	)
 }
@@ -133,7 +143,7 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // It must not be modified.
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x2e0d106881503305,
+	Fingerprint: 0x48260e66fa4e4f4d,
 	Fields: []graphshape.Field{
 		graphgenStateFields.Status.Field,
 		graphgenStateFields.Order.Field,
@@ -144,6 +154,8 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Counts.Field,
 		graphgenStateFields.Plan.Field,
 		graphgenStateFields.Total.Field,
+		graphgenStateFields.Cache.Field,
+		graphgenStateFields.At.Field,
 		graphgenStateFields.Lines.Field,
 	},
 	Types:        graphgenStateTypes,
@@ -167,6 +179,8 @@ var _ struct {
 	Counts map[string]int `graph:"merge"`
 	Plan   *Plan
 	Total  int64 `graph:"sum"`
+	Cache  *Plan `graph:"untracked"`
+	At     time.Time
 	Notes
 } = State{}
 
@@ -188,6 +202,8 @@ var graphgenStateFields = struct {
 	Counts graphcell.MapField[string, int]
 	Plan   graphcell.ValueField[*Plan]
 	Total  graphcell.SumField[int64]
+	Cache  graphcell.ValueField[*Plan]
+	At     graphcell.ValueField[time.Time]
 	Lines  graphcell.ListField[string]
 }{
 	Status: graphcell.ValueField[string]{
@@ -230,6 +246,13 @@ var graphgenStateFields = struct {
 	Total: graphcell.SumField[int64]{
 		Field: graphshape.Field{Name: "Total", Wire: "Total", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
+	},
+	Cache: graphcell.ValueField[*Plan]{
+		Field: graphshape.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Plan"},
+	},
+	At: graphcell.ValueField[time.Time]{
+		Field: graphshape.Field{Name: "At", Wire: "At", Reducer: "replace", Type: "time.Time"},
+		Codec: graphcell.Time{},
 	},
 	Lines: graphcell.ListField[string]{
 		Field: graphshape.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
@@ -277,6 +300,8 @@ type graphgenState struct {
 		Counts graphcell.MapCell[string, int]
 		Plan   graphcell.ValueCell[*Plan]
 		Total  graphcell.SumCell[int64]
+		Cache  graphcell.ValueCell[*Plan]
+		At     graphcell.ValueCell[time.Time]
 		Lines  graphcell.ListCell[string]
 	}
 }
@@ -289,7 +314,9 @@ func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate]
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
-	l.Init("State", opts, 10)
+	l.Init("State", opts, 12)
+	l.f.At.Bind(&l.Core, &f.At, &l.s.At)
+	l.f.Cache.Bind(&l.Core, &f.Cache, &l.s.Cache)
 	l.f.Counts.Bind(&l.Core, &f.Counts, &l.s.Counts)
 	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
 	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
@@ -366,6 +393,12 @@ func (l *graphgenState) Merge(task int, u *StateUpdate) error {
 	if !u.Total.IsZero() {
 		l.f.Total.Merge(&u.Total)
 	}
+	if !u.Cache.IsZero() {
+		l.f.Cache.Merge(&u.Cache)
+	}
+	if !u.At.IsZero() {
+		l.f.At.Merge(&u.At)
+	}
 	if !u.Lines.IsZero() {
 		l.f.Lines.Merge(&u.Lines)
 	}
@@ -403,6 +436,8 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Counts", Change: &u.Counts},
 		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
 		graphstate.FieldChange{Field: "Total", Change: &u.Total},
+		graphstate.FieldChange{Field: "Cache", Change: &u.Cache},
+		graphstate.FieldChange{Field: "At", Change: &u.At},
 		graphstate.FieldChange{Field: "Lines", Change: &u.Lines},
 	)
 }
@@ -420,6 +455,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 	f.Counts.AppendUpdate(&w, &u.Counts)
 	f.Plan.AppendUpdate(&w, &u.Plan)
 	f.Total.AppendUpdate(&w, &u.Total)
+	f.At.AppendUpdate(&w, &u.At)
 	f.Lines.AppendUpdate(&w, &u.Lines)
 	return w.End()
 }
@@ -449,6 +485,8 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			f.Plan.ReadUpdate(&r, &u.Plan)
 		case "Total":
 			f.Total.ReadUpdate(&r, &u.Total)
+		case "At":
+			f.At.ReadUpdate(&r, &u.At)
 		case "Lines":
 			f.Lines.ReadUpdate(&r, &u.Lines)
 		default:

@@ -70,7 +70,7 @@ func ranges(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 func copies(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	status, log := s.Status, slices.Clone(s.Log)
 	go func() { print(status, log) }()
-	go print(s.Status, s.Total)
+	go print(s.Status, s.Total, s.At)
 	go notify(context.WithoutCancel(ctx), s.Status)
 	go notify(context.Background(), s.Status)
 	return desk.StateUpdate{}, nil

@@ -81,6 +81,12 @@ func chosen(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	return desk.StateUpdate{}, err
 }
 
+func byValue(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	ask := refund.AskNamed
+	_, err := ask(ctx, "seller", desk.Ask{At: time.Now()}) // want `depends on time\.Now`
+	return desk.StateUpdate{}, err
+}
+
 // BadGraph has a task node that asks.
 func BadGraph() {
 	g := graph.New("bad", desk.StateSchema)

@@ -67,6 +67,16 @@ func otherField(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	return desk.StateUpdate{}, err
 }
 
+func swaps(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	a, b := desk.Ask{N: 1}, desk.Ask{N: 2}
+	for range 3 {
+		a, b = b, a
+		a.Text, b.Text = b.Text, a.Text
+	}
+	_, err := refund.Ask(ctx, a)
+	return desk.StateUpdate{}, err
+}
+
 func seeded(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	r := rand.New(rand.NewSource(s.Total)) // the same numbers in each run
 	_, err := refund.Ask(ctx, desk.Ask{N: r.Intn(3)})

@@ -108,6 +108,30 @@ func (c *cache) node(_ context.Context, s desk.State) (desk.StateUpdate, error) 
 	return desk.StateUpdate{}, nil
 }
 
+func changesTheCache(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	s.Cache.Steps[0] = "x" // programs own untracked fields
+	return desk.StateUpdate{}, nil
+}
+
+func followsCopies(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	p := *s.Plan
+	for p.Next != nil {
+		p = *p.Next
+		p.Steps = nil
+	}
+	var list []string
+	for _, d := range s.Docs {
+		if len(list) == 0 {
+			list = s.Log
+		}
+		list = append(list, d.Name)
+	}
+	var u desk.StateUpdate
+	u.Plan.Set(&p)
+	u.Log.Append(list...)
+	return u, nil
+}
+
 // helper is no node: its caller decides what it may change.
 func helper(s *desk.State) { s.Counts["a"] = 1 }
 
