@@ -35,7 +35,7 @@
 //	-version         print the version
 //	-h               print this
 //
-// Graphgen vet finds faults in nodes and routes. It runs go vet with the analyzers of graphgen, and
+// Graphgen vet finds faults in nodes and routes. It runs go vet with the analyzers of graphgen and
 // takes the flags of go vet. With -fix it applies the fixes that are safe. Graphgen vet help lists
 // the analyzers. Graphgen can also be the tool of go vet:
 //

@@ -80,12 +80,12 @@ func (k keeper) examine(f *flow) {
 
 // later reports a call that can run after the node has returned, if it uses what the node must not
 // keep.
-func (k keeper) later(f *flow, c *ssa.CallCommon, pos token.Pos, who string) {
+func (k keeper) later(f *flow, c *ssa.CallCommon, pos token.Pos, subject string) {
 	if k.waits {
 		return
 	}
 	values := append([]ssa.Value{c.Value}, c.Args...)
-	if who == "this function" {
+	if subject == "this function" {
 		values = c.Args[len(c.Args)-1:]
 	}
 	for _, v := range values {
@@ -94,7 +94,7 @@ func (k keeper) later(f *flow, c *ssa.CallCommon, pos token.Pos, who string) {
 			what = f.captured(v)
 		}
 		if what != "" {
-			k.pass.Report(analysis.Diagnostic{Pos: pos, Message: who + " uses " + what +
+			k.pass.Report(analysis.Diagnostic{Pos: pos, Message: subject + " uses " + what +
 				", and can outlive the node; wait for it, or give it a copy"})
 			return
 		}

@@ -71,8 +71,8 @@ func (f *flow) closure(fn *ssa.Function) *flow {
 	return c
 }
 
-// of returns the reach of v. In a cycle it assumes shared for the value that it computes, and drops
-// all that it concluded from a wrong assumption.
+// of returns the reach of v. In a cycle it assumes shared for the value that it computes. It drops
+// all results that follow from a wrong assumption.
 func (f *flow) of(v ssa.Value) reach {
 	if r, ok := f.known[v]; ok {
 		return r

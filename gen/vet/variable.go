@@ -182,8 +182,8 @@ func (f *flow) rootOf(v ssa.Value) *flow {
 	return f
 }
 
-// contents returns the reach of a part of a variable when the instruction at reads it. It is shared
-// if all writes that can come before it wrote shared values.
+// contents returns the reach of a part of a variable when the instruction at reads it. It is
+// shared if all writes that can come before it wrote shared values.
 func (f *flow) contents(v *ssa.Alloc, path []int, at ssa.Instruction) reach {
 	r := none
 	for _, a := range accesses(v) {
@@ -209,8 +209,8 @@ func (f *flow) contents(v *ssa.Alloc, path []int, at ssa.Instruction) reach {
 	return r
 }
 
-// keeps reports whether a call with the address of a variable calls a function of this package that
-// stores no references through the address.
+// keeps reports whether a call with the address of a variable calls a function of this package
+// that stores no references through the address.
 func (f *flow) keeps(a access) bool {
 	if a.call == nil {
 		return false
