@@ -29,6 +29,19 @@ func putsIntoMapOrNew(_ context.Context, s desk.State) (desk.StateUpdate, error)
 	return desk.StateUpdate{}, nil
 }
 
+func ignoresNothing(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	//graphvet:ignore graphwrite
+	s.Counts["a"] = 1 // want `this node assigns to s\.Counts\[\.\.\.\]`
+
+	//graphvet:ignore graphcopy the wrong analyzer
+	s.Counts["a"] = 1 // want `this node assigns to s\.Counts\[\.\.\.\]`
+
+	//graphvet:ignore graphwrite only two lines
+
+	s.Counts["a"] = 1 // want `this node assigns to s\.Counts\[\.\.\.\]`
+	return desk.StateUpdate{}, nil
+}
+
 func deletesAndClears(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	delete(s.Facts, "a") // want `this node deletes from s\.Facts`
 	clear(s.Log)         // want `this node clears s\.Log`

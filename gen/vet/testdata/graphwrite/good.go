@@ -141,6 +141,16 @@ func deliberate(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	return desk.StateUpdate{}, nil
 }
 
+// deliberateAll is silent in all its lines.
+//
+//graphvet:ignore graphcopy,graphwrite a test needs a node that writes
+func deliberateAll(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	s.Counts["a"] = 1
+
+	s.Counts["b"] = 1
+	return desk.StateUpdate{}, nil
+}
+
 // GoodGraph registers nodes.
 func GoodGraph(c *cache) {
 	g := graph.New("good", desk.StateSchema)
