@@ -20,7 +20,7 @@ type index struct {
 	known   map[*ssa.Function]bool
 	nodes   []node
 	ignores []ignore
-	sums    map[string]*summary // of functions, by their arguments
+	sums    map[string]*summary // of functions, by their arguments; of one analyzer
 }
 
 // node is a function that a graph calls.
@@ -55,10 +55,11 @@ func analyzer(name, doc string, indexer *analysis.Analyzer, run func(*analysis.P
 		URL:      url + "#" + name,
 		Requires: []*analysis.Analyzer{indexer},
 		Run: func(pass *analysis.Pass) (any, error) {
-			x := pass.ResultOf[indexer].(*index)
-			if x == nil {
+			all := pass.ResultOf[indexer].(*index)
+			if all == nil {
 				return nil, nil
 			}
+			x := all.private()
 			report := pass.Report
 			seen := make(map[token.Pos]bool)
 			pass.Report = func(d analysis.Diagnostic) {
@@ -71,6 +72,14 @@ func analyzer(name, doc string, indexer *analysis.Analyzer, run func(*analysis.P
 			return nil, nil
 		},
 	}
+}
+
+// private returns a copy of the index for one analyzer. Analyzers run concurrently, and only the
+// summaries change.
+func (x *index) private() *index {
+	own := *x
+	own.sums = make(map[string]*summary)
+	return &own
 }
 
 // concerns reports whether a package can contain nodes: it imports the runtime, or a function of
@@ -106,7 +115,6 @@ func build(pass *analysis.Pass) *index {
 	x := &index{
 		pkg:   prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false),
 		known: make(map[*ssa.Function]bool),
-		sums:  make(map[string]*summary),
 	}
 	x.pkg.Build()
 	for _, file := range pass.Files {

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/graphgen-go/graphgen/gen"
 	"github.com/graphgen-go/graphgen/gen/vet"
@@ -29,6 +31,30 @@ func TestAnalyzers(t *testing.T) {
 func TestAnalyzersAreValid(t *testing.T) {
 	if err := analysis.Validate(vet.Analyzers()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnalyzersRunTogether runs all analyzers on the same packages concurrently, as go vet does.
+// Under the race detector it proves that they share only what none of them changes.
+func TestAnalyzersRunTogether(t *testing.T) {
+	cfg := &packages.Config{Mode: packages.LoadSyntax, Context: t.Context()}
+	pkgs, err := packages.Load(cfg, "./testdata/graphwrite", "./testdata/graphkeep")
+	if err != nil || packages.PrintErrors(pkgs) > 0 {
+		t.Fatalf("the test packages do not load: %v", err)
+	}
+	result, err := checker.Analyze(vet.Analyzers(), pkgs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := make(map[string]int)
+	for _, a := range result.Roots {
+		if a.Err != nil {
+			t.Errorf("%s: %v", a, a.Err)
+		}
+		reports[a.Analyzer.Name] += len(a.Diagnostics)
+	}
+	if reports["graphwrite"] == 0 || reports["graphkeep"] == 0 {
+		t.Errorf("got %v reports, want some of graphwrite and graphkeep", reports)
 	}
 }
 

@@ -74,6 +74,13 @@ func (h *house) keeps(ctx context.Context, s desk.State) (desk.StateUpdate, erro
 	return desk.StateUpdate{}, nil
 }
 
+func planOf(s desk.State) *desk.Plan { return s.Plan }
+
+func (h *house) keepsResult(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	h.plan = planOf(s) // want `h\.plan keeps planOf\(\.\.\.\), which belongs to the run`
+	return desk.StateUpdate{}, nil
+}
+
 func (h *house) task(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {
 	h.logs[d.Name] = d.Pages // want `h\.logs keeps d\.Pages`
 	return desk.StateUpdate{}, nil
