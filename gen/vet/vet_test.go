@@ -42,7 +42,7 @@ func TestAnalyzersRunTogether(t *testing.T) {
 	if err != nil || packages.PrintErrors(pkgs) > 0 {
 		t.Fatalf("the test packages do not load: %v", err)
 	}
-	result, err := checker.Analyze(vet.Analyzers(), pkgs, nil)
+	result, err := checker.Analyze(vet.Analyzers(), pkgs, nil) //nolint:misspell // the name is that of x/tools
 	if err != nil {
 		t.Fatal(err)
 	}
