@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // Builder collects the nodes and edges of a graph over state S, with updates U. Its methods never
@@ -35,7 +36,7 @@ type nodeDecl[S, U any] struct {
 type kind struct {
 	routes bool                          // the Next that the node returns counts
 	decode func([]byte) (payload, error) // what is sent to a task node; nil for other nodes
-	input  func() string                 // the type of that
+	input  func() shape.Payload          // the description of that
 	sub    *core                         // the graph of a subgraph node; nil for other nodes
 	same   bool                          // sub is over the same state
 }
@@ -98,7 +99,7 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 			return u, Next{}, err
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P], input: payloadType[In, P]}, opts, NodeOption.node)
+	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P]}, opts, NodeOption.node)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
@@ -115,7 +116,7 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 			return f(ctx, s, in)
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P], input: payloadType[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
+	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 

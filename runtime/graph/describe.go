@@ -3,9 +3,6 @@ package graph
 import (
 	"slices"
 	"time"
-
-	"github.com/graphgen-go/graphgen/runtime/wire"
-	"github.com/graphgen-go/graphgen/shape"
 )
 
 // Description is a compiled graph as data, for pictures and tools. The same graph always has the
@@ -16,6 +13,8 @@ type Description struct {
 	Nodes []NodeDescription `json:"nodes"` // in order of declaration, without Start and End
 	Edges []EdgeDescription `json:"edges"` // by source: those of Start, then in order of declaration
 	Joins []JoinDescription `json:"joins,omitempty"`
+
+	FormerNames []string `json:"formerNames,omitempty"` // as the option lists them
 }
 
 // NodeDescription describes a node. Its fields have the names of the options and functions that
@@ -108,7 +107,9 @@ func (c describer) describe(g *core) *Description {
 	if d := c.known[g]; d != nil {
 		return d
 	}
-	d := &Description{Graph: g.name, State: g.shape().Name, Nodes: []NodeDescription{}, Edges: []EdgeDescription{}}
+	d := &Description{
+		Graph: g.name, State: g.shape().Name, Nodes: []NodeDescription{}, Edges: []EdgeDescription{}, FormerNames: slices.Clone(g.opt.formerNames),
+	}
 	c.known[g] = d
 	for i := range g.nodes {
 		if i != start {
@@ -134,7 +135,7 @@ func (c describer) node(g *core, i int) NodeDescription {
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,
 	}
 	if n.input != nil {
-		d.Input = n.input()
+		d.Input = n.input().Type
 	}
 	if n.sub != nil {
 		d.Subgraph = c.describe(n.sub)
@@ -212,10 +213,4 @@ func idsOf(g *core, numbers []int) []ID {
 // it, unless it is asked for details.
 func Detail() AnyNodeOption {
 	return singleNodeOption("Detail", func(o *nodeOptions) { o.detail = true })
-}
-
-// payloadType returns the name of the type of a payload.
-func payloadType[T any, P wire.Generated[T]]() string {
-	d := shape.Of[T, P]()
-	return d.Type
 }

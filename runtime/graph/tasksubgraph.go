@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // TaskSubgraph adds a task node that runs child, a graph over a state of its own, once for each
@@ -29,7 +30,7 @@ func TaskSubgraph[S, U, In, CS, CU any, P wire.Generated[In]](
 	opts ...TaskSubgraphOption,
 ) Sender[In] {
 	var f funcs[S, U]
-	k := kind{decode: unwrap[In, P], input: payloadType[In, P]}
+	k := kind{decode: unwrap[In, P], input: shape.Of[In, P]}
 	if child != nil && in != nil && out != nil {
 		k.sub = &child.core
 		m := mapping[S, U, CS, CU]{child: child}

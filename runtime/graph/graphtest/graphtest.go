@@ -1,4 +1,5 @@
-// Package graphtest runs one node of a graph in a test, without a graph.
+// Package graphtest tests parts of graphs. Run runs one node without a graph. Lock finds changes
+// of a graph that stored threads do not survive, and Replay checks exported threads.
 package graphtest
 
 import (

@@ -1,0 +1,371 @@
+package graphtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphtest"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// shop is a program whose parts can be changed. A thread of it waits at each kind of node.
+type shop struct {
+	name, ask, each, sub, both string
+	inner                      string // the node of the subgraph
+
+	joins     []graph.ID
+	options   []graph.RoutingNodeOption // of ask
+	listed    []graph.NodeOption        // of each
+	compile   []graph.Option
+	innerOpts []graph.NodeOption
+	plainEach bool // each is a Node
+	sendsInt  bool
+	extra     bool // one more node, and other policies
+	noSignal  bool
+	noAsk     bool
+	noJoin    bool
+}
+
+func newShop() *shop {
+	return &shop{name: "shop", ask: "ask", each: "each", sub: "sub", both: "both", inner: "wait", joins: []graph.ID{"quick", "ask"}}
+}
+
+var (
+	sure = graph.NewQuestion[wire.String, wire.Bool]("sure")
+	paid = graph.NewSignal[wire.String]("paid")
+)
+
+func logging(word string) func(context.Context, Order) (OrderUpdate, error) {
+	return func(context.Context, Order) (u OrderUpdate, err error) {
+		u.Log.Append(word)
+		return u, nil
+	}
+}
+
+// asking is a node that logs a word after its question is answered.
+func (p *shop) asking(word string) func(context.Context, Order) (OrderUpdate, error) {
+	return func(ctx context.Context, _ Order) (u OrderUpdate, err error) {
+		if _, err := sure.Ask(ctx, "sure?"); err != nil {
+			return u, err
+		}
+		u.Log.Append(word)
+		return u, nil
+	}
+}
+
+func (p *shop) child(tb testing.TB) *graph.Graph[Order, OrderUpdate] {
+	tb.Helper()
+	b := graph.New("child", OrderSchema)
+	opts := append([]graph.NodeOption{}, p.innerOpts...)
+	if !p.noSignal {
+		opts = append(opts, paid)
+	}
+	b.Node(graph.ID(p.inner), func(ctx context.Context, _ Order) (u OrderUpdate, err error) {
+		if _, err := paid.Receive(ctx); err != nil {
+			return u, err
+		}
+		u.Log.Append("sub")
+		return u, nil
+	}, opts...)
+	b.Chain(graph.Start, graph.ID(p.inner), graph.End)
+	g, err := b.Compile(graph.SubgraphOnly())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+// build compiles the program. Start runs quick and sends; then ask, each and sub wait.
+func (p *shop) build(tb testing.TB, saver checkpoint.Saver) *graph.Graph[Order, OrderUpdate] {
+	tb.Helper()
+	b := graph.New(p.name, OrderSchema)
+	ask, each, sub, both := graph.ID(p.ask), graph.ID(p.each), graph.ID(p.sub), graph.ID(p.both)
+	b.Node("quick", logging("quick"))
+	b.Node("send", logging("send"))
+	p.addAsk(b)
+	send := p.addEach(b)
+	b.Subgraph(sub, p.child(tb), subOptions(p.sub)...)
+	b.Node(both, logging("both"))
+	b.Edge(graph.Start, "quick")
+	b.Edge(graph.Start, "send")
+	b.Route("send", func(context.Context, Order) (graph.Next, error) {
+		n := graph.To(ask, sub)
+		send(&n)
+		return n, nil
+	}, ask, sub, each)
+	if p.noJoin {
+		b.Edge(ask, both)
+		b.Edge("quick", graph.End)
+	} else {
+		b.Join(p.joins, both)
+	}
+	for _, id := range []graph.ID{each, sub, both, "quick"} {
+		if id == "quick" && (p.noJoin || slices.Contains(p.joins, id)) {
+			continue
+		}
+		b.Edge(id, graph.End)
+	}
+	if p.extra {
+		b.Node("more", logging("more"))
+		b.Edge(both, "more")
+		b.Edge("more", graph.End)
+	}
+	app, err := b.Compile(append(p.compile, graph.Saver(saver))...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return app
+}
+
+func subOptions(id string) []graph.SubgraphOption {
+	if id == "sub" {
+		return nil
+	}
+	return []graph.SubgraphOption{graph.FormerIDs("sub")}
+}
+
+func (p *shop) addAsk(b *graph.Builder[Order, OrderUpdate]) {
+	opts := []graph.NodeOption{}
+	for _, o := range p.options {
+		opts = append(opts, o.(graph.NodeOption))
+	}
+	if !p.noAsk {
+		opts = append(opts, sure)
+	}
+	b.Node(graph.ID(p.ask), p.asking("ask"), opts...)
+}
+
+// addEach adds the node that gets sends, and returns the function that adds a send.
+func (p *shop) addEach(b *graph.Builder[Order, OrderUpdate]) func(n *graph.Next) {
+	opts := append([]graph.NodeOption{sure}, p.listed...)
+	switch {
+	case p.plainEach:
+		b.Node(graph.ID(p.each), p.asking("each"), opts...)
+		return func(n *graph.Next) { n.Add(graph.To(graph.ID(p.each))) }
+	case p.sendsInt:
+		each := graph.TaskNode(b, graph.ID(p.each), func(ctx context.Context, s Order, _ wire.Int) (OrderUpdate, error) {
+			return p.asking("each")(ctx, s)
+		}, opts...)
+		return func(n *graph.Next) { n.Add(each.Send(7)) }
+	}
+	each := graph.TaskNode(b, graph.ID(p.each), func(ctx context.Context, s Order, _ wire.String) (OrderUpdate, error) {
+		return p.asking("each")(ctx, s)
+	}, opts...)
+	return func(n *graph.Next) { n.Add(each.Send("a lamp")) }
+}
+
+// resumed reports how a thread that today's program begins fares under the program after.
+func resumed(t *testing.T, after *shop) error {
+	t.Helper()
+	saver := memory.New()
+	old := newShop().build(t, saver)
+	res, err := old.Thread("t").Invoke(t.Context(), OrderUpdate{})
+	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 2 || len(res.Signals) != 1 {
+		t.Fatalf("the thread has status %s, %v and %v: %v", res.Status, res.Questions, res.Signals, err)
+	}
+	th := after.build(t, saver).Thread("t")
+	var answers []graph.ResumeOption
+	for _, q := range res.Questions {
+		answers = append(answers, sure.Answer(q, true))
+	}
+	if err := th.Signal(t.Context(), paid.With("yes")); err != nil {
+		return err
+	}
+	end, err := th.Resume(t.Context(), answers...)
+	if err != nil {
+		return err
+	}
+	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, "quick send ask each sub both") {
+		return fmt.Errorf("%w: status %s, log %s", errLost, end.Status, log)
+	}
+	return nil
+}
+
+var errLost = errors.New("work is lost")
+
+// recorder is a testing.TB that keeps the text of a failure. Fatalf ends the goroutine.
+type recorder struct {
+	testing.TB
+	text string
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.text += fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Errorf(format string, args ...any) { r.text += fmt.Sprintf(format+"\n", args...) }
+
+// failure returns the text with which f fails its test.
+func failure(t *testing.T, f func(tb testing.TB)) string {
+	t.Helper()
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(r)
+	}()
+	<-done
+	return r.text
+}
+
+// TestLockAgreesWithTheRuntime changes one part of a program in which a thread waits. Lock says
+// breaking if and only if the thread cannot continue.
+func TestLockAgreesWithTheRuntime(t *testing.T) {
+	t.Setenv("GRAPHGEN_REWRITE", "")
+	tests := map[string]struct {
+		change func(p *shop)
+		want   string // in the report; empty if the lock does not change
+		breaks bool
+	}{
+		"nothing":           {change: func(*shop) {}},
+		"a node is renamed": {func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, "graph.FormerIDs", true},
+		"a node has a FormerID": {func(p *shop) {
+			p.ask, p.joins[1], p.options = "asks", "asks", []graph.RoutingNodeOption{graph.FormerIDs("ask")}
+		}, "allowed: new: node shop asks former ask", false},
+		"a subgraph node has a FormerID": {func(p *shop) { p.sub = "below" }, "allowed: new: node shop below former sub", false},
+		"a task node is renamed":         {func(p *shop) { p.each = "every" }, `node "each" of graph "shop" is gone`, true},
+		"a task node becomes a node":     {func(p *shop) { p.plainEach = true }, "was of kind task and is of kind node", true},
+		"another payload":                {func(p *shop) { p.sendsInt = true }, "has type int", true},
+		"a node below is renamed":        {func(p *shop) { p.inner = "await" }, `node "wait" of graph "child" is gone`, true},
+		"a node below has a FormerID":    {func(p *shop) { p.inner, p.innerOpts = "await", []graph.NodeOption{graph.FormerIDs("wait")} }, "allowed: new: node child await former wait", false},
+		"a join is gone":                 {func(p *shop) { p.noJoin = true }, `the join of ["ask" "quick"] to "both"`, true},
+		"a join loses a source":          {func(p *shop) { p.joins = []graph.ID{"ask", "sub"} }, "the join of", true},
+		"a join gets a source":           {func(p *shop) { p.joins = append(p.joins, "sub") }, "waits for more nodes", false},
+		"the target of a join is gone":   {func(p *shop) { p.both = "all" }, `node "both" of graph "shop" is gone`, true},
+		"a question is gone":             {func(p *shop) { p.noAsk = true }, `does not list question "sure" any more`, true},
+		"a signal is gone":               {func(p *shop) { p.noSignal = true }, `does not list signal "paid" any more`, true},
+		"another name":                   {func(p *shop) { p.name = "store" }, "graph.FormerNames", true},
+		"another name with FormerNames":  {func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, "allowed: new: graph store former shop", false},
+		"a new node":                     {func(p *shop) { p.extra = true }, "allowed: new: node shop more kind node", false},
+		"a retry policy":                 {change: func(p *shop) { p.options = []graph.RoutingNodeOption{graph.Retry(graph.RetryPolicy{Attempts: 2})} }},
+		"a stop":                         {change: func(p *shop) { p.compile = []graph.Option{graph.InterruptBefore("quick")} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := lockOf(t, newShop())
+			after := newShop()
+			test.change(after)
+			got := failure(t, func(tb testing.TB) { graphtest.Lock(tb, after.build(t, memory.New()), path) })
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) || strings.Contains(got, "breaking:") != test.breaks {
+				t.Errorf("Lock says %q, want %q, breaking: %v", got, test.want, test.breaks)
+			}
+			if err := resumed(t, after); (err != nil) != test.breaks {
+				t.Errorf("a waiting thread resumes with: %v; breaking: %v", err, test.breaks)
+			}
+		})
+	}
+}
+
+// lockOf writes the lock of a program to a new file.
+func lockOf(t *testing.T, p *shop) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "testdata", "graph.lock")
+	t.Setenv("GRAPHGEN_REWRITE", "1")
+	graphtest.Lock(t, p.build(t, memory.New()), path)
+	t.Setenv("GRAPHGEN_REWRITE", "")
+	return path
+}
+
+func TestLockWritesOneFactALine(t *testing.T) {
+	got, err := os.ReadFile(lockOf(t, newShop()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `# graphgen lock of a graph, format 1
+graph child
+graph shop
+join shop both ask quick
+node child wait kind node
+node child wait signal paid . string
+node shop ask kind node
+node shop ask question sure answer . bool
+node shop ask question sure asks . string
+node shop both kind node
+node shop each kind task
+node shop each payload . string
+node shop each question sure answer . bool
+node shop each question sure asks . string
+node shop quick kind node
+node shop send kind node
+node shop sub calls child
+node shop sub kind subgraph
+`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestLockRewritesBreakingChangesOnlyIfTheyAreAccepted(t *testing.T) {
+	path := lockOf(t, newShop())
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := newShop()
+	broken.each = "every"
+	app := broken.build(t, memory.New())
+	lock := func(tb testing.TB) { graphtest.Lock(tb, app, path) }
+
+	t.Setenv("GRAPHGEN_REWRITE", "1")
+	if got := failure(t, lock); !strings.Contains(got, "GRAPHGEN_REWRITE=accept") {
+		t.Errorf("GRAPHGEN_REWRITE=1 with a breaking change: %q", got)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the refused change is in the file")
+	}
+	t.Setenv("GRAPHGEN_REWRITE", "accept")
+	lock(t)
+	t.Setenv("GRAPHGEN_REWRITE", "")
+	lock(t)
+}
+
+func TestLockRefusesFilesThatItCannotRead(t *testing.T) {
+	t.Setenv("GRAPHGEN_REWRITE", "")
+	app := newShop().build(t, memory.New())
+	path := filepath.Join(t.TempDir(), "graph.lock")
+	lock := func(tb testing.TB) { graphtest.Lock(tb, app, path) }
+	if got := failure(t, lock); !strings.Contains(got, "GRAPHGEN_REWRITE=1 to write it") {
+		t.Errorf("no file: %q", got)
+	}
+	for text, want := range map[string]string{
+		"":                                       "line 1",
+		"hello":                                  "line 1",
+		"# graphgen lock of a graph, format 2\n": `format "2"; this program reads format 1`,
+		"# graphgen lock of a graph, format 1\nnode shop\n":         "line 2: it states no fact",
+		"# graphgen lock of a graph, format 1\n\nnode \"shop a b\n": "line 3: it states no fact",
+		"# graphgen lock of a graph, format 1\n<<<<<<< HEAD\n":      "line 2: it states no fact",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := failure(t, lock); !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzLock compares a graph with files of any content: each is equal, different or refused.
+func FuzzLock(f *testing.F) {
+	f.Add("graph shop\nnode shop ask kind node\n")
+	f.Add("graph \"a b\" former x\nnode shop \"\" stateful\njoin shop both a b c\nnode shop ask question\nnode shop ask signal paid\nnode shop ask payload\n")
+	app := newShop().build(f, memory.New())
+	path := filepath.Join(f.TempDir(), "graph.lock")
+	f.Fuzz(func(t *testing.T, text string) {
+		t.Setenv("GRAPHGEN_REWRITE", "")
+		if err := os.WriteFile(path, []byte("# graphgen lock of a graph, format 1\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		failure(t, func(tb testing.TB) { graphtest.Lock(tb, app, path) })
+	})
+}
