@@ -63,6 +63,9 @@ func (r *run) follow(n, step int) error {
 
 // callRoute calls the route of node n, which ran in the given step.
 func (r host) callRoute(n, step int) (Next, error) {
+	if r.opt.rehearse {
+		return Next{}, errRehearsed
+	}
 	defer r.exec.EndRoute()
 	ctx := r.exec.BeginRoute(r.ctx, n, step)
 	if r.exec.Intercepted && r.opt.interceptors.routes() {

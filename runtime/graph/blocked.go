@@ -31,7 +31,7 @@ func listedAsWaiting(c *checkpoint.Chain) bool {
 // blocked reports whether nothing can run before an answer. Without inside it does not look into
 // subgraphs, and treats a run with a due subgraph as not blocked.
 func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
-	if len(r.opt.rerun) > 0 {
+	if len(r.opt.rerun) > 0 || r.opt.rehearse {
 		return false, nil
 	}
 	held, waits, err := r.holds(c, inside)

@@ -25,7 +25,15 @@ type Graph[S, U any] struct {
 
 // core is a compiled graph without the types of its state.
 type core struct {
-	runs        runs
+	compiled
+	runs  runs
+	steps queuedSteps // that workers of queues keep
+	news  *news.Room  // asks for messages of the threads that runs hold; nil without a saver
+	store any         // identifies the saver: the saver itself, or the graph if savers cannot be compared
+}
+
+// compiled is the part of a core that never changes, and that several cores can share.
+type compiled struct {
 	name        string
 	fingerprint uint64
 	hash        uint64                    // of all schemas in it, see schemaHash
@@ -49,9 +57,6 @@ type core struct {
 	newState    func() typedState
 	share       func(s typedState, strict bool) typedState // returns the state for another execution, which must only read it
 	opt         options
-	steps       queuedSteps // that workers of queues keep
-	news        *news.Room  // asks for messages of the threads that runs hold; nil without a saver
-	store       any         // identifies the saver: the saver itself, or the graph if savers cannot be compared
 }
 
 // start is the index of Start among the nodes, and end the number for End. Node numbers are never
@@ -96,7 +101,7 @@ type node struct {
 //
 // The Builder can be changed and compiled again; the Graph does not change with it.
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
-	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{name: b.name, opt: defaults()}, schema: b.schema}}
+	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: defaults()}}, schema: b.schema}}
 	for _, o := range opts {
 		if o != nil {
 			o.compile(&c.g.opt)

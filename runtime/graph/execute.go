@@ -56,7 +56,7 @@ type host struct{ *run }
 
 // options returns how the run executes its supersteps.
 func (r host) options() exec.Options {
-	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
+	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
 	o.Stuck, o.Intercepted = o.Observe, len(r.opt.interceptors) > 0
 	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r.run}
@@ -67,6 +67,9 @@ func (r host) options() exec.Options {
 
 // Call implements exec.Host.
 func (r host) Call(ctx context.Context, i int) error {
+	if r.opt.rehearse {
+		return r.calling().rehearse(ctx, i)
+	}
 	if !r.exec.Intercepted || !r.opt.interceptors.tasks() || r.handsOut(i) {
 		return r.perform(ctx, i)
 	}

@@ -226,7 +226,7 @@ func (r looker) openDue() error {
 		return r.openMail(&c, in)
 	case idle(&c):
 		return r.openNothing(&c)
-	case c.Thread.Status == Paused:
+	case c.Thread.Status == Paused && !r.opt.rehearse:
 		r.status = Paused
 		return r.stay(&c)
 	}

@@ -155,7 +155,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err := r.restoring().place(c); err != nil {
 		return err
 	}
-	if r.opt.due != nil && paused(c) {
+	if r.opt.due != nil && paused(c) && !r.opt.rehearse {
 		r.status = checkpoint.Paused // the stop is for a person
 		return nil
 	}

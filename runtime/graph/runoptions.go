@@ -117,6 +117,7 @@ type runOptions struct {
 	idle     bool              // a Submit is refused unless the thread is idle
 	cancel   *string           // why a Submit cancels what was asked before; nil if it does not
 	due      *due              // of a run of a worker; nil for a run that a person opened
+	rehearse bool              // no function of a node or a route is called, see Rehearse
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the

@@ -80,6 +80,9 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 	if err != nil {
 		return err
 	}
+	if !begun && r.opt.rehearse {
+		return r.calling().stay(i)
+	}
 	if !begun {
 		inner.live = a.live.Fork(live.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
@@ -113,6 +116,9 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 	if err != nil {
 		return err
 	}
+	if !begun && r.opt.rehearse {
+		return r.calling().stay(i)
+	}
 	if !begun {
 		input, err := m.in(ctx, s, sent)
 		if err == nil {
@@ -127,6 +133,9 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 		}
 	}
 	done, err := r.calling().runCall(i, c)
+	if done && r.opt.rehearse {
+		return r.calling().stay(i)
+	}
 	if done {
 		a.updates[i], err = m.out(ctx, s, sent, inner.live.View())
 	}
@@ -216,6 +225,9 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 		call: &subgraph.Call{
 			Path: r.pathTo(&sl.Task), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
 		},
+	}
+	if c.opt.rehearse = r.opt.rehearse; c.opt.rehearse {
+		c.opt.interceptors = nil
 	}
 	c.watchers = r.watchers.in(child, pathOf(c.call.Path))
 	c.opt.stopAt = r.opt.stopAt.in(sl.Node)

@@ -108,7 +108,9 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	var r *opening
 	ended := false
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
-	o.handOuts = newHandOuts(&t.g.core, t.id)
+	if !o.rehearse {
+		o.handOuts = newHandOuts(&t.g.core, t.id)
+	}
 	defer o.handOuts.stop()
 	defer o.listen.stop()
 	defer func() {

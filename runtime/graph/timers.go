@@ -159,7 +159,7 @@ func (r host) Park(i int, delay time.Duration) bool {
 // whether tasks are due again. It does not wait for a timer that is due after more than a lease.
 // It does not wait while a question is open, because nobody could open the thread to answer it.
 func (r timekeeper) await() (again bool, err error) {
-	if r.log == nil || r.call != nil || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) {
+	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) {
 		return false, nil
 	}
 	asked := r.asked()

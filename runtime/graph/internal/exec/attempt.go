@@ -15,7 +15,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
-	if n.Cached && s.cached(ctx, i, seen) {
+	if n.Cached && !s.Rehearse && s.cached(ctx, i, seen) {
 		return
 	}
 	t.Attempt = max(s.First, 1)
@@ -26,7 +26,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		if t.Asks != nil && t.Failure == nil {
 			t.Asks.Restart() // a Fallback asks after what the node has asked
 		}
-		if n.Limits == nil || t.Failure != nil {
+		if n.Limits == nil || t.Failure != nil || s.Rehearse {
 			seen.begin()
 			s.attempt(w, n, i, step, seen)
 		} else if !s.admit(w, n, i, step, seen) {

@@ -110,7 +110,9 @@ type Options struct {
 	Timed   bool         // the Host has timers of tasks
 	First   int          // the number of the first attempt of each task; 0 is 1
 	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher and one task runs; nil for nobody
-	Stuck   bool         // report nodes that do not return, to the Watcher and, with Observe, to the Host
+	// Rehearse says that the Host calls no node: caches and limiters are left out.
+	Rehearse bool
+	Stuck    bool // report nodes that do not return, to the Watcher and, with Observe, to the Host
 
 	// Intercepted says that the context of Run differs between supersteps, and that of BeginRoute
 	// between routes, and that the Host reports attempts that exceed their Timeout.

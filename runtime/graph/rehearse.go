@@ -1,0 +1,217 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
+)
+
+// errRehearsed stops a run before a route is called.
+var errRehearsed = errors.New("the run is a rehearsal")
+
+// Rehearsal is the outcome of Graph.Rehearse.
+type Rehearsal struct {
+	Status      Status // of the stored thread
+	Checkpoints int    // the number of checkpoints that were decoded
+}
+
+// Rehearse checks that the graph can continue a thread of saver. Package graphtest calls it for
+// exported threads. Rehearse does the work of a worker that resumes the thread, up to the first
+// call of a node, a route, a fallback, a cache, a limiter, or a function that maps states of
+// subgraphs. Reducers and codecs run. It also decodes the waiting messages, the open questions and
+// each checkpoint of the root.
+//
+// A rehearsal writes to saver as a run does. So saver must hold a copy of the thread, such as one
+// that Saver.Import made. The saver of the graph is not used, nor are its observers and
+// interceptors.
+//
+// It returns the errors that Resume returns before it calls a node. An error that wraps
+// ErrGraphChanged says that the graph does not fit the thread.
+func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) (Rehearsal, error) {
+	g = g.on(saver)
+	t := g.Thread(thread)
+	var done Rehearsal
+	c, err := loadChain(ctx, &g.core, saver, checkpoint.Ref{Thread: thread})
+	if err != nil {
+		return done, err
+	}
+	done.Status = c.Thread.Status
+	if !c.Empty() {
+		if err := g.owns(thread, &c.Last); err != nil {
+			return done, err
+		}
+	}
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return done, fmt.Errorf("%w (checkpoint %s, or one before it)", err, snap.Checkpoint)
+		}
+		done.Checkpoints++
+	}
+	if err := g.checkPending(ctx, thread, &c); err != nil {
+		return done, err
+	}
+	opts, err := calling(t, nil, ResumeOption.resume)
+	if err != nil {
+		return done, err
+	}
+	opts.rehearse, opts.durability = true, Sync
+	opts.due = &due{found: &checkpoint.ReadyThread{ID: thread, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
+	_, err = driver[S, U]{t}.stored(ctx, opts, new(stream[S, U]), nil)
+	var cancelled *CancelledError
+	if errors.Is(err, errRehearsed) || errors.As(err, &cancelled) {
+		err = nil
+	}
+	return done, err
+}
+
+// on returns the graph with another saver, without what its options attach to runs.
+func (g *Graph[S, U]) on(saver checkpoint.Saver) *Graph[S, U] {
+	c := &Graph[S, U]{core: core{compiled: g.compiled}, schema: g.schema, funcs: g.funcs}
+	c.opt.saver, c.opt.releaseOnDone, c.opt.hot = saver, false, 0
+	c.opt.observers, c.opt.interceptors, c.opt.propagators, c.opt.queues = nil, nil, nil, nil
+	c.news = news.NewRoom(saver, c.opt.saverTimeout)
+	c.news.Wait = news.Every
+	c.store = c
+	return c
+}
+
+// checkPending decodes what waits for the nodes of a thread: messages, questions and their answers.
+func (g *Graph[S, U]) checkPending(ctx context.Context, thread string, c *checkpoint.Chain) error {
+	step := c.Last.Step
+	p := pendingChecks{g: &g.core, thread: thread, step: step}
+	open := make(map[string]*checkpoint.Write)
+	for i := range c.Thread.Questions {
+		q := &c.Thread.Questions[i]
+		open[questionID(q)] = q
+		if err := p.question(q); err != nil {
+			return err
+		}
+	}
+	all, err := g.mail(ctx, checkpoint.MailQuery{Thread: thread})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if err := g.checkMessage(thread, step, &all[i], open[all[i].Name]); err != nil {
+			return err
+		}
+	}
+	notes, err := journal.Notes(c.Writes, c.Last.Base)
+	if err != nil {
+		return decodeError(g.name, thread, err, "a received signal")
+	}
+	for i := range notes {
+		if err := g.checkMessage(thread, step, &notes[i].Message, nil); err != nil {
+			return err
+		}
+	}
+	return p.answered(c)
+}
+
+// pendingChecks decodes what waits for the nodes of a thread.
+type pendingChecks struct {
+	g      *core
+	thread string
+	step   int // of the head
+}
+
+// changed returns an ErrGraphChanged.
+func (p pendingChecks) changed(format string, args ...any) error {
+	return fmt.Errorf("%s: %w: "+format, append([]any{where(p.g.name, p.thread, p.step), ErrGraphChanged}, args...)...)
+}
+
+// question decodes an open question as the node that asked it would.
+func (p pendingChecks) question(q *checkpoint.Write) error {
+	if q.Task == journal.StopTask || task.IsTimer(q.Name) {
+		return nil
+	}
+	w, err := readWaiting(q.Task, q.Name, q.Payload)
+	if err != nil {
+		return err
+	}
+	n := p.g.nodeAt(w.Path, w.Node)
+	if n == nil {
+		return p.changed("node %q, which waits for an answer or a signal, is gone; list its id by graph.FormerIDs on its new node", w.place())
+	}
+	if signal, ok := task.SignalOf(w.Question); ok {
+		if !slices.ContainsFunc(n.signals, func(s receivable) bool { return s.name == signal }) {
+			return p.changed("node %q waits for signal %q and does not list it any more", w.place(), signal)
+		}
+		return nil
+	}
+	at := slices.IndexFunc(n.questions, func(known askable) bool { return known.name == w.Question })
+	if at < 0 {
+		return p.changed("node %q does not list question %q any more", w.place(), w.Question)
+	}
+	if _, err := n.questions[at].restate(w.Payload); err != nil {
+		return decodeError(p.g.name, p.thread, payloadError(w.Payload, err), fmt.Sprintf("question %q at node %q", w.Question, w.place()))
+	}
+	return nil
+}
+
+// checkMessage decodes a message that no node has read. q is the question that it answers.
+func (g *Graph[S, U]) checkMessage(thread string, step int, m *checkpoint.Message, q *checkpoint.Write) error {
+	var err error
+	switch m.Kind {
+	case checkpoint.InputMessage:
+		var in journal.Input
+		if in, err = journal.ReadInput(m.Payload); err == nil {
+			_, err = g.decodeUpdate(thread, in.Update)
+		}
+	case checkpoint.SignalMessage:
+		if !g.signals[m.Name] {
+			return fmt.Errorf("%s: %w: no node lists signal %q, and %q of it waits", where(g.name, thread, step), ErrGraphChanged, m.Name, m.ID)
+		}
+		err = g.checkSignal(m.Name, m.Payload)
+	case checkpoint.AnswerMessage:
+		if q != nil {
+			if err = g.checkAnswer(thread, step, q, answer{id: m.Name, payload: m.Payload}, m.Posted); errors.Is(err, ErrExpired) {
+				return nil
+			}
+		}
+	}
+	if err != nil {
+		return decodeError(g.name, thread, err, fmt.Sprintf("%s %q, which waits in the inbox", m.Kind, m.ID))
+	}
+	return nil
+}
+
+// answered decodes the answers that are stored for due tasks.
+func (p pendingChecks) answered(c *checkpoint.Chain) error {
+	asked := make(map[string]*checkpoint.Write)
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		switch id := w.Namespace + "\x00" + questionID(w); {
+		case w.Kind == checkpoint.Question:
+			asked[id] = w
+		case w.Kind != checkpoint.Answer || asked[id] == nil || w.Task == journal.StopTask || !task.IsQuestion(w.Name):
+		default:
+			given := answer{id: questionID(w), payload: w.Payload}
+			if err := p.g.checkAnswer(p.thread, p.step, asked[id], given, c.Last.Created); err != nil && !errors.Is(err, ErrExpired) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rehearse is Call for a rehearsal: only subgraphs with stored calls run.
+func (r caller) rehearse(ctx context.Context, i int) error {
+	if t := &r.exec.Tasks[i]; r.g.nodes[t.Node].sub == nil || t.Failure != nil {
+		return r.stay(i)
+	}
+	return host{r.run}.perform(ctx, i)
+}
+
+// stay leaves the task in slot i waiting.
+func (r caller) stay(i int) error {
+	r.exec.Tasks[i].Progress = exec.Asking
+	return nil
+}
