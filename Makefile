@@ -109,6 +109,12 @@ site: ## Build the site of the documentation in site/public; it needs npm for th
 vulnerabilities: ## Look for calls of functions with known vulnerabilities
 	$(TOOL) govulncheck $(PACKAGES)
 
+.PHONY: fixtures
+fixtures: ## Store the threads of testdata/upgrade with today's code, for VERSION=v0.1.0; part of a release
+	@case "$(VERSION)" in v*) ;; *) echo "make fixtures: name the release: make fixtures VERSION=v0.1.0" >&2; exit 1;; esac
+	@internal/testenv/install.sh
+	go test ./internal/fixtures -run '^TestWrite$$' -count=1 -version '$(VERSION)'
+
 # How long make soak goes on, in all.
 SOAK ?= 10m
 
