@@ -207,7 +207,7 @@ func (r caller) rehearse(ctx context.Context, i int) error {
 	if t := &r.exec.Tasks[i]; r.g.nodes[t.Node].sub == nil || t.Failure != nil {
 		return r.stay(i)
 	}
-	return host{r.run}.perform(ctx, i)
+	return host(r).perform(ctx, i)
 }
 
 // stay leaves the task in slot i waiting.

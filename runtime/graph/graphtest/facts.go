@@ -274,10 +274,10 @@ func (fs *facts) rename(f fact) fact {
 		f[1] = now
 	}
 	from, to := 2, 3
-	switch {
-	case f[0] == factGraph:
+	switch f[0] {
+	case factGraph:
 		return f
-	case f[0] == factJoin:
+	case factJoin:
 		to = len(f)
 	}
 	for i := from; i < to; i++ {
@@ -342,7 +342,7 @@ func (fs *facts) missingPart(f fact, node string) (why string, breaks bool) {
 
 // change returns how a place in a payload has changed.
 func (fs *facts) change(f fact) string {
-	place, of := fact(f[:len(f)-1]).String()+" ", f[len(f)-1]
+	place, of := f[:len(f)-1].String()+" ", f[len(f)-1]
 	for _, now := range fs.all {
 		if was, ok := strings.CutPrefix(now.String(), place); ok && len(now) == len(f) {
 			return fmt.Sprintf("has type %s at %q, and stored ones have %s", was, f[len(f)-2], of)

@@ -206,14 +206,14 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Errorf(format string, args ...any) { r.text += fmt.Sprintf(format+"\n", args...) }
 
-// failure returns the text with which f fails its test.
-func failure(t *testing.T, f func(tb testing.TB)) string {
+// lockFailure returns the text with which Lock fails its test.
+func lockFailure(t *testing.T, app graphtest.Described, path string) string {
 	t.Helper()
 	r := &recorder{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f(r)
+		graphtest.Lock(r, app, path)
 	}()
 	<-done
 	return r.text
@@ -256,7 +256,7 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 			path := lockOf(t, newShop())
 			after := newShop()
 			test.change(after)
-			got := failure(t, func(tb testing.TB) { graphtest.Lock(tb, after.build(t, memory.New()), path) })
+			got := lockFailure(t, after.build(t, memory.New()), path)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) || strings.Contains(got, "breaking:") != test.breaks {
 				t.Errorf("Lock says %q, want %q, breaking: %v", got, test.want, test.breaks)
 			}
@@ -282,6 +282,7 @@ func TestLockWritesOneFactALine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	//nolint:dupword // the first word of lines is the same
 	const want = `# graphgen lock of a graph, format 1
 graph child
 graph shop
@@ -315,27 +316,25 @@ func TestLockRewritesBreakingChangesOnlyIfTheyAreAccepted(t *testing.T) {
 	broken := newShop()
 	broken.each = "every"
 	app := broken.build(t, memory.New())
-	lock := func(tb testing.TB) { graphtest.Lock(tb, app, path) }
 
 	t.Setenv("GRAPHGEN_REWRITE", "1")
-	if got := failure(t, lock); !strings.Contains(got, "GRAPHGEN_REWRITE=accept") {
+	if got := lockFailure(t, app, path); !strings.Contains(got, "GRAPHGEN_REWRITE=accept") {
 		t.Errorf("GRAPHGEN_REWRITE=1 with a breaking change: %q", got)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {
 		t.Error("the refused change is in the file")
 	}
 	t.Setenv("GRAPHGEN_REWRITE", "accept")
-	lock(t)
+	graphtest.Lock(t, app, path)
 	t.Setenv("GRAPHGEN_REWRITE", "")
-	lock(t)
+	graphtest.Lock(t, app, path)
 }
 
 func TestLockRefusesFilesThatItCannotRead(t *testing.T) {
 	t.Setenv("GRAPHGEN_REWRITE", "")
 	app := newShop().build(t, memory.New())
 	path := filepath.Join(t.TempDir(), "graph.lock")
-	lock := func(tb testing.TB) { graphtest.Lock(tb, app, path) }
-	if got := failure(t, lock); !strings.Contains(got, "GRAPHGEN_REWRITE=1 to write it") {
+	if got := lockFailure(t, app, path); !strings.Contains(got, "GRAPHGEN_REWRITE=1 to write it") {
 		t.Errorf("no file: %q", got)
 	}
 	for text, want := range map[string]string{
@@ -349,7 +348,7 @@ func TestLockRefusesFilesThatItCannotRead(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := failure(t, lock); !strings.Contains(got, want) {
+		if got := lockFailure(t, app, path); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -366,6 +365,6 @@ func FuzzLock(f *testing.F) {
 		if err := os.WriteFile(path, []byte("# graphgen lock of a graph, format 1\n"+text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		failure(t, func(tb testing.TB) { graphtest.Lock(tb, app, path) })
+		lockFailure(t, app, path)
 	})
 }
