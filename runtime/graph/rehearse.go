@@ -24,9 +24,9 @@ type Rehearsal struct {
 
 // Rehearse checks that the graph can continue a thread of saver. Package graphtest calls it for
 // exported threads. Rehearse does the work of a worker that resumes the thread, up to the first
-// call of a node, a route, a fallback, a cache, a limiter, or a function that maps states of
-// subgraphs. Reducers and codecs run. It also decodes the waiting messages, the open questions and
-// each checkpoint of the root.
+// call of a node. It calls no route, fallback, cache or limiter, and no function that maps the
+// states of subgraphs. Reducers and codecs run. It also decodes the waiting messages, the open
+// questions and each checkpoint of the root.
 //
 // A rehearsal writes to saver as a run does. So saver must hold a copy of the thread, such as one
 // that Saver.Import made. The saver of the graph is not used, nor are its observers and
@@ -82,7 +82,7 @@ func (g *Graph[S, U]) on(saver checkpoint.Saver) *Graph[S, U] {
 	return c
 }
 
-// checkPending decodes what waits for the nodes of a thread: messages, questions and their answers.
+// checkPending decodes what waits for the nodes of a thread: messages, questions and answers.
 func (g *Graph[S, U]) checkPending(ctx context.Context, thread string, c *checkpoint.Chain) error {
 	step := c.Last.Step
 	p := pendingChecks{g: &g.core, thread: thread, step: step}

@@ -32,7 +32,7 @@ type Described interface {
 // breaking difference: set GRAPHGEN_REWRITE=accept when no thread needs the old graph any more.
 //
 // The file does not list what threads survive: edges, routes of Route, any-of joins, static stops,
-// policies and the fields of states. The schema of a state has its own checks; see Replay.
+// policies and the fields of states. Replay checks states.
 func Lock(tb testing.TB, app Described, path string) {
 	tb.Helper()
 	now := factsOf(app)

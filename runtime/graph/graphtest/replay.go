@@ -27,7 +27,7 @@ type Rehearser interface {
 // by its file and thread.
 //
 // Replay resumes each thread dry: it does the work of a worker up to the first call of a node or a
-// route, so it finds what makes a Resume return graph.ErrGraphChanged. It also decodes each
+// route. So it finds the causes of graph.ErrGraphChanged. It also decodes each
 // checkpoint of the thread, its stored results, its open questions and its messages. Reducers and
 // codecs run. Nothing is written to the files. See graph.Graph.Rehearse.
 //
