@@ -97,12 +97,14 @@ func unknown(from, to string) string {
 func holds(from, to string) bool {
 	fromKind, fromBits := number(from)
 	toKind, toBits := number(to)
-	switch fromKind + " " + toKind {
-	case "int int", "uint uint", "float float", "complex complex":
+	switch {
+	case fromKind == "" || toKind == "":
+		return false
+	case fromKind == toKind:
 		return fromBits <= toBits
-	case "uint int":
+	case fromKind == "uint" && toKind == "int":
 		return fromBits < toBits
-	case "int float", "uint float": // a float holds integers of about half its bits exactly
+	case toKind == "float" && fromKind != "complex": // a float holds integers of half its bits exactly
 		return fromBits <= toBits/2
 	}
 	return false
