@@ -228,15 +228,19 @@ func (l *locker) newLabel(t *typ, hint string) (label string, known bool) {
 	return label, false
 }
 
-// plainLabel returns a name without characters that separate words or begin types in the file.
+// plainLabel returns a name without characters that separate words in the file, and with a start
+// that no other type has.
 func plainLabel(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || strings.ContainsRune("\"\\~*[]{};", r) || !unicode.IsPrint(r) {
+		switch {
+		case unicode.IsSpace(r):
+			return -1
+		case strings.ContainsRune("\"\\~{};", r) || !unicode.IsPrint(r):
 			return '_'
 		}
 		return r
 	}, name)
-	if strings.HasPrefix(name, "#") || name == "" {
+	if name == "" || strings.ContainsAny(name[:1], "*[]") || strings.HasPrefix(name, "map[") {
 		return "_" + name
 	}
 	return name
