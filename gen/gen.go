@@ -64,8 +64,9 @@ type Result struct {
 
 // Generate loads the packages, checks them and returns the files to write. If a package has a lock
 // file, the files include its new content, and changes that stored threads could not survive are
-// faults. Generate reports all faults in the user's sources as Diagnostics of the result. It returns an error if the go command
-// failed, if ctx ended, or if cfg is invalid. Generate is safe for concurrent use.
+// faults. Generate reports all faults in the user's sources as Diagnostics of the result. It
+// returns an error if the go command failed, if ctx ended, or if cfg is invalid. Generate is safe
+// for concurrent use.
 func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	if len(cfg.Patterns) == 0 {
 		cfg.Patterns = []string{"."}
