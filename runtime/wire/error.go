@@ -102,19 +102,19 @@ func (e *Error) Is(target error) bool { return target == ErrUnknownField && e.Ki
 // describe names the kind of value that starts with c.
 func describe(c byte) string {
 	switch {
-	case c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3:
+	case IsInt(c):
 		return "int"
-	case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+	case IsMap(c):
 		return "map"
-	case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+	case IsArray(c):
 		return "array"
-	case c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb:
+	case IsString(c):
 		return "string"
 	case c == 0xc0:
 		return "nil"
 	case c == 0xc2 || c == 0xc3:
 		return "bool"
-	case c >= 0xc4 && c <= 0xc6:
+	case IsBytes(c):
 		return "bytes"
 	case c == 0xca || c == 0xcb:
 		return "float"
@@ -139,11 +139,11 @@ func path(s string, offset int) string {
 	for r.err == nil && r.i < offset {
 		c := r.Peek()
 		switch {
-		case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+		case IsMap(c):
 			if !intoMap(&r, &b, offset) {
 				return b.String()
 			}
-		case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+		case IsArray(c):
 			if !intoArray(&r, &b, offset) {
 				return b.String()
 			}
@@ -204,7 +204,7 @@ func holds(r *Reader, offset int) bool {
 // keyStep writes a map key as one step of a path.
 func keyStep(raw string) string {
 	r := NewStringReader("", raw)
-	if c := r.Peek(); c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb {
+	if c := r.Peek(); IsString(c) {
 		if key := r.Str(); isName(key) {
 			return "." + key
 		} else {

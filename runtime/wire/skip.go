@@ -15,13 +15,13 @@ func (r *Reader) skipHead() int {
 		r.mismatch("a value")
 	case c < 0x80 || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3:
 		r.i++
-	case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+	case IsMap(c):
 		return 2 * r.MapLen()
-	case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+	case IsArray(c):
 		return r.ArrayLen()
-	case c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb:
+	case IsString(c):
 		r.Str()
-	case c >= 0xc4 && c <= 0xc6:
+	case IsBytes(c):
 		r.take(r.length("bytes", 0, 0xc4, 0xc5, 0xc6, 1))
 	case c >= 0xc7 && c <= 0xc9:
 		r.skipBytes(1 + 1<<(c-0xc7) + 1 + r.extLen(c))

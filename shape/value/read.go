@@ -86,7 +86,7 @@ func (d *reader) typed(text string, layer shape.Layer) Value {
 	case c == 0xc0:
 		d.Nil()
 		return Value{Kind: Nil}
-	case isMap(c):
+	case wire.IsMap(c):
 		switch layer.Kind {
 		case string(shape.Struct):
 			return d.fields(text, layer.Type.Fields)
@@ -94,9 +94,9 @@ func (d *reader) typed(text string, layer shape.Layer) Value {
 			return d.union(layer.Type)
 		}
 		return d.entries(layer)
-	case isArray(c):
+	case wire.IsArray(c):
 		return d.items(layer)
-	case isString(c):
+	case wire.IsString(c):
 		s := d.Str()
 		if layer.Kind == string(shape.JSON) {
 			if v, err := parse([]byte(s)); err == nil {
@@ -106,7 +106,7 @@ func (d *reader) typed(text string, layer shape.Layer) Value {
 		return Value{Kind: String, Text: strings.Clone(strings.ToValidUTF8(s, "\ufffd"))}
 	case c == 0xc2 || c == 0xc3:
 		return Value{Kind: Bool, Text: strconv.FormatBool(d.Bool())}
-	case c >= 0xc4 && c <= 0xc6:
+	case wire.IsBytes(c):
 		return Value{Kind: Bytes, Text: base64.StdEncoding.EncodeToString(d.Bytes())}
 	}
 	return d.scalar()
@@ -121,7 +121,7 @@ func (d *reader) scalar() Value {
 		return Value{Kind: Number, Text: formatFloat(d.Float64(), 64)}
 	case c == 0xcf:
 		return Value{Kind: Number, Text: strconv.FormatUint(d.Uint64(), 10)}
-	case isInt(c):
+	case wire.IsInt(c):
 		return Value{Kind: Number, Text: strconv.FormatInt(d.Int64(), 10)}
 	}
 	ahead := *d.Reader
@@ -222,8 +222,3 @@ func (d *reader) name() string {
 	}
 	return v.Text
 }
-
-func isMap(c byte) bool    { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
-func isArray(c byte) bool  { return c&0xf0 == 0x90 || c == 0xdc || c == 0xdd }
-func isString(c byte) bool { return c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb }
-func isInt(c byte) bool    { return c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3 }

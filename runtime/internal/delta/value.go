@@ -174,7 +174,7 @@ func (v *Value) toList(r *wire.Reader, at int) {
 	case v.empty():
 		*v = Value{shape: list}
 		return
-	case v.shape == table || !isArray(v.raw[0]):
+	case v.shape == table || !wire.IsArray(v.raw[0]):
 		r.Damage(at, ErrNotList)
 		return
 	}
@@ -194,7 +194,7 @@ func (v *Value) toTable(r *wire.Reader, at int) {
 	case v.empty():
 		*v = Value{shape: table, table: make(map[string]string)}
 		return
-	case v.shape == list || !isMap(v.raw[0]):
+	case v.shape == list || !wire.IsMap(v.raw[0]):
 		r.Damage(at, ErrNotMap)
 		return
 	}
@@ -245,14 +245,6 @@ func (v *Value) Size() int {
 	return len(v.raw)
 }
 
-func isArray(c byte) bool { return c&0xf0 == 0x90 || c == 0xdc || c == 0xdd }
-
-func isMap(c byte) bool { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
-
-func isString(c byte) bool { return c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb }
-
-func isInt(c byte) bool { return c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3 }
-
 // canonical returns a key in its shortest form, so that each key has one encoding.
 func canonical(key string) string {
 	if key == "" {
@@ -261,7 +253,7 @@ func canonical(key string) string {
 	r := wire.NewStringReader("", key)
 	var room [16]byte
 	switch c := key[0]; {
-	case isString(c):
+	case wire.IsString(c):
 		if v := r.Str(); wire.SizeString(v) != len(key) {
 			return string(wire.AppendString(nil, v))
 		}
@@ -277,9 +269,9 @@ func canonical(key string) string {
 // code.
 func compareKeys(a, b string) int {
 	switch x, y := a[0], b[0]; {
-	case isInt(x) && isInt(y):
+	case wire.IsInt(x) && wire.IsInt(y):
 		return compareInts(a, b)
-	case isString(x) && isString(y):
+	case wire.IsString(x) && wire.IsString(y):
 		p, q := wire.NewStringReader("", a), wire.NewStringReader("", b)
 		return cmp.Compare(p.Str(), q.Str())
 	}

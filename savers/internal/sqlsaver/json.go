@@ -29,23 +29,23 @@ func AppendJSON(b, msgpack []byte) ([]byte, error) {
 
 func appendValue(b []byte, r *wire.Reader, depth int) []byte {
 	switch c := r.Peek(); {
-	case isMap(c) || isArray(c):
+	case wire.IsMap(c) || wire.IsArray(c):
 		if depth == maxJSONDepth {
 			r.Skip()
 			return append(b, `"..."`...)
 		}
-		if isMap(c) {
+		if wire.IsMap(c) {
 			return appendMap(b, r, depth+1)
 		}
 		return appendArray(b, r, depth+1)
-	case isString(c):
+	case wire.IsString(c):
 		return appendQuoted(b, r.Str())
 	case c == 0xc0:
 		r.Nil()
 		return append(b, "null"...)
 	case c == 0xc2 || c == 0xc3:
 		return strconv.AppendBool(b, r.Bool())
-	case c >= 0xc4 && c <= 0xc6:
+	case wire.IsBytes(c):
 		return append(base64.StdEncoding.AppendEncode(append(b, '"'), r.Bytes()), '"')
 	case c == 0xca:
 		return appendFloat(b, float64(r.Float32()), 32)
@@ -53,16 +53,11 @@ func appendValue(b []byte, r *wire.Reader, depth int) []byte {
 		return appendFloat(b, r.Float64(), 64)
 	case c == 0xcf:
 		return strconv.AppendUint(b, r.Uint64(), 10)
-	case isInt(c):
+	case wire.IsInt(c):
 		return strconv.AppendInt(b, r.Int64(), 10)
 	}
 	return appendExtension(b, r)
 }
-
-func isMap(c byte) bool    { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
-func isArray(c byte) bool  { return c&0xf0 == 0x90 || c == 0xdc || c == 0xdd }
-func isString(c byte) bool { return c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb }
-func isInt(c byte) bool    { return c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3 }
 
 func appendMap(b []byte, r *wire.Reader, depth int) []byte {
 	b = append(b, '{')
@@ -91,7 +86,7 @@ func appendArray(b []byte, r *wire.Reader, depth int) []byte {
 
 // appendKey appends a key as a string, whatever it is.
 func appendKey(b []byte, r *wire.Reader) []byte {
-	if isString(r.Peek()) {
+	if wire.IsString(r.Peek()) {
 		return appendQuoted(b, r.Str())
 	}
 	key := appendValue(nil, r, maxJSONDepth)
