@@ -36,19 +36,29 @@ func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (ch
 // Signal.With. A run refuses a signal that its graph does not list. The result shares the memory
 // of payload.
 func EncodedSignal(graph, thread, signal string, payload []byte, opts ...SignalOption) (checkpoint.Post, error) {
+	s := encodedSignal(signal, payload, opts)
+	if s.err != nil {
+		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), s.err)
+	}
+	message, err := signalMessage(s)
+	if err != nil {
+		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), err)
+	}
+	return postOf(graph, thread, message), nil
+}
+
+// encodedSignal returns a signal whose payload is already encoded, with the error of its options.
+func encodedSignal(name string, payload []byte, opts []SignalOption) SentSignal {
 	o := with(runOptions{}, opts, SignalOption.signal)
+	s := SentSignal{name: name, key: o.key, id: o.request, payload: payload}
 	err := o.check()
 	if err == nil {
 		err = checkKey(o.key)
 	}
 	if err != nil {
-		return checkpoint.Post{}, fmt.Errorf("%s: signal %q: %w", where(graph, thread, -1), signal, err)
+		s.err = fmt.Errorf("signal %q: %w", name, err)
 	}
-	message, err := signalMessage(SentSignal{name: signal, key: o.key, id: o.request, payload: payload})
-	if err != nil {
-		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), err)
-	}
-	return postOf(graph, thread, message), nil
+	return s
 }
 
 // EncodedAnswer returns the message that [Thread.Answer] stores for an answer that is already

@@ -97,16 +97,12 @@ func (s Signal[T]) ReceiveFor(ctx context.Context, key string, opts ...AskOption
 
 // With returns the signal with payload v, for Thread.Signal.
 func (s Signal[T]) With(v T, opts ...SignalOption) SentSignal {
-	o := with(runOptions{}, opts, SignalOption.signal)
-	sent := SentSignal{name: s.name, key: o.key, id: o.request}
-	err := o.check()
-	if err == nil {
-		err = checkKey(o.key)
+	sent := encodedSignal(s.name, nil, opts)
+	if sent.err != nil {
+		return sent
 	}
-	if err == nil {
-		sent.payload, err = s.payload.append([]byte{}, &v)
-	}
-	if err != nil {
+	var err error
+	if sent.payload, err = s.payload.append([]byte{}, &v); err != nil {
 		sent.err = fmt.Errorf("signal %q: %w", s.name, err)
 	}
 	return sent

@@ -46,14 +46,7 @@ func (u Untyped) Submit(ctx context.Context, thread string, update []byte, opts 
 // type. It returns ErrNotReceivable if no node lists the signal, or if the payload has another
 // type.
 func (u Untyped) Signal(ctx context.Context, thread, name string, payload []byte, opts ...SignalOption) error {
-	o := with(runOptions{}, opts, SignalOption.signal)
-	sent := SentSignal{name: name, key: o.key, id: o.request, payload: payload}
-	if err := o.check(); err != nil {
-		sent.err = fmt.Errorf("signal %q: %w", name, err)
-	} else if err := checkKey(o.key); err != nil {
-		sent.err = fmt.Errorf("signal %q: %w", name, err)
-	}
-	return u.g.signalStored(ctx, thread, sent)
+	return u.g.signalStored(ctx, thread, encodedSignal(name, payload, opts))
 }
 
 // Answer works like Thread.Answer. AnswerBytes makes an answer without its Go type.
