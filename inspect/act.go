@@ -78,23 +78,28 @@ func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.T
 	return "", bad("there is no action %q", a)
 }
 
-// post stores a message of a thread, which must exist.
+// post stores a message of a thread, under a new id.
 func (in *Inspector) post(ctx context.Context, t *checkpoint.Thread, m checkpoint.Message) error {
-	if m.ID == "" {
-		id, err := checkpoint.NewID()
-		if err != nil {
-			return fmt.Errorf("inspect: %w", err)
-		}
-		m.ID = id.String()
-	}
-	posted, err := in.saver.Post(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
+	id, err := checkpoint.NewID()
 	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	m.ID = id.String()
+	return in.store(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
+}
+
+// store stores the messages of a thread.
+func (in *Inspector) store(ctx context.Context, p checkpoint.Post) error {
+	posted, err := in.saver.Post(ctx, p)
+	switch {
+	case err != nil:
 		return err
+	case posted[0].Err != nil:
+		return posted[0].Err
+	case p.Messages[0].Kind == checkpoint.AnswerMessage && posted[0].Messages[0].Known:
+		return bad("the question has been answered")
 	}
-	if posted[0].Err == nil && posted[0].Messages[0].Known {
-		return bad("it has been answered")
-	}
-	return posted[0].Err
+	return nil
 }
 
 func (in *Inspector) cancel(ctx context.Context, t *checkpoint.Thread, reason string) error {
@@ -126,7 +131,7 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 	if app := in.apps[t.Graph]; app != nil {
 		return app.Untyped().Answer(r.Context(), t.ID, graph.AnswerBytes(id, encoded))
 	}
-	return in.post(r.Context(), t, checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: encoded})
+	return in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded))
 }
 
 // payloadFrom returns the encoded payload in the form of a request: that of the inputs, or the

@@ -20,7 +20,7 @@ type checkpointData struct {
 	Parent   string // its address; empty for none
 	Picture  string
 	Expanded string
-	State    tree
+	State    valueTree
 	Changes  []change
 	Hidden   int
 	Compared bool // Changes is the difference to the parent
@@ -32,7 +32,7 @@ type checkpointData struct {
 // dueTask is a task that a checkpoint made due.
 type dueTask struct {
 	Name string
-	Sent *tree // the payload of a send
+	Sent *valueTree // the payload of a send
 }
 
 // dueSize is the number of due tasks that a page shows.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -33,12 +34,11 @@ type steps struct {
 	steps   []step
 	records []checkpoint.Record // newest first, without payloads
 	more    bool
-	lanes   lanes // below the last one
+	lanes   *tree.Lanes // below the last one
 }
 
-// history reads one page of a history. q.Limit must be set. If tree is not nil, the tree continues
-// from these lanes; without a filter a nil tree begins a new one.
-func (in *Inspector) history(ctx context.Context, v *view, q checkpoint.Query, tree lanes) (h steps, err error) {
+// history reads one page of a history. q.Limit must be set. The tree continues in lanes.
+func (in *Inspector) history(ctx context.Context, v *view, q checkpoint.Query, lanes *tree.Lanes) (h steps, err error) {
 	ref := v.ref()
 	ref.At = checkpoint.ID{}
 	want := q.Limit
@@ -53,12 +53,12 @@ func (in *Inspector) history(ctx context.Context, v *view, q checkpoint.Query, t
 		}
 		h.records = append(h.records, rec)
 	}
-	whole := len(q.Sources) == len(everySource) && q.Ran == "" && q.Next == "" && !q.HasStep && q.Since.IsZero()
+	whole := len(q.Sources) == len(tree.Sources()) && q.Ran == "" && q.Next == "" && !q.HasStep && q.Since.IsZero()
 	created := make(map[checkpoint.ID]time.Time, len(h.records))
 	for i := range h.records {
 		created[h.records[i].ID] = h.records[i].Created
 	}
-	l := slices.Clone(tree)
+	h.lanes = lanes
 	for i := range h.records {
 		rec := &h.records[i]
 		s := step{
@@ -74,12 +74,11 @@ func (in *Inspector) history(ctx context.Context, v *view, q checkpoint.Query, t
 			s.Took, s.Idle = rec.Created.Sub(before), rec.Source != checkpoint.Loop
 		}
 		if whole {
-			c := l.next(rec.ID, rec.Parent)
+			c := cellOf(lanes.Add(rec))
 			s.Cell = &c
 		}
 		h.steps = append(h.steps, s)
 	}
-	h.lanes = l
 	return h, nil
 }
 
@@ -109,7 +108,7 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tree, err := lanesOf(params.Get("lanes"))
+	lanes, err := lanesOf(params.Get("lanes"))
 	if err != nil {
 		return err
 	}
@@ -118,12 +117,12 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h, err := in.history(r.Context(), &v, q, tree)
+	h, err := in.history(r.Context(), &v, q, lanes)
 	if err != nil {
 		return err
 	}
 	d := historyData{
-		head: in.head(r, "History of "+v.Thread), Place: v.place, Thread: v.thread, History: h.steps, Sources: everySource,
+		head: in.head(r, "History of "+v.Thread), Place: v.place, Thread: v.thread, History: h.steps, Sources: tree.Sources(),
 		Source: params.Get("source"), Node: params.Get("node"), Step: params.Get("step"),
 	}
 	if desc := in.describe(&v); desc != nil {
@@ -140,7 +139,7 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	if h.more {
 		last := h.records[len(h.records)-1].ID
 		next := append(slices.Clone(filters), "before", last.String())
-		if text := h.lanes.String(); text != "" && h.steps[0].Cell != nil {
+		if text := lanesText(h.lanes); text != "" && h.steps[0].Cell != nil {
 			next = append(next, "lanes", text)
 		}
 		d.More = v.link("history", next...)
@@ -154,13 +153,13 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 
 // historyQuery returns the query of a page of the history.
 func historyQuery(source, node, number, before string) (q checkpoint.Query, err error) {
-	q = checkpoint.Query{Limit: pageSize, Sources: everySource, Ran: node}
+	q = checkpoint.Query{Limit: pageSize, Sources: tree.Sources(), Ran: node}
 	if source != "" {
-		i := slices.IndexFunc(everySource, func(s checkpoint.Source) bool { return s.String() == source })
+		i := slices.IndexFunc(tree.Sources(), func(s checkpoint.Source) bool { return s.String() == source })
 		if i < 0 {
-			return q, bad("there is no source %q; want one of %v", source, everySource)
+			return q, bad("there is no source %q; want one of %v", source, tree.Sources())
 		}
-		q.Sources = everySource[i : i+1]
+		q.Sources = tree.Sources()[i : i+1]
 	}
 	if number != "" {
 		if q.Step, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || q.Step < 0 {

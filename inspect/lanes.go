@@ -1,18 +1,15 @@
 package inspect
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 )
 
-// maxLanes is the number of branches that are drawn next to each other.
+// maxLanes is the number of branches that are drawn next to each other. The last lane shows all
+// further branches.
 const maxLanes = 12
-
-// lanes draws the tree of checkpoints, newest first, one row after another. Each lane leads down
-// to a checkpoint whose id it holds. It is empty if that is zero.
-type lanes []checkpoint.ID
 
 // cell is the part of the tree in one row. Columns are numbered from 0.
 type cell struct {
@@ -24,61 +21,58 @@ type cell struct {
 	Width  int   // the number of columns
 }
 
-// next draws a record and moves down by one row.
-func (l *lanes) next(id, parent checkpoint.ID) cell {
-	c := cell{Column: -1}
-	for i, want := range *l {
-		switch {
-		case want.IsZero():
-		case want != id:
-			c.Pass = append(c.Pass, i)
-		case c.Column < 0:
-			c.Column, c.Above = i, true
-		default:
-			c.Join = append(c.Join, i)
-		}
-	}
-	if c.Column < 0 {
-		c.Column = slices.Index(*l, checkpoint.ID{})
-	}
-	if c.Column < 0 {
-		if len(*l) < maxLanes {
-			*l = append(*l, checkpoint.ID{})
-		}
-		c.Column = len(*l) - 1 // the last lane shows all further branches
-	}
-	c.Width = len(*l)
-	for _, i := range c.Join {
-		(*l)[i] = checkpoint.ID{}
-	}
-	(*l)[c.Column], c.Below = parent, !parent.IsZero()
-	for len(*l) > 0 && (*l)[len(*l)-1].IsZero() {
-		*l = (*l)[:len(*l)-1]
-	}
+// cellOf returns the drawing of a row.
+func cellOf(row tree.Row) cell {
+	c := cell{Column: column(row.Lane), Above: !row.Tip, Below: !row.Root}
+	c.Pass, c.Join = c.columns(row.Passing), c.columns(row.Joined)
+	c.Width = 1 + max(c.Column, lastOf(c.Pass), lastOf(c.Join))
 	return c
 }
 
-// String returns the lanes as a parameter of the next page.
-func (l *lanes) String() string {
-	ids := make([]string, len(*l))
-	for i, id := range *l {
+// column returns the column in which a lane is drawn.
+func column(lane int) int { return min(lane, maxLanes-1) }
+
+// columns returns the columns of lanes, which are in ascending order, without that of c.
+func (c *cell) columns(lanes []int) (all []int) {
+	for _, lane := range lanes {
+		if i := column(lane); i != c.Column && (len(all) == 0 || i != lastOf(all)) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func lastOf(columns []int) int {
+	if len(columns) == 0 {
+		return 0
+	}
+	return columns[len(columns)-1]
+}
+
+// lanesText returns the open lanes of a tree as a parameter of the next page. The address of a page
+// has room for the first lanes only. A branch that it leaves out begins again on the next page.
+func lanesText(l *tree.Lanes) string {
+	open := l.Open()
+	open = open[:min(len(open), tree.MaxPassing)]
+	ids := make([]string, len(open))
+	for i, id := range open {
 		if !id.IsZero() {
 			ids[i] = id.String()
 		}
 	}
-	return strings.Join(ids, ",")
+	return strings.TrimRight(strings.Join(ids, ","), ",")
 }
 
-// lanesOf reads what String wrote.
-func lanesOf(s string) (lanes, error) {
+// lanesOf reads what lanesText wrote.
+func lanesOf(s string) (*tree.Lanes, error) {
 	if s == "" {
-		return nil, nil
+		return new(tree.Lanes), nil
 	}
 	parts := strings.Split(s, ",")
-	if len(parts) > maxLanes {
-		return nil, bad("the parameter lanes has %d ids; want at most %d", len(parts), maxLanes)
+	if len(parts) > tree.MaxPassing {
+		return nil, bad("the parameter lanes has %d ids; want at most %d", len(parts), tree.MaxPassing)
 	}
-	l := make(lanes, len(parts))
+	open := make([]checkpoint.ID, len(parts))
 	for i, part := range parts {
 		if part == "" {
 			continue
@@ -87,9 +81,9 @@ func lanesOf(s string) (lanes, error) {
 		if err != nil {
 			return nil, bad("the parameter lanes: %v", err)
 		}
-		l[i] = id
+		open[i] = id
 	}
-	return l, nil
+	return tree.Restore(open), nil
 }
 
 // Sizes of the drawing, in CSS pixels.
@@ -99,7 +93,7 @@ const (
 )
 
 // W returns the width of the drawing.
-func (c cell) W() int { return max(c.Width, c.Column+1) * laneWidth }
+func (c cell) W() int { return c.Width * laneWidth }
 
 // H returns the height of the drawing.
 func (c cell) H() int { return rowHeight }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/diagram"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
@@ -52,7 +53,7 @@ func (in *Inspector) ran(r *http.Request, v *view) ([]graph.Snapshot[[]byte], er
 	if v.chain.Empty() {
 		return nil, nil
 	}
-	q := checkpoint.Query{Limit: drawnSize, Before: v.snap.Checkpoint, Headers: true, Sources: everySource}
+	q := checkpoint.Query{Limit: drawnSize, Before: v.snap.Checkpoint, Headers: true, Sources: tree.Sources()}
 	ref := v.ref()
 	ref.At = checkpoint.ID{}
 	var older []graph.Snapshot[[]byte]
@@ -76,5 +77,3 @@ func (in *Inspector) ran(r *http.Request, v *view) ([]graph.Snapshot[[]byte], er
 	}
 	return older, nil
 }
-
-var everySource = []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -28,7 +29,7 @@ type threadData struct {
 	Send      []signalForm
 	Timers    []graph.Timer
 	Calls     []callRow
-	State     tree
+	State     valueTree
 	Timeline  *timeline
 	History   []step
 	More      bool // the history has further checkpoints
@@ -139,7 +140,7 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 		return err
 	}
 	d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
-	h, err := in.history(r.Context(), v, checkpoint.Query{Limit: historySize, Sources: everySource}, nil)
+	h, err := in.history(r.Context(), v, checkpoint.Query{Limit: historySize, Sources: tree.Sources()}, new(tree.Lanes))
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ const callsSize = 50
 func (in *Inspector) calls(r *http.Request, v *view) (rows []callRow, err error) {
 	for _, call := range v.snap.Calls[:min(len(v.snap.Calls), callsSize)] {
 		p := v.in(call.Namespace)
-		for _, err := range in.saver.History(r.Context(), p.ref(), checkpoint.Query{Limit: 1, Headers: true, Sources: everySource}) {
+		for _, err := range in.saver.History(r.Context(), p.ref(), checkpoint.Query{Limit: 1, Headers: true, Sources: tree.Sources()}) {
 			if err != nil {
 				return rows, err
 			}

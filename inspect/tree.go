@@ -20,47 +20,47 @@ const (
 	openLevels = 2       // levels that are not folded
 )
 
-// tree is a value as a page shows it.
-type tree struct {
+// valueTree is a value as a page shows it.
+type valueTree struct {
 	Name     string
 	Type     string
 	Kind     string
 	Text     string // of a value without parts
 	Long     string // the whole text, if Text is only its beginning
 	Count    string // such as "12 items"
-	Children []tree
+	Children []valueTree
 	Hidden   int // parts that are not shown
 	Open     bool
 	Fault    string // why the value cannot be read
 }
 
 // stateTree returns the tree of a stored state. s may be nil.
-func stateTree(s *shape.State, b []byte) tree {
+func stateTree(s *shape.State, b []byte) valueTree {
 	v, err := value.State(s, b)
 	if err != nil {
-		return tree{Fault: err.Error()}
+		return valueTree{Fault: err.Error()}
 	}
 	return treeOf(&v)
 }
 
 // payloadTree returns the tree of a payload. p may be nil.
-func payloadTree(p *shape.Payload, b []byte) tree {
+func payloadTree(p *shape.Payload, b []byte) valueTree {
 	v, err := value.Payload(p, b)
 	if err != nil {
-		return tree{Fault: err.Error()}
+		return valueTree{Fault: err.Error()}
 	}
 	return treeOf(&v)
 }
 
-func treeOf(v *value.Value) tree {
+func treeOf(v *value.Value) valueTree {
 	left := treeNodes
 	return growTree("", v, 0, &left)
 }
 
 // growTree returns the tree of a value. left is the number of further nodes that the page shows.
-func growTree(name string, v *value.Value, level int, left *int) tree {
+func growTree(name string, v *value.Value, level int, left *int) valueTree {
 	*left--
-	t := tree{Name: name, Type: v.Type, Kind: string(v.Kind), Open: level < openLevels}
+	t := valueTree{Name: name, Type: v.Type, Kind: string(v.Kind), Open: level < openLevels}
 	switch v.Kind {
 	case value.List:
 		t.Count = plural(len(v.Items), "item")
@@ -168,7 +168,7 @@ func (in *Inspector) stateAt(r *http.Request, p place) (v view, state value.Valu
 // change is a difference between two states.
 type change struct {
 	Path          string
-	Before, After *tree // nil for none
+	Before, After *valueTree // nil for none
 }
 
 // changesSize is the number of changes that a page shows.
@@ -184,7 +184,7 @@ func changesOf(before, after *value.Value) (all []change, hidden int) {
 		row := change{Path: printable(c.Path)}
 		for _, side := range []struct {
 			from *value.Value
-			to   **tree
+			to   **valueTree
 		}{{c.Before, &row.Before}, {c.After, &row.After}} {
 			if side.from != nil {
 				left := 200
@@ -201,7 +201,7 @@ func changesOf(before, after *value.Value) (all []change, hidden int) {
 type questionForm struct {
 	graph.OpenQuestion
 	Where  string
-	Asked  tree
+	Asked  valueTree
 	Form   *form // nil if the answer has no description
 	JSON   string
 	Answer bool // the form is shown
