@@ -84,7 +84,7 @@ type permits map[string]bool
 func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	may := make(permits)
 	for a := range in.allowed {
-		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Submit || a == Resume || a == Signal) {
+		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Resume) {
 			continue
 		}
 		may[string(a)] = in.sees(r, a, t) == nil

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -85,21 +84,20 @@ func (in *Inspector) post(ctx context.Context, t *checkpoint.Thread, m checkpoin
 		return fmt.Errorf("inspect: %w", err)
 	}
 	m.ID = id.String()
-	return in.store(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
+	_, err = in.store(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
+	return err
 }
 
-// store stores the messages of a thread.
-func (in *Inspector) store(ctx context.Context, p checkpoint.Post) error {
+// store stores the messages of a thread. It reports whether the last one was stored before.
+func (in *Inspector) store(ctx context.Context, p checkpoint.Post) (known bool, err error) {
 	posted, err := in.saver.Post(ctx, p)
-	switch {
-	case err != nil:
-		return err
-	case posted[0].Err != nil:
-		return posted[0].Err
-	case p.Messages[0].Kind == checkpoint.AnswerMessage && posted[0].Messages[0].Known:
-		return bad("the question has been answered")
+	if err == nil {
+		err = posted[0].Err
 	}
-	return nil
+	if err != nil {
+		return false, err
+	}
+	return posted[0].Messages[len(p.Messages)-1].Known, nil
 }
 
 func (in *Inspector) cancel(ctx context.Context, t *checkpoint.Thread, reason string) error {
@@ -131,7 +129,11 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 	if app := in.apps[t.Graph]; app != nil {
 		return app.Untyped().Answer(r.Context(), t.ID, graph.AnswerBytes(id, encoded))
 	}
-	return in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded))
+	known, err := in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded))
+	if known {
+		return &conflictError{"the question has been answered"}
+	}
+	return err
 }
 
 // payloadFrom returns the encoded payload in the form of a request: that of the inputs, or the
@@ -186,42 +188,6 @@ func (in *Inspector) resume(r *http.Request, t *checkpoint.Thread, node graph.ID
 	})
 }
 
-// The pauses between two looks whether a run has begun.
-const (
-	firstPause = 5 * time.Millisecond
-	lastPause  = 200 * time.Millisecond
-)
-
-// background calls run on a goroutine, and returns when the thread has a new head or holder, or
-// when run has ended. Errors of nodes are not errors of background, because the page of the thread
-// shows them.
-func (in *Inspector) background(r *http.Request, thread string, run func(context.Context) error) error {
-	before, err := in.thread(r.Context(), thread)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- run(context.WithoutCancel(r.Context())) }()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		select {
-		case err := <-ended:
-			var node *graph.NodeError
-			var ends *graph.CancelledError
-			if errors.As(err, &node) || errors.As(err, &ends) {
-				return nil
-			}
-			return err
-		case <-r.Context().Done():
-			return r.Context().Err()
-		case <-time.After(pause):
-		}
-		now, err := in.thread(r.Context(), thread)
-		if err != nil || now.Holder != "" && now.Holder != before.Holder || now.Head != before.Head {
-			return err
-		}
-	}
-}
-
 // replay makes the tasks of an older checkpoint due again, for a worker.
 func (in *Inspector) replay(r *http.Request, p place, t *checkpoint.Thread) error {
 	app, err := in.app(t)
@@ -270,13 +236,15 @@ type signalForm struct {
 
 // signalForms returns the signals of the thread's graph.
 func (in *Inspector) signalForms(v *view) (all []signalForm) {
-	app := in.apps[v.thread.Graph]
-	if app == nil {
+	described := v.schemas[v.chain.Last.Fingerprint]
+	if app := in.apps[v.thread.Graph]; app != nil {
+		described = app.Untyped().Shape()
+	}
+	if described == nil {
 		return nil
 	}
-	signals := app.Untyped().Shape().Signals
-	for i := range signals {
-		s := &signals[i]
+	for i := range described.Signals {
+		s := &described.Signals[i]
 		all = append(all, signalForm{s.Name, s.Payload.Type, formOf(&s.Payload), exampleJSON(&s.Payload)})
 	}
 	return all
@@ -284,16 +252,19 @@ func (in *Inspector) signalForms(v *view) (all []signalForm) {
 
 // signal sends a signal to a thread, from its form or from JSON.
 func (in *Inspector) signal(r *http.Request, t *checkpoint.Thread) error {
-	app, err := in.app(t)
+	described, err := in.describedGraph(r, t.Graph, t.ID)
 	if err != nil {
 		return err
 	}
 	name := r.PostForm.Get("signal")
-	var described *shape.Payload
-	if d := app.Shape().Signal(name); d != nil {
-		described = &d.Payload
+	app := in.apps[t.Graph]
+	var known *shape.Payload
+	if d := described.Signal(name); d != nil {
+		known = &d.Payload
+	} else if app == nil {
+		return bad("no node of the graph %q receives the signal %q", t.Graph, clip(100, name))
 	}
-	payload, err := payloadFrom(r, described)
+	payload, err := payloadFrom(r, known)
 	if err != nil {
 		return err
 	}
@@ -301,7 +272,15 @@ func (in *Inspector) signal(r *http.Request, t *checkpoint.Thread) error {
 	if key := strings.TrimSpace(r.PostForm.Get("key")); key != "" {
 		opts = append(opts, graph.For(key))
 	}
-	return app.Signal(r.Context(), t.ID, name, payload, opts...)
+	if app != nil {
+		return app.Untyped().Signal(r.Context(), t.ID, name, payload, opts...)
+	}
+	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
+	if err != nil {
+		return bad("%v", err)
+	}
+	_, err = in.store(r.Context(), post)
+	return err
 }
 
 // mailText returns the payload of a message as text; empty if there is none, or if it needs the

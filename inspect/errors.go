@@ -17,6 +17,14 @@ func (e *requestError) Error() string { return e.text }
 // bad returns an error of a request.
 func bad(format string, args ...any) error { return &requestError{fmt.Sprintf(format, args...)} }
 
+// conflictError is an error of a request that another one was faster than.
+type conflictError struct{ text string }
+
+func (e *conflictError) Error() string { return e.text }
+
+// Is reports whether target is ErrConflict.
+func (e *conflictError) Is(target error) bool { return target == checkpoint.ErrConflict }
+
 // statusOf returns the HTTP status for an error.
 func statusOf(err error) int {
 	var denied *deniedError

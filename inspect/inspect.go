@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -55,6 +56,9 @@ type Options struct {
 	LongWait time.Duration
 	// MaxBody is the largest request that is read, in bytes. The default is 4 MiB.
 	MaxBody int64
+	// Log gets the errors of runs that the pages start. The page of a thread shows the last one,
+	// too. The default logs nothing.
+	Log *slog.Logger
 	// Title is the name of the site in the head of the pages. The default is "graphgen".
 	Title string
 }
@@ -69,11 +73,13 @@ type Inspector struct {
 	pages   *template.Template
 	handler http.Handler
 	jobs    jobs
+	runs    runs
 	key     cipher.AEAD // of addresses that must not show their thread
 }
 
 // New returns the pages of the threads of saver. Threads of graphs without an App are shown
-// without a picture, and cannot be edited. The saver and the graphs belong to the caller: close
+// without a picture, and cannot be edited or resumed in this process. Their answers, signals and
+// inputs are checked against the descriptions that threads store. The saver and the graphs belong to the caller: close
 // them after the Inspector.
 //
 // New returns an error if an App stores its threads in another saver, or if two of them serve the
@@ -85,6 +91,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	in := &Inspector{saver: saver, opt: o, apps: make(map[string]App), allowed: map[Action]bool{View: true}}
 	in.opt.LongWait = cmp.Or(o.LongWait, 7*24*time.Hour)
 	in.opt.MaxBody = cmp.Or(o.MaxBody, 4<<20)
+	in.opt.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	in.opt.Title = cmp.Or(o.Title, "graphgen")
 	if in.opt.LongWait < 0 || in.opt.MaxBody < 0 {
 		return nil, errors.New("inspect: New: LongWait and MaxBody are negative; give 0 for the default")

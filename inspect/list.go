@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -54,7 +56,7 @@ type listData struct {
 	First    string // the address of the first page; empty on the first page
 	Bulk     []bulkLink
 	Created  []choice
-	Submit   bool
+	Submit   string // the address of the form of an input; empty for none
 }
 
 // choice is an option of a form.
@@ -107,7 +109,9 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	d.Bulk = in.bulkLinks(next)
 	d.Created = []choice{{"1h", "hour"}, {"24h", "day"}, {"168h", "week"}, {"720h", "30 days"}}
-	d.Submit = in.allowed[Submit] && len(in.names) > 0
+	if in.allowed[Submit] && len(d.Graphs) > 0 {
+		d.Submit = "submit?" + url.Values{"graph": {cmp.Or(f.Graph, d.Graphs[0])}}.Encode()
+	}
 	in.render(w, http.StatusOK, "list", d)
 	return nil
 }

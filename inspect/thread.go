@@ -37,6 +37,7 @@ type threadData struct {
 	Refused   []message
 	Versions  []checkpoint.Version
 	Reason    string
+	RunError  *runError // of the last run that the pages started; nil for none
 }
 
 // taskRow is a due task.
@@ -94,8 +95,9 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 	d.Marks = in.marks(&v.thread, d.Now)
 	if desc := in.describe(&v); desc != nil {
 		d.Picture, d.PictureUp = picturesOf(v.place, desc)
-		d.Send = in.signalForms(&v)
 	}
+	d.Send = in.signalForms(&v)
+	d.RunError = in.runs.of(v.Thread)
 	if v.Namespace == "" && v.Version == 0 {
 		d.Pulse, d.Beat = v.link("pulse"), pulseOf(&v.thread)
 	} else {
