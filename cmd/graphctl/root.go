@@ -84,6 +84,7 @@ func (a *app) commands(root *cobra.Command) {
 	}{
 		{"read", []*cobra.Command{
 			a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand(), a.tailCommand(), a.statsCommand(),
+			a.inspectCommand(),
 		}},
 		{"post", []*cobra.Command{
 			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
