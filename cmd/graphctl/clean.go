@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -149,7 +150,7 @@ func prunable(ctx context.Context, s checkpoint.Saver, id string, keep checkpoin
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	in := &importer{to: trial, progress: &progress{}}
 	for _, v := range versions {
-		if err := in.version(ctx, v, exported(ctx, s, v)); err != nil {
+		if err := in.version(ctx, v, archive.Items(ctx, s, v)); err != nil {
 			return result, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 )
 
 // The environment variables of the target of a copy.
@@ -79,7 +80,7 @@ func (a *app) copy(ctx context.Context, from, to checkpoint.Saver, args []string
 			return err
 		}
 		for _, v := range versions {
-			if err := in.version(ctx, v, exported(ctx, from, v)); err != nil {
+			if err := in.version(ctx, v, archive.Items(ctx, from, v)); err != nil {
 				return err
 			}
 		}

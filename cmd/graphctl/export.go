@@ -67,7 +67,7 @@ func (a *app) writeArchive(ctx context.Context, s checkpoint.Saver, out io.Write
 			return err
 		}
 		for _, v := range versions {
-			if err := w.Add(v, p.counted(exported(work, s, v))); err != nil {
+			if err := w.Add(v, p.counted(archive.Items(work, s, v))); err != nil {
 				if watched.failed {
 					stop() // no thread can be written any more
 				}

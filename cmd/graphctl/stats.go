@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 )
 
 func (a *app) statsCommand() *cobra.Command {
@@ -150,7 +151,7 @@ func (row *statJSON) measure(ctx context.Context, s checkpoint.Saver, id string)
 		if v.Number > 0 {
 			row.Versions++
 		}
-		for _, err := range sum.counted(exported(ctx, s, v)) {
+		for _, err := range sum.counted(archive.Items(ctx, s, v)) {
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 )
 
 // totals counts what a command has read or written.
@@ -120,55 +121,18 @@ func (a *app) end(p *progress) error {
 // versionsOf returns the versions of a thread, oldest first. Inputs that wait without an open
 // version are a version with the number 0.
 func versionsOf(ctx context.Context, s checkpoint.Saver, thread string, openOnly bool) ([]checkpoint.Version, error) {
-	versions, err := s.Versions(ctx, thread)
-	if err != nil {
-		return nil, err
-	}
-	last := len(versions) - 1
-	opened := last >= 0 && versions[last].Released.IsZero()
-	if openOnly && opened {
-		return versions[last:], nil
-	}
-	if openOnly {
-		versions = nil
-	}
-	if !opened {
-		mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: thread, Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		if len(mail) > 0 {
-			versions = append(versions, checkpoint.Version{Thread: thread, Status: checkpoint.Ready})
-		}
-	}
-	if len(versions) == 0 {
+	versions, err := archive.Versions(ctx, s, thread)
+	if errors.Is(err, checkpoint.ErrNotFound) {
 		return nil, &missingError{"there is no thread " + quoteID(thread)}
 	}
-	return versions, nil
-}
-
-// exported yields the items of a version. Those of a version with number 0 are the thread and its
-// messages, because no saver exports them.
-func exported(ctx context.Context, s checkpoint.Saver, v checkpoint.Version) iter.Seq2[checkpoint.ExportItem, error] {
-	if v.Number > 0 {
-		return s.Export(ctx, v.Thread, v.Number)
+	last := len(versions) - 1
+	if err != nil || !openOnly {
+		return versions, err
 	}
-	return func(yield func(checkpoint.ExportItem, error) bool) {
-		t, listed, err := rowOf(ctx, s, v.Thread)
-		if err != nil || !listed {
-			yield(checkpoint.ExportItem{}, errors.Join(err, checkpoint.ErrNotFound))
-			return
-		}
-		mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: v.Thread})
-		if !yield(checkpoint.ExportItem{Thread: &t}, err) || err != nil {
-			return
-		}
-		for i := range mail {
-			if !yield(checkpoint.ExportItem{Message: &mail[i]}, nil) {
-				return
-			}
-		}
+	if !versions[last].Released.IsZero() {
+		return nil, &missingError{"there is no thread " + quoteID(thread)}
 	}
+	return versions[last:], nil
 }
 
 // importer stores versions in a saver. A version that is there already is left out, so an

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -33,7 +34,7 @@ func TestImporterContinuesAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range versions {
-		if err := in.version(ctx, v, exported(ctx, from, v)); err != nil {
+		if err := in.version(ctx, v, archive.Items(ctx, from, v)); err != nil {
 			t.Fatal(err)
 		}
 	}

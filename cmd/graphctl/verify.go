@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -137,7 +138,7 @@ func (v *verifier) version(ctx context.Context, version checkpoint.Version) erro
 			c.fault("", nil, "the description of schema %016x cannot be read", fingerprint)
 		}
 	}
-	for item, err := range v.progress.counted(exported(ctx, v.s, version)) {
+	for item, err := range v.progress.counted(archive.Items(ctx, v.s, version)) {
 		if err != nil {
 			return err
 		}
