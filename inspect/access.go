@@ -13,19 +13,21 @@ import (
 // Action is something that a page does.
 type Action string
 
-// The actions. View shows threads, and is always allowed. The others change threads.
+// The actions. View shows threads, and Download returns all data of a thread as an archive. Both
+// are always allowed, unless Authorize refuses them. The others change threads.
 const (
-	View    Action = "view"
-	Answer  Action = "answer"  // answers a question
-	Signal  Action = "signal"  // sends a signal
-	Submit  Action = "submit"  // submits an input, also to a new thread
-	Wake    Action = "wake"    // makes a thread due, for a worker
-	Resume  Action = "resume"  // resumes a thread in this process
-	Replay  Action = "replay"  // runs the tasks of an older checkpoint again
-	Edit    Action = "edit"    // changes a state, at the head or as a fork
-	Cancel  Action = "cancel"  // cancels what a thread was asked
-	Release Action = "release" // closes the version of a thread
-	Delete  Action = "delete"  // removes threads
+	View     Action = "view"
+	Download Action = "download"
+	Answer   Action = "answer"  // answers a question
+	Signal   Action = "signal"  // sends a signal
+	Submit   Action = "submit"  // submits an input, also to a new thread
+	Wake     Action = "wake"    // makes a thread due, for a worker
+	Resume   Action = "resume"  // resumes a thread in this process
+	Replay   Action = "replay"  // runs the tasks of an older checkpoint again
+	Edit     Action = "edit"    // changes a state, at the head or as a fork
+	Cancel   Action = "cancel"  // cancels what a thread was asked
+	Release  Action = "release" // closes the version of a thread
+	Delete   Action = "delete"  // removes threads
 )
 
 // AllActions returns all actions that change threads, for Options.Allow.

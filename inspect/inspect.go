@@ -56,8 +56,11 @@ type Options struct {
 	LongWait time.Duration
 	// MaxBody is the largest request that is read, in bytes. The default is 4 MiB.
 	MaxBody int64
-	// Log gets the errors of runs that the pages start. The page of a thread shows the last one,
-	// too. The default logs nothing.
+	// MaxDownload is the size of an archive, in bytes, at which a download of a thread ends. The
+	// archive is then marked as incomplete. The default is 1 GiB.
+	MaxDownload int64
+	// Log gets the errors of runs that the pages start, and those of downloads. The page of a
+	// thread shows the last error of a run, too. The default logs nothing.
 	Log *slog.Logger
 	// Title is the name of the site in the head of the pages. The default is "graphgen".
 	Title string
@@ -88,13 +91,14 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	if saver == nil {
 		return nil, errors.New("inspect: New: the saver is nil; give it the saver of the graphs")
 	}
-	in := &Inspector{saver: saver, opt: o, apps: make(map[string]App), allowed: map[Action]bool{View: true}}
+	in := &Inspector{saver: saver, opt: o, apps: make(map[string]App), allowed: map[Action]bool{View: true, Download: true}}
 	in.opt.LongWait = cmp.Or(o.LongWait, 7*24*time.Hour)
 	in.opt.MaxBody = cmp.Or(o.MaxBody, 4<<20)
+	in.opt.MaxDownload = cmp.Or(o.MaxDownload, 1<<30)
 	in.opt.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	in.opt.Title = cmp.Or(o.Title, "graphgen")
-	if in.opt.LongWait < 0 || in.opt.MaxBody < 0 {
-		return nil, errors.New("inspect: New: LongWait and MaxBody are negative; give 0 for the default")
+	if in.opt.LongWait < 0 || in.opt.MaxBody < 0 || in.opt.MaxDownload < 0 {
+		return nil, errors.New("inspect: New: LongWait, MaxBody or MaxDownload is negative; give 0 for the default")
 	}
 	known := AllActions()
 	for _, a := range o.Allow {
@@ -153,6 +157,7 @@ func (in *Inspector) routes() http.Handler {
 	page("GET /history", in.historyPage)
 	page("GET /compare", in.comparePage)
 	page("GET /state.json", in.stateJSON)
+	page("GET /download", in.download)
 	page("GET /picture.svg", in.picture)
 	page("GET /pulse", in.pulse)
 	page("GET /edit", in.editPage)
