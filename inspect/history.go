@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,53 +34,122 @@ type step struct {
 type steps struct {
 	steps   []step
 	records []checkpoint.Record // newest first, without payloads
+	read    int                 // records that were read, also those that do not match
+	last    checkpoint.ID       // the last record that was read
 	more    bool
 	lanes   *tree.Lanes // below the last one
 }
 
-// history reads one page of a history. q.Limit must be set. The tree continues in lanes.
-func (in *Inspector) history(ctx context.Context, v *view, q checkpoint.Query, lanes *tree.Lanes) (h steps, err error) {
+// Sizes of a history with a filter. No saver has an index for the filters, so the page is bounded.
+const (
+	historyScan = 10_000 // records that one page reads at most
+	failedLoads = 200    // checkpoints that one page loads at most, to find failures
+)
+
+// historyFilter selects checkpoints.
+type historyFilter struct {
+	Source string
+	Node   string
+	Step   string
+	Failed bool // only those with a failed task that no later checkpoint continues
+	query  checkpoint.Query
+}
+
+// whole reports whether the filter selects every checkpoint.
+func (f *historyFilter) whole() bool {
+	return f.Source == "" && f.Node == "" && f.Step == "" && !f.Failed
+}
+
+// history reads one page of a history, of up to want checkpoints. The tree continues in lanes.
+func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, want int, lanes *tree.Lanes) (h steps, err error) {
 	ref := v.ref()
 	ref.At = checkpoint.ID{}
-	want := q.Limit
-	q.Limit, q.Headers = want+1, true
+	limit := want
+	if !f.whole() {
+		limit = historyScan
+	}
+	failed := failures{in: in, ref: ref}
+	created := make(map[checkpoint.ID]time.Time, want)
+	h.lanes = lanes
+	q := checkpoint.Query{Limit: limit + 1, Before: f.query.Before, Headers: true, Sources: tree.Sources()}
 	for rec, err := range in.saver.History(ctx, ref, q) {
 		if err != nil {
 			return h, err
 		}
-		if len(h.records) == want {
+		if len(h.records) == want || h.read == limit || failed.loads == failedLoads {
 			h.more = true
 			break
 		}
-		h.records = append(h.records, rec)
-	}
-	whole := len(q.Sources) == len(tree.Sources()) && q.Ran == "" && q.Next == "" && !q.HasStep && q.Since.IsZero()
-	created := make(map[checkpoint.ID]time.Time, len(h.records))
-	for i := range h.records {
-		created[h.records[i].ID] = h.records[i].Created
-	}
-	h.lanes = lanes
-	for i := range h.records {
-		rec := &h.records[i]
-		s := step{
-			ID: rec.ID, Link: v.at(rec.ID).link("checkpoint"), Step: rec.Step, Source: rec.Source, Ran: rec.Ran, Created: rec.Created,
-			Head: rec.ID == v.chain.Head,
-		}
-		for j := range rec.Due {
-			if node := rec.Due[j].Node; !slices.Contains(s.Next, node) {
-				s.Next = append(s.Next, node)
+		h.read++
+		h.last, created[rec.ID] = rec.ID, rec.Created
+		match := f.query.Match(&rec)
+		if match && f.Failed {
+			if match, err = failed.at(ctx, &rec); err != nil {
+				return h, err
 			}
 		}
-		if before, ok := created[rec.Parent]; ok {
-			s.Took, s.Idle = rec.Created.Sub(before), rec.Source != checkpoint.Loop
+		if match {
+			h.records = append(h.records, rec)
 		}
-		if whole {
-			c := cellOf(lanes.Add(rec))
+	}
+	h.steps = make([]step, 0, len(h.records))
+	for i := range h.records {
+		s := stepOf(v, &h.records[i], created)
+		if f.whole() {
+			c := cellOf(lanes.Add(&h.records[i]))
 			s.Cell = &c
 		}
 		h.steps = append(h.steps, s)
 	}
 	return h, nil
+}
+
+// stepOf returns a record as a history shows it.
+func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time) step {
+	s := step{
+		ID: rec.ID, Link: v.at(rec.ID).link("checkpoint"), Step: rec.Step, Source: rec.Source, Ran: rec.Ran, Created: rec.Created,
+		Head: rec.ID == v.chain.Head,
+	}
+	for j := range rec.Due {
+		if node := rec.Due[j].Node; !slices.Contains(s.Next, node) {
+			s.Next = append(s.Next, node)
+		}
+	}
+	if before, ok := created[rec.Parent]; ok {
+		s.Took, s.Idle = rec.Created.Sub(before), rec.Source != checkpoint.Loop
+	}
+	return s
+}
+
+// failures finds the checkpoints with failed tasks. It gets the records newest first.
+type failures struct {
+	in    *Inspector
+	ref   checkpoint.Ref
+	over  map[checkpoint.ID]bool // bases that a newer record commits, or that were looked at
+	loads int
+}
+
+// at reports whether a task of a record has failed, and no later record continues it. A saver keeps
+// the failures of tasks until a checkpoint commits their superstep.
+func (f *failures) at(ctx context.Context, rec *checkpoint.Record) (bool, error) {
+	if f.over == nil {
+		f.over = make(map[checkpoint.ID]bool)
+	}
+	f.over[rec.Commits] = true
+	if f.over[rec.Base] {
+		return false, nil
+	}
+	f.over[rec.Base] = true
+	f.loads++
+	ref := f.ref
+	ref.At = rec.ID
+	c, err := f.in.saver.Load(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(c.Writes, func(w checkpoint.Write) bool {
+		return w.Kind == checkpoint.Failure && w.Namespace == ref.Namespace
+	}), nil
 }
 
 // historyData is a page of the history.
@@ -90,11 +160,10 @@ type historyData struct {
 	History []step
 	More    string // the address of the next page; empty if there is none
 	First   string // the address of the first page; empty on the first page
+	Read    string // the number of checkpoints that were read for the filter; empty without a filter
 	Sources []checkpoint.Source
-	Source  string
-	Node    string
+	Filter  *historyFilter
 	Nodes   []graph.ID
-	Step    string
 }
 
 // historyPage shows the checkpoints of a thread, newest first, as a tree.
@@ -104,7 +173,7 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, err := historyQuery(params.Get("source"), params.Get("node"), params.Get("step"), params.Get("before"))
+	f, err := historyFilterOf(params)
 	if err != nil {
 		return err
 	}
@@ -117,13 +186,16 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h, err := in.history(r.Context(), &v, q, lanes)
+	h, err := in.history(r.Context(), &v, f, pageSize, lanes)
 	if err != nil {
 		return err
 	}
 	d := historyData{
 		head: in.head(r, "History of "+v.Thread), Place: v.place, Thread: v.thread, History: h.steps, Sources: tree.Sources(),
-		Source: params.Get("source"), Node: params.Get("node"), Step: params.Get("step"),
+		Filter: f,
+	}
+	if !f.whole() {
+		d.Read = plural(h.read, "checkpoint")
 	}
 	if desc := in.describe(&v); desc != nil {
 		for i := range desc.Nodes {
@@ -131,15 +203,14 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	var filters []string
-	for _, name := range []string{"source", "node", "step"} {
+	for _, name := range []string{"source", "node", "step", "failed"} {
 		if value := params.Get(name); value != "" {
 			filters = append(filters, name, value)
 		}
 	}
 	if h.more {
-		last := h.records[len(h.records)-1].ID
-		next := append(slices.Clone(filters), "before", last.String())
-		if text := lanesText(h.lanes); text != "" && h.steps[0].Cell != nil {
+		next := append(slices.Clone(filters), "before", h.last.String())
+		if text := lanesText(h.lanes); text != "" {
 			next = append(next, "lanes", text)
 		}
 		d.More = v.link("history", next...)
@@ -151,26 +222,30 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// historyQuery returns the query of a page of the history.
-func historyQuery(source, node, number, before string) (q checkpoint.Query, err error) {
-	q = checkpoint.Query{Limit: pageSize, Sources: tree.Sources(), Ran: node}
-	if source != "" {
-		i := slices.IndexFunc(tree.Sources(), func(s checkpoint.Source) bool { return s.String() == source })
+// historyFilterOf reads a filter, and where its page begins, from the parameters of a request.
+func historyFilterOf(params url.Values) (*historyFilter, error) {
+	f := &historyFilter{
+		Source: params.Get("source"), Node: params.Get("node"), Step: params.Get("step"), Failed: params.Get("failed") != "",
+	}
+	f.query = checkpoint.Query{Sources: tree.Sources(), Ran: f.Node}
+	var err error
+	if f.Source != "" {
+		i := slices.IndexFunc(f.query.Sources, func(s checkpoint.Source) bool { return s.String() == f.Source })
 		if i < 0 {
-			return q, bad("there is no source %q; want one of %v", source, tree.Sources())
+			return nil, bad("there is no source %q; want one of %v", f.Source, tree.Sources())
 		}
-		q.Sources = tree.Sources()[i : i+1]
+		f.query.Sources = f.query.Sources[i : i+1]
 	}
-	if number != "" {
-		if q.Step, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || q.Step < 0 {
-			return q, bad("the superstep %q is no number from 0", number)
+	if f.Step != "" {
+		if f.query.Step, err = strconv.Atoi(strings.TrimSpace(f.Step)); err != nil || f.query.Step < 0 {
+			return nil, bad("the superstep %q is no number from 0", f.Step)
 		}
-		q.HasStep = true
+		f.query.HasStep = true
 	}
-	if before != "" {
-		if q.Before, err = checkpoint.ParseID(before); err != nil {
-			return q, bad("%v", err)
+	if before := params.Get("before"); before != "" {
+		if f.query.Before, err = checkpoint.ParseID(before); err != nil {
+			return nil, bad("%v", err)
 		}
 	}
-	return q, nil
+	return f, nil
 }

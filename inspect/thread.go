@@ -142,7 +142,7 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 		return err
 	}
 	d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
-	h, err := in.history(r.Context(), v, checkpoint.Query{Limit: historySize, Sources: tree.Sources()}, new(tree.Lanes))
+	h, err := in.history(r.Context(), v, new(historyFilter), historySize, new(tree.Lanes))
 	if err != nil {
 		return err
 	}
