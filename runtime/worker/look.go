@@ -124,6 +124,7 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
 	held, full := len(w.held), len(w.held) >= w.opt.Slots
+	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.graphs) == 0 {
 		return forever // the end of a run, or a renewal, makes the loop look again
@@ -137,6 +138,9 @@ func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duratio
 	wait := forever
 	if !w.notifies {
 		wait = jittered(w.opt.Poll)
+	}
+	if left > 0 && (wait == forever || left < wait) {
+		wait = left
 	}
 	if !next.IsZero() {
 		// A due thread that Ready did not return is locked by another worker for a moment.

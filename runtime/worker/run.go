@@ -148,8 +148,8 @@ const (
 	leftFor  = 5 * time.Minute
 )
 
-// leftThreads are threads that the worker cannot read, with the time until which it does not look
-// at them again.
+// leftThreads are threads that the worker cannot read or must not run, with the time until which it
+// does not look at them again.
 type leftThreads map[string]time.Time
 
 // add notes a thread, and reports whether there was room.
@@ -162,6 +162,17 @@ func (l *leftThreads) add(id string, now time.Time) bool {
 	}
 	(*l)[id] = now.Add(leftFor)
 	return true
+}
+
+// next returns how long the worker leaves the thread that it looks at again first; 0 if it leaves
+// none.
+func (l *leftThreads) next(now time.Time) (wait time.Duration) {
+	for _, until := range *l {
+		if d := max(until.Sub(now), time.Millisecond); wait == 0 || d < wait {
+			wait = d
+		}
+	}
+	return wait
 }
 
 // ids returns the threads, without those whose time is over.
