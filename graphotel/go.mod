@@ -6,18 +6,18 @@ replace github.com/graphgen-go/graphgen => ../
 
 require (
 	github.com/graphgen-go/graphgen v0.0.0-00010101000000-000000000000
-	github.com/prometheus/client_golang v1.25.0
-	github.com/prometheus/otlptranslator v1.0.0
-	go.opentelemetry.io/otel v1.47.0
-	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.47.0
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0
-	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
-	go.opentelemetry.io/otel/metric v1.47.0
-	go.opentelemetry.io/otel/sdk v1.47.0
-	go.opentelemetry.io/otel/sdk/metric v1.47.0
-	go.opentelemetry.io/otel/trace v1.47.0
-	go.opentelemetry.io/proto/otlp v1.11.1
-	google.golang.org/grpc v1.85.0
+	github.com/prometheus/client_golang v1.25.0 // tests: the registry of the example and of the dashboard
+	github.com/prometheus/otlptranslator v1.0.0 // tests: the names of metrics in Prometheus
+	go.opentelemetry.io/otel v1.47.0 // attributes and propagation
+	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.47.0 // tests: metrics reach a receiver
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0 // tests: spans reach a receiver
+	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // tests: the metrics of the dashboard exist
+	go.opentelemetry.io/otel/metric v1.47.0 // the API of metrics
+	go.opentelemetry.io/otel/sdk v1.47.0 // tests: the resource of a program
+	go.opentelemetry.io/otel/sdk/metric v1.47.0 // tests: reads metrics
+	go.opentelemetry.io/otel/trace v1.47.0 // the API of traces
+	go.opentelemetry.io/proto/otlp v1.11.1 // tests: the protocol of the receiver
+	google.golang.org/grpc v1.85.0 // tests: the server of the receiver
 )
 
 require (

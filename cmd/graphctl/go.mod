@@ -8,9 +8,9 @@ tool github.com/graphgen-go/graphgen/cmd/graphgen
 
 require (
 	github.com/graphgen-go/graphgen v0.0.0-00010101000000-000000000000
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.0.9
+	github.com/rogpeppe/go-internal v1.16.0 // tests: runs the command as scripts do
+	github.com/spf13/cobra v1.10.2 // commands, help, completion and manual pages
+	github.com/spf13/pflag v1.0.9 // the flags of cobra
 )
 
 require (

@@ -78,6 +78,14 @@ var elsewhere = map[string]struct{ why, test string }{
 	"23.4":  {"the model executes all tasks itself", "TestNodesOfSubgraphsHaveQueues"},
 	"23.5":  {"the model executes all tasks itself", "TestANodeOfAQueueReceives"},
 	"23.6":  {"the model has one version of a graph", "TestARenamedNodeOfAQueueRunsWhereItsRunIs"},
+	"24.1":  {"interceptors are not modelled", "TestInterceptorsWrapAllWorkInOrder"},
+	"24.2":  {"interceptors are not modelled", "TestAnInterceptorMayRefuse"},
+	"24.3":  {"interceptors are not modelled", "TestNextIsCalledOnceWithAChildOfTheContext"},
+	"24.4":  {"interceptors are not modelled", "TestAPanicOfAnInterceptorIsAnErrorOfTheWork"},
+	"24.5":  {"interceptors are not modelled", "TestARefusalOfATaskIsRetried"},
+	"24.6":  {"interceptors are not modelled", "TestAnErrorOfAStepAfterItsCommitFailsTheRun"},
+	"24.7":  {"interceptors are not modelled", "TestAnInterceptorOfAQueueRunsInItsWorker"},
+	"24.8":  {"interceptors are not modelled", "TestAWorkerLeavesAThreadThatAnInterceptorRefuses"},
 }
 
 var (

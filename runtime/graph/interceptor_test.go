@@ -84,6 +84,7 @@ func taskOnly(f func(context.Context, graph.TaskInfo, func(context.Context) (gra
 	return graph.Intercept(graph.Interceptor{Task: f})
 }
 
+// TestInterceptorsWrapAllWorkInOrder: the order of several interceptors, by rule 24.1.
 func TestInterceptorsWrapAllWorkInOrder(t *testing.T) {
 	var m minutes
 	inner := recorder("c", &m)
@@ -149,6 +150,7 @@ func TestAnInterceptorOfRunsSeesWhoContinuesAThread(t *testing.T) {
 
 var errRefused = errors.New("not allowed")
 
+// TestAnInterceptorMayRefuse: a refusal begins no work, by rule 24.2.
 func TestAnInterceptorMayRefuse(t *testing.T) {
 	refuse := map[string]graph.Interceptor{
 		"run": {Run: func(context.Context, graph.RunInfo, func(context.Context) (graph.Status, error)) error {
@@ -320,6 +322,7 @@ func TestAnErrorAfterATaskThatWaitsIsReported(t *testing.T) {
 	}
 }
 
+// TestNextIsCalledOnceWithAChildOfTheContext: the work is done at most once, by rule 24.3.
 func TestNextIsCalledOnceWithAChildOfTheContext(t *testing.T) {
 	for name, c := range map[string]struct {
 		task func(context.Context, func(context.Context) (graph.Outcome, error)) error
@@ -391,7 +394,7 @@ func TestNextAfterTheInterceptorDoesNothing(t *testing.T) {
 	}
 }
 
-// TestAnErrorOfAStepAfterItsCommitFailsTheRun keeps the commit.
+// TestAnErrorOfAStepAfterItsCommitFailsTheRun keeps the commit, by rule 24.6.
 func TestAnErrorOfAStepAfterItsCommitFailsTheRun(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
@@ -419,6 +422,7 @@ func TestAnErrorOfAStepAfterItsCommitFailsTheRun(t *testing.T) {
 	})
 }
 
+// TestAnInterceptorOfAQueueRunsInItsWorker: the worker of a queue wraps its attempts, by rule 24.7.
 func TestAnInterceptorOfAQueueRunsInItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m minutes
