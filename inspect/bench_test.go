@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -112,6 +113,15 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 	middle := "thread-" + strconv.Itoa(1_000_000_000+n/2)
+	b.Run("bare query", func(b *testing.B) { // that of the first page
+		for b.Loop() {
+			for _, err := range saver.Threads(b.Context(), checkpoint.ThreadQuery{Limit: 101}) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 	benchPages(b, saver, map[string]string{
 		"first": "/", "status": "/?status=ready&graph=shop", "middle": "/?after=" + middle, "search": "/?q=" + middle + "&prefix=" + middle[:len(middle)-2],
 		"searchNothing": "/?q=nothing", "thread": "/thread?id=" + middle,
@@ -150,6 +160,15 @@ func BenchmarkHistory(b *testing.B) {
 		}
 		middle = rec.ID
 	}
+	b.Run("bare query", func(b *testing.B) { // that of the newest page
+		for b.Loop() {
+			for _, err := range saver.History(b.Context(), checkpoint.Ref{Thread: "long"}, checkpoint.Query{Limit: 101, Headers: true, Sources: tree.Sources()}) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 	benchPages(b, saver, map[string]string{
 		"newest": "/history?id=long", "middle": "/history?id=long&before=" + middle.String(), "thread": "/thread?id=long",
 		"checkpoint": "/checkpoint?id=long&at=" + middle.String(), "step": "/history?id=long&step=" + strconv.Itoa(n/2),

@@ -27,9 +27,9 @@ const sound = `JSON.stringify({
 	headings: document.querySelectorAll("h1").length,
 })`
 
-// faint returns the texts, borders of controls and marks of a page whose contrast is less than WCAG
-// AA demands: 4.5 for text, 3 for large text, borders of controls and parts of drawings. It uses
-// computed styles, and mixes transparent backgrounds.
+// faint returns the texts, borders of controls and marks of a page with less contrast than WCAG AA
+// demands. Text needs 4.5. Large text, borders of controls and parts of drawings need 3. The script
+// uses computed styles, and mixes transparent backgrounds.
 const faint = `(() => {
 	const rgb = (text) => {
 		const n = (text.match(/[\d.]+/g) || []).map(Number);

@@ -13,8 +13,8 @@ import (
 // description.
 const describedSize = 10
 
-// describedGraph returns the description of the state and the signals of a graph: that of its App,
-// or one that a thread of the graph stores. The threads that ids name are searched first.
+// describedGraph returns the description of a graph: that of its App, or one that a thread of the
+// graph stores. The threads that ids name are searched first.
 func (in *Inspector) describedGraph(r *http.Request, name string, ids ...string) (*shape.Graph, error) {
 	if app := in.apps[name]; app != nil {
 		return app.Untyped().Shape(), nil
