@@ -24,7 +24,7 @@ type cell struct {
 // cellOf returns the drawing of a row.
 func cellOf(row tree.Row) cell {
 	c := cell{Column: column(row.Lane), Above: !row.Tip, Below: !row.Root}
-	c.Pass, c.Join = c.columns(row.Passing), c.columns(row.Joined)
+	c.Pass, c.Join = columns(row.Passing, c.Column), columns(row.Joined, c.Column)
 	c.Width = 1 + max(c.Column, lastOf(c.Pass), lastOf(c.Join))
 	return c
 }
@@ -32,10 +32,10 @@ func cellOf(row tree.Row) cell {
 // column returns the column in which a lane is drawn.
 func column(lane int) int { return min(lane, maxLanes-1) }
 
-// columns returns the columns of lanes, which are in ascending order, without that of c.
-func (c *cell) columns(lanes []int) (all []int) {
+// columns returns the columns of lanes, which are in ascending order, without one of them.
+func columns(lanes []int, without int) (all []int) {
 	for _, lane := range lanes {
-		if i := column(lane); i != c.Column && (len(all) == 0 || i != lastOf(all)) {
+		if i := column(lane); i != without && (len(all) == 0 || i != lastOf(all)) {
 			all = append(all, i)
 		}
 	}
