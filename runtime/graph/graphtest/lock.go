@@ -26,8 +26,8 @@ type Described interface {
 // merge. Commit the file.
 //
 // The test fails if the two differ, and prints each difference. A breaking difference leaves
-// threads that cannot resume, or that lose work: a node, question, signal or join is gone, or a
-// payload lost a field. An allowed difference only makes the file out of date, such as a new node.
+// threads that cannot resume, or that lose work. Examples are a node, question, signal or join
+// that is gone, and a payload that lost a field. An allowed difference only makes the file out of date, such as a new node.
 // Set the environment variable GRAPHGEN_REWRITE=1 to write the file. That does not accept a
 // breaking difference: set GRAPHGEN_REWRITE=accept when no thread needs the old graph any more.
 //
