@@ -28,8 +28,8 @@ const sound = `JSON.stringify({
 })`
 
 // faint returns the texts, borders of controls and marks of a page with less contrast than WCAG AA
-// demands. Text needs 4.5. Large text, borders of controls and parts of drawings need 3. The script
-// uses computed styles, and mixes transparent backgrounds.
+// demands. Text needs 4.5. Large text, borders of controls and parts of drawings need 3. The
+// script uses computed styles, and mixes transparent backgrounds.
 const faint = `(() => {
 	const rgb = (text) => {
 		const n = (text.match(/[\d.]+/g) || []).map(Number);

@@ -5,8 +5,8 @@
 //
 // The pages list threads, and show each thread with its picture, state, history, timeline, open
 // questions and messages. Every page also works without the graphs of the threads. A saver stores
-// descriptions of states, and the pages read states and take answers, signals and inputs with them.
-// The graphs add pictures, edits, replays and runs in this process.
+// descriptions of states, and the pages read states and take answers, signals and inputs with
+// them. The graphs add pictures, edits, replays and runs in this process.
 //
 // # Security
 //

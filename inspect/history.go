@@ -129,8 +129,8 @@ type failures struct {
 	loads int
 }
 
-// at reports whether a task of a record has failed, and no later record continues it. A saver keeps
-// the failures of tasks until a checkpoint commits their superstep.
+// at reports whether a task of a record has failed, and no later record continues it. A saver
+// keeps the failures of tasks until a checkpoint commits their superstep.
 func (f *failures) at(ctx context.Context, rec *checkpoint.Record) (bool, error) {
 	if f.over == nil {
 		f.over = make(map[checkpoint.ID]bool)

@@ -82,8 +82,8 @@ type Inspector struct {
 
 // New returns the pages of the threads of saver. Threads of graphs without an App are shown
 // without a picture, and cannot be edited or resumed in this process. Their answers, signals and
-// inputs are checked against the descriptions that threads store. The saver and the graphs belong to the caller: close
-// them after the Inspector.
+// inputs are checked against the descriptions that threads store. The saver and the graphs belong
+// to the caller: close them after the Inspector.
 //
 // New returns an error if an App stores its threads in another saver, or if two of them serve the
 // same threads. It also returns an error for a wrong option.

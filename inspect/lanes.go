@@ -49,8 +49,9 @@ func lastOf(columns []int) int {
 	return columns[len(columns)-1]
 }
 
-// lanesText returns the open lanes of a tree as a parameter of the next page. The address of a page
-// has room for the first lanes only. A branch that it leaves out begins again on the next page.
+// lanesText returns the open lanes of a tree as a parameter of the next page. The address of a
+// page has room for the first lanes only. A branch that it leaves out begins again on the next
+// page.
 func lanesText(l *tree.Lanes) string {
 	open := l.Open()
 	open = open[:min(len(open), tree.MaxPassing)]

@@ -422,7 +422,8 @@ func TestAnErrorOfAStepAfterItsCommitFailsTheRun(t *testing.T) {
 	})
 }
 
-// TestAnInterceptorOfAQueueRunsInItsWorker: the worker of a queue wraps its attempts, by rule 24.7.
+// TestAnInterceptorOfAQueueRunsInItsWorker: the worker of a queue wraps its attempts, by rule
+// 24.7.
 func TestAnInterceptorOfAQueueRunsInItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m minutes

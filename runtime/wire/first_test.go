@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// TestFirstBytesAreThoseOfMessagePack compares the classes of all first bytes with those of another
-// library.
+// TestFirstBytesAreThoseOfMessagePack compares the classes of all first bytes with those of
+// another library.
 func TestFirstBytesAreThoseOfMessagePack(t *testing.T) {
 	for c := range 256 {
 		c := byte(c)

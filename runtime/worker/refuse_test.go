@@ -29,7 +29,8 @@ func refusing(allowed *atomic.Bool, calls *atomic.Int64) graph.Option {
 }
 
 // A worker leaves a thread whose Run is refused. The thread costs no attempt and stays due. The
-// worker looks at it again after 5 minutes, and another worker may run it before that. This is rule 24.8.
+// worker looks at it again after 5 minutes, and another worker may run it before that. This is
+// rule 24.8.
 func TestAWorkerLeavesAThreadThatAnInterceptorRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()

@@ -148,8 +148,8 @@ const (
 	leftFor  = 5 * time.Minute
 )
 
-// leftThreads are threads that the worker cannot read or must not run, with the time until which it
-// does not look at them again.
+// leftThreads are threads that the worker cannot read or must not run, with the time until which
+// it does not look at them again.
 type leftThreads map[string]time.Time
 
 // add notes a thread, and reports whether there was room.

@@ -38,7 +38,8 @@ func newID(tb testing.TB) checkpoint.ID {
 	return id
 }
 
-// openTwo opens the storage twice, if its savers share threads. Otherwise both savers are the same.
+// openTwo opens the storage twice, if its savers share threads. Otherwise both savers are the
+// same.
 func openTwo(tb testing.TB, place Storage) (s, other checkpoint.Saver) {
 	tb.Helper()
 	s = open(tb, place)

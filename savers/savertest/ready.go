@@ -321,8 +321,8 @@ func testReadyOnce(tb testing.TB, place Storage) {
 	}
 }
 
-// testReadyTogether lets two callers share the due threads of a graph. Each must hear of those that
-// neither of them got, or nobody would look for them.
+// testReadyTogether lets two callers share the due threads of a graph. Each must hear of those
+// that neither of them got, or nobody would look for them.
 func testReadyTogether(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, other := openTwo(tb, place)

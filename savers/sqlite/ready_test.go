@@ -59,7 +59,8 @@ func TestReadyReadsFewRows(t *testing.T) {
 		}
 	}
 	var visited atomic.Int64
-	// Each run of the test registers a name of its own, because a name can be registered once only.
+	// Each run of the test registers a name of its own, because a name can be registered once
+	// only.
 	function := fmt.Sprintf("visited_%d", time.Now().UnixNano())
 	err := driverof.RegisterScalarFunction(function, 0, func(*driverof.FunctionContext, []driver.Value) (driver.Value, error) {
 		visited.Add(1)

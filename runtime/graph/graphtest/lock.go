@@ -27,9 +27,10 @@ type Described interface {
 //
 // The test fails if the two differ, and prints each difference. A breaking difference leaves
 // threads that cannot resume, or that lose work. Examples are a node, question, signal or join
-// that is gone, and a payload that lost a field. An allowed difference only makes the file out of date, such as a new node.
-// Set the environment variable GRAPHGEN_REWRITE=1 to write the file. That does not accept a
-// breaking difference: set GRAPHGEN_REWRITE=accept when no thread needs the old graph any more.
+// that is gone, and a payload that lost a field. An allowed difference only makes the file out of
+// date, such as a new node. Set the environment variable GRAPHGEN_REWRITE=1 to write the file.
+// That does not accept a breaking difference: set GRAPHGEN_REWRITE=accept when no thread needs the
+// old graph any more.
 //
 // The file does not list what threads survive: edges, routes of Route, any-of joins, static stops,
 // policies and the fields of states. Replay checks states.

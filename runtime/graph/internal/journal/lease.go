@@ -92,8 +92,8 @@ func (t *leaseTimer) fire(every time.Duration) (renews, ok bool) {
 	return renews, true
 }
 
-// shortest is the shortest pause of a leaseTimer. It is not zero, because the race detector crashes
-// if two goroutines of a synctest bubble set timers that fire immediately (Go 1.26).
+// shortest is the shortest pause of a leaseTimer. It is not zero, because the race detector
+// crashes if two goroutines of a synctest bubble set timers that fire immediately (Go 1.26).
 const shortest = time.Millisecond
 
 // rest ends the calls of the timer. The timer fires again when the lease must be renewed, and at
