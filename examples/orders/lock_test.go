@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestGraphLock fails if a change of the graph would strand orders that are under way.
+// TestGraphLock fails if a change of the graph would strand orders that are in progress.
 func TestGraphLock(t *testing.T) {
 	app, err := newFlow(shop{}, memory.New())
 	if err != nil {
