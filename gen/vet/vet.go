@@ -13,7 +13,7 @@ package vet
 
 import "golang.org/x/tools/go/analysis"
 
-// URL is the documentation of the analyzers.
+// url is the documentation of the analyzers.
 const url = "https://github.com/graphgen-go/graphgen/blob/main/docs/vet.md"
 
 // Analyzers returns the analyzers, in alphabetical order. Each call returns new ones. They share
