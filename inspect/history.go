@@ -82,7 +82,7 @@ func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, wan
 		}
 		h.read++
 		h.last, created[rec.ID] = rec.ID, rec.Created
-		match := f.query.Match(&rec)
+		match := f.whole() || f.query.Match(&rec)
 		if match && f.Failed {
 			if match, err = failed.at(ctx, &rec); err != nil {
 				return h, err

@@ -141,3 +141,22 @@ func TestManyBranchesAreDrawn(t *testing.T) {
 		t.Errorf("got %d checkpoints, want %d", drawn, want)
 	}
 }
+
+// The tree of a thread with a resume has one branch, on the page of the thread as in its history.
+func TestAResumeIsPartOfTheTree(t *testing.T) {
+	saver := newSaver(t)
+	app := newShop(t, saver)
+	fail(t, app, "order-2")
+	s := serve(t, saver, inspect.Options{}, app)
+	for _, page := range []string{"thread?id=order-2", "history?id=order-2"} {
+		body := s.has(page, ">resume<")
+		for _, width := range regexp.MustCompile(`<svg width="(\d+)" height="34"`).FindAllStringSubmatch(body, -1) {
+			if width[1] != "14" {
+				t.Errorf("%s: a row of the tree is %s wide, want one branch of 14", page, width[1])
+			}
+		}
+		if n := strings.Count(body, "<circle"); n != 6 {
+			t.Errorf("%s: got %d checkpoints, want 6", page, n)
+		}
+	}
+}
