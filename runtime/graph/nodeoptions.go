@@ -103,7 +103,8 @@ func Targets(ids ...ID) TargetsOption {
 
 // FormerIDs lists earlier ids of the node. Pending tasks at a former id resume at this node, with
 // their stored results, questions and keys. Keep a former id listed as long as such threads may
-// exist. Snapshots show the ids that were stored.
+// exist. Snapshots show the ids that were stored. Workers of a Queue do not use former ids: they
+// leave a task that waits in a run of a version with another id.
 func FormerIDs(ids ...ID) AnyNodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
