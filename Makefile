@@ -83,8 +83,8 @@ check-vet:
 
 # All code for the systems that no test runs on here.
 check-cross:
-	@for os in windows darwin; do GOOS=$$os go vet $(PACKAGES) || exit 1; \
-	for mod in $(filter-out bench,$(MODULES)); do GOOS=$$os go -C $$mod vet ./... || exit 1; done; done
+	@for os in windows darwin; do CGO_ENABLED=0 GOOS=$$os go vet $(PACKAGES) || exit 1; \
+	for mod in $(filter-out bench,$(MODULES)); do CGO_ENABLED=0 GOOS=$$os go -C $$mod vet ./... || exit 1; done; done
 
 check-lint:
 	$(TOOL) staticcheck -tags browser $(PACKAGES)
