@@ -55,7 +55,7 @@ func insert(ctx context.Context, pool *pgxpool.Pool) error {
 // newGraphgen returns a function that measures one round of threads.
 func newGraphgen(b *testing.B, dsn string, pool *pgxpool.Pool) func(round int) time.Duration {
 	b.Helper()
-	saver, err := postgres.Open(b.Context(), dsn)
+	saver, err := postgres.Open(b.Context(), dsn, postgres.PrepareStatements())
 	if err != nil {
 		b.Fatal(err)
 	}

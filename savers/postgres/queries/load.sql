@@ -13,33 +13,11 @@
 --   version_updated, released, log_no, seq, id, step,
 --   line_no, line, fingerprint, graph, root_seq, root_id, root_step, found_seq, base,
 --   first_packed, last_packed, first_seq
-SELECT t.thread_no, t.thread_id, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated,
-	t.packed_id, t.created, t.graph AS thread_graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) AS now,
-	v.number, v.root, v.status AS version_status, v.updated AS version_updated, v.released,
-	l.log_no, h.seq, h.id, h.step, n.line_no, n.line, n.fingerprint, n.graph,
-	r.seq AS root_seq, r.id AS root_id, r.step AS root_step,
-	a.seq AS found_seq, a.base, k.first_packed, k.last_packed,
-	GREATEST(
-		(SELECT s.seq FROM graph_checkpoint s
-			WHERE s.log_no = l.log_no AND s.seq <= COALESCE(a.seq, k.first_packed) AND s.snapshot
-			ORDER BY s.seq DESC LIMIT 1),
-		(SELECT x.first_seq FROM graph_pack x
-			WHERE x.log_no = l.log_no AND x.whole AND x.first_seq <= COALESCE(a.seq, k.first_packed)
-			ORDER BY x.last_seq DESC LIMIT 1),
-		0) AS first_seq
-FROM graph_thread t
-	LEFT JOIN graph_version v ON v.thread_no = t.thread_no AND v.number = CASE $2::bigint WHEN 0 THEN t.version ELSE $2::bigint END
-	LEFT JOIN graph_log l ON l.thread_no = t.thread_no AND l.version = v.number AND l.ns_key = $3
-	LEFT JOIN LATERAL (SELECT x.seq, x.id, x.step, x.line_no FROM graph_checkpoint x
-		WHERE x.log_no = l.log_no ORDER BY x.seq DESC LIMIT 1) h ON TRUE
-	LEFT JOIN graph_line n ON n.root = v.root AND n.line_no = h.line_no
-	LEFT JOIN LATERAL (SELECT x.seq, x.id, x.step FROM graph_checkpoint x
-		WHERE x.log_no = v.root ORDER BY x.seq DESC LIMIT 1) r ON TRUE
-	LEFT JOIN graph_checkpoint a ON a.root = v.root AND a.id = COALESCE($4::bytea, h.id) AND a.log_no = l.log_no
-	LEFT JOIN LATERAL (SELECT MIN(p.first_seq) AS first_packed, MAX(p.last_seq) AS last_packed FROM graph_pack p
-		WHERE a.seq IS NULL AND p.root = v.root AND p.last_id >= $4::bytea AND p.first_id <= $4::bytea AND p.log_no = l.log_no) k ON TRUE
-WHERE t.thread_key = $1;
+SELECT thread_no, thread_id, version, versions, status, fence, holder, lease_until, updated,
+	packed_id, created, thread_graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority, now,
+	number, root, version_status, version_updated, released, log_no, seq, id, step, line_no, line, fingerprint, graph,
+	root_seq, root_id, root_step, found_seq, base, first_packed, last_packed, first_seq
+FROM graph_place($1, $2, $3, $4);
 
 -- name: chain
 -- Reads what restores a record, in rows of several parts, in no order:
@@ -53,36 +31,5 @@ WHERE t.thread_key = $1;
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line
 -- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
-SELECT 1::bigint AS part, t.version AS n1, t.versions AS n2, t.status AS n3, t.lease_until AS n4, t.updated AS n5,
-	COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = $1 AND l.version = $2 AND l.ns_key = $3), 0) AS n6,
-	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = $4), 0) AS n7,
-	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = $5), 0) AS n8,
-	t.fence AS id, NULL::bytea AS parent, NULL::bytea AS base, NULL::bytea AS commits, NULL::bytea AS body, NULL::bytea AS payload
-FROM graph_thread t
-WHERE t.thread_no = $1
-UNION ALL
-SELECT 2, c.seq, c.line_no, c.source, c.snapshot::integer, c.commits_previous::integer, c.marked_committed::integer,
-	c.step, c.created, c.id, c.parent, c.base, c.commits, c.body, c.payload
-FROM graph_checkpoint c
-WHERE c.log_no = $4 AND c.seq BETWEEN $6::bigint - 1 AND $7
-UNION ALL
-SELECT 3, p.first_seq, p.last_seq, p.whole::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body, NULL
-FROM graph_pack p
-WHERE p.log_no = $4 AND p.last_seq >= $6 AND p.first_seq <= $7
-UNION ALL
-SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph, NULL
-FROM graph_line n
-WHERE n.root = $5 AND n.line_no BETWEEN COALESCE(
-	(SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = $4 AND c.seq = $6), $9::bigint) AND $10
-UNION ALL
-SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data, NULL
-FROM graph_write w
-WHERE w.root = $5 AND w.base > '\x00000000000000000000000000000000' AND NOT EXISTS (
-	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
-	WHERE b.root = w.root AND b.id = w.base
-	AND (b.marked_committed OR n.commits_previous)
-)
-UNION ALL
-SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE))::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
-FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
-WHERE b.root = $5 AND b.id = $8;
+SELECT part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
+FROM graph_chain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);

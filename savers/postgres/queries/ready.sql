@@ -50,5 +50,5 @@ FOR UPDATE SKIP LOCKED;
 -- parameters: wake, threads
 UPDATE graph_thread
 SET wake = CASE WHEN lease_until > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) THEN lease_until ELSE $1 END
-WHERE thread_no IN (SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST($2 AS json)) value)
-	AND set_config('synchronous_commit', 'off', true) = 'off';
+WHERE thread_no = ANY (CAST(translate($2, '[]', '{}') AS bigint[]))
+	AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off';

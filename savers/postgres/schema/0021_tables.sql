@@ -166,11 +166,11 @@ CREATE TABLE graph_state (
 	PRIMARY KEY (thread_no, version)
 );
 
--- The functions below are the statements of a run whose thread's row need not change. The server keeps their plans for
--- every caller. A function that returns false stored nothing, and the caller runs a transaction instead.
+-- The functions below are statements that run often. The server keeps their plans for every caller. A plan is the same
+-- for all parameters, finds rows by indexes, and is as good for large tables as for empty ones.
 
--- graph_commit stores a record after the head that the run knows, with that head's line, and returns true. It returns
--- false unless all of this holds:
+-- graph_commit stores a record after the head that the run knows, with that head's line, and returns true. If it returns
+-- false, it stored nothing, and the caller runs a transaction instead. It returns false unless all of this holds:
 -- - the run holds the fence;
 -- - p_status is the thread's status, or NULL for any;
 -- - p_seen is the number of the newest message;
@@ -183,7 +183,7 @@ CREATE FUNCTION graph_commit(
 	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea, p_payload bytea,
 	p_thread bigint, p_fence bytea,
 	p_status bigint, p_seen bigint, p_least bigint, p_most bigint, p_log bigint, p_seq bigint, p_after bytea)
-RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	t_root bigint;
 	t_until bigint;
@@ -216,7 +216,7 @@ END $$;
 CREATE FUNCTION graph_put(
 	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_seen bigint, p_asked boolean,
 	p_least bigint, p_most bigint, p_first boolean)
-RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	t_root bigint;
 	t_until bigint;
@@ -254,7 +254,7 @@ END $$;
 -- thread id.
 CREATE FUNCTION graph_post(p_posts jsonb, p_payloads bytea[])
 RETURNS TABLE (o_post bigint, o_message bigint, o_number bigint, o_known boolean, o_fault bigint)
-LANGUAGE plpgsql SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	p jsonb;
 	m jsonb;
@@ -329,4 +329,96 @@ BEGIN
 				OR g.version = 0 AND new_inputs + wakes = 0 THEN g.wake ELSE clock END
 		WHERE g.thread_no = t.thread_no AND last > t.posted;
 	END LOOP;
+END $$;
+
+-- graph_place reads a thread, one version, the head of one log, the head of the version's root, and where the record to
+-- restore is. p_number 0 means the open version, and a p_at that is NULL the head. Each statement reads one table. A join
+-- of all tables takes longer to plan than to run, and a plan that was made for small tables reads too much of larger ones.
+CREATE FUNCTION graph_place(p_thread bytea, p_number bigint, p_namespace bytea, p_at bytea)
+RETURNS TABLE (
+	thread_no bigint, thread_id bytea, version bigint, versions bigint, status bigint, fence bytea, holder bytea,
+	lease_until bigint, updated bigint, packed_id bytea, created bigint, thread_graph bytea, title bytea, labels bytea,
+	wake bigint, attempts bigint, posted bigint, inputs bigint, others bigint, cancels bigint, priority bigint,
+	now bigint, number bigint, root bigint, version_status bigint, version_updated bigint, released bigint, log_no bigint,
+	seq bigint, id bytea, step bigint, line_no bigint, line bytea, fingerprint bigint, graph bytea, root_seq bigint,
+	root_id bytea, root_step bigint, found_seq bigint, base bytea, first_packed bigint, last_packed bigint,
+	first_seq bigint)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	SELECT t.thread_no, t.thread_id, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated, t.packed_id, t.created,
+		t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority
+	INTO thread_no, thread_id, version, versions, status, fence, holder, lease_until, updated, packed_id, created,
+		thread_graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority
+	FROM graph_thread t WHERE t.thread_key = p_thread;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	now := extract(epoch FROM clock_timestamp()) * 1000000;
+	first_seq := 0;
+	SELECT v.number, v.root, v.status, v.updated, v.released INTO number, root, version_status, version_updated, released
+	FROM graph_version v WHERE v.thread_no = graph_place.thread_no AND v.number = COALESCE(NULLIF(p_number, 0), graph_place.version);
+	IF FOUND THEN
+		SELECT c.seq, c.id, c.step INTO root_seq, root_id, root_step
+		FROM graph_checkpoint c WHERE c.log_no = graph_place.root ORDER BY c.seq DESC LIMIT 1;
+		SELECT l.log_no INTO log_no
+		FROM graph_log l WHERE l.thread_no = graph_place.thread_no AND l.version = graph_place.number AND l.ns_key = p_namespace;
+	END IF;
+	IF log_no IS NOT NULL THEN
+		SELECT c.seq, c.id, c.step, c.line_no INTO seq, id, step, line_no
+		FROM graph_checkpoint c WHERE c.log_no = graph_place.log_no ORDER BY c.seq DESC LIMIT 1;
+		SELECT n.line, n.fingerprint, n.graph INTO line, fingerprint, graph
+		FROM graph_line n WHERE n.root = graph_place.root AND n.line_no = graph_place.line_no;
+		SELECT c.seq, c.base INTO found_seq, base
+		FROM graph_checkpoint c WHERE c.root = graph_place.root AND c.id = COALESCE(p_at, graph_place.id) AND c.log_no = graph_place.log_no;
+		IF found_seq IS NULL THEN
+			SELECT MIN(p.first_seq), MAX(p.last_seq) INTO first_packed, last_packed
+			FROM graph_pack p WHERE p.root = graph_place.root AND p.last_id >= p_at AND p.first_id <= p_at AND p.log_no = graph_place.log_no;
+		END IF;
+		first_seq := GREATEST(0,
+			(SELECT c.seq FROM graph_checkpoint c
+				WHERE c.log_no = graph_place.log_no AND c.seq <= COALESCE(found_seq, graph_place.first_packed) AND c.snapshot
+				ORDER BY c.seq DESC LIMIT 1),
+			(SELECT p.first_seq FROM graph_pack p
+				WHERE p.log_no = graph_place.log_no AND p.whole AND p.first_seq <= COALESCE(found_seq, graph_place.first_packed)
+				ORDER BY p.last_seq DESC LIMIT 1));
+	END IF;
+	RETURN NEXT;
+END $$;
+
+-- graph_chain reads what restores a record, in rows of several parts. queries/load.sql describes them.
+CREATE FUNCTION graph_chain(
+	p_thread bigint, p_number bigint, p_namespace bytea, p_log bigint, p_root bigint, p_first bigint, p_last bigint, p_base bytea,
+	p_least_line bigint, p_last_line bigint)
+RETURNS TABLE (
+	part bigint, n1 bigint, n2 bigint, n3 bigint, n4 bigint, n5 bigint, n6 bigint, n7 bigint, n8 bigint,
+	id bytea, parent bytea, base bytea, commits bytea, body bytea, payload bytea)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	RETURN QUERY SELECT 1::bigint, t.version, t.versions, t.status, t.lease_until, t.updated,
+		COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = p_thread AND l.version = p_number AND l.ns_key = p_namespace), 0),
+		COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = p_log), 0),
+		COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = p_root), 0),
+		t.fence, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea
+	FROM graph_thread t WHERE t.thread_no = p_thread;
+	RETURN QUERY SELECT 2::bigint, c.seq, c.line_no, c.source::bigint, c.snapshot::integer::bigint, c.commits_previous::integer::bigint,
+		c.marked_committed::integer::bigint, c.step, c.created, c.id, c.parent, c.base, c.commits, c.body, c.payload
+	FROM graph_checkpoint c WHERE c.log_no = p_log AND c.seq BETWEEN p_first - 1 AND p_last;
+	RETURN QUERY SELECT 3::bigint, p.first_seq, p.last_seq, p.whole::integer::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, p.body, NULL::bytea
+	FROM graph_pack p WHERE p.log_no = p_log AND p.last_seq >= p_first AND p.first_seq <= p_last;
+	RETURN QUERY SELECT 4::bigint, n.line_no, n.fingerprint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+		n.line, NULL::bytea, NULL::bytea, NULL::bytea, n.graph, NULL::bytea
+	FROM graph_line n WHERE n.root = p_root AND n.line_no BETWEEN
+		COALESCE((SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = p_log AND c.seq = p_first), p_least_line) AND p_last_line;
+	RETURN QUERY SELECT 5::bigint, w.write_no, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, w.data, NULL::bytea
+	FROM graph_write w WHERE w.root = p_root AND w.base > '\x00000000000000000000000000000000' AND NOT COALESCE((
+		SELECT b.marked_committed OR COALESCE(
+			(SELECT n.commits_previous FROM graph_checkpoint n WHERE n.log_no = b.log_no AND n.seq = b.seq + 1), FALSE)
+		FROM graph_checkpoint b WHERE b.root = w.root AND b.id = w.base), FALSE);
+	RETURN QUERY SELECT 6::bigint, b.log_no, b.seq, (b.marked_committed OR COALESCE(
+			(SELECT n.commits_previous FROM graph_checkpoint n WHERE n.log_no = b.log_no AND n.seq = b.seq + 1), FALSE))::integer::bigint,
+		0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea
+	FROM graph_checkpoint b WHERE b.root = p_root AND b.id = p_base;
 END $$;
