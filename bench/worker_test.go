@@ -13,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/file"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -22,6 +23,7 @@ import (
 func BenchmarkWorker(b *testing.B) {
 	for name, open := range map[string]func() (checkpoint.Saver, error){
 		"memory": func() (checkpoint.Saver, error) { return memory.New(), nil },
+		"file":   func() (checkpoint.Saver, error) { return file.Open(b.TempDir()) },
 		"sqlite": func() (checkpoint.Saver, error) { return sqlite.Open(filepath.Join(b.TempDir(), "threads.db")) },
 	} {
 		for _, side := range []struct {
