@@ -69,6 +69,7 @@ type Saver struct {
 	recent  *list.List               // the most recently used first
 	held    int64                    // bytes that the volumes hold
 	listed  map[string]listing       // by base name
+	backlog backlog
 
 	turns ledger.Turns
 }

@@ -10,23 +10,45 @@ import (
 )
 
 // Ready returns threads that are due, as [checkpoint.Saver] says. It looks at each file of the
-// folder, as Threads does. A damaged thread is never ready.
+// folder, as Threads does. If more threads are due than the limit, the next calls return those
+// first, for up to a second. Meanwhile they miss threads that another process makes due. A damaged
+// thread is never ready.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
 	if err := q.Check(); err != nil {
 		return checkpoint.ReadyThreads{}, err
-	}
-	var names []name
-	if len(q.Graphs) > 0 { // without graphs, the caller asks for the time
-		var err error
-		if names, err = s.names(ctx, &checkpoint.ThreadQuery{}); err != nil {
-			return checkpoint.ReadyThreads{}, err
-		}
 	}
 	if err := s.begin(ctx); err != nil {
 		return checkpoint.ReadyThreads{}, err
 	}
 	defer s.calls.Done()
+	known := ledger.NewRound(&q, time.Now(), &s.turns)
+	for _, t := range s.knownDue(&q) {
+		known.Look(t, time.Time{})
+	}
+	if err := s.take(ctx, known); err != nil || len(known.Result.Threads) == q.Limit {
+		known.Result.Next = known.Result.Now // this call has not looked at the other threads
+		return known.Result, err
+	}
+	q.Limit -= len(known.Result.Threads)
 	round := ledger.NewRound(&q, time.Now(), &s.turns)
+	err := s.lookAtAll(ctx, round)
+	if err == nil {
+		err = s.take(ctx, round)
+	}
+	round.Result.Threads = append(known.Result.Threads, round.Result.Threads...)
+	return round.Result, err
+}
+
+// lookAtAll looks at all threads of the folder.
+func (s *Saver) lookAtAll(ctx context.Context, round *ledger.Round) error {
+	if len(round.Query.Graphs) == 0 {
+		return nil // the caller asks for the time
+	}
+	start := time.Now()
+	names, err := s.names(ctx, &checkpoint.ThreadQuery{})
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
 		l, err := s.listing(ctx, name.base)
 		if errors.Is(err, checkpoint.ErrDamaged) || err == nil && l.ready.ID == "" {
@@ -37,12 +59,20 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 			_, until, err = s.leased(name.base, l.fence)
 		}
 		if err != nil {
-			return checkpoint.ReadyThreads{}, err
+			return err
 		}
 		round.Look(l.ready, until) // a Wake with a live lease stays: the next call looks again
 	}
-	err := round.Due(func(t checkpoint.ReadyThread) (time.Time, error) { return s.reserve(ctx, &t, round) })
-	return round.Result, err
+	s.keepDue(round, time.Since(start))
+	return nil
+}
+
+// take reserves due threads and adds them to the result.
+func (s *Saver) take(ctx context.Context, round *ledger.Round) error {
+	return round.Due(func(t checkpoint.ReadyThread) (time.Time, error) {
+		s.dropDue(t.ID)
+		return s.reserve(ctx, &t, round)
+	})
 }
 
 // reserve moves the Wake of a thread that is still due. It returns the new Wake, or zero.
@@ -100,5 +130,6 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	if errors.Is(err, errAbsent) {
 		err = ledger.Missing(r.Thread, "", r.Fence, "fence", false)
 	}
+	s.forgetDue()
 	return err
 }

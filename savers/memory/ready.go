@@ -55,7 +55,7 @@ func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, 
 		}
 		for p := checkpoint.Urgent; p <= checkpoint.Low; p++ {
 			ids, all := s.wakes.first(queue{graph, p}, size, now)
-			due := round.Candidates()
+			due := len(round.Candidates())
 			for _, id := range ids {
 				s.visit(id, func(t *thread, v *ledger.Version) {
 					if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {
@@ -65,7 +65,7 @@ func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, 
 				})
 			}
 			looked += len(ids)
-			enough = enough && (all || round.Candidates()-due > round.Query.Limit)
+			enough = enough && (all || len(round.Candidates())-due > round.Query.Limit)
 		}
 	}
 	return looked, enough
