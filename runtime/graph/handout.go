@@ -55,8 +55,9 @@ func (h *handOuts) stop() {
 	}
 }
 
-// outcomePoll is the time between two looks for outcomes that no worker has announced.
-const outcomePoll = time.Second
+// These are the least and the greatest time between two looks for outcomes that no worker has
+// announced.
+const leastPoll, mostPoll = 20 * time.Millisecond, time.Second
 
 // elsewhere runs the node of task i, which has a queue, in a worker of the queue. If the node
 // wants a signal that has come, it runs again.
@@ -243,17 +244,11 @@ func (h *handOuts) unwatch(at awaited) {
 	delete(h.waiting, at)
 }
 
-// poll looks for the outcomes of all watched tasks each second, by one call for each superstep. It
-// ends with the run, or when none is watched.
+// poll looks for the outcomes of all watched tasks, by one call for each superstep. It looks often
+// while it finds some, but for at most a tenth of the time, and once a second when tasks take long.
+// It ends with the run, or when none is watched.
 func (h *handOuts) poll() {
-	tick := time.NewTicker(outcomePoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-h.ctx.Done():
-			return
-		}
+	for pause := leastPoll; exec.Rest(h.ctx, pause); {
 		h.mu.Lock()
 		queries := make(map[awaitedStep][]checkpoint.OutcomeName)
 		for at := range h.waiting {
@@ -264,14 +259,20 @@ func (h *handOuts) poll() {
 		if len(queries) == 0 {
 			return
 		}
+		start, found := time.Now(), 0
 		for of, names := range queries {
-			h.deliver(of, names)
+			found += h.deliver(of, names)
+		}
+		pause = min(2*pause, mostPoll)
+		if found > 0 {
+			pause = min(max(leastPoll, 10*time.Since(start)), mostPoll)
 		}
 	}
 }
 
-// deliver reads outcomes of one superstep. If that fails, the next poll reads them.
-func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) {
+// deliver reads outcomes of one superstep, and returns how many it found. If that fails, the next
+// poll reads them.
+func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) (delivered int) {
 	defer rescue(new(error))
 	ctx, cancel := context.WithTimeout(h.ctx, h.g.opt.saverTimeout)
 	defer cancel()
@@ -279,7 +280,7 @@ func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) {
 		Thread: h.thread, Namespace: of.namespace, Base: of.base, Names: names,
 	})
 	if err != nil {
-		return
+		return 0
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,8 +289,10 @@ func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) {
 		if found := h.waiting[at]; found != nil {
 			found <- writes[i].Payload
 			delete(h.waiting, at)
+			delivered++
 		}
 	}
+	return delivered
 }
 
 // checkDurability returns an error if a run of a graph with queues has another durability than

@@ -20,8 +20,8 @@ import (
 //
 // A task is a message to a thread of its own, which is deleted when the task has its outcome. Such
 // threads have ids that begin with "graphgen-task-"; lists of threads show them. A worker with a
-// free slot looks for tasks once in each Poll. In one process, tasks and their ends are announced
-// immediately.
+// free slot looks for tasks, often at first and later once in each Poll. In one process, tasks and
+// their ends are announced immediately.
 type TaskQueue struct {
 	saver checkpoint.Saver
 	opt   TaskQueueOptions
@@ -33,13 +33,18 @@ type TaskQueue struct {
 
 // TaskQueueOptions are the options of a TaskQueue. The processes need the same ones.
 type TaskQueueOptions struct {
-	// Poll is the time between two looks for tasks of other processes. The default is 1 second.
+	// Poll is the greatest time between two looks for tasks of other processes. The default is 1
+	// second. After a worker has found tasks, it looks again after 20 ms, and then at growing
+	// intervals.
 	Poll time.Duration
 	// Silence is the time without a sign of life after which another worker gets a task. Workers
 	// send four signs of life in this time. Each is one call of the saver. The default is 5
 	// seconds.
 	Silence time.Duration
 }
+
+// leastPoll is the time between two looks for tasks after a worker has found some.
+const leastPoll = 20 * time.Millisecond
 
 // errNoOutcome is the error of a task whose node ended the goroutine of its worker.
 var errNoOutcome = errors.New("worker: the node ended its goroutine without an outcome")
@@ -168,7 +173,7 @@ func (q *TaskQueue) Serve(
 	name, busy := queueName(graph, queue), make(chan struct{}, slots)
 	var all sync.WaitGroup
 	defer all.Wait()
-	for {
+	for pause := leastPoll; ; {
 		select {
 		case busy <- struct{}{}:
 		case <-ctx.Done():
@@ -191,9 +196,11 @@ func (q *TaskQueue) Serve(
 			})
 		}
 		if len(due.Threads) > 0 {
+			pause = leastPoll
 			continue
 		}
-		look := time.NewTimer(q.opt.Poll)
+		look := time.NewTimer(min(pause, q.opt.Poll))
+		pause = min(2*pause, q.opt.Poll)
 		select {
 		case <-posted:
 		case <-look.C:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -62,6 +63,48 @@ func TestATaskQueueNeedsOnlyTheSaver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyShortTasksDoNotWaitForThePoll has the thread in one process and the worker in another.
+// Neither waits for its poll of a second after each few tasks.
+func TestManyShortTasksDoNotWaitForThePoll(t *testing.T) {
+	const sends, each, slots = 400, 2 * time.Millisecond, 16
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		many := func() *app {
+			b := graph.New("many", JobSchema)
+			task := graph.TaskNode(b, "each", func(context.Context, Job, wire.String) (JobUpdate, error) {
+				time.Sleep(each)
+				return said("each"), nil
+			}, graph.Queue("gpu"))
+			b.Route(graph.Start, func(context.Context, Job) (graph.Next, error) {
+				var next graph.Next
+				for range sends {
+					next.Add(task.Send(""))
+				}
+				return next, nil
+			}, task.ID)
+			b.Edge(task.ID, graph.End)
+			g, err := b.Compile(graph.Saver(s), graph.Queues(worker.NewTaskQueue(s, worker.TaskQueueOptions{})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		stop := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": slots}, QueuesOnly: true}, many()))
+		began := time.Now()
+		res, err := many().Thread("t").Invoke(t.Context(), JobUpdate{})
+		if err != nil || len(res.State.Log) != sends {
+			t.Errorf("got %d results, %v; want %d", len(res.State.Log), err, sends)
+		}
+		// The first look may come after a second.
+		if took := time.Since(began); took > 2*time.Second+2*sends/slots*each {
+			t.Errorf("%d tasks of %s took %s by %d slots, want about %s", sends, each, took, slots, sends/slots*each)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestATaskOfASilentWorkerIsHandedOutAgain has one worker that takes a task and shows no sign of
