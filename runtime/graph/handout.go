@@ -244,9 +244,9 @@ func (h *handOuts) unwatch(at awaited) {
 	delete(h.waiting, at)
 }
 
-// poll looks for the outcomes of all watched tasks, by one call for each superstep. It looks often
-// while it finds some, but for at most a tenth of the time, and once a second when tasks take long.
-// It ends with the run, or when none is watched.
+// poll looks for the outcomes of all watched tasks, by one call for each superstep. It looks
+// often while it finds some, but for at most a tenth of the time, and once a second when tasks
+// take long. It ends with the run, or when none is watched.
 func (h *handOuts) poll() {
 	for pause := leastPoll; exec.Rest(h.ctx, pause); {
 		h.mu.Lock()
@@ -270,8 +270,8 @@ func (h *handOuts) poll() {
 	}
 }
 
-// deliver reads outcomes of one superstep, and returns how many it found. If that fails, the next
-// poll reads them.
+// deliver reads outcomes of one superstep, and returns how many it found. If that fails, the
+// next poll reads them.
 func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) (delivered int) {
 	defer rescue(new(error))
 	ctx, cancel := context.WithTimeout(h.ctx, h.g.opt.saverTimeout)

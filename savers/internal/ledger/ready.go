@@ -53,8 +53,8 @@ func (r *Round) Look(t checkpoint.ReadyThread, until time.Time) (move time.Time)
 	return move
 }
 
-// Candidates returns the threads that Look was given and that are due and free. The caller must not
-// modify them.
+// Candidates returns the threads that Look was given and that are due and free. The caller must
+// not modify them.
 func (r *Round) Candidates() []checkpoint.ReadyThread { return r.due }
 
 // Later notes the Wake that a thread has after the call.
