@@ -99,6 +99,7 @@ type codec struct {
 const (
 	format    = 1
 	nonceSize = 12
+	tagSize   = 16
 	idSize    = len(checkpoint.ID{})
 )
 
@@ -163,6 +164,21 @@ func (c *codec) Record(stored []byte) (id, before checkpoint.ID, ok bool) {
 		copy(before[:], rest[idSize:])
 	}
 	return id, before, true
+}
+
+// KeyID returns the id of the key with which a Saver has encrypted a stored payload, as a saver
+// without keys returns that payload. ok is false if no Saver has stored the payload. Tools use it
+// to name the key that they lack. It checks the form of the payload only, so the answer is no
+// proof.
+//
+// No MessagePack value of more than one byte has the form of an encrypted payload. Text of
+// failures can have it only if the text begins with a control character.
+func KeyID(stored []byte) (id string, ok bool) {
+	id, rest, err := header(stored)
+	if err != nil || id == "" || len(rest) < nonceSize+1+tagSize {
+		return "", false
+	}
+	return id, true
 }
 
 // header returns the id of the key of a stored payload, and what follows it.

@@ -274,6 +274,39 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
+// TestKeyIDNamesTheKeyOfEachPayload looks at a saver as a tool without keys does.
+func TestKeyIDNamesTheKeyOfEachPayload(t *testing.T) {
+	inner := memory.New()
+	s := open(t, inner, key("2026-11", 1))
+	fill(t, s, "t", "")
+	c, err := inner.Load(t.Context(), checkpoint.Ref{Thread: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stored := range map[string][]byte{
+		"snapshot": c.Snapshot, "delta": c.Deltas[0], "task": c.Due[0].Payload, "write": c.Writes[0].Payload,
+	} {
+		if id, ok := encrypt.KeyID(stored); id != "2026-11" || !ok {
+			t.Errorf("%s: got %q, %v; want the key 2026-11", name, id, ok)
+		}
+		if id, ok := encrypt.KeyID(stored[:30]); ok {
+			t.Errorf("a part of a %s: got the key %q", name, id)
+		}
+	}
+	if c, err = s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 100)
+	for _, plain := range [][]byte{
+		nil, {}, {1}, c.Snapshot, []byte(long), append([]byte{0x81, 0xa1, 'k', 1, 1}, long...), append([]byte{1, 0}, long...),
+		append([]byte{2, 1}, long...),
+	} {
+		if id, ok := encrypt.KeyID(plain); ok {
+			t.Errorf("%q is not encrypted, and KeyID returns %q", plain, id)
+		}
+	}
+}
+
 func TestAnotherSecretIsDamage(t *testing.T) {
 	inner := memory.New()
 	fill(t, open(t, inner, key("k", 1)), "t", "one")
