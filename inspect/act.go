@@ -113,6 +113,9 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 	if err != nil {
 		return err
 	}
+	if v.locked != nil {
+		return v.locked
+	}
 	id := r.PostForm.Get("question")
 	i := slices.IndexFunc(v.snap.Questions, func(q graph.OpenQuestion) bool { return q.ID == id })
 	if i < 0 {
@@ -286,6 +289,9 @@ func (in *Inspector) signal(r *http.Request, t *checkpoint.Thread) error {
 // mailText returns the payload of a message as text; empty if there is none, or if it needs the
 // types of the program.
 func (in *Inspector) mailText(v *view, m *checkpoint.Message) string {
+	if in.locked(m.Payload) != nil {
+		return ""
+	}
 	switch m.Kind {
 	case checkpoint.CancelMessage:
 		return clip(shortText, string(m.Payload))

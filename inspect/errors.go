@@ -25,14 +25,31 @@ func (e *conflictError) Error() string { return e.text }
 // Is reports whether target is ErrConflict.
 func (e *conflictError) Is(target error) bool { return target == checkpoint.ErrConflict }
 
+// lockedError is an error of data that Options.Explain explains.
+type lockedError struct{ error }
+
+func (e *lockedError) Unwrap() error { return e.error }
+
+// locked returns why a payload cannot be read, or nil.
+func (in *Inspector) locked(payload []byte) error {
+	if in.opt.Explain == nil {
+		return nil
+	}
+	if err := in.opt.Explain(payload); err != nil {
+		return &lockedError{err}
+	}
+	return nil
+}
+
 // statusOf returns the HTTP status for an error.
 func statusOf(err error) int {
 	var denied *deniedError
 	var wrong *requestError
+	var locked *lockedError
 	var large *http.MaxBytesError
 	var invalid *checkpoint.InvalidError
 	switch {
-	case errors.As(err, &denied):
+	case errors.As(err, &denied), errors.As(err, &locked):
 		return http.StatusForbidden
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge

@@ -149,7 +149,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		q.Limit = limit + 1
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
-		damaged := errors.Is(err, checkpoint.ErrDamaged)
+		damaged := errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != "" // of this thread alone
 		if err != nil && !damaged {
 			return out, err
 		}

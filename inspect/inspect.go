@@ -51,6 +51,12 @@ type Options struct {
 	// many threads that it began. Without Actor, everybody who has the address of its page can.
 	// The default is no name.
 	Actor func(r *http.Request) string
+	// Explain returns why a payload cannot be read, for example the key that it is encrypted with
+	// and how to pass that key. It returns nil for a payload that can be read. It is for a saver
+	// that returns encrypted payloads as they are. The pages show the error in place of the data,
+	// and answer no question of such a thread. Explain must not modify the payload, and must be
+	// safe for concurrent use. By default, every payload can be read.
+	Explain func(payload []byte) error
 	// LongWait is how long a thread waits for a person before lists mark it. The default is 7
 	// days.
 	LongWait time.Duration

@@ -37,6 +37,7 @@ type threadData struct {
 	Refused   []message
 	Versions  []checkpoint.Version
 	Reason    string
+	Locked    error     // why the stored data cannot be read; nil if it can be
 	RunError  *runError // of the last run that the pages started; nil for none
 }
 
@@ -133,15 +134,17 @@ func picturesOf(p place, d *graph.Description) (plain, expanded string) {
 
 // addPosition adds where the thread stands, and its history.
 func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err error) {
-	d.Tasks, d.Timers = tasksOf(v), v.snap.Timers
-	d.Questions = questionForms(v, d.May[string(Answer)])
+	if d.Locked = v.locked; d.Locked == nil {
+		d.Tasks, d.Timers = tasksOf(v), v.snap.Timers
+		d.Questions = questionForms(v, d.May[string(Answer)])
+		d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
+	}
 	for _, s := range v.snap.Signals {
 		d.Signals = append(d.Signals, signalRow{s, pathText(s.Path, s.Node, s.Index)})
 	}
 	if d.Calls, err = in.calls(r, v); err != nil {
 		return err
 	}
-	d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
 	h, err := in.history(r.Context(), v, new(historyFilter), historySize, new(tree.Lanes))
 	if err != nil {
 		return err

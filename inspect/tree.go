@@ -154,6 +154,9 @@ func (v *view) value() (value.Value, error) {
 	if v.chain.Empty() {
 		return value.Value{Kind: value.Struct}, nil
 	}
+	if v.locked != nil {
+		return value.Value{}, v.locked
+	}
 	return value.State(v.state(&v.chain.Last), v.snap.State)
 }
 

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
 // Pages without graphs send signals and inputs by the descriptions that threads store. The graph
@@ -73,4 +75,54 @@ func TestUnknownGraphsAreNotMixedUp(t *testing.T) {
 	if status, body := s.post("submit", form); status != http.StatusBadRequest || !strings.Contains(body, "belongs to the graph") {
 		t.Errorf("got %d: %s", status, body)
 	}
+}
+
+// TestEncryptedDataIsExplained serves an encrypted saver without its key.
+func TestEncryptedDataIsExplained(t *testing.T) {
+	inner := newSaver(t)
+	saver, err := encrypt.New(inner, encrypt.Key{ID: "k1", Secret: make([]byte, encrypt.SecretSize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := newShop(t, saver)
+	begin(t, app, "order-1", "Ada")
+	fail(t, app, "order-2")
+	explain := func(payload []byte) error {
+		if key, ok := encrypt.KeyID(payload); ok {
+			return errors.New("sealed with " + key + ", pass the key")
+		}
+		return nil
+	}
+	if err := app.Thread("order-1").Cancel(t.Context(), "the secret reason"); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, inner, inspect.Options{Allow: inspect.AllActions(), Explain: explain})
+	s.has("", "order-1", "order-2", `class="status waiting"`)
+	for thread, due := range map[string]string{"order-1": "approve", "order-2": "check"} {
+		body := s.has("thread?id="+thread, "The stored data cannot be read here", "sealed with k1, pass the key", due, "Timeline", "loop")
+		for _, unwanted := range []string{"<h2>State</h2>", "Open questions", "Due tasks", "damaged", "\ufffd", "Why it stopped"} {
+			if strings.Contains(body, unwanted) {
+				t.Errorf("the page of %s has %q:\n%s", thread, unwanted, body)
+			}
+		}
+		s.has("history?id="+thread, "<circle", "loop")
+	}
+	for _, page := range []string{"state.json?id=order-1", "checkpoint?id=order-1", "submit?from=order-1"} {
+		if status, body := s.get(page); status != http.StatusForbidden || !strings.Contains(body, "sealed with k1") {
+			t.Errorf("GET %s: got %d: %s", page, status, body)
+		}
+	}
+	if status, body := s.act(inspect.Answer, "order-1", "question", "q", "as", "json", "json", "{}"); status != http.StatusForbidden || !strings.Contains(body, "sealed with k1") {
+		t.Errorf("answer: got %d: %s", status, body)
+	}
+	// With the key of another thread only, the list has each thread.
+	other, err := encrypt.New(inner, encrypt.Key{ID: "k2", Secret: make([]byte, encrypt.SecretSize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, other, inspect.Options{}).has("", "order-1", "order-2", "encrypted with key &#34;k1&#34;")
+	// With the key, nothing needs an explanation.
+	s = serve(t, saver, inspect.Options{Explain: explain}, app)
+	s.has("thread?id=order-1", "Ada", "Open questions", "the secret reason")
+	s.lacks("thread?id=order-1", "sealed")
 }

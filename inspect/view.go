@@ -20,12 +20,13 @@ type view struct {
 	chain   checkpoint.Chain
 	snap    graph.Snapshot[[]byte]
 	schemas map[uint64]*shape.Graph
+	locked  error // why the payloads cannot be read; snap is then that of the record alone
 }
 
 // find returns the description of a thread, and checks that the request may see it.
 func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thread, error) {
 	t, err := in.thread(r.Context(), id)
-	if errors.Is(err, checkpoint.ErrDamaged) {
+	if err != nil && (t.ID != "" || errors.Is(err, checkpoint.ErrDamaged)) {
 		if denied := in.sees(r, a, &checkpoint.Thread{ID: id}); denied != nil {
 			return t, denied // the error has data of the thread
 		}
@@ -89,6 +90,9 @@ func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err err
 		return v, nil
 	}
 	read := graph.ReadPosition
+	if v.locked = in.lockedChain(&v.chain); v.locked != nil {
+		state = false
+	}
 	if state {
 		read = graph.ReadStored
 	}
@@ -97,6 +101,19 @@ func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err err
 	}
 	v.schemas, err = in.schemas(ctx, v.place)
 	return v, err
+}
+
+// lockedChain returns why the payloads of a chain cannot be read, or nil. Then it removes the
+// pending writes, because nothing in them can be shown.
+func (in *Inspector) lockedChain(c *checkpoint.Chain) error {
+	err := in.locked(c.Snapshot)
+	for i := 0; i < len(c.Writes) && err == nil; i++ {
+		err = in.locked(c.Writes[i].Payload)
+	}
+	if err != nil {
+		c.Writes, c.Thread.Questions = nil, nil
+	}
+	return err
 }
 
 // search looks for the checkpoint of v in released versions, newest first.
