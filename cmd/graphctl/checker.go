@@ -18,7 +18,8 @@ type checker struct {
 	last      *checkpoint.Record // of the namespace
 	snapshot  []byte
 	deltas    [][]byte
-	lost      bool // the chain has no snapshot
+	lost      bool  // the chain has no snapshot
+	locked    error // payloads are encrypted; nil if none is
 
 	ids     map[checkpoint.ID]bool
 	heads   map[string]checkpoint.ID // by namespace
@@ -97,12 +98,17 @@ func (c *checker) chain() {
 		c.snapshot, c.deltas = nil, nil
 		return
 	}
+	if err := sealed(c.snapshot); err != nil {
+		c.locked = err
+		c.snapshot, c.deltas = nil, nil
+		return
+	}
 	state, err := checkpoint.Fold(c.snapshot, c.deltas...)
 	if err == nil {
 		_, err = value.State(c.known.state(c.last.Fingerprint), state)
 	}
 	if err != nil {
-		c.fault(c.namespace, c.last, "the state cannot be read: %v; pass --keys or --compress if the saver encrypts or compresses", err)
+		c.fault(c.namespace, c.last, "the state cannot be read: %v", err)
 	}
 	c.snapshot, c.deltas = nil, nil
 }
@@ -111,6 +117,10 @@ func (c *checker) chain() {
 func (c *checker) write(w *checkpoint.Write) {
 	if err := w.Check(); err != nil {
 		c.fault(w.Namespace, nil, "a pending %s: %v", w.Kind, err)
+		return
+	}
+	if err := sealed(w.Payload); err != nil {
+		c.locked = err
 		return
 	}
 	if w.Kind == checkpoint.Question {

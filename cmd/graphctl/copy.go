@@ -51,7 +51,7 @@ flags, or pass --all. The storage of the target is created if it does not exist.
 A run can hold a thread during the copy: the copy has one of its checkpoints. For a move, stop the workers first, because tasks
 of the copy have the same keys. Inputs that wait on a thread without an open version become due in the target.`,
 		Example: `  graphctl copy --all --to postgres://app@new/app
-  graphctl copy order-7 --to sqlite:debug.db --to-keys keys --to-compress`,
+  graphctl copy order-7 --to sqlite:debug.db --to-key-file keys --to-compress`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.sel.explicit(args); err != nil {

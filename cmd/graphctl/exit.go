@@ -83,8 +83,8 @@ func exitCode(err error) int {
 func hint(err error) string {
 	text := err.Error()
 	text = strings.ReplaceAll(text, "; pass graph.Wait to wait for it, or graph.TakeOver to take it over", "")
-	if errors.Is(err, encrypt.ErrNoKey) {
-		text += "; give the key by --keys FILE or " + envKeys
+	if without := (*sealedError)(nil); errors.Is(err, encrypt.ErrNoKey) && !errors.As(err, &without) {
+		text = strings.ReplaceAll(text, "; pass that key to encrypt.New", "; give that key, too, by --key-file FILE or $"+envKeys)
 	}
 	return text
 }

@@ -22,8 +22,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Write threads to an archive, with all versions, questions and messages. FILE - is standard output. Name threads, select
 them by flags, or pass --all. --after and --limit divide a large saver among several archives.
 
-The archive is written under another name, and gets its name when it is complete. It has checksums. It is not encrypted, also if
-the saver is.`,
+The archive is written under another name, and gets its name when it is complete. It has checksums. With the keys of
+an encrypted saver, its payloads are not encrypted. Without them, they stay encrypted.`,
 		Example: `  graphctl export backup.graphgen --all
   graphctl export - order-7 | gzip > order-7.gz`,
 		Args: cobra.MinimumNArgs(1),

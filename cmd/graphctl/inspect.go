@@ -33,9 +33,13 @@ a state or run a node, because the command does not have the graphs. Package ins
 The pages have no login. Everybody who reaches the address sees all threads, and with --write changes them. The address must
 therefore be of this machine if --write is set. Other users of the machine reach it, too.
 
+With the keys of an encrypted saver, the pages show its data to everybody who reaches them. Without the keys, they show what is not
+encrypted. Threads then take no answers, signals and inputs.
+
 The command ends by an interrupt or by --timeout.`,
 		Example: `  graphctl inspect --saver sqlite:///var/lib/app/threads.db
-  graphctl inspect --listen localhost:8080 --write`,
+  graphctl inspect --listen localhost:8080 --write
+  graphctl inspect --key-file keys`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.inspect(ctx, s, &f) })
@@ -63,7 +67,7 @@ func (a *app) inspect(ctx context.Context, s checkpoint.Saver, f *inspectFlags) 
 		return &usageError{fmt.Sprintf("the pages cannot be served: %v; pass another address by --listen", err)}
 	}
 	defer func() { err = errors.Join(err, closed(l.Close())) }()
-	o := inspect.Options{Title: "graphctl"}
+	o := inspect.Options{Title: "graphctl", Explain: sealed}
 	if f.write {
 		if addr, ok := l.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {
 			return &usageError{fmt.Sprintf("--write with --listen %s would let other machines change threads; listen on localhost", cell(f.listen))}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
@@ -151,5 +153,72 @@ func TestInspectManagesThreads(t *testing.T) {
 		if status, _ := p.page("act", url.Values{"id": {"order-2"}, "action": {action}}); status != http.StatusForbidden {
 			t.Errorf("%s: got status %d", action, status)
 		}
+	}
+}
+
+// newSecret returns the URL of an encrypted saver with order-1, and a file with its key.
+func newSecret(t *testing.T) (saver, keys string) {
+	t.Helper()
+	dir := t.TempDir()
+	inner, err := sqlite.Open(filepath.Join(dir, "secret.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("01234567890123456789012345678901")
+	s, err := wrap(inner, []encrypt.Key{{ID: "k1", Secret: secret}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	app, err := desk.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := deskStep(t.Context(), app, []string{"start", "order-1", "500"}); err != nil {
+		t.Fatal(err)
+	}
+	keys = filepath.Join(dir, "keys")
+	if err := os.WriteFile(keys, []byte("k1:"+base64.StdEncoding.EncodeToString(secret)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite://" + filepath.ToSlash(filepath.Join(dir, "secret.db")), keys
+}
+
+func TestInspectReadsEncryptedThreadsWithKeys(t *testing.T) {
+	saver, keys := newSecret(t)
+	p := inspected(t, saver, "--write", "--key-file", keys)
+	for page, want := range map[string]string{"thread?id=order-1": "500", "state.json?id=order-1": `"Cents": 500`, "submit?from=order-1": "500"} {
+		if status, body := p.page(page, nil); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("GET %s: got %d, without %q:\n%s", page, status, want, body)
+		}
+	}
+	signal := url.Values{"id": {"order-1"}, "action": {"signal"}, "signal": {"paid"}, "as": {"json"}, "json": {`{"Number": "r-1"}`}}
+	if status, body := p.page("act", signal); status != http.StatusOK || !strings.Contains(body, "r-1") {
+		t.Errorf("signal: got %d: %s", status, body)
+	}
+}
+
+func TestInspectWithoutKeysSaysHowToPassThem(t *testing.T) {
+	saver, keys := newSecret(t)
+	const remedy = "encrypted with key k1; give the key by --key-file FILE or $GRAPHCTL_KEYS"
+	p := inspected(t, saver, "--write")
+	if status, body := p.page("thread?id=order-1", nil); status != http.StatusOK || !strings.Contains(body, remedy) || !strings.Contains(body, "review") {
+		t.Errorf("the page of the thread: got %d: %s", status, body)
+	}
+	for name, post := range map[string]url.Values{
+		"act":    {"id": {"order-1"}, "action": {"signal"}, "signal": {"paid"}, "as": {"json"}, "json": {`{"Number": "r-1"}`}},
+		"submit": {"graph": {"desk"}, "id": {"order-2"}, "new": {"1"}, "request": {"r"}, "json": {`{"Cents": 1}`}},
+		"act?":   {"id": {"order-1"}, "action": {"cancel"}, "reason": {"too late"}},
+	} {
+		if status, body := p.page(name, post); status < 400 || !strings.Contains(body, remedy) {
+			t.Errorf("%s: got %d: %s", name, status, body)
+		}
+	}
+	p = inspected(t, saver, "--key-file", keys)
+	if _, body := p.page("thread?id=order-1", nil); strings.Contains(body, "Messages that wait") || strings.Contains(body, "too late") {
+		t.Errorf("a refused message is stored: %s", body)
+	}
+	if status, _ := p.page("thread?id=order-2", nil); status != http.StatusNotFound {
+		t.Errorf("the refused thread: got status %d", status)
 	}
 }

@@ -240,6 +240,11 @@ func (t *target) asked(name string) (*question, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		for i := range all {
+			if all[i].unread != nil { // it may be the one
+				return nil, all[i].unread
+			}
+		}
 		return nil, fmt.Errorf("%w: thread %s has no open question %s; graphctl waiting lists them", graph.ErrNotAsked, quoteID(t.id), cell(name))
 	}
 	ids := make([]string, len(found))

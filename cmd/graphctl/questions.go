@@ -25,6 +25,9 @@ func questionsOf(t *checkpoint.Thread) []question {
 	for i := range t.Questions {
 		w := &t.Questions[i]
 		open, err := graph.OpenQuestions(checkpoint.Thread{Questions: t.Questions[i : i+1]})
+		if locked := sealed(w.Payload); locked != nil {
+			err = locked
+		}
 		if err != nil {
 			all = append(all, question{graph.OpenQuestion{ID: w.Task + "/" + w.Name}, w.Namespace, err})
 			continue

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -87,7 +86,7 @@ func rowOf(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thr
 		switch {
 		case t.ID == id:
 			return t, err == nil, err
-		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
+		case err != nil && !unreadable(err):
 			return t, false, err
 		}
 	}

@@ -46,6 +46,10 @@ redis://host:6379/0, mysql://user:password@host/database or postgres://user:pass
 --saver or the environment variable ` + envSaver + ` contain it. Use the variable for a URL with a password,
 because other users of the machine can read command lines.
 
+The keys of a saver that encrypts are in the file of --key-file or in the variable ` + envKeys + `, never in an argument. Each line
+is ID:SECRET, with a secret of 32 bytes in base64. The first key encrypts what the command stores, and all keys decrypt. A file
+that every user of the machine can read is refused. Compressed payloads are read without a flag.
+
 A thread is named by its id. An id with spaces or control characters is shown in Go syntax, with
 double quotes, and that form is accepted, too.`,
 		SuggestionsMinimumDistance: 2,

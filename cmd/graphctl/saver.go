@@ -6,10 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,8 +42,8 @@ func (s *store) flags(flags *pflag.FlagSet, prefix, envURL, envKeys string) {
 		name, short = strings.TrimSuffix(prefix, "-"), ""
 	}
 	flags.StringVarP(&s.url, name, short, "", "the `URL` of the saver; the default is $"+envURL)
-	flags.StringVar(&s.keyFile, prefix+"keys", "", "the `file` with the keys of an encrypted saver; the default are those in $"+envKeys)
-	flags.BoolVar(&s.compress, prefix+"compress", false, "the payloads of the saver are compressed (package savers/compress)")
+	flags.StringVar(&s.keyFile, prefix+"key-file", "", "the `file` with the keys of an encrypted saver; the default are the keys in $"+envKeys)
+	flags.BoolVar(&s.compress, prefix+"compress", false, "compress large payloads that the command stores, as package savers/compress does")
 }
 
 // with calls f with the saver of the command line, and closes the saver.
@@ -90,23 +93,25 @@ func (s *store) flag() string {
 	return strings.TrimSuffix(s.prefix, "-")
 }
 
-// wrap wraps a saver as its flags ask for. After an error the saver is closed.
+// wrap wraps a saver. Reads decrypt and decompress. Writes encrypt with the first key, and
+// compress if compressed is set. After an error the saver is closed.
 func wrap(s checkpoint.Saver, keys []encrypt.Key, compressed bool) (checkpoint.Saver, error) {
 	if len(keys) > 0 {
 		encrypted, err := encrypt.New(s, keys[0], keys[1:]...)
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(&usageError{err.Error()}, s.Close())
 		}
 		s = encrypted
 	}
-	if compressed {
-		packed, err := compress.New(s)
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		s = packed
+	var opts []compress.Option
+	if !compressed {
+		opts = append(opts, compress.MinSize(math.MaxInt))
 	}
-	return s, nil
+	packed, err := compress.New(s, opts...)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return guard{packed}, nil
 }
 
 // existing returns a URL that opens a saver without creating its storage. It returns an error if
@@ -151,11 +156,11 @@ func existing(rawURL string) (string, error) {
 func (a *app) keys(from *store) ([]encrypt.Key, error) {
 	where, text := "$"+from.envKeys, a.env(from.envKeys)
 	if from.keyFile != "" {
-		b, err := os.ReadFile(from.keyFile)
+		b, err := from.readKeys()
 		if err != nil {
-			return nil, &usageError{"the keys cannot be read: " + err.Error()}
+			return nil, err
 		}
-		where, text = from.keyFile, string(b)
+		where, text = cell(from.keyFile), string(b)
 	}
 	var keys []encrypt.Key
 	for number, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == ',' }) {
@@ -176,3 +181,38 @@ func (a *app) keys(from *store) ([]encrypt.Key, error) {
 	}
 	return keys, nil
 }
+
+// readKeys returns the contents of the file with the keys. It refuses a file that every user of
+// the machine can read.
+func (s *store) readKeys() (b []byte, err error) {
+	flag := "--" + s.prefix + "key-file"
+	f, err := os.Open(s.keyFile)
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(s.keyFile, ":") {
+		// The value may be a secret, so the error does not contain it.
+		return nil, &usageError{fmt.Sprintf("%s names no file. It takes the name of a file, not a key: others can read the arguments of a process. "+
+			"If you passed a key, replace that key", flag)}
+	}
+	if err != nil {
+		return nil, &usageError{"the keys cannot be read: " + err.Error()}
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &usageError{"the keys cannot be read: " + err.Error()}
+	}
+	const others = 0o007
+	if mode := info.Mode(); runtime.GOOS != "windows" && mode.IsRegular() && mode.Perm()&others != 0 {
+		return nil, &usageError{fmt.Sprintf("%s: the file of %s has the permissions %04o, so every user of this machine can use the keys; run chmod 600",
+			cell(s.keyFile), flag, mode.Perm())}
+	}
+	if b, err = io.ReadAll(io.LimitReader(f, maxKeys+1)); err != nil {
+		return nil, &usageError{"the keys cannot be read: " + err.Error()}
+	}
+	if len(b) > maxKeys {
+		return nil, &usageError{fmt.Sprintf("%s has more than %d bytes, so it has not only keys", cell(s.keyFile), maxKeys)}
+	}
+	return b, nil
+}
+
+// maxKeys is the size of the largest file with keys, in bytes.
+const maxKeys = 1 << 20

@@ -79,20 +79,18 @@ func fingerprintOf(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref) 
 
 // stateOf returns the state at the last record of a chain.
 func stateOf(c *checkpoint.Chain, d descriptions) (value.Value, error) {
+	if err := sealed(c.Snapshot); err != nil {
+		return value.Value{}, fmt.Errorf("the state cannot be read: %w", err)
+	}
 	b, err := checkpoint.Fold(c.Snapshot, c.Deltas...)
 	if err != nil {
-		return value.Value{}, unreadable(err)
+		return value.Value{}, fmt.Errorf("the state cannot be read: %w", err)
 	}
 	v, err := value.State(d.state(c.Last.Fingerprint), b)
 	if err != nil {
-		return value.Value{}, unreadable(fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err))
+		return value.Value{}, fmt.Errorf("the state cannot be read: %w: %w", checkpoint.ErrDamaged, err)
 	}
 	return v, nil
-}
-
-// unreadable adds the other cause that payloads can be unreadable for.
-func unreadable(err error) error {
-	return fmt.Errorf("the state cannot be read: %w; pass --keys or --compress if the saver encrypts or compresses", err)
 }
 
 // inline returns a value as JSON for one cell. It shortens the JSON to at most width characters; 0

@@ -150,7 +150,7 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 		return err
 	}
 	for t, err := range saver.Threads(ctx, q) {
-		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
+		if err != nil && !unreadable(err) {
 			return errors.Join(append(errs, err)...)
 		}
 		if err == nil {

@@ -158,7 +158,11 @@ func failures(writes []checkpoint.Write) []failureJSON {
 	var all []failureJSON
 	for _, w := range writes {
 		if w.Kind == checkpoint.Failure && w.Name == "" {
-			all = append(all, failureJSON{Task: w.Task, Text: string(w.Payload)})
+			f := failureJSON{Task: w.Task, Text: string(w.Payload)}
+			if err := sealed(w.Payload); err != nil {
+				f.Text = err.Error()
+			}
+			all = append(all, f)
 		}
 	}
 	return all

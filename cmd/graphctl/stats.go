@@ -66,7 +66,7 @@ func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, siz
 	all := make(map[key]*statJSON)
 	var damaged []error
 	for t, err := range s.Threads(ctx, q) {
-		if errors.Is(err, checkpoint.ErrDamaged) {
+		if unreadable(err) {
 			damaged = append(damaged, err)
 			continue
 		}
@@ -79,7 +79,7 @@ func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, siz
 		}
 		all[k].add(&t, a.now())
 		if sizes {
-			if err := all[k].measure(ctx, s, t.ID); errors.Is(err, checkpoint.ErrDamaged) {
+			if err := all[k].measure(ctx, s, t.ID); unreadable(err) {
 				damaged = append(damaged, err)
 			} else if err != nil {
 				return err

@@ -141,7 +141,7 @@ func (w *follower) look(ctx context.Context) (busy bool, err error) {
 		if err == nil {
 			err = visit(&t)
 		}
-		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) { // verify reports damage
+		if err != nil && !unreadable(err) { // verify reports damage
 			return busy, err
 		}
 	}

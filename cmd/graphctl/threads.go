@@ -49,7 +49,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 	var damaged []error
 	for t, err := range s.Threads(ctx, q) {
 		switch {
-		case err != nil && errors.Is(err, checkpoint.ErrDamaged):
+		case err != nil && unreadable(err):
 			damaged = append(damaged, err)
 			continue
 		case err != nil:

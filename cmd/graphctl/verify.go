@@ -22,7 +22,8 @@ func (a *app) verifyCommand() *cobra.Command {
 order, that each delta applies to the state before it, that each state, question and description can be read, and that the listing
 agrees with the log. Without arguments, the command verifies all threads. It changes nothing.
 
-If there is a problem, the exit code is 5.`,
+If there is a problem, the exit code is 5. If payloads are encrypted and their key is missing, their contents are not checked, and the
+exit code is 1.`,
 		Example: `  graphctl verify
   graphctl verify --prefix order- -o jsonl`,
 		Args: cobra.ArbitraryArgs,
@@ -147,5 +148,5 @@ func (v *verifier) version(ctx context.Context, version checkpoint.Version) erro
 		}
 	}
 	c.end(&version)
-	return reported
+	return errors.Join(reported, c.locked)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 		if err == nil && len(t.Questions) > 0 {
 			waits, err = waitsOf(ctx, s, &t)
 		}
-		if errors.Is(err, checkpoint.ErrDamaged) {
+		if unreadable(err) {
 			damaged = append(damaged, err)
 		} else if err != nil {
 			return errors.Join(err, l.end(""))
@@ -96,6 +97,11 @@ func (a *app) waitCells(w *questionJSON) []string {
 // waitsOf returns what the tasks of a thread wait for. It returns the readable waits together with
 // an error for the others.
 func waitsOf(ctx context.Context, s checkpoint.Saver, t *checkpoint.Thread) ([]questionJSON, error) {
+	for i := range t.Questions {
+		if err := sealed(t.Questions[i].Payload); err != nil {
+			return nil, fmt.Errorf("thread %s: what it waits for cannot be read: %w", quoteID(t.ID), err)
+		}
+	}
 	all, err := readQuestions(ctx, s, t.ID, t)
 	if err != nil {
 		return nil, err
