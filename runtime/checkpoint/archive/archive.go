@@ -4,7 +4,7 @@
 // A [Writer] takes what Saver.Export yields, and a [Reader] yields what Saver.Import takes. Both
 // work on streams and keep one item in memory. An archive contains any number of versions, of any
 // threads. Payloads are as the exporting saver returns them. So an archive of a saver that
-// decrypts is not encrypted.
+// decrypts is not encrypted. [Continue] continues an archive after a crash of its writer.
 //
 // # Format
 //

@@ -106,9 +106,12 @@ func (w *Writer) Close() error {
 
 func (w *Writer) header() {
 	if w.offset == 0 && w.err == nil {
-		w.write(binary.BigEndian.AppendUint32([]byte(magic), Format))
+		w.write(header())
 	}
 }
+
+// header returns the first bytes of an archive.
+func header() []byte { return binary.BigEndian.AppendUint32([]byte(magic), Format) }
 
 // begin returns a buffer with room for the head of a frame.
 func (w *Writer) begin() []byte {
