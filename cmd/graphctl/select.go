@@ -120,6 +120,11 @@ func (s *selection) explicit(args []string) error {
 	return nil
 }
 
+// listError is an error that ended the list of the threads, so further threads can be missing.
+type listError struct{ error }
+
+func (e *listError) Unwrap() error { return e.error }
+
 // each calls f for the id of each selected thread. A thread that fails does not stop the others:
 // each is reported, and each returns the errors at the end.
 func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, args []string, f func(id string) error) error {
@@ -151,7 +156,7 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 	}
 	for t, err := range saver.Threads(ctx, q) {
 		if err != nil && !unreadable(err) {
-			return errors.Join(append(errs, err)...)
+			return errors.Join(append(errs, &listError{err})...)
 		}
 		if err == nil {
 			err = f(t.ID)
