@@ -50,7 +50,7 @@ test: ## Run every test under the race detector
 		if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then tags="-tags browser"; fi; done; \
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: the pages are not tested in a browser"; fi; \
 	failed=; set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
-	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
+	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
 
 .PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site
