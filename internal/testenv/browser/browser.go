@@ -53,7 +53,8 @@ func Open(t *testing.T) *Browser {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // the browser is closed after the test
 	t.Cleanup(cancel)
 	args := []string{"--headless", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run", "--disable-gpu",
-		"--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-crash-reporter", "--log-level=3"}
+		"--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-crash-reporter", "--log-level=3",
+		"--hide-scrollbars"} // a picture would lack the right edge of a page with a bar
 	if os.Geteuid() == 0 {
 		args = append(args, "--no-sandbox") // required to run as root; it opens only pages of this test
 	}
