@@ -6,12 +6,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphtest"
 )
 
 // A download has all versions of a thread, also with pages that only show. Another saver imports
@@ -108,4 +111,18 @@ func TestALargeDownloadIsIncomplete(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "incomplete") {
 		t.Errorf("the log lacks the error: %q", got)
 	}
+}
+
+// TestADownloadIsReplayed rehearses a downloaded thread with the code of the program.
+func TestADownloadIsReplayed(t *testing.T) {
+	saver := newSaver(t)
+	app := newShop(t, saver)
+	begin(t, app, "order-1", "Ada")
+	body := serve(t, saver, inspect.Options{}, app).page("download?id=order-1")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "order-1.graphgen"), []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scratch := newSaver(t)
+	graphtest.Replay(t, newShop(t, scratch), scratch, dir)
 }

@@ -80,23 +80,23 @@ func took(d time.Duration) string {
 	number := func(unit time.Duration, name string) string {
 		n := float64(d) / float64(unit)
 		digits := 0
-		if n < 10 && n != float64(int(n)) {
+		if n < 9.95 {
 			digits = 1
 		}
-		return strconv.FormatFloat(n, 'f', digits, 64) + " " + name
+		return strings.TrimSuffix(strconv.FormatFloat(n, 'f', digits, 64), ".0") + " " + name
 	}
 	switch {
 	case d <= 0:
 		return "0 s"
-	case d < time.Millisecond:
+	case d.Round(time.Microsecond) < time.Millisecond:
 		return number(time.Microsecond, "µs")
-	case d < time.Second:
+	case d.Round(time.Millisecond) < time.Second:
 		return number(time.Millisecond, "ms")
-	case d < time.Minute:
+	case d.Round(time.Second) < time.Minute:
 		return number(time.Second, "s")
-	case d < time.Hour:
+	case d.Round(time.Minute) < time.Hour:
 		return number(time.Minute, "min")
-	case d < 48*time.Hour:
+	case d.Round(time.Hour) < 48*time.Hour:
 		return number(time.Hour, "h")
 	}
 	return number(24*time.Hour, "d")
