@@ -44,7 +44,8 @@ func (a *app) copyCommand() *cobra.Command {
 		Use:   "copy --to URL [THREAD ...]",
 		Short: "Copy threads to another saver of any kind",
 		Long: `Copy threads to another saver of any kind, with all versions, questions and messages. Name threads, select them by
-flags, or pass --all. The storage of the target is created if it does not exist.
+flags, or pass --all. Name a thread whose versions are all released, because no saver lists it. The storage of the target is created
+if it does not exist.
 
 ` + resumeHelp + `
 

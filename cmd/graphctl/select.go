@@ -39,7 +39,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 
 // allFlag adds the flag that selects all threads, for commands that change them.
 func (s *selection) allFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.all, "all", false, "all threads of the saver")
+	cmd.Flags().BoolVar(&s.all, "all", false, "all threads that graphctl threads lists: not those whose versions are all released")
 }
 
 func statusNames() []string {

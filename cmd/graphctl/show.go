@@ -30,7 +30,7 @@ func (a *app) showCommand() *cobra.Command {
 		Use:     "show THREAD",
 		Aliases: []string{"describe", "get"},
 		Short:   "Show one thread",
-		Long: `Show a thread: its status, due nodes, questions, messages, versions and state.
+		Long: `Show a thread: its status, due nodes, state, questions, the signals and timers that tasks wait for, messages and versions.
 
 The names of the state's fields come from the description that the thread stores. ` + refHelp,
 		Example: `  graphctl show order-7
@@ -57,6 +57,7 @@ type page struct {
 	Due       []string       `json:"due,omitempty"`
 	State     *value.Value   `json:"state,omitempty"`
 	Questions []questionJSON `json:"open_questions,omitempty"`
+	Waits     []questionJSON `json:"waits_for,omitempty"` // signals and timers
 	Failures  []failureJSON  `json:"failures,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
 	Refused   []messageJSON  `json:"refused_messages,omitempty"`
@@ -116,6 +117,9 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	c.Thread.ID = at.thread
 	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
 	if p.Questions, err = readQuestions(ctx, s, at.thread, &c.Thread); err != nil {
+		return nil, err
+	}
+	if p.Waits, err = otherWaits(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
 	p.Failures = failures(c.Writes)
@@ -260,6 +264,7 @@ func (a *app) showLists(p *page) error {
 		rows  [][]string
 	}{
 		{"Questions", "ID\tQUESTION\tNODE\tEXPIRES\tASKS", a.questionRows(p.Questions)},
+		{"Waits for", "KIND\tNAME\tNODE\tUNTIL\tSUMMARY", a.waitRows(p.Waits)},
 		{"Messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tBYTES", a.messageRows(p.Waiting, false)},
 		{"Refused messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tREASON", a.messageRows(p.Refused, true)},
 		{"Versions", "NUMBER\tSTATUS\tRELEASED\tRECORDS\tHEAD", a.versionRows(p.History)},
@@ -285,6 +290,15 @@ func (a *app) questionRows(all []questionJSON) (rows [][]string) {
 	for i := range all {
 		q := &all[i]
 		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(q.place()), dash(a.momentOf(q.Expires)), q.asks()})
+	}
+	return rows
+}
+
+func (a *app) waitRows(all []questionJSON) (rows [][]string) {
+	for i := range all {
+		w := &all[i]
+		name, until := w.awaited()
+		rows = append(rows, []string{w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(until)), dash(cell(w.Summary))})
 	}
 	return rows
 }

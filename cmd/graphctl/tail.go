@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,10 +214,12 @@ func (w *follower) print(e *eventJSON) error {
 		if e.Gone {
 			status = "gone"
 		}
-		cells := []string{at, quoteID(e.Thread), status, strconv.Itoa(e.Step)}
+		// The widest status and source have 9 and 6 letters. Lines of later looks are below those
+		// before.
+		cells := []string{at, quoteID(e.Thread), fmt.Sprintf("%-9s", status), fmt.Sprintf("%-4d", e.Step)}
 		if e.Checkpoint == nil {
 			return append(cells, "-", "-", "-")
 		}
-		return append(cells, e.Checkpoint.Source, dash(cell(strings.Join(e.Checkpoint.Ran, ","))), dash(cell(strings.Join(e.Checkpoint.Due, ","))))
+		return append(cells, fmt.Sprintf("%-6s", e.Checkpoint.Source), dash(cell(strings.Join(e.Checkpoint.Ran, ","))), dash(cell(strings.Join(e.Checkpoint.Due, ","))))
 	})
 }

@@ -21,7 +21,8 @@ func (a *app) threadsCommand() *cobra.Command {
 		Use:     "threads",
 		Aliases: []string{"ls", "list"},
 		Short:   "List threads",
-		Long: `List the open versions of threads, ordered by id. A thread with inputs that no run has taken is listed, too.
+		Long: `List the open versions of threads, ordered by id. A thread with inputs that no run has taken is listed, too. A thread whose versions are
+all released is not.
 
 A damaged thread is reported, and does not stop the list. The exit code is then 5.`,
 		Example: `  graphctl threads --status failed --graph orders

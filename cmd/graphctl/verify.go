@@ -20,7 +20,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Read everything, and check chains and bytes",
 		Long: `Read all versions of threads, and check them: that the saver can read each byte, that ids and numbers of records are in
 order, that each delta applies to the state before it, that each state, question and description can be read, and that the listing
-agrees with the log. Without arguments, the command verifies all threads. It changes nothing.
+agrees with the log. Without arguments, the command verifies all threads that graphctl threads lists.
+Name a thread whose versions are all released, because no saver lists it. The command changes nothing.
 
 If there is a problem, the exit code is 5. If payloads are encrypted and their key is missing, their contents are not checked, and the
 exit code is 1.`,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -79,35 +80,48 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 }
 
 func (a *app) waitCells(w *questionJSON) []string {
-	name, until := w.Question, w.Expires
-	switch w.Kind {
-	case kindSignal:
-		name = w.Signal
-		if w.Key != "" {
-			name += " for " + w.Key
-		}
-	case kindTimer:
-		until = w.Due
-	}
+	name, until := w.awaited()
 	return []string{
 		quoteID(w.Thread), dash(cell(w.Graph)), w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(until)), w.asks(), dash(cell(w.ID)),
 	}
 }
 
+// awaited returns the name of what a task waits for, and until when it waits.
+func (j *questionJSON) awaited() (name string, until *time.Time) {
+	name, until = j.Question, j.Expires
+	switch j.Kind {
+	case kindSignal:
+		name = j.Signal
+		if j.Key != "" {
+			name += " for " + j.Key
+		}
+	case kindTimer:
+		until = j.Due
+	}
+	return name, until
+}
+
 // waitsOf returns what the tasks of a thread wait for. It returns the readable waits together with
 // an error for the others.
 func waitsOf(ctx context.Context, s checkpoint.Saver, t *checkpoint.Thread) ([]questionJSON, error) {
-	for i := range t.Questions {
-		if err := sealed(t.Questions[i].Payload); err != nil {
-			return nil, fmt.Errorf("thread %s: what it waits for cannot be read: %w", quoteID(t.ID), err)
-		}
-	}
 	all, err := readQuestions(ctx, s, t.ID, t)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
 		all[i].Kind = kindQuestion
+	}
+	others, err := otherWaits(t)
+	return append(all, others...), err
+}
+
+// otherWaits returns the signals and timers that the tasks of a thread wait for. It returns the
+// readable ones together with an error for the others.
+func otherWaits(t *checkpoint.Thread) (all []questionJSON, err error) {
+	for i := range t.Questions {
+		if err := sealed(t.Questions[i].Payload); err != nil {
+			return nil, fmt.Errorf("thread %s: what it waits for cannot be read: %w", quoteID(t.ID), err)
+		}
 	}
 	signals, err := graph.OpenSignals(*t)
 	for _, w := range signals {
