@@ -37,6 +37,9 @@ const (
 	RecordsKey   = attribute.Key("graphgen.saver.records")   // spans: the number of records that an append stores
 	WritesKey    = attribute.Key("graphgen.saver.writes")    // spans: the number of pending writes that a call stores
 	MessageKey   = attribute.Key("graphgen.message.kind")    // input, or other for answers, signals and cancels
+
+	CheckpointKey    = attribute.Key("graphgen.checkpoint")     // spans: the id of the checkpoint that was stored
+	CheckpointURLKey = attribute.Key("graphgen.checkpoint.url") // spans: the address of its page; see CheckpointURL
 )
 
 // The names of errors that error.type has instead of their Go types.

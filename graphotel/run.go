@@ -64,7 +64,7 @@ func (r *run) start(ctx context.Context) context.Context {
 		trace.WithTimestamp(r.begun), trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
 	for i := range r.waiting {
 		_, span := r.t.startCall(ctx, &r.waiting[i], trace.WithTimestamp(r.waiting[i].begun))
-		endCall(span, r.waiting[i].err, trace.WithTimestamp(r.waiting[i].ended))
+		r.t.endCall(span, &r.waiting[i], r.waiting[i].err, trace.WithTimestamp(r.waiting[i].ended))
 	}
 	r.waiting = nil
 	return ctx

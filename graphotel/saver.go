@@ -51,6 +51,8 @@ type call struct {
 	records   int
 	writes    int
 
+	checkpoint checkpoint.ID // that an append stores last; zero for none, and in a subgraph call
+
 	begun, ended time.Time
 	err          error
 }
@@ -75,12 +77,25 @@ func (t *Telemetry) startCall(ctx context.Context, c *call, opts ...trace.SpanSt
 	return ctx, span
 }
 
-// endCall ends the span of a call.
-func endCall(span trace.Span, err error, opts ...trace.SpanEndOption) {
+// endCall ends the span of c.
+func (t *Telemetry) endCall(span trace.Span, c *call, err error, opts ...trace.SpanEndOption) {
 	if err != nil {
 		fail(span, err)
+	} else {
+		t.stored(span, c)
 	}
 	span.End(opts...)
+}
+
+// stored sets the attributes of the checkpoint that c has stored.
+func (t *Telemetry) stored(span trace.Span, c *call) {
+	if c.checkpoint.IsZero() || !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(CheckpointKey.String(c.checkpoint.String()))
+	if t.page != nil {
+		span.SetAttributes(CheckpointURLKey.String(t.page(c.thread, c.checkpoint)))
+	}
 }
 
 // begin begins to report c. It returns the context of the call, and the function to call at its
@@ -91,7 +106,10 @@ func (t *Telemetry) begin(ctx context.Context, c call) (context.Context, func(er
 		spanning, span := t.startCall(ctx, &c)
 		return spanning, func(err error) {
 			t.called(spanning, &c, err)
-			endCall(span, err)
+			t.endCall(span, &c, err)
+			if around := scopeOf(ctx); err == nil && around != nil && around.kind == ofStep {
+				t.stored(trace.SpanFromContext(ctx), &c)
+			}
 		}
 	}
 	return ctx, func(err error) {
@@ -100,7 +118,7 @@ func (t *Telemetry) begin(ctx context.Context, c call) (context.Context, func(er
 			c.ended, c.err = time.Now(), err
 			if !r.hold(&c) {
 				_, span := t.startCall(r.within(ctx), &c, trace.WithTimestamp(c.begun))
-				endCall(span, err, trace.WithTimestamp(c.ended))
+				t.endCall(span, &c, err, trace.WithTimestamp(c.ended))
 			}
 		}
 	}

@@ -10,6 +10,9 @@ import (
 // Append implements checkpoint.Saver.
 func (s *saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	c := call{operation: "append", thread: a.Thread, records: len(a.Records), writes: len(a.Writes)}
+	if a.Namespace == "" && len(a.Records) > 0 {
+		c.checkpoint = a.Records[len(a.Records)-1].ID
+	}
 	return reported(ctx, s.t, c, func(ctx context.Context) (checkpoint.AppendResult, error) { return s.Saver.Append(ctx, a) })
 }
 

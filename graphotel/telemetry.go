@@ -9,6 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -21,6 +22,7 @@ type Telemetry struct {
 	meter   metric.Meter
 	carrier carrier
 	metrics instruments
+	page    func(thread string, id checkpoint.ID) string // nil for none
 }
 
 // Option configures New.
@@ -30,6 +32,7 @@ type config struct {
 	traces     trace.TracerProvider
 	metrics    metric.MeterProvider
 	propagator propagation.TextMapPropagator
+	page       func(thread string, id checkpoint.ID) string
 }
 
 // TracerProvider sets the provider of tracers. The default is the global one.
@@ -42,6 +45,14 @@ func MeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.m
 // propagator, or propagation.TraceContext as long as the global one has no fields.
 func Propagator(p propagation.TextMapPropagator) Option {
 	return func(c *config) { c.propagator = p }
+}
+
+// CheckpointURL sets the function that returns the address of the page of a checkpoint, such as
+// that of inspect.CheckpointURL. The spans of supersteps and appends that have stored a checkpoint
+// of a thread then have the address as CheckpointURLKey. page must be safe for concurrent use. By
+// default, spans have no address.
+func CheckpointURL(page func(thread string, id checkpoint.ID) string) Option {
+	return func(c *config) { c.page = page }
 }
 
 // New returns a Telemetry. A program needs one for all of its graphs. The caller owns the
@@ -61,6 +72,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		tracer:  c.traces.Tracer(Scope, trace.WithSchemaURL(semconv.SchemaURL)),
 		meter:   c.metrics.Meter(Scope, metric.WithSchemaURL(semconv.SchemaURL)),
 		carrier: carrier{c.propagator},
+		page:    c.page,
 	}
 	var err error
 	if t.metrics, err = newInstruments(t.meter); err != nil {

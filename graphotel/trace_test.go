@@ -3,6 +3,8 @@ package graphotel_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/graphgen-go/graphgen/graphotel"
+	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -315,5 +318,56 @@ func TestNewWithGlobalProviders(t *testing.T) {
 	snap, err := g.Thread("t").State(t.Context())
 	if err != nil || len(snap.Metadata) != 0 {
 		t.Errorf("got metadata %v and %v, want none of a provider that does nothing", snap.Metadata, err)
+	}
+}
+
+// TestSpansNameTheirCheckpoints follows the address in a span to a checkpoint of the thread.
+func TestSpansNameTheirCheckpoints(t *testing.T) {
+	const base = "https://ops.example.com/inspect/"
+	p := receive(t).process(t, graphotel.CheckpointURL(func(thread string, id checkpoint.ID) string {
+		return inspect.CheckpointURL(base, thread, id)
+	}))
+	s := memory.New()
+	g := questioner(t, p, s)
+	ends(t, graph.Waiting)(g.Thread("order-7").Invoke(t.Context(), JobUpdate{}))
+	snap, err := g.Thread("order-7").State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := inspect.New(s, inspect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pages.Close()
+	site := httptest.NewServer(http.StripPrefix("/inspect", pages))
+	defer site.Close()
+	var ids []string
+	for _, span := range p.take(t) {
+		attrs := attributes(span.Attributes)
+		id, url := attrs["graphgen.checkpoint"], attrs["graphgen.checkpoint.url"]
+		if id == "" && url == "" {
+			continue
+		}
+		if span.Name == "superstep" {
+			ids = append(ids, id)
+		}
+		res, err := http.Get(strings.Replace(url, "https://ops.example.com", site.URL, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || !strings.Contains(url, id) {
+			t.Errorf("span %q: GET %s: got %s", span.Name, url, res.Status)
+		}
+	}
+	if !slices.Contains(ids, snap.Checkpoint.String()) {
+		t.Errorf("the supersteps have stored %q, want the head %s among them", ids, snap.Checkpoint)
+	}
+	p = receive(t).process(t)
+	ends(t, graph.Waiting)(questioner(t, p, memory.New()).Thread("t").Invoke(t.Context(), JobUpdate{}))
+	for _, span := range p.take(t) {
+		if url := attributes(span.Attributes)["graphgen.checkpoint.url"]; url != "" {
+			t.Errorf("without the option, span %q has the address %s", span.Name, url)
+		}
 	}
 }
