@@ -146,7 +146,7 @@ func prunable(ctx context.Context, s checkpoint.Saver, id string, keep checkpoin
 	if err != nil {
 		return result, err
 	}
-	trial := guard{memory.New()}
+	trial := newGuard(memory.New())
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	in := &importer{to: trial, progress: &progress{}}
 	for _, v := range versions {

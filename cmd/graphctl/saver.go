@@ -83,7 +83,9 @@ func (a *app) open(ctx context.Context, from *store, create bool) (checkpoint.Sa
 	if err != nil {
 		return nil, err
 	}
-	return wrap(inner, keys, from.compress)
+	s, err := wrap(inner, keys, from.compress)
+	s.target = from.prefix != ""
+	return s, err
 }
 
 func (s *store) flag() string {
@@ -95,11 +97,11 @@ func (s *store) flag() string {
 
 // wrap wraps a saver. Reads decrypt and decompress. Writes encrypt with the first key, and
 // compress if compressed is set. After an error the saver is closed.
-func wrap(s checkpoint.Saver, keys []encrypt.Key, compressed bool) (checkpoint.Saver, error) {
+func wrap(s checkpoint.Saver, keys []encrypt.Key, compressed bool) (guard, error) {
 	if len(keys) > 0 {
 		encrypted, err := encrypt.New(s, keys[0], keys[1:]...)
 		if err != nil {
-			return nil, errors.Join(&usageError{err.Error()}, s.Close())
+			return guard{}, errors.Join(&usageError{err.Error()}, s.Close())
 		}
 		s = encrypted
 	}
@@ -109,9 +111,9 @@ func wrap(s checkpoint.Saver, keys []encrypt.Key, compressed bool) (checkpoint.S
 	}
 	packed, err := compress.New(s, opts...)
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return guard{}, errors.Join(err, s.Close())
 	}
-	return guard{packed}, nil
+	return newGuard(packed), nil
 }
 
 // existing returns a URL that opens a saver without creating its storage. It returns an error if
