@@ -111,7 +111,7 @@ func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time
 		Head: rec.ID == v.chain.Head,
 	}
 	for j := range rec.Due {
-		if node := rec.Due[j].Node; !slices.Contains(s.Next, node) {
+		if node := nodeText(rec.Due[j].Node); !slices.Contains(s.Next, node) {
 			s.Next = append(s.Next, node)
 		}
 	}

@@ -222,5 +222,13 @@ func taskText(node graph.ID, index int) string {
 	if index > 0 {
 		return fmt.Sprintf("%s[%d]", node, index)
 	}
-	return string(node)
+	return nodeText(string(node))
+}
+
+// nodeText returns the name of a node, with the beginning as pictures name it.
+func nodeText(node string) string {
+	if node == string(graph.Start) {
+		return "Start"
+	}
+	return node
 }
