@@ -78,13 +78,19 @@ type Saver interface {
 	// it yields ErrNotFound.
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
-	// Threads yields the open versions that q selects, ordered by thread id (bytewise). It yields
-	// a thread that has untaken inputs and no open version with Version 0 and status Ready.
+	// Threads yields the open versions that q selects, in the order of q. It yields a thread that
+	// has untaken inputs and no open version with Version 0 and status Ready. If q is invalid, it
+	// yields an *InvalidError.
+	//
+	// A thread that is created or deleted during the loop may be left out. No thread is yielded
+	// twice. The same holds for pages: see ThreadQuery.
 	//
 	// For a damaged thread it yields an error that is ErrDamaged, with a Thread that has only the
 	// ID, and continues. The ID is empty if it cannot be read. Threads yields every damaged
-	// thread, because it cannot check whether q selects it. A damaged thread does not count
-	// towards q.Limit. Any other error ends the sequence.
+	// thread, because it cannot check whether q selects it. If the order is NewestFirst and the
+	// creation time cannot be read, it yields the damaged thread before the others, and only
+	// without q.After. A damaged thread does not count towards q.Limit. Any other error ends the
+	// sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
@@ -337,20 +343,6 @@ type Thread struct {
 
 	// Questions are the pending writes of kind Question that have no Answer, oldest first.
 	Questions []Write
-}
-
-// ThreadQuery selects threads. The zero ThreadQuery selects all.
-type ThreadQuery struct {
-	Status    Status    // zero is any
-	Prefix    string    // of the thread id
-	After     string    // only ids that sort after this one, for paging
-	Limit     int       // the maximum number of threads; less than 1 is all
-	IdleSince time.Time // only threads without a live lease that were last updated before this time; zero is all
-
-	Graph        string            // empty is any
-	Labels       map[string]string // only threads that have all of these labels
-	CreatedSince time.Time         // only threads created at or after this time; zero is all
-	CreatedUntil time.Time         // only threads created before this time; zero is all
 }
 
 // Version is one version of a thread.

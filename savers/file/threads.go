@@ -39,7 +39,7 @@ func (l *listing) fresh(info os.FileInfo) bool {
 
 // Threads yields the threads that have an open version, as [checkpoint.Saver] says. It remembers
 // the listing of each file until the file changes. So only the first listing of a folder reads
-// every file.
+// every file. The order NewestFirst looks at every file, and ByID only at those of the page.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		names, err := s.names(ctx, &q)
@@ -60,7 +60,8 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 				yield(checkpoint.Thread{}, err)
 				return
 			}
-			if !ok {
+			// A thread that was deleted and created again has another place now.
+			if !ok || q.Order == checkpoint.NewestFirst && !t.Created.Equal(name.created) {
 				continue
 			}
 			if found++; !yield(t, nil) || found == q.Limit {
@@ -71,15 +72,77 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 }
 
 // name is a thread's id and the base name of its files. The id is empty if only a damaged header
-// has it.
-type name struct{ id, base string }
+// has it. created is set for NewestFirst only. It is zero if it cannot be read.
+type name struct {
+	id, base string
+	created  time.Time
+}
 
-// names returns the names that q selects, ordered by id.
+// names returns the names that q selects, in order.
 func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()
+	all, err := s.bases()
+	if err != nil {
+		return nil, err
+	}
+	var names []name
+	for _, n := range all {
+		if n.id != "" && !strings.HasPrefix(n.id, q.Prefix) {
+			continue
+		}
+		selected, err := s.locate(ctx, &n, q)
+		if err != nil {
+			return nil, err
+		}
+		if selected {
+			names = append(names, n)
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int {
+		if q.Order != checkpoint.NewestFirst {
+			return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.base, b.base))
+		}
+		if a.created.IsZero() != b.created.IsZero() { // one is damaged, and comes first
+			return a.created.Compare(b.created)
+		}
+		return cmp.Or(ledger.Newer(a.id, b.id, a.created, b.created), strings.Compare(a.base, b.base))
+	})
+	return names, nil
+}
+
+// locate reads what the name of a file does not say: the id, if it is a hash, and for NewestFirst
+// when the thread was created. It reports whether q selects the thread by name and place.
+func (s *Saver) locate(ctx context.Context, n *name, q *checkpoint.ThreadQuery) (bool, error) {
+	newest := q.Order == checkpoint.NewestFirst
+	if n.id != "" && !newest {
+		return n.id > q.After, nil
+	}
+	l, err := s.listing(ctx, n.base)
+	damaged := errors.Is(err, checkpoint.ErrDamaged)
+	if err != nil && !damaged {
+		return false, err
+	}
+	n.id = cmp.Or(n.id, l.id)
+	switch {
+	case n.id == "" && !damaged || n.id != "" && !strings.HasPrefix(n.id, q.Prefix):
+		return false, nil
+	case damaged && (newest || n.id == ""):
+		return q.After == "", nil
+	case newest:
+		n.created = l.thread.Created
+		return !n.created.IsZero() && ledger.Follows(q, n.id, n.created), nil
+	}
+	return n.id > q.After, nil
+}
+
+// bases returns the names of all threads that have a file. A name that is a hash has no id.
+func (s *Saver) bases() ([]name, error) {
 	d, err := os.Open(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
@@ -94,24 +157,11 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 		if base, next := strings.CutSuffix(n, nextName); next {
 			n = base + suffix // a release is half-way, and the thread may have messages
 		}
-		base, id, ok := parseName(n)
-		if !ok {
-			continue
-		}
-		if id == "" {
-			l, err := s.listing(ctx, base)
-			if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
-				return nil, err
-			}
-			if id = l.id; id == "" && err != nil && q.After == "" {
-				names = append(names, name{"", base})
-			}
-		}
-		if id != "" && strings.HasPrefix(id, q.Prefix) && id > q.After {
-			names = append(names, name{id, base})
+		if base, id, ok := parseName(n); ok {
+			names = append(names, name{id: id, base: base})
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int { return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.base, b.base)) })
+	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.base, b.base) })
 	return slices.Compact(names), nil
 }
 

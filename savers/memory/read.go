@@ -108,23 +108,25 @@ func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID)
 	return v.Log(p.Namespace, before)
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It looks at
+// all threads.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
-		ids, err := s.ids(ctx, &q)
+		all, err := s.positions(ctx, &q)
 		if err != nil {
 			yield(checkpoint.Thread{}, err)
 			return
 		}
 		found := 0
-		for _, id := range ids {
+		for _, p := range all {
 			if err := s.begin(ctx); err != nil {
 				yield(checkpoint.Thread{}, err)
 				return
 			}
-			t, ok := s.describe(id, &q)
+			t, ok := s.describe(p.id, &q)
 			s.end()
-			if !ok {
+			// A thread that was deleted and created again has another place now.
+			if !ok || q.Order == checkpoint.NewestFirst && !t.Created.Equal(p.created) {
 				continue
 			}
 			if found++; !yield(t, nil) || found == q.Limit {
@@ -134,22 +136,43 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 	}
 }
 
-// ids returns the ids that q selects by name, sorted.
-func (s *Saver) ids(ctx context.Context, q *checkpoint.ThreadQuery) ([]string, error) {
+// position is what decides where a thread is in a list. created is set for NewestFirst only.
+type position struct {
+	id      string
+	created time.Time
+}
+
+// positions returns the threads that q selects by name and place, in order.
+func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery) ([]position, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.end()
+	newest := q.Order == checkpoint.NewestFirst
 	s.mu.Lock()
-	var ids []string
+	var all []position
 	for id := range s.threads {
-		if strings.HasPrefix(id, q.Prefix) && id > q.After {
-			ids = append(ids, id)
+		if strings.HasPrefix(id, q.Prefix) && (newest || id > q.After) {
+			all = append(all, position{id: id})
 		}
 	}
 	s.mu.Unlock()
-	slices.Sort(ids)
-	return ids, nil
+	if !newest {
+		slices.SortFunc(all, func(a, b position) int { return strings.Compare(a.id, b.id) })
+		return all, nil
+	}
+	for i := range all {
+		if t := s.lock(all[i].id, false); t != nil {
+			all[i].created = t.about.Created
+			t.mu.Unlock()
+		}
+	}
+	all = slices.DeleteFunc(all, func(p position) bool { return p.created.IsZero() || !ledger.Follows(q, p.id, p.created) })
+	slices.SortFunc(all, func(a, b position) int { return ledger.Newer(a.id, b.id, a.created, b.created) })
+	return all, nil
 }
 
 // describe returns a thread if it has an open version that q selects.

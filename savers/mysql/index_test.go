@@ -161,7 +161,7 @@ func fillThreads(t *testing.T, dsn string, n int) {
 		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
 			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_key <> 'pattern'`,
 		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
-		"INSERT INTO graph_label SELECT 'user', SUBSTR(labels, 8), thread_key FROM graph_thread",
+		"INSERT INTO graph_label SELECT 'user', SUBSTR(labels, 8), thread_key, created FROM graph_thread",
 		"DROP TABLE numbers",
 	)
 	sqltest.Resum(t, database(t, dsn), "UPDATE graph_write SET data = ? WHERE write_no = ?")

@@ -35,7 +35,7 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
 			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_no > 1`,
 		`DELETE FROM graph_thread WHERE thread_no = 1`,
-		`INSERT INTO graph_label SELECT 'user', substr(labels, 8), thread_key FROM graph_thread`,
+		`INSERT INTO graph_label SELECT 'user', substr(labels, 8), thread_key, created FROM graph_thread`,
 	} {
 		exec(t, dsn, text)
 	}

@@ -17,6 +17,7 @@ type announced struct {
 	s      *Saver
 	thread string
 	sets   []string // of the index, which the thread joins
+	fresh  bool     // the call can create the thread
 	script *goredis.Script
 	args   []any
 	notice int // which of args says what the index knows
@@ -57,7 +58,7 @@ func (c *announced) indexKeys() []string {
 	return c.s.indexKeys(append(slices.Clone(c.sets), c.s.wakes(c.queue))...)
 }
 
-func (c *announced) indexArgs() []any { return indexArgs(c.thread, c.id, c.wake, c.over) }
+func (c *announced) indexArgs() []any { return indexArgs(c.thread, c.id, c.wake, c.fresh, c.over) }
 
 // announce makes a call, and repeats it if the wake was not announced.
 func (s *Saver) announce(ctx context.Context, what string, c *announced) (*reply, error) {

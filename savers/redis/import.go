@@ -213,7 +213,7 @@ func (st *stage) commit(ctx context.Context) error {
 		strings.TrimSuffix(st.prefix, ":"), st.uid[:], st.thread, st.saver.ttl,
 		made, t.Graph, t.Title, encodeLabels(t.Labels), strconv.FormatUint(t.Posted, 10), "", int(t.Priority.Or(checkpoint.Normal)),
 	}
-	if err := st.saver.list(ctx, st.thread, st.uid, st.saver.setsOf(t.Graph, t.Labels)...); err != nil {
+	if err := st.saver.list(ctx, st.thread, st.uid, true, st.saver.setsOf(t.Graph, t.Labels)...); err != nil {
 		return err
 	}
 	r, err := st.saver.call(ctx, "import", st.saver.script.importing, st.keys, args...)
@@ -230,6 +230,7 @@ func (st *stage) commit(ctx context.Context) error {
 	}
 	switch outcome := r.text(); outcome {
 	case "ok":
+		st.saver.created(st.thread, st.uid, r.number())
 		return r.err
 	case "labels":
 		return tooManyLabels("thread.Labels", r)

@@ -32,6 +32,9 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 		binary.BigEndian.PutUint32(token[12:], uint32(i)) // a Post of its own
 		at[i], todo[i] = i, s.posting(&posts[i], token)
 	}
+	if len(todo) > 0 {
+		todo[0].over = s.takeOver()
+	}
 	for range maxAnnounced {
 		if len(todo) == 0 {
 			return results, nil
@@ -48,6 +51,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 				again, left = append(again, call), append(left, at[i])
 			} else {
 				results[at[i]] = r.posted(&posts[at[i]])
+				s.created(todo[i].thread, todo[i].id, r.made())
 			}
 		}
 		todo, at = again, left
@@ -70,7 +74,7 @@ func (s *Saver) posting(p *checkpoint.Post, token checkpoint.ID) announced {
 		m := &p.Messages[i]
 		args = append(args, int(m.Kind), m.ID, encodeAbout(p.Thread, m), encodeBody(p.Thread, m.Payload))
 	}
-	call := announced{s: s, thread: p.Thread, sets: s.setsOf(p.Graph, p.Labels), script: s.script.post, args: args, notice: 0, stamp: 1}
+	call := announced{s: s, thread: p.Thread, sets: s.setsOf(p.Graph, p.Labels), fresh: true, script: s.script.post, args: args, notice: 0, stamp: 1}
 	call.tell(queue(p.Priority, p.Graph), "")
 	return call
 }
@@ -119,6 +123,14 @@ func (r *reply) posted(p *checkpoint.Post) checkpoint.Posted {
 		return checkpoint.Posted{Err: ledger.Full(p.Thread, "answers, signals and cancels", others)}
 	}
 	return result
+}
+
+// made returns the creation time in the answer of post.lua, 0 if it is unknown.
+func (r *reply) made() int64 {
+	if r.err != nil || !r.more() {
+		return 0
+	}
+	return r.number()
 }
 
 // mailBytes is how many bytes of messages are read together.

@@ -15,12 +15,21 @@ func (s *Saver) key(thread string) string {
 	return s.prefix + "{" + base64.RawURLEncoding.EncodeToString(sum[:]) + "}"
 }
 
-// indexKeys returns the keys of the index: all threads, those that are not done, the stamps, and
-// further sets.
+// indexKeys returns the keys of the index: all threads, those that are not done, the stamps, the
+// creation times, the unplaced threads, and further sets.
 func (s *Saver) indexKeys(sets ...string) []string {
 	tag := s.prefix + "{index}:"
-	return append([]string{tag + "all", tag + "live", tag + "stamps"}, sets...)
+	return append([]string{tag + "all", tag + "live", tag + "stamps", tag + "created", tag + "unplaced"}, sets...)
 }
+
+// Places in indexKeys.
+const (
+	keyAll = iota
+	keyLive
+	keyStamps
+	keyCreated
+	keyUnplaced
+)
 
 // graphSet returns the key of the set of a graph's threads, and labelSet that of the threads with
 // a label.

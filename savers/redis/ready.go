@@ -183,7 +183,7 @@ func (g *graphCall) find(ctx context.Context, page int) (found []indexedWake, lo
 }
 
 // keys are those of ready.lua and wakes.lua.
-func (g *graphCall) keys() []string { return append(g.s.allWakes(g.graph), g.s.indexKeys()[2]) }
+func (g *graphCall) keys() []string { return append(g.s.allWakes(g.graph), g.s.indexKeys()[keyStamps]) }
 
 // judge looks at a thread. If it is not due, judge notes the wake that the index must have.
 func (g *graphCall) judge(f *indexedWake) {

@@ -183,7 +183,7 @@ func (s *Saver) Close() error {
 		failed = errors.Join(failed, err)
 	}
 	if len(s.over) > 0 {
-		_, err := s.run(ctx, s.script.index, s.indexKeys(), indexArgs("", checkpoint.ID{}, "", s.over)...)
+		_, err := s.run(ctx, s.script.index, s.indexKeys(), indexArgs("", checkpoint.ID{}, "", false, s.over)...)
 		failed = errors.Join(failed, err)
 	}
 	if s.owned {

@@ -67,5 +67,6 @@ func (s *Saver) remove(ctx context.Context, thread string, ended time.Time) (rem
 	if r.err != nil || stamp.IsZero() {
 		return false, r.err
 	}
-	return true, s.unlist(ctx, []listed{{id: thread, stamp: stamp, gone: true}})
+	_, err = s.unlist(ctx, []listed{{id: thread, stamp: stamp, gone: true}})
+	return true, err
 }

@@ -31,7 +31,7 @@ func (s *Saver) repair(ctx context.Context, graphs []string, now time.Time) erro
 	keys := s.indexKeys()
 	var there [3]int64
 	err := s.do(ctx, "repair", func(ctx context.Context) (err error) {
-		for i, key := range keys {
+		for i, key := range keys[:len(there)] {
 			if there[i], err = s.client.Exists(ctx, key).Result(); err != nil {
 				return err
 			}
@@ -40,12 +40,12 @@ func (s *Saver) repair(ctx context.Context, graphs []string, now time.Time) erro
 	})
 	switch {
 	case err != nil:
-	case there[2] == 0:
+	case there[keyStamps] == 0:
 		err = s.repairFromKeys(ctx)
-	case there[1] > 0:
-		err = s.repairFrom(ctx, keys[1])
-	case there[0] > 0:
-		err = s.repairFrom(ctx, keys[0])
+	case there[keyLive] > 0:
+		err = s.repairFrom(ctx, keys[keyLive])
+	case there[keyAll] > 0:
+		err = s.repairFrom(ctx, keys[keyAll])
 	}
 	s.mu.Lock()
 	for _, graph := range graphs {
@@ -57,7 +57,7 @@ func (s *Saver) repair(ctx context.Context, graphs []string, now time.Time) erro
 	}
 	return s.do(ctx, "repair", func(ctx context.Context) error {
 		pipe := s.client.Pipeline()
-		pipe.HSet(ctx, keys[2], "", "")
+		pipe.HSet(ctx, keys[keyStamps], "", "")
 		for _, graph := range graphs {
 			for _, key := range s.allWakes(graph) {
 				pipe.ZAdd(ctx, key, goredis.Z{Score: farWake + float64(now.UnixMicro())})

@@ -74,6 +74,8 @@ var (
 	repairLua string
 	//go:embed lua/list.lua
 	listLua string
+	//go:embed lua/newest.lua
+	newestLua string
 	//go:embed lua/store.lua
 	storeLua string
 	//go:embed lua/store_do.lua
@@ -93,7 +95,7 @@ var (
 // scripts are the scripts with their hashes.
 type scripts struct {
 	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack, rewake, post, mail, news, outcome, outcomes *goredis.Script // on a thread
-	index, list, ready, wakes, repair                                                                                                                                               *goredis.Script // on the index
+	index, list, newest, ready, wakes, repair                                                                                                                                       *goredis.Script // on the index
 
 	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
 }
@@ -107,7 +109,7 @@ func newScripts() scripts {
 		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: inbox(releaseLua), delete: thread(deleteLua),
 		whole: inbox(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: inbox(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua), rewake: thread(rewakeLua),
 		post: inbox(postLua), mail: inbox(mailLua), news: goredis.NewScript(newsLua), outcome: thread(outcomeLua), outcomes: thread(outcomesLua),
-		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua), repair: goredis.NewScript(repairLua),
+		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), newest: goredis.NewScript(newestLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua), repair: goredis.NewScript(repairLua),
 		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
 		storeDeclare: items(storeDeclareLua), storeNear: items(storeNearLua),
 	}

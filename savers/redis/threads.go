@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -21,24 +22,32 @@ type listed struct {
 	stamp checkpoint.ID // of the newest run, or import, that is known
 	gone  bool          // it has no open version; else it is done
 	set   bool          // it leaves only the further set that was read
+
+	// If created is not 0, the thread does not leave: this is its creation time, read after the
+	// stamp. settled says that the call with the stamp had taken effect before.
+	created int64
+	settled bool
 }
 
 // A run puts its thread in the index and then opens it. Both calls end within seconds. A thread
 // that is in the index for longer, and is not open, was never opened.
 const grace = 600 // seconds
 
-// The number of finished threads that wait until the next call to the index removes them. A
-// listing removes the others.
-const maxOver = 128
+// The number of changes that wait until the next call to the index. A listing makes the others.
+const maxOver = 512
 
 // indexArgs returns the arguments of index.lua: a thread to add, or "", the wake to lower its own
-// to, and threads to remove.
-func indexArgs(thread string, stamp checkpoint.ID, wake string, over []listed) []any {
-	args := make([]any, 0, 3+3*len(over))
-	args = append(args, thread, stamp[:], wake)
+// to, whether the call can create the thread, and threads to change.
+func indexArgs(thread string, stamp checkpoint.ID, wake string, fresh bool, over []listed) []any {
+	args := make([]any, 0, 4+3*len(over))
+	args = append(args, thread, stamp[:], wake, flag(fresh))
 	for i := range over {
 		part := "l"
 		switch {
+		case over[i].created != 0 && over[i].settled:
+			part = "c" + strconv.FormatInt(over[i].created, 10)
+		case over[i].created != 0:
+			part = "p" + strconv.FormatInt(over[i].created, 10)
 		case over[i].set:
 			part = "s"
 		case over[i].gone:
@@ -49,7 +58,14 @@ func indexArgs(thread string, stamp checkpoint.ID, wake string, over []listed) [
 	return args
 }
 
-// finished notes a thread that may leave the index.
+// created notes when a thread was created, which a call with the stamp has read. 0 is unknown.
+func (s *Saver) created(thread string, stamp checkpoint.ID, at int64) {
+	if at != 0 && !stamp.IsZero() {
+		s.finished(listed{id: thread, stamp: stamp, created: at, settled: true})
+	}
+}
+
+// finished notes a change of the index.
 func (s *Saver) finished(l listed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +75,8 @@ func (s *Saver) finished(l listed) {
 	}
 }
 
-// takeOver returns the threads that may leave the index, and forgets them. If they do not leave
-// it now, a listing removes them.
+// takeOver returns the changes of the index, and forgets them. If they are not made now, a listing
+// makes them.
 func (s *Saver) takeOver() []listed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,42 +93,59 @@ func (s *Saver) relist(ctx context.Context, thread string) error {
 	if err != nil {
 		return err
 	}
-	return s.list(ctx, thread, stamp)
+	return s.list(ctx, thread, stamp, false)
 }
 
-// list puts a thread in the index, and in further sets of it.
-func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, sets ...string) error {
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(sets...), indexArgs(thread, stamp, "", nil)...)
+// list puts a thread in the index, and in further sets of it. fresh says that the caller can
+// create the thread.
+func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID, fresh bool, sets ...string) error {
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(sets...), indexArgs(thread, stamp, "", fresh, nil)...)
 	return err
 }
 
 // listDue notes in the index that a thread of a queue is due now.
 func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID, queue string) error {
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(s.wakes(queue)), indexArgs(thread, stamp, "at1", nil)...)
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(s.wakes(queue)), indexArgs(thread, stamp, "at1", false, nil)...)
 	return err
 }
 
-// unlist takes threads out of the index. set is the further set that those with set leave.
-func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) error {
+// unlist changes threads in the index. set is the further set that those with set leave. missed is
+// the number of threads that could not be placed, because a call has announced them meanwhile.
+func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (missed int, err error) {
 	if len(over) == 0 {
-		return nil
+		return 0, nil
 	}
-	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, "", over)...)
-	return err
+	r, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, "", false, over)...)
+	if err != nil {
+		return 0, err
+	}
+	r.text()
+	return r.int(), r.err
 }
 
 // Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads one
 // set of the index by pages: that of a label, of the unfinished threads, of the graph, or of all
-// threads. It reads each thread in a page, but not its records.
+// threads. It reads each thread in a page, but not its records. NewestFirst reads pages of the set
+// of all threads. With a label, a graph, a prefix or a status other than Done, it first reads the
+// names and creation times of the whole set, and sorts them.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
+		if err := q.Check(); err != nil {
+			yield(checkpoint.Thread{}, err)
+			return
+		}
 		found, size := 0, firstPage
 		if q.Limit > 0 {
 			size = min(q.Limit, fullPage)
 		}
-		for from, more := rangeFrom(&q), true; more; size = min(size*4, fullPage) {
-			page, err := s.listPage(ctx, &q, from, size)
-			if err != nil {
+		next := s.byID(&q)
+		if q.Order == checkpoint.NewestFirst {
+			next = s.newestFirst(&q)
+		}
+		for more := true; more; size = min(size*4, fullPage) {
+			var page []candidate
+			var err error
+			if page, more, err = next(ctx, size); err != nil {
 				yield(checkpoint.Thread{}, err)
 				return
 			}
@@ -123,7 +156,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 					}
 					continue
 				}
-				if !page[i].listed() || !ledger.Selects(&q, &page[i].Thread, page[i].leased) {
+				if !page[i].selected(&q) {
 					continue
 				}
 				if err := s.open(ctx); err != nil {
@@ -134,17 +167,39 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 					return
 				}
 			}
-			if more = len(page) == size; more {
-				from = "(" + page[size-1].ID
-			}
 		}
 	}
+}
+
+// pager returns the next page of a list, and whether more pages may follow.
+type pager func(ctx context.Context, size int) (page []candidate, more bool, err error)
+
+// byID reads a list in the order of the ids.
+func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
+	from, to := rangeFrom(q), rangeTo(q)
+	index, further := s.set(q)
+	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
+		if page, err = s.indexPage(ctx, index, from, to, size); err != nil {
+			return nil, false, err
+		}
+		if more = len(page) == size; more {
+			from = "(" + page[size-1].ID
+		}
+		return page, more, s.look(ctx, q, page, index, further)
+	}
+}
+
+// selected reports whether q selects a thread that was read.
+func (c *candidate) selected(q *checkpoint.ThreadQuery) bool {
+	// The index has the place of a thread that was deleted and created again meanwhile.
+	moved := q.Order == checkpoint.NewestFirst && c.Created.UnixMicro() != c.placed
+	return !moved && c.listed() && ledger.Selects(q, &c.Thread, c.leased)
 }
 
 // rangeFrom returns where the index is read from, rangeTo where it ends.
 func rangeFrom(q *checkpoint.ThreadQuery) string {
 	switch {
-	case q.After != "" && q.After >= q.Prefix:
+	case q.Order == checkpoint.ByID && q.After != "" && q.After >= q.Prefix:
 		return "(" + q.After
 	case q.Prefix != "":
 		return "[" + q.Prefix
@@ -167,19 +222,15 @@ type candidate struct {
 	open    bool          // it has an open version
 	indexed checkpoint.ID // the stamp in the index
 	age     int64         // of that, in seconds
+	placed  int64         // the creation time in the index; 0 for none
 	damage  error         // if not nil, only the ID and what the index says are known
 }
 
-// listPage reads a page of the index and what it names, and takes out of the index what should
-// not be there.
-func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from string, size int) ([]candidate, error) {
-	index, further := s.set(q)
-	page, err := s.indexPage(ctx, index, from, rangeTo(q), size)
-	if err != nil {
-		return nil, err
-	}
+// look reads the threads of a page, and takes out of the index what should not be there. set is the
+// set of the index with the page; further says that it is one of a graph or a label.
+func (s *Saver) look(ctx context.Context, q *checkpoint.ThreadQuery, page []candidate, set string, further bool) error {
 	if err := s.describeAll(ctx, page); err != nil {
-		return nil, err
+		return err
 	}
 	var over []listed
 	for i := range page {
@@ -191,23 +242,30 @@ func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from st
 			over = append(over, listed{id: c.ID, stamp: c.indexed, set: true})
 		}
 	}
+	var sets []string
 	if further {
-		return page, s.unlist(ctx, over, index)
+		sets = []string{set}
 	}
-	return page, s.unlist(ctx, over)
+	_, err := s.unlist(ctx, over, sets...)
+	return err
 }
 
 // indexPage reads a page of a set of the index.
 func (s *Saver) indexPage(ctx context.Context, set, from, to string, size int) ([]candidate, error) {
-	r, err := s.call(ctx, "threads", s.script.list, []string{set, s.indexKeys()[2]}, from, to, size)
+	keys := s.indexKeys()
+	r, err := s.call(ctx, "threads", s.script.list, []string{set, keys[keyStamps], keys[keyCreated]}, from, to, size)
 	if err != nil {
 		return nil, err
 	}
+	return r.candidates()
+}
+
+// candidates reads a page of the index.
+func (r *reply) candidates() (page []candidate, err error) {
 	r.text()
-	var page []candidate
 	for r.more() {
 		c := candidate{described: described{Thread: checkpoint.Thread{ID: r.text()}}}
-		c.indexed, c.age = r.id(), r.number()
+		c.indexed, c.age, c.placed = r.id(), r.number(), r.number()
 		page = append(page, c)
 	}
 	return page, r.err
@@ -222,11 +280,11 @@ func (s *Saver) set(q *checkpoint.ThreadQuery) (key string, further bool) {
 		name := labelOf(q)
 		return s.labelSet(name, q.Labels[name]), true
 	case q.Status != 0 && q.Status != checkpoint.Done:
-		return keys[1], false
+		return keys[keyLive], false
 	case q.Graph != "":
 		return s.graphSet(q.Graph), true
 	}
-	return keys[0], false
+	return keys[keyAll], false
 }
 
 // labelOf returns the name of the label whose set is read.

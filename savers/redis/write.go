@@ -35,7 +35,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err != nil {
 		return checkpoint.AppendResult{}, err
 	}
-	done, err := s.appended(ctx, &a, r, c.queue, since)
+	done, err := s.appended(ctx, &a, r, &c, since)
 	if err == nil {
 		err = s.packAtOnce(ctx, job{thread: a.Thread, namespace: a.Namespace})
 	}
@@ -49,7 +49,7 @@ func (s *Saver) tellOpening(c *announced, a *checkpoint.Append) {
 		wake = "at" + wakeArg(a.Wake)
 	}
 	graph := a.Records[0].Graph
-	c.sets, c.over = s.setsOf(graph, a.Open.Labels), s.takeOver()
+	c.sets, c.over, c.fresh = s.setsOf(graph, a.Open.Labels), s.takeOver(), a.After.IsZero()
 	c.tell(queue(a.Open.Priority.Or(s.priorityOf(a.Thread)), graph), wake)
 }
 
@@ -128,9 +128,8 @@ func flag(is bool) string {
 	return ""
 }
 
-// appended reads the answer of append.lua, which was called after since. queue is the one in which
-// the index knows the thread.
-func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, queue string, since time.Time) (checkpoint.AppendResult, error) {
+// appended reads the answer of append.lua, which c has called after since.
+func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, c *announced, since time.Time) (checkpoint.AppendResult, error) {
 	switch outcome := r.text(); outcome {
 	case "ok":
 	case "labels":
@@ -156,12 +155,13 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, qu
 	h, err := parseHead(stored)
 	r.check(err)
 	done.Posted = r.seq()
-	due := r.text() == "1"
+	due, made := r.text() == "1", r.number()
 	if r.err != nil {
 		return checkpoint.AppendResult{}, r.err
 	}
+	s.created(a.Thread, c.id, made)
 	if a.Open != nil && !a.End {
-		s.opened(a.Thread, lease{fence: a.Records[0].ID, queue: strings.Clone(queue), version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
+		s.opened(a.Thread, lease{fence: a.Records[0].ID, queue: strings.Clone(c.queue), version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
 	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // otherwise it was stored before
 		k := known{head: stored, entry: h.entry(last), id: h.id, seq: h.seq}

@@ -231,6 +231,10 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		if m.rare() {
 			q.Graph = oneOf(m, m.graphs)
 		}
+		if m.rare() {
+			q.Order, q.After, q.Limit = checkpoint.NewestFirst, "", 0
+			return func(s checkpoint.Saver) string { return newest(ctx, s, q) }
+		}
 		return func(s checkpoint.Saver) string { return every(s.Threads(ctx, q), timeless) }
 	}
 	q := checkpoint.Query{Limit: m.random.IntN(5), HasStep: m.rare(), Step: m.random.IntN(m.step + 1)}

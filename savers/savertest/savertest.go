@@ -132,6 +132,8 @@ func Cases() []Case {
 		{"descriptions have limits", testDescribedLimits},
 		{"threads are listed by graph and label", testThreadsDescribed},
 		{"threads are listed by the time of their creation", testThreadsCreated},
+		{"threads are listed newest first", testThreadsNewest},
+		{"pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
 		{"threads are ready when they are due", testReady},
 		{"ready threads have their labels", testReadyLabels},
 		{"ready threads come by priority", testPriority},

@@ -1,6 +1,7 @@
 package savertest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -793,6 +794,110 @@ var breaks = []struct {
 	{"lists until a time of creation", "threads are listed by the time of their creation", changedThreads(func(q *checkpoint.ThreadQuery) {
 		q.CreatedUntil = time.Time{}
 	})},
+	{"lists newest first", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst && q.After == "" {
+			q.Order = checkpoint.ByID
+		}
+	})},
+	{"lists the newest of a graph", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.Graph = ""
+		}
+	})},
+	{"lists the newest with a prefix", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.Prefix = ""
+		}
+	})},
+	{"lists the newest of a status", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.Status = 0
+		}
+	})},
+	{"lists the newest with a label", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.Labels = nil
+		}
+	})},
+	{"lists the newest of a time", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.CreatedUntil = time.Time{}
+		}
+	})},
+	{"lists the newest idle ones", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst {
+			q.IdleSince = time.Time{}
+		}
+	})},
+	{"tells threads of one time apart", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Order == checkpoint.NewestFirst && q.After != "" {
+			q.After = "\x00" // as if the cursor were the time alone
+		}
+	})},
+	{"orders threads of one time", "threads are listed newest first", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			var all []checkpoint.Thread
+			for t, err := range b.Saver.Threads(ctx, q) {
+				if err != nil {
+					return b.Saver.Threads(ctx, q)
+				}
+				all = append(all, t)
+			}
+			if q.Order == checkpoint.NewestFirst {
+				slices.SortFunc(all, func(a, b checkpoint.Thread) int {
+					return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
+				})
+			}
+			return sequence(all)
+		}
+	}},
+	{"checks the order", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		q.Order = min(q.Order, checkpoint.NewestFirst)
+	})},
+	{"checks the cursor", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.After == "" {
+			q.AfterCreated = time.Time{}
+		}
+	})},
+	{"pages by place", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			if q.Order != checkpoint.NewestFirst || q.After == "" {
+				return b.Saver.Threads(ctx, q)
+			}
+			after, limit := q.After, q.Limit
+			q.After, q.AfterCreated, q.Limit = "", time.Time{}, 0
+			var all []checkpoint.Thread
+			for t, err := range b.Saver.Threads(ctx, q) { // the thread may be gone
+				if err != nil {
+					break
+				}
+				all = append(all, t)
+			}
+			at := slices.IndexFunc(all, func(t checkpoint.Thread) bool { return t.ID == after })
+			return sequence(all[at+1 : min(at+1+limit, len(all))])
+		}
+	}},
+	{"lists by the time of the newest run", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			limit := q.Limit
+			if q.Limit = 0; q.Order != checkpoint.NewestFirst {
+				q.Limit = limit
+				return b.Saver.Threads(ctx, q)
+			}
+			var all []checkpoint.Thread
+			for t, err := range b.Saver.Threads(ctx, q) {
+				if err != nil {
+					break
+				}
+				all = append(all, t)
+			}
+			slices.SortStableFunc(all, func(a, b checkpoint.Thread) int { return b.Updated.Compare(a.Updated) })
+			if limit > 0 {
+				all = all[:min(limit, len(all))]
+			}
+			return sequence(all)
+		}
+	}},
 	{"wakes a run that ended", "threads are ready when they are due", func(b *broken) {
 		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Wake = time.Time{}

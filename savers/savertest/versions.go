@@ -288,6 +288,21 @@ func testThreadsDamaged(tb testing.TB, place Storage) {
 			tb.Errorf("%s: got %q, want %q, where ! is ErrDamaged", name, got, c.want)
 		}
 	}
+	var damaged []string
+	var good []checkpoint.Thread
+	for thread, err := range s.Threads(tb.Context(), checkpoint.ThreadQuery{Order: checkpoint.NewestFirst}) {
+		switch {
+		case err == nil:
+			good = append(good, thread)
+		case errors.Is(err, checkpoint.ErrDamaged):
+			damaged = append(damaged, thread.ID)
+		default:
+			tb.Errorf("newest first: %v", err)
+		}
+	}
+	if inOrder(tb, good); len(good) != 3 || !slices.Equal(damaged, []string{"b"}) {
+		tb.Errorf("newest first: got %d threads and the damaged %q, want 3 and b", len(good), damaged)
+	}
 	for _, err := range s.Threads(tb.Context(), checkpoint.ThreadQuery{Prefix: "b"}) {
 		if err == nil {
 			tb.Error("the damaged thread: got no error")

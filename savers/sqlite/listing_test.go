@@ -99,7 +99,7 @@ func manyThreads(t *testing.T, path string, n int) {
 		`INSERT INTO graph_write SELECT n + 1, n, base, write_key, kind, data FROM numbers, graph_write WHERE root = 1 AND n % 100 = 0`,
 		`DROP TABLE numbers`,
 		`DELETE FROM graph_thread WHERE thread_no = 1`,
-		`INSERT INTO graph_label SELECT CAST('user' AS BLOB), substr(labels, 8), thread_key FROM graph_thread`,
+		`INSERT INTO graph_label SELECT CAST('user' AS BLOB), substr(labels, 8), thread_key, created FROM graph_thread`,
 	} {
 		if _, err := db.Exec(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -111,6 +111,24 @@ func manyThreads(t *testing.T, path string, n int) {
 	}
 }
 
+// createdAt returns when a thread was created.
+func createdAt(t *testing.T, path, id string) time.Time {
+	t.Helper()
+	s, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return thread.Created
+	}
+	t.Fatalf("there is no thread %q", id)
+	return time.Time{}
+}
+
 // TestPagesOfThreadsAreReadByIndex lists some of many threads, each with a state that cannot
 // be decoded, and counts what was read of the file.
 func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
@@ -118,6 +136,12 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	manyThreads(t, path, n)
 	middle := fmt.Sprintf("thread-%06d", n/2-1)
+	newest := func(q checkpoint.ThreadQuery) checkpoint.ThreadQuery {
+		if q.Order = checkpoint.NewestFirst; q.After != "" {
+			q.AfterCreated = createdAt(t, path, q.After)
+		}
+		return q
+	}
 	for name, c := range map[string]struct {
 		q     checkpoint.ThreadQuery
 		first string
@@ -152,6 +176,27 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 		},
 		"of a graph, failed": {checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), Status: checkpoint.Failed}, "", 0},
 		"created in no time": {checkpoint.ThreadQuery{CreatedSince: time.Now().Add(time.Hour)}, "", 0},
+		"the newest":         {newest(checkpoint.ThreadQuery{Limit: 100}), "thread-000000", 100},
+		"the newest after one": {
+			newest(checkpoint.ThreadQuery{After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2), 50,
+		},
+		"the newest that wait": {
+			newest(checkpoint.ThreadQuery{Status: checkpoint.Waiting, After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2+98), 50,
+		},
+		"the newest of no such status": {newest(checkpoint.ThreadQuery{Status: checkpoint.Failed}), "", 0},
+		"the newest of a graph": {
+			newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), After: middle, Limit: 10}), "thread-005007", 10,
+		},
+		"the newest of a graph, waiting": {
+			newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(98), Status: checkpoint.Waiting, Limit: 10}), "thread-000098", 10,
+		},
+		"the newest of a label": {
+			newest(checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(42)}, After: middle, Limit: 3}), "thread-005042", 3,
+		},
+		"the newest with a prefix": {newest(checkpoint.ThreadQuery{Prefix: "thread-00999"}), "thread-009990", 10},
+		"the newest since a time": {
+			newest(checkpoint.ThreadQuery{CreatedSince: createdAt(t, path, middle), Limit: 50}), "thread-000000", 50,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(pages)

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -123,6 +125,19 @@ func (v *Version) Listing() checkpoint.Version {
 		Thread: v.Thread, Number: v.Number, Released: v.Released,
 		Head: v.headID(""), Records: len(v.root), Status: v.Status,
 	}
+}
+
+// Follows reports whether a thread follows q.After in the order of q.
+func Follows(q *checkpoint.ThreadQuery, id string, created time.Time) bool {
+	if q.Order != checkpoint.NewestFirst {
+		return id > q.After
+	}
+	return q.After == "" || created.Before(q.AfterCreated) || created.Equal(q.AfterCreated) && id < q.After
+}
+
+// Newer compares two threads for the order NewestFirst: it is negative if the thread a comes first.
+func Newer(a, b string, createdA, createdB time.Time) int {
+	return cmp.Or(createdB.Compare(createdA), strings.Compare(b, a))
 }
 
 // Selects reports whether q selects t by everything but its id and the limit, which the saver

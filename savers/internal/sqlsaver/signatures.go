@@ -70,6 +70,27 @@ func signatures() [statements]signature {
 			name:       "threads_few_created",
 			parameters: "first_key, end_key, created_since, created_until, status, graph, idle_since, limit",
 		},
+		stNewest: {
+			name:       "newest",
+			parameters: "since, until, last_key, first_key, end_key, idle_since, limit",
+		},
+		stNewestByStatus: {
+			name:       "newest_by_status",
+			parameters: "status, since, until, last_key, first_key, end_key, idle_since, limit",
+		},
+		stNewestByGraph: {
+			name:       "newest_by_graph",
+			parameters: "graph, since, until, last_key, first_key, end_key, idle_since, limit",
+		},
+		stNewestByGraphStatus: {
+			name:       "newest_by_graph_status",
+			parameters: "graph, status, since, until, last_key, first_key, end_key, idle_since, limit",
+		},
+		stNewestByLabel: {
+			name:       "newest_by_label",
+			parameters: "name, value, since, until, last_key, first_key, end_key, status, graph, idle_since, limit",
+		},
+		stCountKeys:    {name: "count_keys", parameters: "first_key, end_key"},
 		stCountIdle:    {name: "count_idle", parameters: "idle_since"},
 		stCountCreated: {name: "count_created", parameters: "created_since, created_until"},
 		stReady:        {name: "ready", parameters: "graph, low, limit"},
@@ -88,7 +109,7 @@ func signatures() [statements]signature {
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
 				"created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority, thread_no",
 		},
-		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key"},
+		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key, created"},
 		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},
 		stRenewLease:     {name: "renew_lease", parameters: "status, lease, thread_key, fence, seen"},
 		stEndRun:         {name: "end_run", parameters: "status, wake, thread_key, fence, seen"},

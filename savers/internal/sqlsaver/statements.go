@@ -46,6 +46,12 @@ const (
 	stThreadsByLabel
 	stThreadsFewIdle
 	stThreadsFewCreated
+	stNewest
+	stNewestByStatus
+	stNewestByGraph
+	stNewestByGraphStatus
+	stNewestByLabel
+	stCountKeys
 	stCountIdle
 	stCountCreated
 	stReady

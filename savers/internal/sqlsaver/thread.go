@@ -110,13 +110,15 @@ func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About
 		st   statement
 		of   map[string]string
 		than map[string]string
-	}{{stRemoveLabel, before, about.Labels}, {stInsertLabel, about.Labels, before}} {
+		more []any // arguments
+	}{{stRemoveLabel, before, about.Labels, nil}, {stInsertLabel, about.Labels, before, []any{createdColumn(about.Created)}}} {
 		for _, name := range slices.Sorted(maps.Keys(change.of)) {
 			value := change.of[name]
 			if other, found := change.than[name]; found && other == value {
 				continue
 			}
-			if err := s.later(ctx, tx, change.st, []byte(name), []byte(value), key(t.id)); err != nil {
+			args := append([]any{[]byte(name), []byte(value), key(t.id)}, change.more...)
+			if err := s.later(ctx, tx, change.st, args...); err != nil {
 				return err
 			}
 		}

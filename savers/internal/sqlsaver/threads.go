@@ -18,9 +18,14 @@ import (
 )
 
 // Threads yields the threads that have an open version or inputs, as [checkpoint.Saver] says: a
-// page at a time, by index.
+// page at a time, by index. NewestFirst with a prefix or IdleSince that selects many threads reads
+// by the creation time, and leaves out those that are not selected.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
+		if err := q.Check(); err != nil {
+			yield(checkpoint.Thread{}, err)
+			return
+		}
 		l := s.listing(q)
 		for found := 0; !l.done; {
 			page, err := l.page(ctx)
@@ -48,7 +53,9 @@ type listing struct {
 	s        *Saver
 	q        checkpoint.ThreadQuery
 	from, to []byte // keys not read yet: from, up to but without to
+	span     span   // in the order NewestFirst
 	size     int64
+	begun    bool
 	kept     []row // with long ids that have the same beginning: their keys are not in order
 	done     bool
 }
@@ -57,7 +64,9 @@ func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
 	l := &listing{s: s, q: q, size: maxPage}
 	prefix, after := beginning(q.Prefix), beginning(q.After)
 	l.from, l.to = prefix, above(prefix)
-	if bytes.Compare(after, prefix) > 0 {
+	if q.Order == checkpoint.NewestFirst {
+		l.span = spanOf(&q, l.to)
+	} else if bytes.Compare(after, prefix) > 0 {
 		l.from = after
 	}
 	if q.Limit > 0 {
@@ -81,8 +90,18 @@ func above(prefix []byte) []byte {
 	return b
 }
 
-// page returns the next threads, in the order of their ids.
+// page returns the next threads, in the order of the query.
 func (l *listing) page(ctx context.Context) ([]row, error) {
+	if !l.begun {
+		l.begun = true
+		if short, err := l.short(ctx); short || err != nil {
+			l.done = true
+			if err != nil {
+				return nil, err
+			}
+			return l.sorted(ctx)
+		}
+	}
 	if err := l.s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -99,13 +118,22 @@ func (l *listing) page(ctx context.Context) ([]row, error) {
 		return nil, l.s.wrap(ctx, "threads", err)
 	}
 	if l.done = int64(len(rows)) < l.size; !l.done {
-		l.from = append(slices.Clone(rows[len(rows)-1].key), 0)
+		l.follow(&rows[len(rows)-1])
 	}
 	l.size = maxPage
 	for i := range rows {
 		rows[i].damage = l.s.wrap(ctx, "threads", rows[i].damage)
 	}
 	return l.order(rows), nil
+}
+
+// follow makes the next page follow the last row of a page.
+func (l *listing) follow(r *row) {
+	if l.q.Order == checkpoint.NewestFirst {
+		l.span.until, l.span.last = r.created, slices.Clone(r.key)
+		return
+	}
+	l.from = append(slices.Clone(r.key), 0)
 }
 
 // list runs f; in a transaction that reads by index if the dialect has a statement for that.
@@ -124,10 +152,11 @@ func (s *Saver) list(ctx context.Context, f func(db Runner) error) error {
 // row is a thread with its key.
 type row struct {
 	checkpoint.Thread
-	key    []byte
-	asked  bool
-	root   int64
-	damage error // if not nil, only the Thread's ID is set
+	key     []byte
+	created int64 // the column
+	asked   bool
+	root    int64
+	damage  error // if not nil, only the Thread's ID and Created are set
 }
 
 // read reads the rows of a page.
@@ -158,31 +187,48 @@ const few = 1000
 type filters struct{ status, graph, idle, since, until any }
 
 func (l *listing) filters() filters {
-	f := filters{status: optionalStatus(l.q.Status), since: int64(math.MinInt64 / 2), until: int64(math.MaxInt64)}
+	f := filters{status: optionalStatus(l.q.Status)}
+	f.since, f.until = createdIn(&l.q)
 	if l.q.Graph != "" {
 		f.graph = []byte(l.q.Graph)
 	}
 	if !l.q.IdleSince.IsZero() {
 		f.idle = ceilMicro(l.q.IdleSince)
 	}
-	if !l.q.CreatedSince.IsZero() {
-		f.since = ceilMicro(l.q.CreatedSince)
-	}
-	if !l.q.CreatedUntil.IsZero() {
-		f.until = ceilMicro(l.q.CreatedUntil)
-	}
 	return f
+}
+
+// createdIn returns the creation times that q selects: since, up to but without until.
+func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
+	since, until = math.MinInt64/2, math.MaxInt64
+	if !q.CreatedSince.IsZero() {
+		since = ceilMicro(q.CreatedSince)
+	}
+	if !q.CreatedUntil.IsZero() {
+		until = ceilMicro(q.CreatedUntil)
+	}
+	return since, until
+}
+
+// label returns the label by whose index the list is read.
+func (l *listing) label() (name, value []byte) {
+	first := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
+	return []byte(first), []byte(l.q.Labels[first])
 }
 
 // statement returns the statement that reads a page, and its arguments. It reads by the index of a
 // label if the query has labels. If few threads are idle, or were created in the time, it reads
 // these. Otherwise it reads by the keys, within the graph and status of the query.
 func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
+	if l.q.Order == checkpoint.NewestFirst {
+		st, args = l.newestStatement()
+		return st, args, nil
+	}
 	f := l.filters()
 	if len(l.q.Labels) > 0 {
-		name := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
+		name, value := l.label()
 		return stThreadsByLabel, []any{
-			l.from, l.to, []byte(name), []byte(l.q.Labels[name]), f.status, f.graph, f.idle, f.since, f.until, l.size,
+			l.from, l.to, name, value, f.status, f.graph, f.idle, f.since, f.until, l.size,
 		}, nil
 	}
 	var n int64
@@ -213,10 +259,10 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro
 
 func scanThread(rows Rows) (r row, err error) {
 	var rest, holder, head, graph, title, labels []byte
-	var version, versions, status, until, updated, created, wake, attempts, posted, inputs, others, cancels, priority, now int64
+	var version, versions, status, until, updated, wake, attempts, posted, inputs, others, cancels, priority, now int64
 	var step *int64
 	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
-		&r.root, &created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &cancels, &priority, &now, &head, &step)
+		&r.root, &r.created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &cancels, &priority, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
@@ -224,8 +270,8 @@ func scanThread(rows Rows) (r row, err error) {
 		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
 		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others, cancels: cancels,
 	}
-	r.ID = t.id
-	t.about = ledger.About{Graph: string(graph), Created: createdAt(created), Title: string(title), Priority: checkpoint.Priority(priority)}
+	r.ID, r.Created = t.id, createdAt(r.created)
+	t.about = ledger.About{Graph: string(graph), Created: r.Created, Title: string(title), Priority: checkpoint.Priority(priority)}
 	if t.about.Labels, err = labelsOf(labels); err != nil {
 		return r, fmt.Errorf("thread %.64q: %w", t.id, err)
 	}
@@ -284,15 +330,15 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 	return err
 }
 
-// order returns the threads of a page that the query selects, in the order of their ids. It may
-// keep the last ones for the next page.
+// order returns the threads of a page that the query selects, in its order. It may keep the last
+// ones for the next page.
 func (l *listing) order(rows []row) (page []row) {
 	for _, r := range rows {
-		if len(l.kept) > 0 && !bytes.Equal(beginning(l.kept[0].ID), beginning(r.ID)) {
+		if len(l.kept) > 0 && !l.alike(&l.kept[0], &r) {
 			page = l.flush(page)
 		}
 		switch {
-		case !strings.HasPrefix(r.ID, l.q.Prefix) || r.ID <= l.q.After:
+		case !strings.HasPrefix(r.ID, l.q.Prefix) || !ledger.Follows(&l.q, r.ID, r.Created):
 		case r.damage == nil && !ledger.Labelled(r.Labels, l.q.Labels): // the statement checked one label
 		case len(r.ID) < plainName:
 			page = append(page, r)
@@ -307,7 +353,11 @@ func (l *listing) order(rows []row) (page []row) {
 }
 
 func (l *listing) flush(page []row) []row {
-	slices.SortFunc(l.kept, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
+	order := func(a, b row) int { return strings.Compare(a.ID, b.ID) }
+	if l.q.Order == checkpoint.NewestFirst {
+		order = newer
+	}
+	slices.SortFunc(l.kept, order)
 	page = append(page, l.kept...)
 	l.kept = nil
 	return page

@@ -160,6 +160,121 @@ FROM (SELECT 1 AS one FROM graph_thread WHERE updated < ? LIMIT 1000) few;
 SELECT COUNT(*) AS created
 FROM (SELECT 1 AS one FROM graph_thread WHERE created >= ? AND created < ? LIMIT 1000) few;
 
+-- name: newest
+-- Lists threads, newest first: those created between since and until. Of those created at until, it
+-- lists only keys before last_key. A NULL filter selects all.
+-- parameters: since, until, until, last_key, first_key, end_key, idle_since, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t FORCE INDEX (graph_thread_created)
+WHERE t.created >= ? AND t.created <= ?
+AND (t.created < ? OR t.thread_key < ?)
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
+
+-- name: newest_by_status
+-- Lists the threads of a status, as newest does.
+-- parameters: status, since, until, until, last_key, first_key, end_key, idle_since, idle_since,
+--   limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t FORCE INDEX (graph_thread_status_created)
+WHERE t.status = ? AND t.created >= ? AND t.created <= ?
+AND (t.created < ? OR t.thread_key < ?)
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
+
+-- name: newest_by_graph
+-- Lists the threads of a graph, as newest does.
+-- parameters: graph, since, until, until, last_key, first_key, end_key, idle_since, idle_since,
+--   limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t FORCE INDEX (graph_thread_graph_created)
+WHERE t.graph = ? AND t.created >= ? AND t.created <= ?
+AND (t.created < ? OR t.thread_key < ?)
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
+
+-- name: newest_by_graph_status
+-- Lists the threads of a graph and a status, as newest does.
+-- parameters: graph, status, since, until, until, last_key, first_key, end_key, idle_since,
+--   idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t FORCE INDEX (graph_thread_graph_status_created)
+WHERE t.graph = ? AND t.status = ? AND t.created >= ? AND t.created <= ?
+AND (t.created < ? OR t.thread_key < ?)
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
+
+-- name: newest_by_label
+-- Lists the threads with a label, as newest does.
+-- parameters: name, value, since, until, until, last_key, first_key, end_key, status, graph,
+--   idle_since, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_label l FORCE INDEX (graph_label_created)
+	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
+WHERE l.name = ? AND l.value = ? AND l.created >= ? AND l.created <= ?
+AND (l.created < ? OR l.thread_key < ?)
+AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs > 0
+AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
+AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
+AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY l.created DESC, l.thread_key DESC LIMIT ?;
+
+-- name: count_keys
+-- Counts the threads whose keys are in a range, up to 1000.
+-- parameters: first_key, end_key
+-- returns: keyed
+SELECT COUNT(*) AS keyed
+FROM (SELECT 1 AS one FROM graph_thread WHERE thread_key >= ? AND thread_key < ? LIMIT 1000) few;
+
 -- name: questions
 -- Reads the questions and answers of versions. roots is a JSON array of the logs of their roots.
 -- parameters: roots

@@ -114,11 +114,12 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$[0]', i LONGTEXT PATH '
 	t VARCHAR(2048) PATH '$[3]', l LONGTEXT PATH '$[4]')) k;
 
 -- name: insert_labels
--- Adds labels to the list of labels: name, value and thread_key of each.
+-- Adds labels of stored threads to the list of labels: name, value and thread_key of each.
 -- parameters: label_list
-INSERT INTO graph_label (name, value, thread_key)
-SELECT UNHEX(k.n), UNHEX(k.v), UNHEX(k.k)
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n VARCHAR(200) PATH '$[0]', v VARCHAR(400) PATH '$[1]', k VARCHAR(480) PATH '$[2]')) k;
+INSERT INTO graph_label (name, value, thread_key, created)
+SELECT UNHEX(k.n), UNHEX(k.v), t.thread_key, t.created
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n VARCHAR(200) PATH '$[0]', v VARCHAR(400) PATH '$[1]', k VARCHAR(480) PATH '$[2]')) k
+	STRAIGHT_JOIN graph_thread t FORCE INDEX (graph_thread_key) ON t.thread_key = UNHEX(k.k);
 
 -- name: insert_mail
 -- Inserts untaken messages: thread_no, number, id, kind, posted_at, head and payload of each.

@@ -35,7 +35,10 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
 	KEY graph_thread_updated (updated),
-	KEY graph_thread_created (created),
+	KEY graph_thread_created (created, thread_key),
+	KEY graph_thread_status_created (status, created, thread_key),
+	KEY graph_thread_graph_created (graph, created, thread_key),
+	KEY graph_thread_graph_status_created (graph, status, created, thread_key),
 	KEY graph_thread_wake (graph, priority, wake, thread_no),
 	KEY graph_thread_graph (graph, thread_key),
 	KEY graph_thread_graph_status (graph, status, thread_key)
@@ -46,7 +49,9 @@ CREATE TABLE IF NOT EXISTS graph_label (
 	name       VARBINARY(100) NOT NULL,
 	value      VARBINARY(200) NOT NULL,
 	thread_key VARBINARY(240) NOT NULL,
-	PRIMARY KEY (name, value, thread_key)
+	created    BIGINT         NOT NULL COMMENT 'as graph_thread.created',
+	PRIMARY KEY (name, value, thread_key),
+	KEY graph_label_created (name, value, created, thread_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known.

@@ -156,6 +156,118 @@ FROM (SELECT 1 AS one FROM graph_thread WHERE updated < $1 LIMIT 1000) few;
 SELECT COUNT(*) AS created
 FROM (SELECT 1 AS one FROM graph_thread WHERE created >= $1 AND created < $2 LIMIT 1000) few;
 
+-- name: newest
+-- Lists threads, newest first: those created between since and until. Of those created at until, it
+-- lists only keys before last_key. A NULL filter selects all.
+-- parameters: since, until, last_key, first_key, end_key, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t
+WHERE t.created >= $1 AND t.created <= $2
+AND (t.created < $2 OR t.thread_key < $3)
+AND t.thread_key >= $4 AND t.thread_key < $5 AND t.version + t.inputs > 0
+AND (CAST($6 AS bigint) IS NULL OR t.updated < $6 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT $7;
+
+-- name: newest_by_status
+-- Lists the threads of a status, as newest does.
+-- parameters: status, since, until, last_key, first_key, end_key, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t
+WHERE t.status = $1 AND t.created >= $2 AND t.created <= $3
+AND (t.created < $3 OR t.thread_key < $4)
+AND t.thread_key >= $5 AND t.thread_key < $6 AND t.version + t.inputs > 0
+AND (CAST($7 AS bigint) IS NULL OR t.updated < $7 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT $8;
+
+-- name: newest_by_graph
+-- Lists the threads of a graph, as newest does.
+-- parameters: graph, since, until, last_key, first_key, end_key, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t
+WHERE t.graph = $1 AND t.created >= $2 AND t.created <= $3
+AND (t.created < $3 OR t.thread_key < $4)
+AND t.thread_key >= $5 AND t.thread_key < $6 AND t.version + t.inputs > 0
+AND (CAST($7 AS bigint) IS NULL OR t.updated < $7 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT $8;
+
+-- name: newest_by_graph_status
+-- Lists the threads of a graph and a status, as newest does.
+-- parameters: graph, status, since, until, last_key, first_key, end_key, idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_thread t
+WHERE t.graph = $1 AND t.status = $2 AND t.created >= $3 AND t.created <= $4
+AND (t.created < $4 OR t.thread_key < $5)
+AND t.thread_key >= $6 AND t.thread_key < $7 AND t.version + t.inputs > 0
+AND (CAST($8 AS bigint) IS NULL OR t.updated < $8 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT $9;
+
+-- name: newest_by_label
+-- Lists the threads with a label, as newest does.
+-- parameters: name, value, since, until, last_key, first_key, end_key, status, graph,
+--   idle_since, limit
+-- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs,
+--   others, cancels, priority, now, head, step
+SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
+	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS head,
+	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
+		ORDER BY h.seq DESC LIMIT 1) AS step
+FROM graph_label l
+	JOIN graph_thread t ON t.thread_key = l.thread_key
+WHERE l.name = $1 AND l.value = $2 AND l.created >= $3 AND l.created <= $4
+AND (l.created < $4 OR l.thread_key < $5)
+AND l.thread_key >= $6 AND l.thread_key < $7 AND t.version + t.inputs > 0
+AND t.status = COALESCE(CAST($8 AS bigint), t.status)
+AND t.graph = COALESCE(CAST($9 AS bytea), t.graph)
+AND (CAST($10 AS bigint) IS NULL OR t.updated < $10 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY l.created DESC, l.thread_key DESC LIMIT $11;
+
+-- name: count_keys
+-- Counts the threads whose keys are in a range, up to 1000.
+-- parameters: first_key, end_key
+-- returns: keyed
+SELECT COUNT(*) AS keyed
+FROM (SELECT 1 AS one FROM graph_thread WHERE thread_key >= $1 AND thread_key < $2 LIMIT 1000) few;
+
 -- name: questions
 -- Reads the questions and answers of versions. roots is a JSON array of the logs of their roots.
 -- parameters: roots

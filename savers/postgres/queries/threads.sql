@@ -78,8 +78,8 @@ WHERE thread_key = $1 AND fence = $2;
 
 -- name: insert_label
 -- Adds a label of a thread to the list of labels.
--- parameters: name, value, thread_key
-INSERT INTO graph_label (name, value, thread_key) VALUES ($1, $2, $3);
+-- parameters: name, value, thread_key, created
+INSERT INTO graph_label (name, value, thread_key, created) VALUES ($1, $2, $3, $4);
 
 -- name: remove_label
 -- Removes a label of a thread from the list of labels.

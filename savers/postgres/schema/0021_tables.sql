@@ -39,7 +39,13 @@ CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
 
 CREATE INDEX graph_thread_updated ON graph_thread (updated);
 
-CREATE INDEX graph_thread_created ON graph_thread (created);
+CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
+
+CREATE INDEX graph_thread_status_created ON graph_thread (status, created, thread_key);
+
+CREATE INDEX graph_thread_graph_created ON graph_thread (graph, created, thread_key);
+
+CREATE INDEX graph_thread_graph_status_created ON graph_thread (graph, status, created, thread_key);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
 
@@ -52,8 +58,11 @@ CREATE TABLE graph_label (
 	name       BYTEA NOT NULL,
 	value      BYTEA NOT NULL,
 	thread_key BYTEA NOT NULL,
+	created    BIGINT NOT NULL, -- as graph_thread.created
 	PRIMARY KEY (name, value, thread_key)
 );
+
+CREATE INDEX graph_label_created ON graph_label (name, value, created, thread_key);
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known.
 CREATE TABLE graph_mail (
@@ -291,8 +300,8 @@ BEGIN
 				0, 0, 0, 0, 0, '\x00000000000000000000000000000000', '', 0, 9223372036854775807, FALSE)
 			ON CONFLICT (thread_key) DO NOTHING;
 			IF FOUND THEN
-				INSERT INTO graph_label (name, value, thread_key)
-				SELECT decode(l->>0, 'hex'), decode(l->>1, 'hex'), key FROM jsonb_array_elements(p->'label_list') l;
+				INSERT INTO graph_label (name, value, thread_key, created)
+				SELECT decode(l->>0, 'hex'), decode(l->>1, 'hex'), key, clock FROM jsonb_array_elements(p->'label_list') l;
 			END IF;
 		END LOOP;
 		IF o_fault > 0 THEN

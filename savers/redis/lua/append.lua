@@ -59,7 +59,7 @@ local function stored(n, seq, revived)
 	end
 	return {
 		'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '',
-		attempts, int(now), m[13] or '0', wake ~= '0' and '1' or '',
+		attempts, int(now), m[13] or '0', wake ~= '0' and '1' or '', opens and after == NONE and call('HGET', key, 'created') or '0',
 	}
 end
 

@@ -10,7 +10,7 @@ local staged, uid = KEYS[2], ARGV[2]
 local open, first, last = thread()
 if open > 0 then
 	if call('HGET', key, int(open) .. ':uid') == uid then
-		return { 'ok' } -- asked again
+		return { 'ok', call('HGET', key, 'created') or '0' } -- asked again
 	end
 	local l = log(call('HGET', key, int(open) .. ':n:'))
 	return { 'conflict', 'exists', l and l.id or NONE }
@@ -73,4 +73,4 @@ end
 forget()
 call('HSET', key, 'posted', int(math.max(posted, tonumber(ARGV[9]))))
 expire(ARGV[4], call('HGET', key, v .. 'status'), '1', clock())
-return { 'ok' }
+return { 'ok', call('HGET', key, 'created') or '0' }

@@ -38,7 +38,7 @@ local function answer(outcome, woken)
 	if m[1] and ARGV[1] ~= '' then
 		call('HSET', key, 'stamp', ARGV[2])
 	end
-	return { outcome, woken and '1' or '', results }
+	return { outcome, woken and '1' or '', results, call('HGET', key, 'created') or '0' }
 end
 
 if #new == 0 then

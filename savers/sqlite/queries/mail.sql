@@ -117,11 +117,11 @@ SELECT unhex(json_extract(value, '$[0]')), unhex(json_extract(value, '$[1]')), u
 FROM json_each(?1);
 
 -- name: insert_labels
--- Adds labels to the list of labels: name, value and thread_key of each.
+-- Adds labels of stored threads to the list of labels: name, value and thread_key of each.
 -- parameters: label_list
-INSERT INTO graph_label (name, value, thread_key)
-SELECT unhex(json_extract(value, '$[0]')), unhex(json_extract(value, '$[1]')), unhex(json_extract(value, '$[2]'))
-FROM json_each(?1);
+INSERT INTO graph_label (name, value, thread_key, created)
+SELECT unhex(json_extract(k.value, '$[0]')), unhex(json_extract(k.value, '$[1]')), t.thread_key, t.created
+FROM json_each(?1) k CROSS JOIN graph_thread t ON t.thread_key = unhex(json_extract(k.value, '$[2]'));
 
 -- name: insert_mail
 -- Inserts untaken messages: thread_no, number, id, kind, posted_at, head and payload of each.

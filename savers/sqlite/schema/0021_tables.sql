@@ -39,7 +39,13 @@ CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
 
 CREATE INDEX graph_thread_updated ON graph_thread (updated);
 
-CREATE INDEX graph_thread_created ON graph_thread (created);
+CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
+
+CREATE INDEX graph_thread_status_created ON graph_thread (status, created, thread_key);
+
+CREATE INDEX graph_thread_graph_created ON graph_thread (graph, created, thread_key);
+
+CREATE INDEX graph_thread_graph_status_created ON graph_thread (graph, status, created, thread_key);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
 
@@ -52,8 +58,11 @@ CREATE TABLE graph_label (
 	name       BLOB NOT NULL,
 	value      BLOB NOT NULL,
 	thread_key BLOB NOT NULL,
+	created    INTEGER NOT NULL, -- as graph_thread.created
 	PRIMARY KEY (name, value, thread_key)
 ) WITHOUT ROWID;
+
+CREATE INDEX graph_label_created ON graph_label (name, value, created, thread_key);
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known. The unique index on thread_no and
 -- id is made with the first message, because an index takes a page.

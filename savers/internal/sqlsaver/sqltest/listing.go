@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -89,6 +90,60 @@ func (l *Listing) queries() map[string]query {
 	}
 }
 
+// newest returns queries in the order NewestFirst. The thread with the smallest id is the newest.
+func (l *Listing) newest(created time.Time) map[string]query {
+	later, middle := time.Now().Add(time.Hour), fmt.Sprintf("thread-%06d", l.N/2)
+	last := time.Now().Add(-time.Duration(l.N-100) * time.Second)
+	all := map[string]query{
+		"a page":                 {checkpoint.ThreadQuery{Limit: 100}, 100},
+		"a page in the middle":   {checkpoint.ThreadQuery{Limit: 100, After: middle}, 100},
+		"a prefix of few":        {checkpoint.ThreadQuery{Prefix: "thread-0099"}, 100},
+		"a prefix of all":        {checkpoint.ThreadQuery{Prefix: "thread-", Limit: 100}, 100},
+		"waiting":                {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Limit: 100}, 100},
+		"waiting, a page":        {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Limit: 50, After: middle}, 50},
+		"done, a page":           {checkpoint.ThreadQuery{Status: checkpoint.Done, Limit: 100, After: middle}, 100},
+		"failed, of which none":  {checkpoint.ThreadQuery{Status: checkpoint.Failed}, 0},
+		"idle":                   {checkpoint.ThreadQuery{IdleSince: later, Limit: 50}, 50},
+		"idle, the last few":     {checkpoint.ThreadQuery{IdleSince: last, Limit: 50}, 50},
+		"idle for too long":      {checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0)}, 0},
+		"waiting, the last idle": {checkpoint.ThreadQuery{IdleSince: last, Status: checkpoint.Waiting, Limit: 1}, 1},
+		"a label":                {checkpoint.ThreadQuery{Labels: user(42), Limit: 10}, 10},
+		"a label, a page":        {checkpoint.ThreadQuery{Labels: user(42), Limit: 5, After: middle}, 5},
+		"a label, waiting":       {checkpoint.ThreadQuery{Labels: user(99), Status: checkpoint.Waiting, Limit: 10}, 10},
+		"a label of nobody":      {checkpoint.ThreadQuery{Labels: map[string]string{"user": "nobody"}}, 0},
+		"a label, long ago":      {checkpoint.ThreadQuery{Labels: user(l.N - 1), CreatedUntil: last, Limit: 1}, 1},
+		"a graph":                {checkpoint.ThreadQuery{Graph: GraphOf(7), Limit: 50}, 50},
+		"a graph, a page":        {checkpoint.ThreadQuery{Graph: GraphOf(7), Limit: 10, After: middle}, 10},
+		"a graph, waiting":       {checkpoint.ThreadQuery{Graph: GraphOf(99), Status: checkpoint.Waiting, Limit: 10}, 10},
+		"a graph, failed: none":  {checkpoint.ThreadQuery{Graph: GraphOf(7), Status: checkpoint.Failed}, 0},
+		"a graph, long ago":      {checkpoint.ThreadQuery{Graph: GraphOf(l.N - 1), CreatedUntil: last}, 1},
+		"created long ago":       {checkpoint.ThreadQuery{CreatedUntil: last, Limit: 20}, 20},
+		"created at any time":    {checkpoint.ThreadQuery{CreatedSince: time.Unix(1, 0), Limit: 100}, 100},
+		"created in no time":     {checkpoint.ThreadQuery{CreatedSince: later}, 0},
+	}
+	for name, q := range all {
+		if q.Order = checkpoint.NewestFirst; q.After != "" {
+			q.AfterCreated = created.Add(-time.Duration(l.N/2) * time.Second)
+		}
+		all[name] = q
+	}
+	return all
+}
+
+// check fails unless a thread may follow the thread before in a list.
+func (q *query) check(before, t *checkpoint.Thread) error {
+	if waits := t.Status == checkpoint.Waiting; waits != (len(t.Questions) == 1) {
+		return fmt.Errorf("%q is %s and has %d questions", t.ID, t.Status, len(t.Questions))
+	}
+	switch {
+	case t.ID <= q.After, t.ID <= before.ID: // in both orders
+		return fmt.Errorf("%q comes after %q and %q", t.ID, q.After, before.ID)
+	case q.Order == checkpoint.NewestFirst && before.ID != "" && !t.Created.Before(before.Created):
+		return fmt.Errorf("%q of %v comes after %q of %v", t.ID, t.Created, before.ID, before.Created)
+	}
+	return nil
+}
+
 // ByIndex lists threads in all ways and counts what the server reads. That must grow with the
 // number of listed threads, not with the number of all threads.
 func (l *Listing) ByIndex(t *testing.T) {
@@ -103,16 +158,26 @@ func (l *Listing) ByIndex(t *testing.T) {
 	before := l.Read(open())
 	now := l.Read(open())
 	opening := now - before
-	for name, q := range l.queries() {
+	first, err := firstThread(t, open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := l.queries()
+	for name, q := range l.newest(first.Created) {
+		all["newest first: "+name] = q
+	}
+	now = l.Read(open())
+	for name, q := range all {
 		s, before := open(), now
-		found := 0
+		found, last := 0, checkpoint.Thread{}
 		for thread, err := range s.Threads(t.Context(), q.ThreadQuery) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if waits := thread.Status == checkpoint.Waiting; waits != (len(thread.Questions) == 1) {
-				t.Errorf("%s: %q is %s and has %d questions", name, thread.ID, thread.Status, len(thread.Questions))
+			if err := q.check(&last, &thread); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
+			last = thread
 			found++
 		}
 		if found != q.found {
@@ -121,15 +186,29 @@ func (l *Listing) ByIndex(t *testing.T) {
 		// For a thread the server reads its row, and the row of its head twice. It reads the rows
 		// of a question, its base and the record after the base. It also reads entries of indexes.
 		// MySQL 8.0 reads some of them twice until it has counted its rows. Up to a thousand
-		// threads that are idle, or were created in the time, are counted first. Some servers
-		// count rows of a temporary table.
+		// threads that are idle, or were created in the time, are counted first. NewestFirst also
+		// counts those with a prefix. Some servers count rows of a temporary table.
 		now = l.Read(s)
 		read, most := now-before-opening, 24*(found+2)
-		if !q.IdleSince.IsZero() || !q.CreatedSince.IsZero() || !q.CreatedUntil.IsZero() {
+		switch newest := q.Order == checkpoint.NewestFirst; {
+		case !newest && (!q.IdleSince.IsZero() || !q.CreatedSince.IsZero() || !q.CreatedUntil.IsZero()):
 			most += 2100
+		case newest && (!q.IdleSince.IsZero() || q.Prefix != ""):
+			most += 3100 // and few are read and sorted
 		}
 		if t.Logf("%s: %d threads, %d rows and entries read", name, found, read); read > most {
 			t.Errorf("%s: %d threads of %d: %d rows and entries read, want at most %d", name, found, l.N, read, most)
 		}
 	}
+}
+
+// firstThread returns the thread with the smallest id, and closes s.
+func firstThread(t *testing.T, s checkpoint.Saver) (first checkpoint.Thread, err error) {
+	t.Helper()
+	for first, err = range s.Threads(t.Context(), checkpoint.ThreadQuery{Limit: 1}) {
+		if err != nil {
+			break
+		}
+	}
+	return first, errors.Join(err, s.Close())
 }

@@ -1,0 +1,67 @@
+package checkpoint
+
+import (
+	"strconv"
+	"time"
+)
+
+// ThreadOrder is the order in which a [Saver] lists threads.
+type ThreadOrder uint8
+
+// The orders of threads.
+const (
+	// ByID lists threads by their ids, bytewise.
+	ByID ThreadOrder = iota
+	// NewestFirst lists the thread with the latest Created first. Threads with the same Created
+	// are in descending order of their ids, so the order is total.
+	NewestFirst
+)
+
+// String returns "id" or "newest".
+func (o ThreadOrder) String() string {
+	switch o {
+	case ByID:
+		return "id"
+	case NewestFirst:
+		return "newest"
+	}
+	return "order " + strconv.Itoa(int(o))
+}
+
+// ThreadQuery selects threads. The zero ThreadQuery selects all, by their ids.
+//
+// To read the next page in either order, set After and AfterCreated to the ID and Created of the
+// last thread of the page. The pages have no gaps and no doubles, even if that thread was deleted
+// meanwhile. NewestFirst leaves out threads that were created after the first page was read. ByID
+// lists those whose ids are still to come.
+type ThreadQuery struct {
+	Order     ThreadOrder
+	Status    Status    // zero is any
+	Prefix    string    // of the thread id
+	After     string    // only threads that follow the thread with this id in the order, for paging; empty is all
+	Limit     int       // the maximum number of threads; less than 1 is all
+	IdleSince time.Time // only threads without a live lease that were last updated before this time; zero is all
+
+	// AfterCreated is the Created of the thread After. NewestFirst needs it to know where that
+	// thread stood, and ByID ignores it. The thread need not exist.
+	AfterCreated time.Time
+
+	Graph        string            // empty is any
+	Labels       map[string]string // only threads that have all of these labels
+	CreatedSince time.Time         // only threads created at or after this time; zero is all
+	CreatedUntil time.Time         // only threads created before this time; zero is all
+}
+
+// Check returns an [*InvalidError] for the first value in q that no saver accepts, or nil. Every
+// saver calls it first. It needs no storage.
+func (q *ThreadQuery) Check() error {
+	switch {
+	case q.Order > NewestFirst:
+		return &InvalidError{"order", strconv.Itoa(int(q.Order)), "ByID or NewestFirst"}
+	case q.Order == NewestFirst && q.After != "" && q.AfterCreated.IsZero():
+		return &InvalidError{"afterCreated", "none, with after " + quote(q.After), "both, or neither: the id and Created of the last thread"}
+	case q.Order == NewestFirst && q.After == "" && !q.AfterCreated.IsZero():
+		return &InvalidError{"after", "none, with afterCreated " + q.AfterCreated.Format(time.RFC3339Nano), "both, or neither: the id and Created of the last thread"}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// namesPage is the number of names in a page that is read without the threads.
+const namesPage = 2000
+
+// maxPlacing is how often a listing tries to place threads that calls announce all the time.
+const maxPlacing = 5
+
+// newestFirst reads a list in the order NewestFirst. Its first page has the damaged threads whose
+// creation time is unknown.
+func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
+	index, further := s.set(q)
+	next := s.byTime(q)
+	if index != s.indexKeys()[keyAll] || q.Prefix != "" {
+		next = s.sorted(q, index)
+	}
+	begun := false
+	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
+		var damaged []candidate
+		if !begun {
+			begun = true
+			if damaged, err = s.placeAll(ctx, q); err != nil {
+				return nil, false, err
+			}
+		}
+		if page, more, err = next(ctx, size); err != nil {
+			return nil, false, err
+		}
+		if err := s.look(ctx, q, page, index, further); err != nil {
+			return nil, false, err
+		}
+		return append(damaged, page...), more, nil
+	}
+}
+
+// byTime reads the names of all threads by their creation time.
+func (s *Saver) byTime(q *checkpoint.ThreadQuery) pager {
+	keys := s.indexKeys()
+	since, until, after, id := "-inf", "+inf", "", q.After
+	if !q.CreatedSince.IsZero() {
+		since = strconv.FormatInt(ceilMicro(q.CreatedSince), 10)
+	}
+	if !q.CreatedUntil.IsZero() {
+		until = strconv.FormatInt(ceilMicro(q.CreatedUntil), 10)
+	}
+	if q.After != "" {
+		micro := ceilMicro(q.AfterCreated)
+		if after = strconv.FormatInt(micro, 10); !time.UnixMicro(micro).Equal(q.AfterCreated) {
+			id = "" // no thread was created at that time: all of the next microsecond are newer
+		}
+	}
+	return func(ctx context.Context, size int) ([]candidate, bool, error) {
+		r, err := s.call(ctx, "threads", s.script.newest, []string{keys[keyCreated], keys[keyStamps]}, since, until, after, id, size)
+		if err != nil {
+			return nil, false, err
+		}
+		page, err := r.candidates()
+		more := err == nil && len(page) == size
+		if more {
+			after, id = strconv.FormatInt(page[size-1].placed, 10), page[size-1].ID
+		}
+		return page, more, err
+	}
+}
+
+// ceilMicro returns the first microsecond that is not before t.
+func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
+
+// sorted reads the names of a whole set, and sorts them by their creation time.
+func (s *Saver) sorted(q *checkpoint.ThreadQuery, set string) pager {
+	var all []candidate
+	begun := false
+	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
+		if !begun {
+			begun = true
+			if all, err = s.positions(ctx, q, set); err != nil {
+				return nil, false, err
+			}
+		}
+		page = all[:min(size, len(all))]
+		all = all[len(page):]
+		return page, len(all) > 0, nil
+	}
+}
+
+// positions returns the names in a set that q selects by prefix, time and place, newest first.
+func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery, set string) (all []candidate, err error) {
+	for from, more := rangeFrom(q), true; more; {
+		page, err := s.indexPage(ctx, set, from, rangeTo(q), namesPage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			created := time.UnixMicro(page[i].placed)
+			if page[i].placed != 0 && inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
+				all = append(all, page[i])
+			}
+		}
+		if more = len(page) == namesPage; more {
+			from = "(" + page[len(page)-1].ID
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return ledger.Newer(a.ID, b.ID, time.UnixMicro(a.placed), time.UnixMicro(b.placed))
+	})
+	return all, nil
+}
+
+// inTime reports whether q selects a creation time.
+func inTime(q *checkpoint.ThreadQuery, created time.Time) bool {
+	return !created.Before(q.CreatedSince) && (q.CreatedUntil.IsZero() || created.Before(q.CreatedUntil))
+}
+
+// placeAll makes the creation times of the index complete: it places the unplaced threads. It
+// returns those that are damaged and have no place, if q selects them.
+func (s *Saver) placeAll(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, err error) {
+	if err := s.unplace(ctx); err != nil {
+		return nil, err
+	}
+	for range maxPlacing {
+		var missed int
+		if damaged, missed, err = s.place(ctx, q); err != nil || missed == 0 {
+			break
+		}
+	}
+	return damaged, err
+}
+
+// place places the unplaced threads once. missed is the number of those that a call announced
+// meanwhile.
+func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, missed int, err error) {
+	unplaced := s.indexKeys()[keyUnplaced]
+	for from, more := "-", true; more; {
+		page, err := s.indexPage(ctx, unplaced, from, "+", fullPage)
+		if err != nil {
+			return nil, 0, err
+		}
+		if more = len(page) == fullPage; more {
+			from = "(" + page[len(page)-1].ID
+		}
+		if err := s.describeAll(ctx, page); err != nil {
+			return nil, 0, err
+		}
+		var over []listed
+		for i := range page {
+			switch c := &page[i]; {
+			case c.damage != nil:
+				if c.placed == 0 && q.After == "" && strings.HasPrefix(c.ID, q.Prefix) {
+					damaged = append(damaged, *c)
+				}
+			case !c.Created.IsZero():
+				// Until a call that announced the thread has ended, it can create the thread again.
+				settled := c.indexed == c.stamp || c.age > grace
+				over = append(over, listed{id: c.ID, stamp: c.indexed, created: c.Created.UnixMicro(), settled: settled})
+			case c.age > grace:
+				over = append(over, listed{id: c.ID, stamp: c.indexed, gone: true})
+			}
+		}
+		n, err := s.unlist(ctx, over)
+		if err != nil {
+			return nil, 0, err
+		}
+		missed += n
+	}
+	return damaged, missed, nil
+}
+
+// unplace finds threads that have no place although they are not known to be unplaced: an earlier
+// version of this package wrote the index, or somebody removed a key.
+func (s *Saver) unplace(ctx context.Context) error {
+	keys := s.indexKeys()
+	var missing bool
+	err := s.do(ctx, "threads", func(ctx context.Context) error {
+		pipe := s.client.Pipeline()
+		all, created, unplaced := pipe.ZCard(ctx, keys[keyAll]), pipe.ZCard(ctx, keys[keyCreated]), pipe.ZCard(ctx, keys[keyUnplaced])
+		_, err := pipe.Exec(ctx)
+		missing = all.Val() > created.Val()+unplaced.Val()
+		return err
+	})
+	for from := "-"; err == nil && missing; {
+		var page []candidate
+		if page, err = s.indexPage(ctx, keys[keyAll], from, "+", namesPage); err != nil {
+			break
+		}
+		var found []goredis.Z
+		for i := range page {
+			if page[i].placed == 0 {
+				found = append(found, goredis.Z{Member: page[i].ID})
+			}
+		}
+		if len(found) > 0 {
+			err = s.do(ctx, "threads", func(ctx context.Context) error { return s.client.ZAdd(ctx, keys[keyUnplaced], found...).Err() })
+		}
+		if missing = len(page) == namesPage; missing {
+			from = "(" + page[len(page)-1].ID
+		}
+	}
+	return err
+}
