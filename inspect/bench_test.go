@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -113,19 +114,38 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 	middle := "thread-" + strconv.Itoa(1_000_000_000+n/2)
-	b.Run("bare query", func(b *testing.B) { // that of the first page
-		for b.Loop() {
-			for _, err := range saver.Threads(b.Context(), checkpoint.ThreadQuery{Limit: 101}) {
-				if err != nil {
-					b.Fatal(err)
+	place := url.Values{"after": {middle}, "made": {createdAt(b, saver, middle).Format(time.RFC3339Nano)}}.Encode()
+	for _, order := range []checkpoint.ThreadOrder{checkpoint.ByID, checkpoint.NewestFirst} {
+		b.Run("bare query "+order.String(), func(b *testing.B) { // that of the first page
+			for b.Loop() {
+				for _, err := range saver.Threads(b.Context(), checkpoint.ThreadQuery{Order: order, Limit: 101}) {
+					if err != nil {
+						b.Fatal(err)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
+	search := "/?q=" + middle + "&prefix=" + middle[:len(middle)-2]
 	benchPages(b, saver, map[string]string{
-		"first": "/", "status": "/?status=ready&graph=shop", "middle": "/?after=" + middle, "search": "/?q=" + middle + "&prefix=" + middle[:len(middle)-2],
-		"searchNothing": "/?q=nothing", "thread": "/thread?id=" + middle,
+		"first": "/", "status": "/?status=ready&graph=shop", "middle": "/?" + place, "search": search, "searchNothing": "/?q=nothing",
+		"created": "/?created=1h&status=ready", "thread": "/thread?id=" + middle,
+		"firstByID": "/?sort=id", "statusByID": "/?status=ready&graph=shop&sort=id", "middleByID": "/?sort=id&after=" + middle,
+		"searchByID": search + "&sort=id", "searchNothingByID": "/?q=nothing&sort=id",
 	})
+}
+
+// createdAt returns when a thread was created.
+func createdAt(b *testing.B, saver checkpoint.Saver, id string) time.Time {
+	b.Helper()
+	for t, err := range saver.Threads(b.Context(), checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		return t.Created
+	}
+	b.Fatalf("there is no thread %q", id)
+	return time.Time{}
 }
 
 // GRAPHGEN_CHECKPOINTS is the number of checkpoints.

@@ -78,6 +78,8 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	fields := f.values()
+	f.ByID = true // as the action does
 	all, err := in.scan(r.Context(), r, f, a, now, countSize, 10*countSize)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	d.Sample = all.rows[:min(len(all.rows), 10)]
-	for name, values := range f.values() {
+	for name, values := range fields {
 		d.Fields = append(d.Fields, choice{name, values[0]})
 	}
 	in.render(w, http.StatusOK, "bulk", d)
@@ -139,6 +141,7 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 // work performs the action of a job on all threads that its filter matches.
 func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 	f := j.filter
+	f.ByID = true // a page costs every saver the same, at each place of the list
 	for {
 		now, err := in.now(ctx)
 		if err != nil {
@@ -163,7 +166,7 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 			j.count(t, err)
 		}
 		j.reads(all.read)
-		if !all.more || all.last == "" {
+		if !all.more || all.last.ID == "" {
 			return nil
 		}
 		f.After = all.last

@@ -28,7 +28,26 @@ type filter struct {
 	Created time.Duration
 	Idle    time.Duration
 	Stuck   bool // only threads with a mark
-	After   string
+	ByID    bool // in the order of the ids; else newest first
+	After   cursor
+}
+
+// cursor is the place of a thread in a list. The zero cursor is before all threads.
+type cursor struct {
+	ID      string
+	Created time.Time
+}
+
+// cursorOf reads the cursor of parameters. The order by ids needs no creation time.
+func cursorOf(q url.Values, byID bool) (c cursor, err error) {
+	c.ID = q.Get("after")
+	if c.ID == "" || byID {
+		return c, nil
+	}
+	if c.Created, err = time.Parse(time.RFC3339Nano, q.Get("made")); err != nil || c.Created.IsZero() {
+		return c, bad("made=%s is not the creation time of the thread after; begin at the first page, or add sort=id", q.Get("made"))
+	}
+	return c, nil
 }
 
 // statuses are those that a filter can name.
@@ -39,8 +58,18 @@ var statuses = []checkpoint.Status{
 // filterOf reads a filter from the parameters of a request.
 func filterOf(q url.Values) (f filter, err error) {
 	f = filter{
-		Search: q.Get("q"), Prefix: q.Get("prefix"), Graph: q.Get("graph"), Label: q.Get("label"), After: q.Get("after"),
+		Search: q.Get("q"), Prefix: q.Get("prefix"), Graph: q.Get("graph"), Label: q.Get("label"),
 		Stuck: q.Get("stuck") != "",
+	}
+	switch order := q.Get("sort"); order {
+	case "", checkpoint.NewestFirst.String():
+	case checkpoint.ByID.String():
+		f.ByID = true
+	default:
+		return f, bad("there is no order %q; want newest or id", order)
+	}
+	if f.After, err = cursorOf(q, f.ByID); err != nil {
+		return f, err
 	}
 	if name := q.Get("status"); name != "" {
 		for _, s := range statuses {
@@ -77,7 +106,12 @@ func (f *filter) values() url.Values {
 	set("prefix", f.Prefix)
 	set("graph", f.Graph)
 	set("label", f.Label)
-	set("after", f.After)
+	set("after", f.After.ID)
+	if f.ByID {
+		q.Set("sort", checkpoint.ByID.String())
+	} else if f.After.ID != "" {
+		q.Set("made", f.After.Created.UTC().Format(time.RFC3339Nano))
+	}
 	if f.Status != 0 {
 		q.Set("status", f.Status.String())
 	}
@@ -94,7 +128,10 @@ func (f *filter) values() url.Values {
 
 // query returns the part of the filter that the saver applies.
 func (f *filter) query(now time.Time) checkpoint.ThreadQuery {
-	q := checkpoint.ThreadQuery{Status: f.Status, Prefix: f.Prefix, After: f.After, Graph: f.Graph}
+	q := checkpoint.ThreadQuery{Status: f.Status, Prefix: f.Prefix, After: f.After.ID, AfterCreated: f.After.Created, Graph: f.Graph}
+	if !f.ByID {
+		q.Order = checkpoint.NewestFirst
+	}
 	if name, value, ok := strings.Cut(f.Label, "="); ok {
 		q.Labels = map[string]string{name: value}
 	}
@@ -134,7 +171,7 @@ func (f *filter) match(t *checkpoint.Thread, marks []mark) bool {
 type found struct {
 	rows    []row
 	read    int    // threads that were read
-	last    string // the id of the last thread that was read
+	last    cursor // the place of the last thread that was read
 	hidden  bool   // the request must not see the last thread
 	more    bool   // threads may follow
 	damaged int
@@ -153,14 +190,15 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		if err != nil && !damaged {
 			return out, err
 		}
-		if len(out.rows) == want || out.read == limit {
+		// Damaged threads without a place come first, and no page can begin after them.
+		if (len(out.rows) >= want || out.read >= limit) && out.last.ID != "" {
 			out.more = true
 			return out, nil
 		}
 		out.read++
 		denied := in.opt.Authorize != nil && (t.ID == "" || in.sees(r, a, &t) != nil)
-		if t.ID != "" {
-			out.last, out.hidden = t.ID, denied
+		if t.ID != "" && (f.ByID || !t.Created.IsZero()) {
+			out.last, out.hidden = cursor{t.ID, t.Created}, denied
 		}
 		if denied {
 			continue

@@ -54,6 +54,8 @@ type listData struct {
 	Whole    bool   // Read counts all threads that were read
 	More     string // the address of the next page; empty if there is none
 	First    string // the address of the first page; empty on the first page
+	Newest   string // the address of the list in the order of creation
+	ByID     string // the address of the list in the order of the ids
 	Bulk     []bulkLink
 	Created  []choice
 	Submit   string // the address of the form of an input; empty for none
@@ -100,13 +102,18 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 		params := next.values()
 		if d.Found.hidden {
 			params.Del("after")
+			params.Del("made")
 			params.Set("past", in.seal(d.Found.last))
 		}
 		d.More = "?" + params.Encode()
 	}
-	if next.After = ""; f.After != "" {
+	if next.After = (cursor{}); f.After.ID != "" {
 		d.First = "?" + next.values().Encode()
 	}
+	next.ByID = true
+	d.ByID = "?" + next.values().Encode()
+	next.ByID = false
+	d.Newest = "?" + next.values().Encode()
 	d.Bulk = in.bulkLinks(next)
 	d.Created = []choice{{"1h", "hour"}, {"24h", "day"}, {"168h", "week"}, {"720h", "30 days"}}
 	if in.allowed[Submit] && len(d.Graphs) > 0 {

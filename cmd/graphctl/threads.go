@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,35 +16,86 @@ import (
 )
 
 func (a *app) threadsCommand() *cobra.Command {
-	var sel selection
-	var wide bool
+	f := threadsFlags{sort: checkpoint.NewestFirst.String()}
 	cmd := &cobra.Command{
 		Use:     "threads",
 		Aliases: []string{"ls", "list"},
 		Short:   "List threads",
-		Long: `List the open versions of threads, ordered by id. A thread with inputs that no run has taken is listed, too. A thread whose versions are
-all released is not.
+		Long: `List the open versions of threads, newest first. A thread with inputs that no run has taken is listed, too. A thread whose versions
+are all released is not.
+
+For the next page, pass the id of the last thread to --after. If that thread may have been deleted meanwhile, pass its creation time to
+--after-created, too. With --sort id, the id is enough.
 
 A damaged thread is reported, and does not stop the list. The exit code is then 5.`,
 		Example: `  graphctl threads --status failed --graph orders
+  graphctl threads --limit 100 --after order-7
   graphctl threads --label customer=42 --idle 24h -o jsonl | jq -r .id`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.threads(ctx, s, &sel, wide) })
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.threads(ctx, s, &f) })
 		},
 	}
-	sel.flags(cmd)
-	cmd.Flags().BoolVarP(&wide, "wide", "w", false, "more columns in the table")
+	f.sel.flags(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("after").Usage = "only threads that follow the thread with this `id` in the order, for paging"
+	flags.StringVar(&f.sort, "sort", f.sort, "the `order`: newest for the thread created last first, or id")
+	flags.StringVar(&f.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
+	flags.BoolVarP(&f.wide, "wide", "w", false, "more columns in the table")
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"newest", "id"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, wide bool) error {
-	q, err := sel.query(a.now())
+// threadsFlags are the flags of threads.
+type threadsFlags struct {
+	sel                selection
+	sort, afterCreated string
+	wide               bool
+}
+
+// query returns the flags as a query of the saver.
+func (f *threadsFlags) query(ctx context.Context, s checkpoint.Saver, now time.Time) (q checkpoint.ThreadQuery, err error) {
+	if q, err = f.sel.query(now); err != nil {
+		return q, err
+	}
+	switch f.sort {
+	case checkpoint.NewestFirst.String():
+		q.Order = checkpoint.NewestFirst
+	case checkpoint.ByID.String():
+		if f.afterCreated != "" {
+			return q, &usageError{"--after-created has no effect with --sort id; leave it out"}
+		}
+		return q, nil
+	default:
+		return q, &usageError{fmt.Sprintf("there is no order %q; want newest or id", f.sort)}
+	}
+	switch {
+	case f.afterCreated != "" && q.After == "":
+		return q, &usageError{"--after-created needs --after with the id of the thread"}
+	case f.afterCreated != "":
+		if q.AfterCreated, err = time.Parse(time.RFC3339Nano, f.afterCreated); err != nil {
+			return q, &usageError{fmt.Sprintf("--after-created %q is not a time; copy it from -o json", f.afterCreated)}
+		}
+	case q.After != "":
+		t, listed, err := rowOf(ctx, s, q.After)
+		if err == nil && !listed {
+			err = &missingError{fmt.Sprintf("there is no thread %s, so its place is unknown; pass --after-created, too, or --sort id", quoteID(q.After))}
+		}
+		if err != nil {
+			return q, err
+		}
+		q.AfterCreated = t.Created
+	}
+	return q, nil
+}
+
+func (a *app) threads(ctx context.Context, s checkpoint.Saver, f *threadsFlags) error {
+	q, err := f.query(ctx, s, a.now())
 	if err != nil {
 		return err
 	}
 	columns := []string{"THREAD", "GRAPH", "STATUS", "STEP", "CREATED", "UPDATED", "QUESTIONS", "INBOX", "NOTE"}
-	if wide {
+	if f.wide {
 		columns = append(columns, "VERSION", "PRIORITY", "WAKE", "HEAD", "LABELS", "TITLE")
 	}
 	l := a.list(columns...)
@@ -56,12 +108,12 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 		case err != nil:
 			return errors.Join(err, l.end(""))
 		}
-		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, wide) }); err != nil {
+		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, f.wide) }); err != nil {
 			return err
 		}
 	}
 	none := "no threads"
-	if sel.narrow() {
+	if f.sel.narrow() {
 		none = "no threads match"
 	}
 	return errors.Join(l.end(none), errors.Join(damaged...))

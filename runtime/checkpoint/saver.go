@@ -86,11 +86,10 @@ type Saver interface {
 	// twice. The same holds for pages: see ThreadQuery.
 	//
 	// For a damaged thread it yields an error that is ErrDamaged, with a Thread that has only the
-	// ID, and continues. The ID is empty if it cannot be read. Threads yields every damaged
-	// thread, because it cannot check whether q selects it. If the order is NewestFirst and the
-	// creation time cannot be read, it yields the damaged thread before the others, and only
-	// without q.After. A damaged thread does not count towards q.Limit. Any other error ends the
-	// sequence.
+	// ID and Created, and continues. Each is zero if it cannot be read. Threads yields every
+	// damaged thread, because it cannot check whether q selects it. In the order NewestFirst, those
+	// without Created come before the others, and only if q.After is empty. A damaged thread does
+	// not count towards q.Limit. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.

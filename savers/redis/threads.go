@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -151,7 +152,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 			}
 			for i := range page {
 				if err := page[i].damage; err != nil {
-					if !yield(checkpoint.Thread{ID: page[i].ID}, err) {
+					if !yield(page[i].known(), err) {
 						return
 					}
 					continue
@@ -187,6 +188,15 @@ func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
 		}
 		return page, more, s.look(ctx, q, page, index, further)
 	}
+}
+
+// known returns what the index has of a thread.
+func (c *candidate) known() checkpoint.Thread {
+	t := checkpoint.Thread{ID: c.ID}
+	if c.placed != 0 {
+		t.Created = time.UnixMicro(c.placed).UTC()
+	}
+	return t
 }
 
 // selected reports whether q selects a thread that was read.

@@ -31,7 +31,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 			page, err := l.page(ctx)
 			for _, r := range page {
 				if r.damage != nil {
-					if !yield(checkpoint.Thread{ID: r.ID}, r.damage) {
+					if !yield(checkpoint.Thread{ID: r.ID, Created: r.Created}, r.damage) {
 						return
 					}
 					continue
