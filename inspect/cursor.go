@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// newKey returns a random key. It seals the places of threads in addresses for a reader who must not
-// see these threads. The key belongs to one Inspector.
+// newKey returns a random key. It seals the places of threads in addresses for a reader who must
+// not see these threads. The key belongs to one Inspector.
 func newKey() (cipher.AEAD, error) {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails

@@ -87,9 +87,9 @@ type Saver interface {
 	//
 	// For a damaged thread it yields an error that is ErrDamaged, with a Thread that has only the
 	// ID and Created, and continues. Each is zero if it cannot be read. Threads yields every
-	// damaged thread, because it cannot check whether q selects it. In the order NewestFirst, those
-	// without Created come before the others, and only if q.After is empty. A damaged thread does
-	// not count towards q.Limit. Any other error ends the sequence.
+	// damaged thread, because it cannot check whether q selects it. In the order NewestFirst,
+	// those without Created come before the others, and only if q.After is empty. A damaged thread
+	// does not count towards q.Limit. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.

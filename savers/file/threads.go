@@ -116,8 +116,8 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	return names, nil
 }
 
-// locate reads what the name of a file does not say: the id, if it is a hash, and for NewestFirst
-// when the thread was created. It reports whether q selects the thread by name and place.
+// locate reads the id of a thread if its name is a hash, and for NewestFirst when the thread was
+// created. It reports whether q selects the thread by name and place.
 func (s *Saver) locate(ctx context.Context, n *name, q *checkpoint.ThreadQuery) (bool, error) {
 	newest := q.Order == checkpoint.NewestFirst
 	if n.id != "" && !newest {

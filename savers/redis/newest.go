@@ -162,7 +162,7 @@ func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged [
 					damaged = append(damaged, *c)
 				}
 			case !c.Created.IsZero():
-				// Until a call that announced the thread has ended, it can create the thread again.
+				// The call that announced the thread can still create it again.
 				settled := c.indexed == c.stamp || c.age > grace
 				over = append(over, listed{id: c.ID, stamp: c.indexed, created: c.Created.UnixMicro(), settled: settled})
 			case c.age > grace:
@@ -178,8 +178,8 @@ func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged [
 	return damaged, missed, nil
 }
 
-// unplace finds threads that have no place although they are not known to be unplaced: an earlier
-// version of this package wrote the index, or somebody removed a key.
+// unplace finds threads that have no place although they are not known to be unplaced. Somebody
+// removed a key of the index.
 func (s *Saver) unplace(ctx context.Context) error {
 	keys := s.indexKeys()
 	var missing bool

@@ -93,8 +93,8 @@ func TestAPageOfTheNewestReadsItsThreadsOnly(t *testing.T) {
 	}
 }
 
-// TestTheTimesOfTheIndexAreAHint lists threads newest first after keys of the index were removed or
-// are wrong, and looks which threads have a time then.
+// TestTheTimesOfTheIndexAreAHint lists threads newest first after keys of the index were removed
+// or are wrong, and looks which threads have a time then.
 func TestTheTimesOfTheIndexAreAHint(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
 	client := goredis.NewClient(&goredis.Options{Addr: addr})

@@ -15,11 +15,13 @@
 // After a run, old records move into packs: fields of up to 64 KB with many records each. A pack
 // never changes. A load is one round trip, or two for some old checkpoints.
 //
-// More keys, prefix{index}:..., list the threads, and when they are due. They are a hint. A
-// thread is added before a run opens it or somebody posts to it, and checked when it is listed. A
-// listing removes stale entries. On a single server, the entry is added in the round trip of the
-// opening or post; on a cluster, it takes one more. [Saver.Ready] adds the due threads that are
-// missing, if the server has lost the keys, and once an hour.
+// More keys, prefix{index}:..., list the threads, and when they are due. They are a hint. A thread
+// is added before a run opens it or somebody posts to it, and checked when it is listed. A listing
+// removes stale entries. One key has the creation times, for the order NewestFirst. A thread that
+// a call can create is noted as unplaced before the call. A later call of the saver that made it,
+// or a listing, stores its creation time. On a single server, the entry is added in the round trip
+// of the opening or post; on a cluster, it takes one more. [Saver.Ready] adds the due threads that
+// are missing, if the server has lost the keys, and once an hour.
 //
 // Messages to a thread are fields of its hash. So a write and the messages that it takes are one
 // step.

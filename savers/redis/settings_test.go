@@ -82,7 +82,7 @@ func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 
 // commands are the commands that docs/savers.md lists for a user with ACLs.
 const commands = "EVAL EVALSHA PING SCAN UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
-	"ZADD ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREM ZSCORE"
+	"ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREM ZREVRANGE ZSCORE"
 
 // storeCommands are the other commands that a user of the store needs.
 const storeCommands = "HSETNX PUBLISH SCRIPT|LOAD SUBSCRIBE ZLEXCOUNT"
@@ -131,6 +131,10 @@ func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
 	}
 	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"copy", packtest.Thread}; !slices.Equal(got, want) {
 		t.Errorf("got threads %q, want %q", got, want)
+	}
+	newest := checkpoint.ThreadQuery{Order: checkpoint.NewestFirst, After: "zzz", AfterCreated: time.Now().Add(time.Hour)}
+	if got, want := listThreads(t, s, newest), []string{packtest.Thread, "copy"}; !slices.Equal(got, want) && !slices.Equal(got, []string{"copy", packtest.Thread}) {
+		t.Errorf("newest first: got threads %q, want %q in any order", got, want)
 	}
 	for _, thread := range []string{"copy", "new"} {
 		post(t, s, thread, "conversation", message(checkpoint.InputMessage, "i"), message(checkpoint.WakeMessage, "w"))

@@ -37,8 +37,8 @@ const grace = 600 // seconds
 // The number of changes that wait until the next call to the index. A listing makes the others.
 const maxOver = 512
 
-// indexArgs returns the arguments of index.lua: a thread to add, or "", the wake to lower its own
-// to, whether the call can create the thread, and threads to change.
+// indexArgs returns the arguments of index.lua: a thread to add, or "", and the wake to lower its
+// own to. fresh says that the call can create the thread. over are threads to change.
 func indexArgs(thread string, stamp checkpoint.ID, wake string, fresh bool, over []listed) []any {
 	args := make([]any, 0, 4+3*len(over))
 	args = append(args, thread, stamp[:], wake, flag(fresh))
@@ -126,9 +126,11 @@ func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (misse
 
 // Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads one
 // set of the index by pages: that of a label, of the unfinished threads, of the graph, or of all
-// threads. It reads each thread in a page, but not its records. NewestFirst reads pages of the set
-// of all threads. With a label, a graph, a prefix or a status other than Done, it first reads the
-// names and creation times of the whole set, and sorts them.
+// threads. It reads each thread in a page, but not its records.
+//
+// NewestFirst reads pages of the creation times of all threads. The query can have a label, a
+// graph, a prefix or a status other than Done. Then Threads first reads the names and creation
+// times of that whole set, and sorts them.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {
@@ -236,8 +238,8 @@ type candidate struct {
 	damage  error         // if not nil, only the ID and what the index says are known
 }
 
-// look reads the threads of a page, and takes out of the index what should not be there. set is the
-// set of the index with the page; further says that it is one of a graph or a label.
+// look reads the threads of a page, and takes out of the index what should not be there. set is
+// the set of the index with the page; further says that it is one of a graph or a label.
 func (s *Saver) look(ctx context.Context, q *checkpoint.ThreadQuery, page []candidate, set string, further bool) error {
 	if err := s.describeAll(ctx, page); err != nil {
 		return err

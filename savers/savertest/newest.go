@@ -75,6 +75,7 @@ func newestFirst() []checkpoint.Thread {
 }
 
 func testThreadsNewest(tb testing.TB, place Storage) {
+	tb.Helper()
 	s, other := openTwo(tb, place)
 	items, all := mould(tb, s), newestFirst()
 	for i := range all { // in another order
@@ -163,6 +164,7 @@ func pagesOf(tb testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery, size i
 // testThreadsNewestPages reads pages while threads are created, deleted, and deleted and created
 // again.
 func testThreadsNewestPages(tb testing.TB, place Storage) {
+	tb.Helper()
 	s, other := openTwo(tb, place)
 	ctx, items := tb.Context(), mould(tb, s)
 	want := make(map[string]bool)

@@ -135,7 +135,8 @@ func Follows(q *checkpoint.ThreadQuery, id string, created time.Time) bool {
 	return q.After == "" || created.Before(q.AfterCreated) || created.Equal(q.AfterCreated) && id < q.After
 }
 
-// Newer compares two threads for the order NewestFirst: it is negative if the thread a comes first.
+// Newer compares two threads for the order NewestFirst. It is negative if the thread a comes
+// first.
 func Newer(a, b string, createdA, createdB time.Time) int {
 	return cmp.Or(createdB.Compare(createdA), strings.Compare(b, a))
 }

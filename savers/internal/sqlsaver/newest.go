@@ -41,8 +41,8 @@ func spanOf(q *checkpoint.ThreadQuery, end []byte) span {
 }
 
 // newestStatement returns the statement that reads a page of a list that is newest first, and its
-// arguments. It reads by an index on the creation time: that of the label, of the graph and status,
-// or of all threads. The other filters do not shorten what it reads.
+// arguments. It reads by an index on the creation time: that of the label, of the graph and
+// status, or of all threads. The other filters do not shorten what it reads.
 func (l *listing) newestStatement() (st statement, args []any) {
 	f := l.filters()
 	bounds := []any{l.span.since, l.span.until, l.span.last, l.from, l.to}
