@@ -194,3 +194,26 @@ func TestOpenQuestionsAreThoseWithoutAnAnswer(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestAQueryOfThreadsNeedsItsWholePlace(t *testing.T) {
+	at := time.Unix(1, 0)
+	for name, c := range map[string]struct {
+		q     checkpoint.ThreadQuery
+		field string
+	}{
+		"all":                    {checkpoint.ThreadQuery{}, ""},
+		"by id, after":           {checkpoint.ThreadQuery{After: "a"}, ""},
+		"by id, with a time":     {checkpoint.ThreadQuery{AfterCreated: at}, ""},
+		"newest first":           {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst}, ""},
+		"newest first, after":    {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst, After: "a", AfterCreated: at}, ""},
+		"newest first, no time":  {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst, After: "a"}, "afterCreated"},
+		"newest first, no after": {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst, AfterCreated: at}, "after"},
+		"an unknown order":       {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst + 1}, "order"},
+	} {
+		err := c.q.Check()
+		var invalid *checkpoint.InvalidError
+		if errors.As(err, &invalid); invalid == nil && c.field != "" || invalid != nil && invalid.Field != c.field {
+			t.Errorf("%s: got %v, want a fault of %q", name, err, c.field)
+		}
+	}
+}
