@@ -210,3 +210,19 @@ func (s *Saver) unplace(ctx context.Context) error {
 	}
 	return err
 }
+
+// known returns what the index has of a thread.
+func (c *candidate) known() checkpoint.Thread {
+	t := checkpoint.Thread{ID: c.ID}
+	if c.placed != 0 {
+		t.Created = time.UnixMicro(c.placed).UTC()
+	}
+	return t
+}
+
+// selected reports whether q selects a thread that was read.
+func (c *candidate) selected(q *checkpoint.ThreadQuery) bool {
+	// The index has the place of a thread that was deleted and created again meanwhile.
+	moved := q.Order == checkpoint.NewestFirst && c.Created.UnixMicro() != c.placed
+	return !moved && c.listed() && ledger.Selects(q, &c.Thread, c.leased)
+}

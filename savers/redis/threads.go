@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -190,22 +189,6 @@ func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
 		}
 		return page, more, s.look(ctx, q, page, index, further)
 	}
-}
-
-// known returns what the index has of a thread.
-func (c *candidate) known() checkpoint.Thread {
-	t := checkpoint.Thread{ID: c.ID}
-	if c.placed != 0 {
-		t.Created = time.UnixMicro(c.placed).UTC()
-	}
-	return t
-}
-
-// selected reports whether q selects a thread that was read.
-func (c *candidate) selected(q *checkpoint.ThreadQuery) bool {
-	// The index has the place of a thread that was deleted and created again meanwhile.
-	moved := q.Order == checkpoint.NewestFirst && c.Created.UnixMicro() != c.placed
-	return !moved && c.listed() && ledger.Selects(q, &c.Thread, c.leased)
 }
 
 // rangeFrom returns where the index is read from, rangeTo where it ends.
