@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -74,13 +75,24 @@ func (l *listener) read(ctx context.Context) {
 	for l.news && l.ctx != nil {
 		l.news = false
 		l.mu.Unlock()
-		all, err := l.g.mail(ctx, checkpoint.MailQuery{Thread: l.thread, After: l.after})
+		all, err := l.messages(ctx, l.after)
 		l.mu.Lock()
 		if err == nil {
 			l.obey(all)
 		}
 	}
 	l.reading = false
+}
+
+// messages reads the messages that are newer than after. If there is a cancel among them, messages
+// reads all: the cancel also ends inputs that waited before the run began.
+func (l *listener) messages(ctx context.Context, after uint64) ([]checkpoint.Message, error) {
+	all, err := l.g.mail(ctx, checkpoint.MailQuery{Thread: l.thread, After: after})
+	asked := func(m checkpoint.Message) bool { return m.Kind == checkpoint.CancelMessage }
+	if err != nil || after == 0 || !slices.ContainsFunc(all, asked) {
+		return all, err
+	}
+	return l.g.mail(ctx, checkpoint.MailQuery{Thread: l.thread})
 }
 
 // obey cancels the run if there is a cancel among messages.

@@ -77,6 +77,57 @@ func TestACancelEndsARunInProgressWithinARenewalOfItsLease(t *testing.T) {
 	})
 }
 
+func TestACancelOfARunRefusesTheInputsThatWaitedBeforeIt(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		synctest.Test(t, func(t *testing.T) {
+			s, ran := memory.New(), &counter{}
+			g := compile(t, patient(ran), graph.Saver(s), d)
+			th := g.Thread("t")
+			submit(t, th, "one")
+			submit(t, th, "two")
+			time.AfterFunc(2*time.Second, func() {
+				if err := th.Cancel(t.Context(), "no stock"); err != nil {
+					t.Error(err)
+				}
+				submit(t, th, "three")
+			})
+			serve(t, g, s)
+			same(t, "log", snapshot(t, th).State.Log, []string{"one", "three", "hangs", "sibling"})
+			same(t, "refused", refusals(t, th), []string{"cancelled: no stock"})
+			same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+		})
+	})
+}
+
+// TestACancelDoesNotEndInputThatStopsLater has the run end with its opening, before it can read the
+// inbox.
+func TestACancelDoesNotEndInputThatStopsLater(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for name, before := range map[string]func(*app){
+			"a new thread": func(*app) {},
+			"a thread whose head the process has kept": func(g *app) {
+				done(t, graph.Paused)(g.Thread("t").Invoke(t.Context(), logged("zero")))
+				done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+				done(t, graph.Paused)(g.Thread("t").Invoke(t.Context(), logged("zero")))
+				done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+			},
+		} {
+			s := memory.New()
+			g, other := compile(t, chain("a"), graph.Saver(s), graph.InterruptBefore("a"), d), compile(t, chain("a"), graph.Saver(s), d)
+			before(g)
+			if err := other.Thread("t").Cancel(t.Context(), "too early"); err != nil {
+				t.Fatal(err)
+			}
+			th := g.Thread("t")
+			done(t, graph.Paused)(th.Invoke(t.Context(), logged("one")))
+			serve(t, g, s)
+			same(t, name+": status", snapshot(t, th).Status, graph.Paused)
+			done(t, graph.Done)(th.Resume(t.Context()))
+			same(t, name+": refused", len(refusals(t, th)), 1)
+		}
+	})
+}
+
 func TestARunThatIsDoneBeforeACancelReachesItStaysDone(t *testing.T) {
 	s, b := memory.New(), newWork()
 	var g *app

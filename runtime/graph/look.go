@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -142,6 +143,11 @@ func (r looker) mark(rec *checkpoint.Record) {
 	if r.mail.began > 0 {
 		newest = r.mail.began
 	}
+	r.markBy(rec, newest)
+}
+
+// markBy is mark with the number of the newest message that is older than the run line.
+func (r looker) markBy(rec *checkpoint.Record, newest uint64) {
 	if newest == 0 {
 		return
 	}
@@ -149,6 +155,25 @@ func (r looker) mark(rec *checkpoint.Record) {
 	maps.Copy(meta, rec.Meta)
 	journal.SetMark(meta, newest)
 	rec.Meta = meta
+}
+
+// markNewest asks for the newest message, and marks rec by it. It serves a run that ends with its
+// opening, which began a run line and has not read the inbox: lookAfter cannot take older cancels.
+func (r looker) markNewest(rec *checkpoint.Record) error {
+	if r.mail.looked || r.opt.rehearse {
+		return nil
+	}
+	call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
+	defer cancel()
+	newest, err := r.g.opt.saver.News(call, []string{r.thread})
+	if err != nil && r.ctx.Err() != nil {
+		return r.cancelled()
+	}
+	if err != nil {
+		return r.saving("news", err)
+	}
+	r.markBy(rec, newest[0])
+	return nil
 }
 
 // older returns the number of the newest message that is older than the run.

@@ -81,6 +81,11 @@ func (r *opening) enter(empty bool) (err error) {
 		return err
 	}
 	o := r.decide(turn)
+	if o.End && o.Status != Done {
+		if err := r.looking().markNewest(&first); err != nil {
+			return err
+		}
+	}
 	r.log.Keep() // it contains the first record
 	second, err := r.storing().record(checkpoint.Input)
 	if err != nil {
