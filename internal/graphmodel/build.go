@@ -146,6 +146,9 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 		return u, next, err
 	}
 	b.world.begin(t)
+	if err := b.world.arrive(ctx); err != nil {
+		return u, next, err
+	}
 	d := doing{node: i, index: t.Index, job: job}
 	if !n.Late {
 		err = b.world.fail(t.Key, n)

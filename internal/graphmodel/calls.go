@@ -9,6 +9,7 @@ func (m *Model) EditCall(c stoppedCall) {
 	c.machine.state.merge(new(merging), 0, changes)
 	c.machine.keep(changes)
 	c.machine.editBelow(changes)
+	m.keepDue()
 	m.Trace = append(m.Trace, m.point())
 }
 

@@ -134,10 +134,15 @@ func (m *machine) run() Outcome {
 func (m *machine) superstep() (stop bool, out *Outcome) {
 	tasks := m.tasksOf(m.runnable())
 	failed := m.execute(tasks)
-	for len(failed) == 0 && m.rest(tasks) {
+	for len(failed) == 0 && !m.fate.box.stopped && m.rest(tasks) {
 		failed = m.execute(tasks)
 	}
 	m.decideRaces(tasks)
+	if m.fate.box.stopped { // rule 21.10
+		o := m.end("cancelled")
+		o.waitFor(m.openIn(tasks))
+		return false, &o
+	}
 	if len(failed) > 0 { // rule 11.7: failures, then questions, then stops
 		o := m.fail("node "+failed[0], tasks)
 		o.panicked = slices.ContainsFunc(tasks, func(t *task) bool { return t.failed && !t.lost && t.panicked })

@@ -15,6 +15,11 @@ type Model struct {
 	inputs    int
 	edits     int
 	runLines  int
+
+	mark     uint64  // the newest message that is older than the run line
+	request  string  // the id of the newest input; empty for none
+	leftOpen []*wait // the open questions of branches that were left
+	withEdit bool    // the next Resume begins with an edit
 }
 
 // Point is a checkpoint.
@@ -29,7 +34,7 @@ type Point struct {
 
 // Outcome is the outcome of a call.
 type Outcome struct {
-	Status   string   // "done", "waiting", "paused", "failed" or "ready"
+	Status   string   // "done", "waiting", "paused", "failed", "cancelled" or "ready"
 	Failed   string   // why a superstep was not committed, and who failed; empty if nothing failed
 	Waiting  []string // the texts of the open questions
 	Timers   []string
@@ -45,7 +50,7 @@ type Outcome struct {
 
 // NewModel returns an empty thread.
 func NewModel(s *Spec) *Model {
-	m := &Model{machine: &machine{spec: s, root: true, fate: &fate{box: &mailbox{}, fails: map[string]int{}, strays: map[uint64]int{}}}}
+	m := &Model{machine: &machine{spec: s, root: true, fate: &fate{box: &mailbox{ids: map[string]bool{}}, fails: map[string]int{}, strays: map[uint64]int{}}}}
 	m.step = -1
 	m.committed = map[int]bool{}
 	m.commit = func(ran []string) {
@@ -66,18 +71,37 @@ func (m *Model) checkpoint() {
 	m.Trace = append(m.Trace, m.point())
 }
 
-// Invoke gives the thread its next input (rules 10.1, 10.2 and 10.3), with stops of this call.
-func (m *Model) Invoke(stops *CallStops) Outcome {
+// Invoke gives the thread its next input, with stops of this call. It begins before the posted
+// inputs (rule 21.4).
+func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 	m.inputs++
+	first := !m.begun() && m.fate.box.posted > 0
+	out := m.enter(m.inputs, m.fate.box.posted, request, stops)
+	switch {
+	case !first: // the run knows the number of the newest message, and need not look
+	case out.Status == "paused" && m.spec.EntryRoute == nil && m.step == 1 && m.tasks == nil:
+		m.fate.box.seen = 0 // the opening was the end, before the run could look (rule 21.7)
+	default:
+		m.fate.box.obeyBefore(m.mark)
+	}
+	m.closes(&out, 0)
+	return out
+}
+
+// enter begins a run line with an input (rules 10.1, 10.2 and 10.3). mark is the number of the
+// newest message that is older (rule 21.9).
+func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
 	m.newRunLine()
+	m.mark, m.request, m.fate.box.running, m.fate.box.seen = mark, request, true, m.fate.box.posted
 	m.stopAt(stops)
-	m.begin(m.step+1, m.spec.input(m.inputs))
+	m.begin(m.step+1, m.spec.input(input))
 	m.checkpoint()
 	return m.run()
 }
 
 // newRunLine forgets what belongs to the run line before (rules 10.5, 17.2 and 22.9).
 func (m *Model) newRunLine() {
+	m.leftOpen = append(m.leftOpen, m.asked()...)
 	m.runLines++
 	m.name = fmt.Sprint("run line ", m.runLines)
 	m.cleared, m.stopped, m.own, m.tasks, m.status, m.done = nil, false, nil, nil, "", false
@@ -90,13 +114,35 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	if m.done {
 		return m.outcome("done") // rule 15.2
 	}
+	var h handling
+	if m.attend(&h) {
+		m.fate.box.endsOpening(&h)
+		out := m.end("cancelled")
+		m.closes(&out, 0)
+		return out
+	}
+	out, opened := m.reopen(&h, answers, rerun, unseen, stops)
+	if opened {
+		m.closes(&out, 0)
+	}
+	return out
+}
+
+// reopen is Resume without the end of the run. h is what the opening makes of messages. opened
+// reports whether the call stored anything (rule 12.9).
+func (m *Model) reopen(h *handling, answers, rerun []string, unseen bool, stops *CallStops) (out Outcome, opened bool) {
 	m.stopAt(stops)
 	open := m.stored()
+	taken := m.takeAnswers(h, answers)
 	for _, p := range open { // rule 12.6
 		p.over = p.over || p.kind == forAnswer && slices.Contains(answers, p.name)
 	}
-	m.wake(open)
+	woken := m.wake(open)
 	blocked := len(rerun) == 0 && m.blocked()
+	opened = !blocked || m.withEdit || taken || woken || len(answers) > 0 || len(h.gone) > 0 || m.status != "waiting"
+	m.withEdit = false
+	m.fate.box.handle(h)
+	m.fate.box.running, m.fate.box.seen = opened, m.fate.box.posted
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
 			t.succeeded, t.kept = false, nil
@@ -110,9 +156,9 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	if blocked {
 		m.status, m.blocks = "", true
 		defer func() { m.blocks = false }()
-		return m.run() // which runs nothing
+		return m.run(), opened // which runs nothing
 	}
-	return m.resume()
+	return m.resume(), true
 }
 
 // Edit changes the state at the head. The due tasks stay due (rules 4.2 and 16.1).
@@ -120,6 +166,7 @@ func (m *Model) Edit() {
 	m.edits++
 	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
 	m.editBelow(m.spec.edit(m.edits))
+	m.keepDue()
 	m.Trace = append(m.Trace, m.point())
 }
 

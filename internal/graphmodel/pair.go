@@ -25,6 +25,13 @@ type Pair struct {
 	said   []string // the calls so far
 	whole  bool     // all checkpoints are stored
 	last   checkpoint.ID
+
+	// These are of a Pair that corresponds.
+	app      *App
+	saver    checkpoint.Saver
+	rerun    []string // the nodes whose results have to be dropped
+	requests []string // the ids of the inputs that were submitted
+	cancels  int
 }
 
 // NewPair returns a thread called name on s, and its Model.
@@ -40,7 +47,7 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 		return nil, err
 	}
 	return &Pair{
-		Model: NewModel(spec), World: w, Thread: app.Thread(name), spec: spec, timed: spec.waits(),
+		Model: NewModel(spec), World: w, Thread: app.Thread(name), spec: spec, timed: spec.waits(), app: app, saver: s,
 		rand: rand.New(rand.NewPCG(spec.Seed, 99)),
 	}, nil
 }
@@ -62,7 +69,7 @@ func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	stops, d := p.stops(), p.durability()
-	want := p.Model.Invoke(stops)
+	want := p.Model.Invoke(stops, "")
 	opts := withStops[graph.InvokeOption](stops.options(p.spec), d, graph.DiscardPending())
 	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), opts...)
 	return want, p.compare(ctx, fmt.Sprintf("invoke %s with stops %s", d, stops.text(p.spec)), want, res, err)
@@ -137,9 +144,10 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 			return out, err
 		}
 	}
-	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
+	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() && !p.Model.isCancelled() {
 		if p.rand.IntN(2) == 0 { // rule 16.15
 			p.Model.Edit()
+			p.Model.withEdit = true
 			resume = at.Edit(update(p.spec.edit(p.Model.edits))).Resume
 		} else if err := p.edit(ctx); err != nil {
 			return out, err
@@ -273,7 +281,7 @@ func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []g
 // compare compares the outcomes of a call, and what is stored after it (rule 14.5).
 func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Result, err error) error {
 	p.said = append(p.said, fmt.Sprintf("%s: %s %q, due %v", what, want.Status, want.Failed, want.Next))
-	p.last = res.Checkpoint
+	p.last, p.rerun = res.Checkpoint, want.rerun
 	if failed := failure(err); failed != want.Failed {
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}
@@ -301,7 +309,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", want.Waiting)),
 		differ(what+": unjoined", fmt.Sprint(res.Unjoined), fmt.Sprint(want.Unjoined)),
 		differ(what+": stored status", snap.Status.String(), want.Status),
-		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed")),
+		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "cancelled")),
 		differ(what+": has stops", fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0), stopped),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
@@ -344,8 +352,11 @@ func failure(err error) string {
 	var route *graph.RouteError
 	var node *graph.NodeError
 	var unjoined *graph.UnjoinedError
+	var cancelled *graph.CancelledError
 	switch {
 	case err == nil, errors.As(err, &unjoined):
+		return ""
+	case errors.As(err, &cancelled):
 		return ""
 	case errors.As(err, &conflict):
 		return fmt.Sprintf("conflict %s %s", conflict.Nodes[0], conflict.Nodes[1])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,19 +73,21 @@ func (p *Pair) signal(ctx context.Context, name, key string) error {
 	if !p.spec.listens() {
 		return nil
 	}
-	var opts []graph.SignalOption
-	if key != "" {
-		opts = append(opts, graph.For(key))
-	}
+	s := &post{kind: aSignal, name: name, key: key}
 	p.Model.fate.box.now = time.Now()
-	s := p.Model.fate.box.post(name, key)
+	p.Model.send(s, p.Model.fate.box.now)
 	p.said = append(p.said, fmt.Sprintf("signal %d, %s for %q", s.number, name, key))
-	for i := range signals {
-		if signalNames[i] == name {
-			return p.Thread.Signal(ctx, signals[i].With(wire.Int(s.payload), opts...))
-		}
+	return p.sendSignal(ctx, s)
+}
+
+// sendSignal sends a signal that the model has got already.
+func (p *Pair) sendSignal(ctx context.Context, s *post) error {
+	var opts []graph.SignalOption
+	if s.key != "" {
+		opts = append(opts, graph.For(s.key))
 	}
-	return fmt.Errorf("no signal %s", name)
+	i := slices.Index(signalNames, s.name)
+	return p.Thread.Signal(ctx, signals[i].With(wire.Int(payloadOf(uint64(s.number), s.name, s.key)), opts...))
 }
 
 // answerable are the texts of the open questions that have not expired (rule 22.8).
@@ -102,14 +105,6 @@ func (p *Pair) compareWaits(ctx context.Context, what string, want Outcome, res 
 	if !p.timed {
 		return nil
 	}
-	in, err := p.Thread.Inbox(ctx)
-	if err != nil {
-		return err
-	}
-	thread, err := p.Thread.Describe(ctx)
-	if err != nil {
-		return err
-	}
 	var timers, receives []string
 	for _, t := range res.Timers {
 		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))
@@ -117,27 +112,11 @@ func (p *Pair) compareWaits(ctx context.Context, what string, want Outcome, res 
 	for _, s := range res.Signals {
 		receives = append(receives, s.Signal+"/"+s.Key+" "+pathText(s.Path, s.Node, s.Index)+at(s.Expires))
 	}
-	box := p.Model.fate.box
 	return errors.Join(
-		differ(what+": clock", at(time.Now()), at(box.now)),
+		p.compareInbox(ctx, what),
 		differ(what+": timers", fmt.Sprint(timers), fmt.Sprint(want.Timers)),
 		differ(what+": signals that it waits for", fmt.Sprint(receives), fmt.Sprint(want.Signals)),
-		differ(what+": inbox", messagesText(in.Waiting), box.text()),
-		differ(what+": refused", messagesText(in.Refused), ""),
-		dueInTime(what, thread, want),
 	)
-}
-
-// dueInTime checks that a thread is due no later than the first of its timers.
-func dueInTime(what string, thread checkpoint.Thread, want Outcome) error {
-	if want.Status != "waiting" {
-		return nil
-	}
-	next := nextDue(want.open)
-	if !next.IsZero() && (thread.Wake.IsZero() || thread.Wake.After(next)) {
-		return fmt.Errorf("%s: the thread is due%s, want%s at the latest", what, at(thread.Wake), at(next))
-	}
-	return nil
 }
 
 // pathText prints where a task is.
@@ -148,21 +127,35 @@ func pathText(path []graph.PathElement, node graph.ID, index int) (text string) 
 	return text + fmt.Sprintf("%s.%d", node, index)
 }
 
+// messagesText prints messages as mailText and refusedText do.
 func messagesText(all []checkpoint.Message) string {
-	var b strings.Builder
+	lines := map[uint64]string{}
 	for i := range all {
-		m := &all[i]
-		fmt.Fprintf(&b, "%d %s/%s %s\n", m.Number, m.Name, m.Key, m.Refused)
+		switch m := &all[i]; {
+		case m.Refused != "":
+			lines[m.Number] = whyRefused(m.Refused)
+		case m.Kind == checkpoint.InputMessage:
+			lines[m.Number] = "input " + m.ID
+		case m.Kind == checkpoint.SignalMessage:
+			lines[m.Number] = fmt.Sprintf("signal %s/%s", m.Name, m.Key)
+		default:
+			lines[m.Number] = m.Kind.String()
+		}
 	}
-	return b.String()
+	return numbered(lines)
 }
 
-func (m *mailbox) text() string {
-	var b strings.Builder
-	for _, s := range m.signals {
-		fmt.Fprintf(&b, "%d %s/%s \n", s.number, s.name, s.key)
+// whyRefused is how the model names the reason of a refusal.
+func whyRefused(reason string) string {
+	for text, why := range map[string]string{
+		"it was answered by a Resume": "answered", "does not wait for it": "not asked", "its time was": "expired",
+		"nothing was asked before it": "nothing to cancel", " has run": "has run",
+	} {
+		if strings.Contains(reason, text) {
+			return why
+		}
 	}
-	return b.String()
+	return reason
 }
 
 // listens reports whether a node, at any depth, receives signals.

@@ -57,7 +57,7 @@ func (m *machine) execute(tasks []*task) (failed []string) {
 		}
 		m.perform(t)
 		m.decideRaces(tasks)
-		over = over || t.failed && m.raceOf(t.node) < 0 && !m.spec.Nodes[t.node].Lets // rules 6.6, 11.2 and 11.11
+		over = over || m.fate.box.stopped || t.failed && m.raceOf(t.node) < 0 && !m.spec.Nodes[t.node].Lets // rules 6.6, 11.2 and 11.11
 	}
 	for _, t := range tasks {
 		if t.failed && !t.lost {
@@ -121,6 +121,9 @@ func (m *machine) perform(t *task) {
 // attempt runs a node once, on the state of the checkpoint before (rule 1.2). It reports whether
 // the task is not to be tried again, should it have failed.
 func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
+	if m.fate.box.interrupts() {
+		return true
+	}
 	breaks := m.fate.fails[key] < n.Fails
 	fail := func() bool { // rule 11.1
 		m.fate.fails[key]++
@@ -173,6 +176,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 		if !n.Same {
 			t.changes = [][]change{m.spec.leaving(t.doing(), m.state.State, c.state.State)}
 		}
+	case m.fate.box.stopped:
 	case out.Failed != "":
 		t.failed = true
 		t.panicked = out.panicked

@@ -6,12 +6,21 @@ import (
 	"time"
 )
 
-// mailbox is what a thread has outside of its log: the clock of its saver, and the signals that no
-// task has received. All machines of a thread share it.
+// mailbox is what a thread has outside of its log: the clock of its saver, and its messages. All
+// machines of a thread share it.
 type mailbox struct {
 	now     time.Time
-	posted  uint64 // the number of the newest message
-	signals []signal
+	posted  uint64   // the number of the newest message
+	signals []signal // that no task has received
+	letters []letter // the other untaken messages
+	refused []refusal
+	ids     map[string]bool // of letters, also of those that were taken
+
+	wake    time.Time // when the thread is due; zero for never
+	running bool      // a run holds the thread
+	seen    uint64    // the newest message that the run knows
+	stopped bool      // and that was a cancel
+	arrive  func()    // called when an attempt begins; nil for none
 }
 
 // signal is a signal in the inbox.
@@ -26,11 +35,16 @@ type signal struct {
 const lease = 15 * time.Second
 
 // post adds a signal to the inbox.
-func (m *mailbox) post(name, key string) signal {
+func (m *mailbox) post(name, key string, now time.Time) signal {
 	m.posted++
-	s := signal{m.posted, name, key, int64(hash("signal", m.posted, name, key) % 1000), m.now}
+	s := signal{m.posted, name, key, payloadOf(m.posted, name, key), now}
 	m.signals = append(m.signals, s)
 	return s
+}
+
+// payloadOf is the payload of the signal with a number.
+func payloadOf(number uint64, name, key string) int64 {
+	return int64(hash("signal", number, name, key) % 1000)
 }
 
 // find returns the index of the oldest signal that a receive may take, or -1 (rules 21.13,
@@ -130,6 +144,9 @@ func (m *machine) await(t *task, n *Node) (got []int64, ok bool) {
 // give gives a signal in the inbox to a receive.
 func (m *mailbox) give(w *wait, i int) {
 	w.over, w.signal = true, m.signals[i]
+	if w.signal.number == m.seen+1 {
+		m.seen++
+	}
 	m.signals = slices.Delete(m.signals, i, i+1)
 }
 
@@ -244,7 +261,7 @@ func (m *machine) wake(open []place) (woken bool) {
 		}
 	}
 	for _, p := range open {
-		if !p.over && !p.due.IsZero() && !p.due.After(box.now) {
+		if !p.over && !p.due.IsZero() && !p.due.After(box.now) && (p.kind != forAnswer || !box.answered(p.wait)) {
 			p.over, p.expired, woken = true, p.kind != forTime, true
 		}
 	}

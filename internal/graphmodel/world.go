@@ -26,6 +26,9 @@ type World struct {
 	// testing/synctest. So a task that has lost a race does not begin.
 	Settles bool
 
+	// Arrive, if set, is called when an attempt of a node begins, and waits as long as it takes.
+	Arrive func(ctx context.Context) error
+
 	mu      sync.Mutex
 	ran     int
 	fails   map[string]int // by task key
@@ -106,6 +109,14 @@ func (w *World) settle(ctx context.Context) error {
 	}
 	time.Sleep(time.Nanosecond) //nolint:forbidigo // in a bubble
 	return ctx.Err()
+}
+
+// arrive calls Arrive, and returns its error.
+func (w *World) arrive(ctx context.Context) error {
+	if w.Arrive == nil {
+		return nil
+	}
+	return w.Arrive(ctx)
 }
 
 // begin records that a task runs (rules 15.4 and 17.3).

@@ -129,11 +129,13 @@ func TestRandomGraphsThatWaitTravelInTime(t *testing.T) {
 }
 
 // inBubble calls run in a bubble, with a thread and its model.
-func inBubble(t *testing.T, spec *graphmodel.Spec, run func(context.Context, *graphmodel.Pair) error) (err error) {
+func inBubble(
+	t *testing.T, spec *graphmodel.Spec, run func(context.Context, *graphmodel.Pair) error, opts ...graph.Option,
+) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var p *graphmodel.Pair
-		if p, err = graphmodel.NewPair(spec, memory.New(), "t"); err == nil {
+		if p, err = graphmodel.NewPair(spec, memory.New(), "t", opts...); err == nil {
 			err = run(t.Context(), p)
 			err = withCalls(errors.Join(err, ranAgain(p.World)), p.Said())
 		}
@@ -305,5 +307,19 @@ func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
 			return errors.Join(diesEverywhere(t, spec, d, &deaths), isTakenOver(t, spec, d, &taken))
 		})
 		t.Logf("%d deaths, %d runs taken over", deaths, taken)
+	})
+}
+
+// TestRandomGraphsThatGetMailRunByTheRules submits inputs with each policy, answers, sends signals
+// and cancels, also while workers and persons run the thread.
+func TestRandomGraphsThatGetMailRunByTheRules(t *testing.T) {
+	t.Parallel()
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		drawnBy(t, graphmodel.DrawWaiting, 50, always, func(spec *graphmodel.Spec) error {
+			return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error {
+				return p.Correspond(ctx, 20, d != graph.OnExit)
+			}, d, graph.HotThreads(0)) // the answers do not pass through the graph, whose head would be stale
+		})
 	})
 }

@@ -1,0 +1,216 @@
+package graphmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// posts draws messages to the thread.
+func (p *Pair) posts(ctx context.Context, n int) (posts []*post, err error) {
+	for range n {
+		one := &post{}
+		switch k := p.rand.IntN(20); {
+		case k < 8:
+			p.drawInput(one)
+		case k < 10:
+			p.cancels++
+			one.kind, one.number = aCancel, p.cancels
+		case k < 13 && p.spec.listens():
+			one.kind, one.name = aSignal, signalNames[p.rand.IntN(len(signalNames))]
+		default:
+			if err := p.drawAnswer(ctx, one); err != nil {
+				return nil, err
+			}
+		}
+		posts = append(posts, one)
+	}
+	return posts, nil
+}
+
+// drawInput draws an input: a new one, or one with a request id that was used before.
+func (p *Pair) drawInput(one *post) {
+	p.Model.inputs++
+	one.kind, one.input, one.policy = anInput, p.Model.inputs, policy(p.rand.IntN(4))
+	if n := len(p.requests); n > 0 && p.rand.IntN(5) == 0 {
+		one.request = p.requests[p.rand.IntN(n)]
+		return
+	}
+	one.request = fmt.Sprint("r", one.input)
+	p.requests = append(p.requests, one.request)
+}
+
+// drawAnswer draws an answer: to an open question, or to one that nobody asks.
+func (p *Pair) drawAnswer(ctx context.Context, one *post) error {
+	one.kind = anAnswer
+	open := p.Model.asked()
+	if len(open) > 0 && p.rand.IntN(8) > 0 {
+		one.question = open[p.rand.IntN(len(open))].name
+		return p.find(ctx, one)
+	}
+	p.cancels++
+	one.id = fmt.Sprint("nobody asks ", p.cancels)
+	return nil
+}
+
+// find finds the id of a question by its text.
+func (p *Pair) find(ctx context.Context, one *post) error {
+	snap, err := p.Thread.State(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range snap.Questions {
+		text, _, err := questionOf(q)
+		if err != nil {
+			return err
+		}
+		if text == one.question {
+			one.id = q.ID
+			return nil
+		}
+	}
+	return fmt.Errorf("the thread does not ask %q, but %v", one.question, snap.Questions)
+}
+
+// sends sends a message, on both sides, while no run is in progress.
+func (p *Pair) sends(ctx context.Context, one *post) error {
+	want := p.Model.send(one, p.Model.fate.box.now)
+	got, err := p.do(ctx, one)
+	if err != nil {
+		return err
+	}
+	return differ("sent "+p.said[len(p.said)-1], got, want)
+}
+
+// do sends a message that the model has got already, and returns the result.
+func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
+	p.said = append(p.said, fmt.Sprintf("%+v", *one))
+	switch one.kind {
+	case aSignal:
+		return stored, p.sendSignal(ctx, one)
+	case aCancel:
+		return stored, p.Thread.Cancel(ctx, one.reason())
+	case anAnswer:
+		payload := wire.AppendInt(nil, answering(one.question))
+		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload))
+		if err == nil && posted[0].Err == nil && posted[0].Messages[0].Known {
+			return known, nil
+		}
+		return stored, err
+	}
+	opts := []graph.SubmitOption{graph.RequestID(one.request)}
+	switch one.policy {
+	case ifIdle:
+		opts = append(opts, graph.IfIdle())
+	case discards:
+		opts = append(opts, graph.DiscardPending())
+	case cancels:
+		opts = append(opts, graph.CancelPending(one.reason()))
+	}
+	done, err := p.Thread.Submit(ctx, update(p.spec.input(one.input)), opts...)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotIdle):
+		return notIdle, nil
+	case done.Known:
+		return known, err
+	}
+	return stored, err
+}
+
+// arriving draws messages that arrive while the next call runs. check compares what came of them,
+// after the call.
+func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
+	none := func() error { return nil }
+	next, soon := nextDue(p.Model.stored()), p.Model.fate.box.now.Add(time.Minute)
+	if p.rand.IntN(5) > 1 || !next.IsZero() && next.Before(soon) {
+		return none, nil // a time that comes while tasks run changes their order
+	}
+	posts, err := p.posts(ctx, 1+p.rand.IntN(2))
+	if err != nil {
+		return none, err
+	}
+	n := 1 + p.rand.IntN(5)
+	want, left := p.Model.during(n, posts), n
+	var got []string
+	var failed error
+	p.World.Arrive = func(ctx context.Context) error {
+		if left--; left != 0 {
+			return nil
+		}
+		until := time.Now().Truncate(time.Microsecond).Add(meantime)
+		for _, one := range posts {
+			p.said = append(p.said, "  during the next call:")
+			result, err := p.do(context.WithoutCancel(ctx), one)
+			got, failed = append(got, result), errors.Join(failed, err)
+		}
+		time.Sleep(time.Until(until)) //nolint:forbidigo // in a bubble
+		return ctx.Err()
+	}
+	return func() error {
+		p.World.Arrive, p.Model.fate.box.arrive = nil, nil
+		return errors.Join(failed, differ("results during the call", fmt.Sprint(got), fmt.Sprint(*want)))
+	}, nil
+}
+
+// compareThread compares what is stored after a worker has looked at the thread.
+func (p *Pair) compareThread(ctx context.Context, what string, want Outcome) error {
+	snap, err := p.Thread.State(ctx)
+	if errors.Is(err, checkpoint.ErrNotFound) && !p.Model.begun() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var asked, open []string
+	for _, q := range snap.Questions {
+		text, _, err := questionOf(q)
+		if err != nil {
+			return err
+		}
+		asked = append(asked, text)
+	}
+	for _, w := range p.Model.asked() {
+		open = append(open, w.name)
+	}
+	slices.Sort(asked)
+	slices.Sort(open)
+	var timers []string
+	for _, t := range snap.Timers {
+		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))
+	}
+	slices.Sort(timers)
+	return errors.Join(
+		differ(what+": stored status", snap.Status.String(), want.Status),
+		differ(what+": stored state", Text(snap.State), Text(want.State)),
+		differ(what+": stored next", fmt.Sprint(snap.Next), fmt.Sprint(want.Next)),
+		differ(what+": stored questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", open)),
+		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "cancelled" && !p.Model.done)),
+		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
+		p.compareInbox(ctx, what),
+	)
+}
+
+// compareInbox compares the clocks, the inbox, and when the thread is due.
+func (p *Pair) compareInbox(ctx context.Context, what string) error {
+	in, err := p.Thread.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	thread, err := p.Thread.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	box := p.Model.fate.box
+	return errors.Join(
+		differ(what+": clock", at(time.Now()), at(box.now)),
+		differ(what+": inbox", messagesText(in.Waiting), box.mailText()),
+		differ(what+": refused", messagesText(in.Refused), box.refusedText()),
+		differ(what+": due", at(thread.Wake), at(box.wake)),
+	)
+}
