@@ -11,6 +11,9 @@ import (
 // of Thread.Answer.
 type AnswerOption interface {
 	ResumeOption
+	// Encoded returns the id and the name of the question, and the encoded answer. It is for tests
+	// of nodes, such as those of package graphtest.
+	Encoded() (id, question string, payload []byte, err error)
 	given() answer
 }
 

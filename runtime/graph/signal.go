@@ -122,6 +122,12 @@ type SentSignal struct {
 	err           error
 }
 
+// Encoded returns the key and the name of the signal, and its encoded payload. It is for tests of
+// nodes, such as those of package graphtest.
+func (s SentSignal) Encoded() (key, signal string, payload []byte, err error) {
+	return s.key, s.name, s.payload, s.err
+}
+
 // SignalOption is an option of Signal.With.
 type SignalOption interface{ signal(*runOptions) }
 

@@ -7,9 +7,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -51,16 +55,20 @@ func (k key) Asks(*graph.Task) *task.Asks { return new(task.Asks) }
 // error and s. The test fails if the node modifies its copy of s, or if the update cannot be
 // merged.
 //
-// answers are the answers to questions that the node asks. Create each by the Answer method of its
-// Question with a zero [graph.OpenQuestion]. The first answer to a question is for the first call,
-// the second for the second call. For AskNamed, set the ID of the OpenQuestion to the name. A
-// question without an answer returns graph.ErrWaiting to the node.
-func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, answers ...graph.ResumeOption) (U, S, error) {
+// given are the answers to questions that the node asks, and the signals that it receives. Create
+// each answer by the Answer method of its Question with a zero [graph.OpenQuestion]. The first
+// answer to a question is for the first call, the second for the second call. For AskNamed, set the
+// ID of the OpenQuestion to the name. Create each signal by its With method. The node receives the
+// signals of a name and a key in the given order. A question without an answer and a receive
+// without a signal return graph.ErrWaiting to the node.
+func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, given ...Given) (U, S, error) {
 	tb.Helper()
-	given := schema.Clone(s)
+	view := schema.Clone(s)
 	t := graph.Task{Graph: "graphtest", Node: tb.Name()}
-	u, err := node(asking(tb.Context(), t, &task.Asks{Answers: places(tb, answers)}), given)
-	if fields := state.FieldNames(schema.Diff(s, given)); len(fields) > 0 {
+	answers, signals := sorted(given)
+	asks := &task.Asks{Answers: places(tb, answers), Take: inbox(tb, signals)}
+	u, err := node(asking(tb.Context(), t, asks), view)
+	if fields := state.FieldNames(schema.Diff(s, view)); len(fields) > 0 {
 		tb.Errorf("graphtest: the node modified its copy of the state: %v", fields)
 	}
 	if err != nil {
@@ -73,19 +81,55 @@ func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.
 	return u, merged, nil
 }
 
+// Given is an answer or a signal for Run: a [graph.AnswerOption] or a [graph.SentSignal].
+type Given interface {
+	Encoded() (id, name string, payload []byte, err error)
+}
+
+// sorted returns the answers and the signals among given.
+func sorted(given []Given) (answers []Given, signals []graph.SentSignal) {
+	for _, g := range given {
+		if s, ok := g.(graph.SentSignal); ok {
+			signals = append(signals, s)
+			continue
+		}
+		answers = append(answers, g)
+	}
+	return answers, signals
+}
+
+// inbox returns the function by which the node receives signals, each once.
+func inbox(tb testing.TB, signals []graph.SentSignal) func(task.Awaited) ([]byte, error) {
+	tb.Helper()
+	var messages []checkpoint.Message
+	for i, s := range signals {
+		key, name, payload, err := s.Encoded()
+		if err != nil {
+			tb.Fatalf("graphtest: %v", err)
+		}
+		messages = append(messages, checkpoint.Message{Number: uint64(i + 1), ID: fmt.Sprint(i + 1), Name: name, Key: key, Payload: payload})
+	}
+	var mu sync.Mutex
+	return func(w task.Awaited) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		i := slices.IndexFunc(messages, func(m checkpoint.Message) bool { return m.Name == w.Signal && m.Key == w.Key })
+		if i < 0 {
+			return nil, nil
+		}
+		m := messages[i]
+		messages = slices.Delete(messages, i, i+1)
+		return journal.AppendSignal(nil, &m), nil
+	}
+}
+
 // places maps each call of a question to its answer.
-func places(tb testing.TB, answers []graph.ResumeOption) map[string][]byte {
+func places(tb testing.TB, answers []Given) map[string][]byte {
 	tb.Helper()
 	byPlace := make(map[string][]byte)
 	calls := make(map[string]int)
 	for _, a := range answers {
-		encoded, ok := a.(interface {
-			Encoded() (id, question string, payload []byte, err error)
-		})
-		if !ok {
-			tb.Fatalf("graphtest: %T is not an answer", a)
-		}
-		as, question, payload, err := encoded.Encoded()
+		as, question, payload, err := a.Encoded()
 		if err != nil {
 			tb.Fatalf("graphtest: answer to %q: %v", question, err)
 		}

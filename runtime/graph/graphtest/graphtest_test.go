@@ -108,3 +108,36 @@ func TestRunAnswersWhatTheNodeAsks(t *testing.T) {
 		t.Errorf("a question without an answer: got %v, want ErrWaiting", err)
 	}
 }
+
+var arrived = graph.NewSignal[wire.Int]("arrived")
+
+func receive(ctx context.Context, _ teststate.Work) (teststate.WorkUpdate, error) {
+	var u teststate.WorkUpdate
+	for _, key := range []string{"", "hat", ""} {
+		n, err := arrived.ReceiveFor(ctx, key)
+		if err != nil {
+			return u, err
+		}
+		u.Log.Append(fmt.Sprint(key, n))
+	}
+	n, err := size.Ask(ctx, "sock")
+	u.Log.Append(fmt.Sprint("sock", n))
+	return u, err
+}
+
+func TestRunGivesTheSignalsThatTheNodeReceives(t *testing.T) {
+	given := []graphtest.Given{
+		arrived.With(7, graph.For("hat")), arrived.With(1), size.Answer(graph.OpenQuestion{}, 40), arrived.With(2), arrived.With(3),
+	}
+	_, got, err := graphtest.Run(t, teststate.WorkSchema, receive, teststate.Work{}, given...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"1", "hat7", "2", "sock40"}; !slices.Equal(got.Log, want) {
+		t.Errorf("got %q, want %q", got.Log, want)
+	}
+	_, _, err = graphtest.Run(t, teststate.WorkSchema, receive, teststate.Work{}, given[:3]...)
+	if !errors.Is(err, graph.ErrWaiting) {
+		t.Errorf("a receive without a signal: got %v, want ErrWaiting", err)
+	}
+}
