@@ -109,7 +109,11 @@ func (b *building) node(i int) error {
 
 // policies returns the options that every kind of node takes.
 func (b *building) policies(n *Node) []graph.AnyNodeOption {
-	opts := []graph.AnyNodeOption{graph.Retry(graph.RetryPolicy{Attempts: n.Retry, Base: 1})}
+	retry := graph.RetryPolicy{Attempts: n.Retry, Base: 1}
+	if n.Pause > 0 {
+		retry.Base, retry.Max, retry.Jitter = n.Pause, n.Pause, func() float64 { return 1 }
+	}
+	opts := []graph.AnyNodeOption{graph.Retry(retry)}
 	if n.Deferred {
 		opts = append(opts, graph.Deferred())
 	}

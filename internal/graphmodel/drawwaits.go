@@ -50,6 +50,9 @@ func (s *Spec) drawWaits() {
 		if n.Receives+n.Asks > 0 {
 			n.Expires = []time.Duration{0, 0, 3 * soon, later, 2 * later}[choice>>24%5]
 		}
+		if n.Fails > 0 && n.Retry > 1 && !n.Panics && choice>>32%2 == 0 {
+			n.Pause = later
+		}
 	}
 	raced := func(f Fan) bool { return slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].waits() }) }
 	s.Exact = s.Exact || slices.ContainsFunc(s.Races, raced)
@@ -57,7 +60,7 @@ func (s *Spec) drawWaits() {
 
 // waits reports whether a node waits for more than answers.
 func (n *Node) waits() bool {
-	return len(n.Naps) > 0 || n.Receives > 0 || n.Expires > 0 || n.Child != nil && n.Child.waits()
+	return len(n.Naps) > 0 || n.Receives > 0 || n.Expires > 0 || n.Pause > 0 || n.Child != nil && n.Child.waits()
 }
 
 // waits reports whether a node, at any depth, waits for more than answers.

@@ -103,6 +103,7 @@ func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) 
 func (m *Model) newRunLine() {
 	m.leftOpen = append(m.leftOpen, m.asked()...)
 	m.runLines++
+	m.mark = m.fate.box.posted
 	m.name = fmt.Sprint("run line ", m.runLines)
 	m.cleared, m.stopped, m.own, m.tasks, m.status, m.done = nil, false, nil, nil, "", false
 }
@@ -175,7 +176,10 @@ func (m *Model) Edit() {
 func (m *Model) Replay(at int, stops *CallStops) Outcome {
 	m.Fork(at, false)
 	m.stopAt(stops)
-	return m.resume()
+	m.fate.box.running, m.fate.box.seen = true, m.fate.box.posted
+	out := m.resume()
+	m.closes(&out, 0)
+	return out
 }
 
 // Fork begins a run line at the given checkpoint, with an edit (rule 16.4) or without, for a

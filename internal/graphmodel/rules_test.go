@@ -56,7 +56,6 @@ var elsewhere = map[string]struct{ why, test string }{
 	"21.20": {"random graphs list all signals that they are sent", "TestASignalThatCannotBeReceivedIsRefused"},
 	"20.10": {"the model keeps all results", "TestADurableCallWithoutAThreadIsKeptForTheAttempts"},
 	"22.7":  {"no time passes while a task of the model runs", "TestConcurrentSleepersShareTheWorkersFairly"},
-	"22.11": {"the pauses of random graphs are nanoseconds", "TestALongPauseBeforeARetryEndsTheRun"},
 	"22.10": {"random graphs run on threads", "TestASleepWithoutAThreadWaitsInMemory"},
 	"23.1":  {"the model executes all tasks itself", "TestAWorkerOfAQueueRunsTheNode"},
 	"23.2":  {"the model executes all tasks itself", "TestTheFirstOutcomeOfATaskCounts"},

@@ -77,17 +77,18 @@ type Node struct {
 	Keyed    bool            // the signals have keys
 	Expires  time.Duration   // the end of each wait for a signal or an answer; zero for never
 
-	Fails   int  // how many attempts of each task fail
-	Panics  bool // when it fails
-	Late    bool // it fails after it has its answers
-	Retry   int  // attempts
-	Falls   bool // it has a fallback
-	Keeps   bool // the updates of its failed attempts count
-	Lets    bool // its failure does not cancel its siblings
-	Astray  int  // how often its route fails in one state
-	Owner   bool // only this node changes Notes in all ways, and sets Draft
-	Clashes int  // 1, 2: the nodes that set Text, both of them until the World is mended
-	Booms   bool // its update makes the reducer panic until the World is mended
+	Fails   int           // how many attempts of each task fail
+	Panics  bool          // when it fails
+	Late    bool          // it fails after it has its answers
+	Retry   int           // attempts
+	Pause   time.Duration // before each further attempt, longer than a lease; zero for none
+	Falls   bool          // it has a fallback
+	Keeps   bool          // the updates of its failed attempts count
+	Lets    bool          // its failure does not cancel its siblings
+	Astray  int           // how often its route fails in one state
+	Owner   bool          // only this node changes Notes in all ways, and sets Draft
+	Clashes int           // 1, 2: the nodes that set Text, both of them until the World is mended
+	Booms   bool          // its update makes the reducer panic until the World is mended
 	Child   *Spec
 	Same    bool  // the child is over the same state
 	Recalls bool  // it remembers
@@ -207,7 +208,8 @@ func (s *Spec) text(indent string) string {
 		out += fmt.Sprintf(" calls %d, asks %d, fails %d, attempts %d, astray %d, clashes %d, ups %v\n",
 			n.Calls, n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes, n.Ups)
 		if n.Child == nil && n.waits() {
-			out += fmt.Sprintf("%s    sleeps %v, receives %d (keys %t), expires %v\n", indent, n.Naps, n.Receives, n.Keyed, n.Expires)
+			out += fmt.Sprintf("%s    sleeps %v, receives %d (keys %t), expires %v, pauses %v\n",
+				indent, n.Naps, n.Receives, n.Keyed, n.Expires, n.Pause)
 		}
 		if n.Child != nil {
 			out += n.Child.text(indent + "    ")

@@ -92,7 +92,7 @@ func (m *machine) decideRaces(tasks []*task) {
 func (m *machine) perform(t *task) {
 	n := &m.spec.Nodes[t.node]
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1
-	for attempt := 1; ; attempt++ {
+	for attempt := 1 + t.paused(); ; attempt++ {
 		var final bool
 		if n.Child != nil {
 			final = m.performCall(t, key)
@@ -106,6 +106,11 @@ func (m *machine) perform(t *task) {
 			break
 		}
 		t.failed = false
+		if n.Pause > 0 { // rule 22.11
+			t.waitFor(m.fate.box, forAttempt, t.paused(), "", "", n.Pause)
+			t.waiting = true
+			return
+		}
 	}
 	if !n.Falls {
 		return
@@ -116,6 +121,16 @@ func (m *machine) perform(t *task) {
 	if n.routes() {
 		t.choice = m.spec.chooses(d, m.state.State)
 	}
+}
+
+// paused returns how many pauses there have been before attempts of the task.
+func (t *task) paused() (n int) {
+	for _, w := range t.waits {
+		if w.kind == forAttempt {
+			n++
+		}
+	}
+	return n
 }
 
 // attempt runs a node once, on the state of the checkpoint before (rule 1.2). It reports whether

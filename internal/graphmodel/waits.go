@@ -78,7 +78,11 @@ const (
 	forTime waitKind = iota
 	forSignal
 	forAnswer
+	forAttempt // a pause of Retry (rule 22.11)
 )
+
+// timer reports whether nobody but the run can end the wait.
+func (w *wait) timer() bool { return w.kind == forTime || w.kind == forAttempt }
 
 // value is what a node gets for a signal or an answer.
 func (w *wait) value() int64 {
@@ -160,7 +164,8 @@ func (t *task) open() (open []*wait) {
 	return open
 }
 
-// received are the signals that a task, and the call that it made, have received.
+// received are the signals that a task, and the call that it made, have received. A task that fails
+// keeps them (rule 21.23).
 func (t *task) received() (all []signal) {
 	for _, w := range t.waits {
 		if w.kind == forSignal && w.over && !w.expired {
@@ -202,7 +207,7 @@ type place struct {
 // String is what a report shows of the wait.
 func (p place) String() string {
 	switch p.kind {
-	case forTime:
+	case forTime, forAttempt:
 		return p.at + at(p.due)
 	case forAnswer:
 		return p.name
@@ -262,7 +267,7 @@ func (m *machine) wake(open []place) (woken bool) {
 	}
 	for _, p := range open {
 		if !p.over && !p.due.IsZero() && !p.due.After(box.now) && (p.kind != forAnswer || !box.answered(p.wait)) {
-			p.over, p.expired, woken = true, p.kind != forTime, true
+			p.over, p.expired, woken = true, !p.timer(), true
 		}
 	}
 	return woken
@@ -280,7 +285,7 @@ func (m *machine) rest(tasks []*task) bool {
 		return m.wake(open)
 	}
 	next := nextDue(open)
-	answerable := slices.ContainsFunc(open, func(p place) bool { return p.kind != forTime })
+	answerable := slices.ContainsFunc(open, func(p place) bool { return !p.timer() })
 	wait := next.Sub(box.now)
 	if next.IsZero() || wait > lease || wait > 0 && answerable {
 		return false
@@ -306,7 +311,7 @@ func (o *Outcome) waitFor(open []place) {
 	o.open = open
 	for _, p := range open {
 		switch p.kind {
-		case forTime:
+		case forTime, forAttempt:
 			o.Timers = append(o.Timers, p.String())
 		case forSignal:
 			o.Signals = append(o.Signals, p.String())

@@ -1,0 +1,203 @@
+package graphmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// Crowd is a storm of mail (rules 21.1, 21.2, 21.5 and 21.21). Several processes submit the same
+// inputs and answer the same questions, each on its own. Others run the thread as workers, while
+// calls of their savers fail and they die. Each input must run once. It needs a bubble of
+// testing/synctest.
+type Crowd struct {
+	Spec       *Spec
+	World      *World
+	Saver      checkpoint.Saver // the storage, without faults
+	Durability graph.Durability
+	Inputs     int
+
+	diary *diary
+	once  sync.Once
+	fault error // the first one that nothing explains
+}
+
+// Fits reports whether a graph has the same outcome in every Crowd.
+func (c *Crowd) Fits() bool { return c.Spec.Stormy(true) && !c.Spec.Patient && !c.Spec.Rivals() }
+
+// Run lets the crowd work until all inputs have run, and compares the state with that of a Model
+// that gets the inputs in the same order.
+func (c *Crowd) Run(ctx context.Context, seed uint64) error {
+	c.diary = new(diary)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all, posters sync.WaitGroup
+	for i := range uint64(3) {
+		posters.Go(func() { c.submit(ctx, rand.New(rand.NewPCG(seed, i))) })
+		all.Go(func() { c.serve(ctx, rand.New(rand.NewPCG(seed, 10+i))) })
+	}
+	app, err := c.app(c.Saver)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		all.Go(func() { c.answer(ctx, app.Thread(crowded)) })
+	}
+	posters.Wait()
+	t := app.Thread(crowded)
+	for rounds := 0; c.fault == nil; rounds++ {
+		over, err := c.over(ctx, t)
+		if err != nil || over {
+			c.note(err)
+			break
+		}
+		if rounds > most {
+			c.note(fmt.Errorf("the inputs have not run after %d rounds", most))
+		}
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+	}
+	cancel()
+	all.Wait()
+	if c.fault != nil {
+		return fmt.Errorf("%w\n%s", c.fault, c.diary.last(200))
+	}
+	return c.check(context.WithoutCancel(ctx), t)
+}
+
+// crowded is the thread of a Crowd.
+const crowded = "t"
+
+// note notes an error that nothing explains.
+func (c *Crowd) note(err error) {
+	if err != nil {
+		c.once.Do(func() { c.fault = err })
+	}
+}
+
+func (c *Crowd) app(s checkpoint.Saver) (*App, error) {
+	return c.Spec.Build(c.World, graph.Saver(s), graph.Concurrency(1), c.Durability)
+}
+
+// submit submits all inputs, in an order of its own.
+func (c *Crowd) submit(ctx context.Context, r *rand.Rand) {
+	app, err := c.app(c.Saver)
+	if err != nil {
+		c.note(err)
+		return
+	}
+	for _, i := range r.Perm(c.Inputs) {
+		time.Sleep(time.Duration(r.IntN(20)) * time.Second) //nolint:forbidigo // in a bubble
+		in := update(c.Spec.input(i + 1))
+		_, err := app.Thread(crowded).Submit(ctx, in, graph.RequestID(fmt.Sprint("input ", i+1)))
+		c.note(err)
+	}
+}
+
+// answer answers the questions of the thread, whenever it asks some. It clears stops,
+// and resumes the thread after failures.
+func (c *Crowd) answer(ctx context.Context, t Thread) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+		snap, err := t.State(ctx)
+		if err != nil {
+			continue // it has not begun
+		}
+		for _, q := range snap.Questions {
+			text, kind, err := questionOf(q)
+			c.note(err)
+			if err := t.Answer(ctx, questions[kind].Answer(q, answerTo(text))); ctx.Err() == nil && !errors.Is(err, graph.ErrNotAsked) {
+				c.note(err)
+			}
+		}
+		if snap.Status == checkpoint.Paused || snap.Status == checkpoint.Failed { // the failure may be that of a person
+			_, err := t.Resume(ctx)
+			c.explain(ctx, err)
+		}
+	}
+}
+
+// serve runs the thread as the workers of several processes, each of which dies.
+func (c *Crowd) serve(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		broken := &faulty{Saver: &noted{c.Saver, c.diary}, left: 1 + r.IntN(30), lost: r.IntN(2) == 0, diary: c.diary}
+		if r.IntN(3) == 0 {
+			broken.left, broken.flaky = -1, rand.New(rand.NewPCG(r.Uint64(), 0))
+		}
+		app, err := c.app(c.World.Saver(broken))
+		if err != nil {
+			c.note(err)
+			return
+		}
+		for calls := r.IntN(20); calls > 0 && ctx.Err() == nil && !broken.dead(); calls-- {
+			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			found, err := c.Saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"model"}, Limit: 1, Reserve: time.Second})
+			if err != nil || len(found.Threads) == 0 {
+				continue
+			}
+			_, err = app.ResumeDue(ctx, found.Threads[0], graph.DueOptions{Retry: graph.RetryPolicy{Base: time.Second}})
+			c.explain(ctx, err)
+		}
+	}
+}
+
+// explain notes an error that a storm of mail does not have to expect.
+func (c *Crowd) explain(ctx context.Context, err error) {
+	var busy *checkpoint.BusyError
+	if err == nil || ctx.Err() != nil || errors.As(err, &busy) || errors.Is(err, ErrFault) || errors.Is(err, ErrBroken) ||
+		errors.Is(err, checkpoint.ErrConflict) {
+		return
+	}
+	c.note(err)
+}
+
+// over reports whether all inputs have run.
+func (c *Crowd) over(ctx context.Context, t Thread) (bool, error) {
+	listed, err := t.Describe(ctx)
+	return err == nil && listed.Status == checkpoint.Done && listed.Inputs == 0, err
+}
+
+// check compares the thread with a Model.
+func (c *Crowd) check(ctx context.Context, t Thread) error {
+	snap, err := t.State(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := t.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	m := NewModel(c.Spec)
+	var want Outcome
+	ran := 0
+	for _, line := range snap.State.Log {
+		var n int
+		if _, err := fmt.Sscanf(line, "input %d", &n); err != nil {
+			continue
+		}
+		ran++
+		if want = m.enter(n, 0, "", nil); want.Status != "done" {
+			want = m.toEnd(want)
+		}
+	}
+	return errors.Join(
+		differ("inputs that ran", fmt.Sprint(ran), fmt.Sprint(c.Inputs)),
+		differ("messages left", messagesText(in.Waiting), ""),
+		differ("state", Text(snap.State), Text(want.State)),
+		differ("faults", strings.Join(c.World.Faults(), "\n"), ""),
+	)
+}
+
+// toEnd resumes a thread until it is done, with all answers.
+func (m *Model) toEnd(out Outcome) Outcome {
+	for out.Status != "done" {
+		out = m.Resume(out.Waiting, out.rerun, false, nil)
+	}
+	return out
+}
