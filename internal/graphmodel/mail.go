@@ -28,7 +28,7 @@ const (
 	aCancel
 )
 
-// policy is what becomes of an input for a thread that has work to do.
+// policy is how an input treats the work that its thread has to do.
 type policy int
 
 const (
@@ -65,8 +65,8 @@ const (
 	notIdle = "not idle"
 )
 
-// send stores what a post sends (rules 21.1, 21.5, 21.21 and 21.22), and returns the result of the call.
-// now is the time.
+// send stores what a post sends (rules 21.1, 21.5, 21.21 and 21.22), and returns the result of the
+// call. now is the time.
 func (m *Model) send(p *post, now time.Time) string {
 	box := m.fate.box
 	ids := []string{p.id}
@@ -179,8 +179,8 @@ func (m *mailbox) answered(w *wait) bool {
 	})
 }
 
-// asked are the open questions of the superstep in progress, at any depth, also those that count no
-// more.
+// asked are the open questions of the superstep in progress, at any depth, also those that do not
+// count any more.
 func (m *machine) asked() (all []*wait) {
 	for _, d := range m.due {
 		t := m.tasks[d.key()]

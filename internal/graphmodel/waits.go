@@ -164,8 +164,8 @@ func (t *task) open() (open []*wait) {
 	return open
 }
 
-// received are the signals that a task, and the call that it made, have received. A task that fails
-// keeps them (rule 21.23).
+// received are the signals that a task, and the call that it made, have received. A task that
+// fails keeps them (rule 21.23).
 func (t *task) received() (all []signal) {
 	for _, w := range t.waits {
 		if w.kind == forSignal && w.over && !w.expired {

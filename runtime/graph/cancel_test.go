@@ -99,8 +99,8 @@ func TestACancelOfARunRefusesTheInputsThatWaitedBeforeIt(t *testing.T) {
 	})
 }
 
-// TestACancelDoesNotEndInputThatStopsLater has the run end with its opening, before it can read the
-// inbox.
+// TestACancelDoesNotEndInputThatStopsLater has the run end with its opening, before it can read
+// the inbox.
 func TestACancelDoesNotEndInputThatStopsLater(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for name, before := range map[string]func(*app){

@@ -323,3 +323,20 @@ func TestRandomGraphsThatGetMailRunByTheRules(t *testing.T) {
 		})
 	})
 }
+
+// TestRandomGraphsRunEachInputOnceInACrowd has several processes submit and answer, and others run
+// the thread and die.
+func TestRandomGraphsRunEachInputOnceInACrowd(t *testing.T) {
+	t.Parallel()
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		fits := func(spec *graphmodel.Spec) bool { return (&graphmodel.Crowd{Spec: spec}).Fits() }
+		drawn(t, 40, third(d, fits), func(spec *graphmodel.Spec) (err error) {
+			synctest.Test(t, func(t *testing.T) {
+				crowd := &graphmodel.Crowd{Spec: spec, World: graphmodel.NewWorld(), Saver: memory.New(), Durability: d, Inputs: 3}
+				err = crowd.Run(t.Context(), uint64(d))
+			})
+			return err
+		})
+	})
+}

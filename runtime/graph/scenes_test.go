@@ -251,6 +251,14 @@ var scenes = map[string]func(*scene){
 		b.Edge("b", graph.End)
 		sc.did("input")(sc.thread(b).Invoke(sc.t.Context(), input))
 	},
+	"submit_queued":    submitQueued,
+	"submit_if_idle":   submitIfIdle,
+	"submit_cancels":   submitCancels,
+	"submit_discards":  submitDiscards,
+	"answer_by_mail":   answerByMail,
+	"cancel_by_mail":   cancelByMail,
+	"cancel_of_a_run":  cancelOfARun,
+	"signal_too_early": signalTooEarly,
 }
 
 // chain is Start -> ids... -> End.
