@@ -1,6 +1,7 @@
 package graphmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +26,14 @@ type Crowd struct {
 	Inputs     int
 
 	diary *diary
-	once  sync.Once
+	mu    sync.Mutex
 	fault error // the first one that nothing explains
 }
 
 // Fits reports whether a graph has the same outcome in every Crowd.
 func (c *Crowd) Fits() bool { return c.Spec.Stormy(true) && !c.Spec.Patient && !c.Spec.Rivals() }
 
-// Run lets the crowd work until all inputs have run, and compares the state with that of a Model
+// Run lets the crowd work until all inputs have run. It compares the state with that of a Model
 // that gets the inputs in the same order.
 func (c *Crowd) Run(ctx context.Context, seed uint64) error {
 	c.diary = new(diary)
@@ -52,7 +53,7 @@ func (c *Crowd) Run(ctx context.Context, seed uint64) error {
 	}
 	posters.Wait()
 	t := app.Thread(crowded)
-	for rounds := 0; c.fault == nil; rounds++ {
+	for rounds := 0; c.failed() == nil; rounds++ {
 		over, err := c.over(ctx, t)
 		if err != nil || over {
 			c.note(err)
@@ -65,8 +66,8 @@ func (c *Crowd) Run(ctx context.Context, seed uint64) error {
 	}
 	cancel()
 	all.Wait()
-	if c.fault != nil {
-		return fmt.Errorf("%w\n%s", c.fault, c.diary.last(200))
+	if err := c.failed(); err != nil {
+		return fmt.Errorf("%w\n%s", err, c.diary.last(200))
 	}
 	return c.check(context.WithoutCancel(ctx), t)
 }
@@ -76,9 +77,16 @@ const crowded = "t"
 
 // note notes an error that nothing explains.
 func (c *Crowd) note(err error) {
-	if err != nil {
-		c.once.Do(func() { c.fault = err })
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = cmp.Or(c.fault, err)
+}
+
+// failed returns the error that note noted first.
+func (c *Crowd) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
 }
 
 func (c *Crowd) app(s checkpoint.Saver) (*App, error) {
@@ -123,7 +131,7 @@ func (c *Crowd) answer(ctx context.Context, t Thread) {
 	}
 }
 
-// serve runs the thread as the workers of several processes, each of which dies.
+// serve runs the thread as the workers of several processes. Each process dies.
 func (c *Crowd) serve(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		broken := &faulty{Saver: &noted{c.Saver, c.diary}, left: 1 + r.IntN(30), lost: r.IntN(2) == 0, diary: c.diary}

@@ -58,7 +58,7 @@ func (p *Pair) round(ctx context.Context) error {
 		return err
 	}
 	for _, one := range posts {
-		if err := p.sends(ctx, one); err != nil {
+		if err := p.mail(ctx, one); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (p *Pair) complete(ctx context.Context) error {
 			if err := p.find(ctx, one); err != nil {
 				return err
 			}
-			if err := p.sends(ctx, one); err != nil {
+			if err := p.mail(ctx, one); err != nil {
 				return err
 			}
 		}

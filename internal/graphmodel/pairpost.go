@@ -78,8 +78,8 @@ func (p *Pair) find(ctx context.Context, one *post) error {
 	return fmt.Errorf("the thread does not ask %q, but %v", one.question, snap.Questions)
 }
 
-// sends sends a message, on both sides, while no run is in progress.
-func (p *Pair) sends(ctx context.Context, one *post) error {
+// mail sends a message, on both sides, while no run is in progress.
+func (p *Pair) mail(ctx context.Context, one *post) error {
 	want := p.Model.send(one, p.Model.fate.box.now)
 	got, err := p.do(ctx, one)
 	if err != nil {

@@ -81,7 +81,7 @@ const (
 	forAttempt // a pause of Retry (rule 22.11)
 )
 
-// timer reports whether nobody but the run can end the wait.
+// timer reports whether only the run can end the wait.
 func (w *wait) timer() bool { return w.kind == forTime || w.kind == forAttempt }
 
 // value is what a node gets for a signal or an answer.

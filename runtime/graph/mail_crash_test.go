@@ -40,8 +40,7 @@ func desk(t *testing.T, depth int) *graph.Builder[work, update] {
 	return b
 }
 
-// order is one part of what a customer of desk does: what is sent, and the line of the log after
-// which the part is over.
+// order is an input of desk and its payment. It is over when the log has the line until.
 type order struct {
 	input, pays, until string
 	policy             []graph.SubmitOption
@@ -135,7 +134,7 @@ func TestMailEndsTheSameWhateverCallACrashHits(t *testing.T) {
 	}
 }
 
-// mailCrash lets the process die at one call of the saver. It reports whether there is such a call.
+// mailCrash lets the process die at one call of the saver, and reports whether there is such one.
 func mailCrash(t *testing.T, d graph.Durability, depth, point int, after bool) bool {
 	t.Helper()
 	what := fmt.Sprintf("depth %d, crash at call %d, after it was made %t", depth, point, after)
