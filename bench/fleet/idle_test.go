@@ -61,8 +61,8 @@ func heap() float64 {
 }
 
 // BenchmarkWaiting measures Ready, and the memory of a worker that has nothing to do. On SQLite,
-// 1,000 threads sleep, and GRAPHGEN_THREADS others wait for a message. The baseline of Ready is the
-// same call without threads.
+// 1,000 threads sleep, and GRAPHGEN_THREADS others wait for a message. The baseline of Ready is
+// the same call without threads.
 func BenchmarkWaiting(b *testing.B) {
 	s, err := sqlite.Open(filepath.Join(b.TempDir(), "threads.db"), sqlite.Synchronous(sqlite.Normal))
 	if err != nil {
