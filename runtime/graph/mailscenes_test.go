@@ -11,7 +11,7 @@ import (
 
 // The scenes of mail: a client sends messages, and a worker looks at the thread.
 
-// submits submits an input.
+// submits posts an input.
 func (sc *scene) submits(th thread, line string, opts ...graph.SubmitOption) {
 	_, err := th.Submit(sc.t.Context(), logged(line), append(opts, graph.RequestID(line))...)
 	sc.printf("submit %s%s\n", line, failed(err))

@@ -82,13 +82,13 @@ func (s *transcribed) Post(ctx context.Context, posts ...checkpoint.Post) ([]che
 	for i := range posts {
 		for j, m := range posts[i].Messages {
 			text := fmt.Sprintf("  Post %s", m.Kind)
-			switch {
-			case m.Kind == checkpoint.SignalMessage:
+			switch m.Kind {
+			case checkpoint.SignalMessage:
 				text += fmt.Sprintf(" %q", m.Name)
-			case m.Kind == checkpoint.AnswerMessage:
+			case checkpoint.AnswerMessage:
 				task, place, _ := strings.Cut(m.Name, "/")
 				text += fmt.Sprintf(" to %s of %s", place, s.tr.task(task))
-			case m.Kind == checkpoint.CancelMessage:
+			case checkpoint.CancelMessage:
 				text += fmt.Sprintf(" because of %q", m.Payload)
 			default:
 				text += fmt.Sprintf(" %q", m.ID)
