@@ -132,7 +132,11 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 	if app := in.apps[t.Graph]; app != nil {
 		return app.Untyped().Answer(r.Context(), t.ID, graph.AnswerBytes(id, encoded))
 	}
-	known, err := in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded))
+	refused, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: t.ID, Refused: true})
+	if err != nil {
+		return err
+	}
+	known, err := in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded, refused))
 	if known {
 		return &conflictError{"the question has been answered"}
 	}

@@ -221,7 +221,11 @@ func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return err
 	}
-	return a.post(ctx, s, graph.EncodedAnswer(t.graph, t.id, q.ID, payload))
+	refused, err := s.Mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
+	if err != nil {
+		return fmt.Errorf("thread %s: %w", quoteID(t.id), err)
+	}
+	return a.post(ctx, s, graph.EncodedAnswer(t.graph, t.id, q.ID, payload, refused))
 }
 
 // asked returns the open question that the user named.

@@ -98,7 +98,7 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 		return stored, p.Thread.Cancel(ctx, one.reason())
 	case anAnswer:
 		payload := wire.AppendInt(nil, answering(one.question))
-		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload))
+		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload, nil))
 		if err == nil && posted[0].Err == nil && posted[0].Messages[0].Known {
 			return known, nil
 		}

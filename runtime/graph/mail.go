@@ -23,9 +23,10 @@ func (a answer) given() answer { return a }
 // thread; the next Resume takes them, too. If the answers come while a run is in progress, the
 // thread is due when that run ends.
 //
-// The first answer to a question counts. Answer returns ErrNotAsked if the thread does not ask a
-// question, if somebody has answered it, or if the answer has another type. Then it stores
-// nothing, except that of several answers those to other questions may be stored.
+// The first answer to a question counts, unless a run refuses it. Answer returns ErrNotAsked if
+// the thread does not ask a question, if somebody has answered it, or if the answer has another
+// type. Then it stores nothing, except that of several answers those to other questions may be
+// stored.
 func (t Thread[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
 	return ThreadMailer[S, U]{t: t}.Answer(ctx, answers...)
 }

@@ -122,23 +122,40 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 	if err != nil {
 		return err
 	}
-	post := checkpoint.Post{Thread: t.id, Graph: t.g.name}
 	for _, a := range o.answers {
 		if err := t.g.checkPosted(t.id, &c.Thread, a); err != nil {
 			return err
 		}
-		post.Messages = append(post.Messages, answerMessage(a.id, a.payload))
 	}
-	posted, err := m.post(ctx, post)
-	if err != nil {
+	known, err := m.postAnswers(ctx, o.answers, nil)
+	if err != nil || len(known) == 0 {
 		return err
 	}
+	// A run may have refused an earlier answer. The question is open, so another one can count.
+	refused, err := t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
+	if err == nil {
+		known, err = m.postAnswers(ctx, known, refused)
+	}
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	return t.g.answerError(t.id, -1, known[0].id, "it has been answered")
+}
+
+// postAnswers posts answers, and returns those whose ids the thread knows. refused are refused
+// messages of the thread.
+func (m ThreadMailer[S, U]) postAnswers(ctx context.Context, answers []answer, refused []checkpoint.Message) (known []answer, err error) {
+	post := checkpoint.Post{Thread: m.t.id, Graph: m.t.g.name}
+	for _, a := range answers {
+		post.Messages = append(post.Messages, answerMessage(a.id, a.payload, refused))
+	}
+	posted, err := m.post(ctx, post)
 	for i, one := range posted.Messages {
 		if one.Known {
-			return t.g.answerError(t.id, -1, o.answers[i].id, "it has been answered")
+			known = append(known, answers[i])
 		}
 	}
-	return nil
+	return known, err
 }
 
 // Cancel works like Thread.Cancel.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -385,21 +383,4 @@ func (t driver[S, U]) reload(ctx context.Context, res *Result[S]) error {
 	}
 	res.State, res.Next, res.Checkpoint = snap.State, snap.Next, snap.Checkpoint
 	return nil
-}
-
-// abort ends the run of a goroutine that ends because of cause.
-func (r *run) abort(cause error) {
-	if !r.log.Holds() {
-		_ = r.log.Close()
-		return
-	}
-	defer func() {
-		_ = r.log.Close()
-		r.log.LetGo(r.ctx) // if giveUp below did not release it
-	}()
-	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
-	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
-		cause = ErrGoexit // of a route or a reducer
-	}
-	_ = r.giveUp(cause) // nobody can receive the error
 }

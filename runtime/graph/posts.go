@@ -66,8 +66,12 @@ func encodedSignal(name string, payload []byte, opts []SignalOption) SentSignal 
 // graph. A run refuses an answer that it cannot read, or to a question that is not open. If the
 // message is Known after the Post, the question has been answered. The result shares the memory of
 // payload.
-func EncodedAnswer(graph, thread, id string, payload []byte) checkpoint.Post {
-	return postOf(graph, thread, answerMessage(id, payload))
+//
+// refused are the refused messages of the thread, from Mail of the saver. If one of them is an
+// answer to the question, the new answer gets another id, because that of a refused message stays
+// in use.
+func EncodedAnswer(graph, thread, id string, payload []byte, refused []checkpoint.Message) checkpoint.Post {
+	return postOf(graph, thread, answerMessage(id, payload, refused))
 }
 
 // postOf returns a Post of one message.
@@ -75,8 +79,20 @@ func postOf(graph, thread string, one checkpoint.Message) checkpoint.Post {
 	return checkpoint.Post{Thread: thread, Graph: graph, Messages: []checkpoint.Message{one}}
 }
 
-func answerMessage(id string, payload []byte) checkpoint.Message {
-	return checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: payload}
+// answerMessage returns the message of an answer to the question id. The first one has the id of the
+// question, so that a second one is Known. After refused ones, their number is part of the id.
+func answerMessage(id string, payload []byte, refused []checkpoint.Message) checkpoint.Message {
+	m := checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: payload}
+	n := 0
+	for i := range refused {
+		if refused[i].Kind == checkpoint.AnswerMessage && refused[i].Name == id {
+			n++
+		}
+	}
+	if n > 0 {
+		m.ID = derivedID(fmt.Sprintf("answer %d to ", n+1), id)
+	}
+	return m
 }
 
 // signalMessage returns the message of a signal. It gives the signal an id if it has none.
@@ -125,10 +141,12 @@ func submitPost(graph, thread string, update []byte, o *runOptions) checkpoint.P
 
 // cancelID returns the id of the cancel before an input. It is a function of the request id, so
 // that a Submit that is repeated stores one cancel.
-func cancelID(request string) string {
-	id := "cancel before " + request
-	if len(id) > checkpoint.MaxMessageID {
-		id = fmt.Sprintf("cancel before %x", sha256.Sum256([]byte(request)))
+func cancelID(request string) string { return derivedID("cancel before ", request) }
+
+// derivedID returns prefix and id, or a hash of the id if both are too long for a message.
+func derivedID(prefix, id string) string {
+	if len(prefix)+len(id) > checkpoint.MaxMessageID {
+		return fmt.Sprintf("%s%x", prefix, sha256.Sum256([]byte(id)))
 	}
-	return id
+	return prefix + id
 }

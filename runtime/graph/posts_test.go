@@ -54,7 +54,7 @@ func TestEncodedMessagesAreThoseOfTheTypedCalls(t *testing.T) {
 	if errIn != nil || errSignal != nil {
 		t.Fatal(errIn, errSignal)
 	}
-	encoded := []checkpoint.Post{in, signal, graph.EncodedAnswer("g", "t", q.ID, wire.AppendBool(nil, true))}
+	encoded := []checkpoint.Post{in, signal, graph.EncodedAnswer("g", "t", q.ID, wire.AppendBool(nil, true), nil)}
 	same(t, "posts", encoded, typed.posts)
 }
 

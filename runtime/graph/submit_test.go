@@ -239,6 +239,56 @@ func TestAnAnswerThatCannotCountIsRefusedAndListed(t *testing.T) {
 	same(t, "log", snapshot(t, th).State.Log, []string{"answer false", "sibling"})
 }
 
+// A tool that knows no types can post an answer that the run refuses. The question is still open, so
+// another answer counts, and only the first of them.
+func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
+	for name, answer := range map[string]func(t *testing.T, s checkpoint.Saver, th thread, q graph.OpenQuestion, yes bool) error{
+		"typed": func(t *testing.T, _ checkpoint.Saver, th thread, q graph.OpenQuestion, yes bool) error {
+			t.Helper()
+			return th.Answer(t.Context(), refund.Answer(q, wire.Bool(yes)))
+		},
+		"encoded": func(t *testing.T, s checkpoint.Saver, _ thread, q graph.OpenQuestion, yes bool) error {
+			t.Helper()
+			refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Refused: true})
+			if err != nil {
+				return err
+			}
+			posted, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", q.ID, wire.AppendBool(nil, yes), refused))
+			if err == nil && posted[0].Messages[0].Known {
+				err = graph.ErrNotAsked
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.New()
+			g := compile(t, asker(new(counter)), graph.Saver(s))
+			th := g.Thread("t")
+			q := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
+			for range 2 {
+				refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Refused: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				posted, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", q.ID, wire.AppendString(nil, "yes"), refused))
+				if err != nil || posted[0].Err != nil || posted[0].Messages[0].Known {
+					t.Fatal(posted, err)
+				}
+				serve(t, g, s)
+			}
+			same(t, "refused answers", len(refusals(t, th)), 2)
+			if err := answer(t, s, th, q, true); err != nil {
+				t.Errorf("an answer after refused ones: %v", err)
+			}
+			if err := answer(t, s, th, q, false); !errors.Is(err, graph.ErrNotAsked) {
+				t.Errorf("a second answer: got %v, want ErrNotAsked", err)
+			}
+			serve(t, g, s)
+			same(t, "log", snapshot(t, th).State.Log, []string{"answer true", "sibling"})
+		})
+	}
+}
+
 func TestIfIdleRefusesInputOnABusyThread(t *testing.T) {
 	s := memory.New()
 	g := compile(t, asker(new(counter)), graph.Saver(s))
