@@ -149,8 +149,14 @@ func (h *handling) refuse(number uint64, why string) {
 	h.refused = append(h.refused, refusal{number, why})
 }
 
-// handle makes what an opening or an end has decided count.
+// handle makes what an opening or an end has decided count. After a refused answer, the next one
+// that is posted counts (rule 21.5).
 func (m *mailbox) handle(h *handling) {
+	for _, l := range m.letters {
+		if l.kind == anAnswer && slices.ContainsFunc(h.refused, func(r refusal) bool { return r.number == l.number }) {
+			delete(m.ids, l.id)
+		}
+	}
 	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool { return slices.Contains(h.gone, l.number) })
 	m.refused = append(m.refused, h.refused...)
 	*h = handling{}

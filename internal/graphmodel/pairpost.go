@@ -98,7 +98,11 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 		return stored, p.Thread.Cancel(ctx, one.reason())
 	case anAnswer:
 		payload := wire.AppendInt(nil, answering(one.question))
-		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload, nil))
+		refused, err := p.saver.Mail(ctx, checkpoint.MailQuery{Thread: "t", Refused: true})
+		if err != nil {
+			return "", err
+		}
+		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload, refused))
 		if err == nil && posted[0].Err == nil && posted[0].Messages[0].Known {
 			return known, nil
 		}
