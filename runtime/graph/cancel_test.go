@@ -85,13 +85,19 @@ func TestACancelOfARunRefusesTheInputsThatWaitedBeforeIt(t *testing.T) {
 			th := g.Thread("t")
 			submit(t, th, "one")
 			submit(t, th, "two")
+			posted := make(chan error, 1)
 			time.AfterFunc(2*time.Second, func() {
-				if err := th.Cancel(t.Context(), "no stock"); err != nil {
-					t.Error(err)
+				err := th.Cancel(t.Context(), "no stock")
+				if err == nil {
+					_, err = th.Submit(t.Context(), logged("three"), graph.RequestID("three"))
 				}
-				submit(t, th, "three")
+				posted <- err
 			})
 			serve(t, g, s)
+			if err := <-posted; err != nil {
+				t.Error(err)
+			}
+			serve(t, g, s) // the run may have ended before the last input came
 			same(t, "log", snapshot(t, th).State.Log, []string{"one", "three", "hangs", "sibling"})
 			same(t, "refused", refusals(t, th), []string{"cancelled: no stock"})
 			same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
