@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -76,17 +77,23 @@ func errText(err error) string {
 
 // A run whose last write cannot be stored gives up its lease all the same.
 func TestALastWriteThatIsRefusedForGoodLeavesNoLease(t *testing.T) {
-	b := graph.New("g", teststate.WorkSchema)
-	b.Node("a", func(context.Context, work) (u update, err error) {
-		u.Status.Set(strings.Repeat("x", 1<<20))
-		return u, nil
-	})
-	b.Node("b", func(context.Context, work) (update, error) { return update{}, errors.New("b failed") })
-	b.Edge(graph.Start, "a")
-	b.Edge(graph.Start, "b")
-	b.Edge("a", graph.End)
-	b.Edge("b", graph.End)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		b := graph.New("g", teststate.WorkSchema)
+		begun := make(chan struct{})
+		begin := sync.OnceFunc(func() { close(begun) })
+		b.Node("a", func(context.Context, work) (u update, err error) {
+			begin()
+			u.Status.Set(strings.Repeat("x", 1<<20))
+			return u, nil
+		})
+		b.Node("b", func(context.Context, work) (update, error) {
+			<-begun // a failure before that would keep a from running
+			return update{}, errors.New("b failed")
+		})
+		b.Edge(graph.Start, "a")
+		b.Edge(graph.Start, "b")
+		b.Edge("a", graph.End)
+		b.Edge("b", graph.End)
 		g, err := b.Compile(graph.Saver(&limited{memory.New(), 16 << 10}), d)
 		if err != nil {
 			t.Fatal(err)

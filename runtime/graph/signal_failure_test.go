@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -15,16 +16,18 @@ import (
 func TestATaskThatFailsKeepsItsSignals(t *testing.T) {
 	for _, nested := range []bool{false, true} {
 		eachDurability(t, func(t *testing.T, d graph.Durability) {
-			s, b, ran := memory.New(), newWork(), &counter{}
+			s, b, received := memory.New(), newWork(), make(chan struct{})
+			var again atomic.Bool
 			b.Node("fails", func(ctx context.Context, _ work) (update, error) {
-				ran.add("fails")
 				p, err := payment.Receive(ctx)
-				if err == nil && ran.counts()["fails"] == 1 {
+				if err == nil && !again.Swap(true) {
+					close(received)
 					err = errBroken
 				}
 				return logged(fmt.Sprint("fails ", p)), err
 			}, payment, graph.ContinueOnError())
 			b.Node("waits", func(ctx context.Context, _ work) (update, error) {
+				<-received // the other task has the first signal
 				p, err := payment.Receive(ctx)
 				return logged(fmt.Sprint("waits ", p)), err
 			}, payment)
@@ -39,7 +42,7 @@ func TestATaskThatFailsKeepsItsSignals(t *testing.T) {
 				outer.Edge("sub", graph.End)
 				b = outer
 			}
-			g := compile(t, b, graph.Saver(s), d, graph.Concurrency(1))
+			g := compile(t, b, graph.Saver(s), d)
 			th := g.Thread("t")
 			if err := th.Signal(t.Context(), payment.With("first")); err != nil {
 				t.Fatal(err)
