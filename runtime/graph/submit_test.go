@@ -239,8 +239,8 @@ func TestAnAnswerThatCannotCountIsRefusedAndListed(t *testing.T) {
 	same(t, "log", snapshot(t, th).State.Log, []string{"answer false", "sibling"})
 }
 
-// A tool that knows no types can post an answer that the run refuses. The question is still open, so
-// another answer counts, and only the first of them.
+// A tool that knows no types can post an answer that the run refuses. The question is still open,
+// so another answer counts, and only the first of them.
 func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
 	for name, answer := range map[string]func(t *testing.T, s checkpoint.Saver, th thread, q graph.OpenQuestion, yes bool) error{
 		"typed": func(t *testing.T, _ checkpoint.Saver, th thread, q graph.OpenQuestion, yes bool) error {
