@@ -79,8 +79,8 @@ func postOf(graph, thread string, one checkpoint.Message) checkpoint.Post {
 	return checkpoint.Post{Thread: thread, Graph: graph, Messages: []checkpoint.Message{one}}
 }
 
-// answerMessage returns the message of an answer to the question id. The first one has the id of the
-// question, so that a second one is Known. After refused ones, their number is part of the id.
+// answerMessage returns the message of an answer to the question id. The first one has the id of
+// the question, so that a second one is Known. After refused ones, their number is part of the id.
 func answerMessage(id string, payload []byte, refused []checkpoint.Message) checkpoint.Message {
 	m := checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: payload}
 	n := 0
