@@ -41,7 +41,10 @@ func runVet(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return vetFailed(stderr, err)
 	}
-	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...)
+	// go vet keeps the output of an earlier run, which names files by their full path. With
+	// -trimpath the key of that output has no path, so a copy of the package in another directory
+	// would get the names of the first one, and -fix would change the wrong file.
+	cmd := exec.Command("go", append([]string{"vet", "-trimpath=false", "-vettool=" + self}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
