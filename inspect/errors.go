@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
 // requestError is an error of the request, not of the server.
@@ -49,7 +50,7 @@ func statusOf(err error) int {
 	var large *http.MaxBytesError
 	var invalid *checkpoint.InvalidError
 	switch {
-	case errors.As(err, &denied), errors.As(err, &locked):
+	case errors.As(err, &denied), errors.As(err, &locked), errors.Is(err, encrypt.ErrNoKey):
 		return http.StatusForbidden
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge

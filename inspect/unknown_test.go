@@ -120,7 +120,21 @@ func TestEncryptedDataIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, other, inspect.Options{}).has("", "order-1", "order-2", "encrypted with key &#34;k1&#34;")
+	s = serve(t, other, inspect.Options{Allow: inspect.AllActions()})
+	s.has("", "order-1", "order-2", "encrypted with key &#34;k1&#34;")
+	for _, page := range []string{
+		"thread?id=order-1", "history?id=order-1", "checkpoint?id=order-1", "edit?id=order-1",
+		"submit?from=order-1", "download?id=order-1", "state.json?id=order-1",
+	} {
+		if status, body := s.get(page); status != http.StatusForbidden || !strings.Contains(body, "encrypted with key") {
+			t.Errorf("GET %s with another key: got %d: %s", page, status, body)
+		}
+	}
+	for _, action := range inspect.AllActions() {
+		if status, body := s.act(action, "order-2", "question", "q", "as", "json", "json", "{}"); status >= http.StatusInternalServerError {
+			t.Errorf("%s with another key: got %d: %s", action, status, body)
+		}
+	}
 	// With the key, nothing needs an explanation.
 	s = serve(t, saver, inspect.Options{Explain: explain}, app)
 	s.has("thread?id=order-1", "Ada", "Open questions", "the secret reason")
