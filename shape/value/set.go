@@ -14,34 +14,7 @@ import (
 // EncodeSet returns a *JSONError if the JSON does not fit s. It also returns one for a field with
 // a custom reducer, because no update sets such a field.
 func EncodeSet(s *shape.State, text []byte) ([]byte, error) {
-	v, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	e := encoder{types: s.Types}
-	object, ok := v.(map[string]any)
-	if !ok {
-		e.fail("", "an object with fields of "+s.Name, v)
-		return nil, e.err
-	}
-	var stored []shape.Field
-	for _, f := range s.Fields {
-		if op, _ := natural(&f); op != 0 {
-			stored = append(stored, f)
-		}
-	}
-	e.b = wire.AppendMapLen(e.b, len(object))
-	known := 0
-	for i := range stored {
-		if of, ok := object[stored[i].Name]; ok {
-			known++
-			e.set(&stored[i], of)
-		}
-	}
-	if known < len(object) {
-		e.unknown("", s.Name, stored, object)
-	}
-	return e.b, e.err
+	return encodeFields(s, text, (*encoder).set)
 }
 
 // set appends a field of an update that sets the field.

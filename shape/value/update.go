@@ -69,6 +69,11 @@ func natural(f *shape.Field) (op int, operand string) {
 //
 // null clears a field. EncodeUpdate returns a *JSONError if the JSON does not fit s.
 func EncodeUpdate(s *shape.State, text []byte) ([]byte, error) {
+	return encodeFields(s, text, (*encoder).change)
+}
+
+// encodeFields returns the update of the fields that text has. add appends one of them.
+func encodeFields(s *shape.State, text []byte, add func(*encoder, *shape.Field, any)) ([]byte, error) {
 	v, err := parse(text)
 	if err != nil {
 		return nil, err
@@ -90,7 +95,7 @@ func EncodeUpdate(s *shape.State, text []byte) ([]byte, error) {
 	for i := range stored {
 		if of, ok := object[stored[i].Name]; ok {
 			known++
-			e.change(&stored[i], of)
+			add(&e, &stored[i], of)
 		}
 	}
 	if known < len(object) {
