@@ -51,7 +51,7 @@ func (a *Action) stored() (action, error) {
 // It returns ErrExists if a schedule has the id. An id has 1 to 200 bytes, and does not begin with
 // "schedule:".
 func (s *Schedules) Create(ctx context.Context, id string, spec Spec, a Action) error {
-	if len(id) > maxID || strings.HasPrefix(id, prefix) {
+	if id == "" || len(id) > maxID || strings.HasPrefix(id, prefix) {
 		return fail(id, "the id has %d bytes; want 1 to %d, and not to begin with %q", len(id), maxID, prefix)
 	}
 	stored, err := checked(&spec, &a)
@@ -75,9 +75,6 @@ func (s *Schedules) Create(ctx context.Context, id string, spec Spec, a Action) 
 	in.Spec.Set(spec)
 	in.Action.Set(stored)
 	in.Progress.Set(p)
-	if id == "" {
-		return fail(id, "the id is empty; want 1 to %d bytes", maxID)
-	}
 	_, err = s.graph.Thread(prefix+id).Invoke(ctx, in, graph.Title("schedule "+id))
 	if errors.Is(err, graph.ErrUnfinished) || errors.As(err, new(*checkpoint.BusyError)) {
 		return fail(id, "%w; use Update to change it", ErrExists)
