@@ -19,7 +19,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err := s.plainState(&a); err != nil {
 		return checkpoint.AppendResult{}, s.wrap(ctx, "append", err)
 	}
-	done, h, stored, err := s.plain(ctx, &a)
+	done, h, stored, err := s.single(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
 		err = s.share(ctx, Lost, func(tx Tx) error {
 			done, h, err = s.appendIn(ctx, tx, &a)
@@ -41,6 +41,15 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		err = s.pack(context.WithoutCancel(ctx), job{a.Thread, a.Namespace, h.root, h.log})
 	}
 	return done, s.wrap(ctx, "pack", err)
+}
+
+// single stores an Append by a single statement, if it is of a kind that has one. Otherwise stored is
+// false.
+func (s *Saver) single(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
+	if a.Open != nil {
+		return s.openNew(ctx, a)
+	}
+	return s.plain(ctx, a)
 }
 
 // used returns the first id of a's records that the thread already has, for an error. If it cannot

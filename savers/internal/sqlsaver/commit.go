@@ -99,8 +99,8 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 
 // plain stores a plain commit without reading the tables first. That is one record after a head
 // that the run made, with the line of that head, and no other change of the thread. The run must
-// have seen the newest message. It takes one statement, or a transaction of two if the run ends
-// with the commit. stored is false if a is not plain, or if the tables have changed since the run
+// have seen the newest message. It takes one statement; in some dialects a commit that ends the run
+// takes a transaction of two. stored is false if a is not plain, or if the tables have changed since the run
 // made the head.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	r := &a.Records[0]
@@ -112,7 +112,7 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 	if !found || h.id != a.After || !h.line.is(r) || h.seq >= lastSeq {
 		return done, nil, false, nil
 	}
-	if a.End {
+	if a.End && !s.has(stCommitLast) {
 		err = s.share(ctx, RolledBack, func(tx Tx) error { return s.commitLast(ctx, tx, a, &h) })
 	} else {
 		err = s.commit(ctx, s.db, a, &h)
@@ -137,9 +137,17 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 	r.Seq = uint64(h.seq) + 1
 	at := spot{id: a.Thread, namespace: a.Namespace}
 	body, payload := at.body(&r)
-	rows, err := s.exec(ctx, db, stCommit,
+	args := []any{
 		r.ID[:], int64(r.Source), r.Snapshot, r.Commits == a.After, int64(r.Step), ledger.Micro(r.Created).UnixMicro(), body,
-		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:], payload, seen(&a.Messages))
+		h.thread, a.Fence[:], optionalStatus(a.Status),
+	}
+	st := stCommit
+	if a.End && s.has(stCommitLast) {
+		st, args = stCommitLast, append(args, wakeColumn(a.Wake))
+	} else {
+		args = append(args, lease-lease/4, lease)
+	}
+	rows, err := s.exec(ctx, db, st, append(args, h.log, h.seq, a.After[:], payload, seen(&a.Messages))...)
 	if err == nil && rows == 0 {
 		err = errOther
 	}

@@ -83,16 +83,19 @@ func (s *Saver) handled(ctx context.Context, tx Tx, t *thread, h *checkpoint.Han
 // keepEvery is how many numbers of messages lie between two removals of old ones.
 const keepEvery = 64
 
+// forgets reports whether the saver removes old messages when it takes this one.
+func forgets(number uint64) bool { return number > checkpoint.KeepTaken && number%keepEvery == 0 }
+
 // takeMail takes and refuses untaken messages by one statement. Now and then, it removes old ones.
 func (s *Saver) takeMail(ctx context.Context, tx Tx, t *thread, h *checkpoint.Handled, rows map[uint64]*mailRow) error {
 	var changes [][3]any
-	forgets := false
+	forget := false
 	change := func(number uint64, state mailState, reason string) {
 		if r := rows[number]; r != nil && r.state == untaken {
 			r.state = state
 			t.count(r.Kind, -1)
 			changes = append(changes, [3]any{number, state, hex.EncodeToString([]byte(reason))})
-			forgets = forgets || number > checkpoint.KeepTaken && number%keepEvery == 0
+			forget = forget || forgets(number)
 		}
 	}
 	for _, number := range h.Take {
@@ -108,7 +111,7 @@ func (s *Saver) takeMail(ctx context.Context, tx Tx, t *thread, h *checkpoint.Ha
 	if err == nil {
 		err = s.later(ctx, tx, stHandleMail, t.no, string(list), t.posted)
 	}
-	if err == nil && forgets {
+	if err == nil && forget {
 		err = s.later(ctx, tx, stForgetMail, t.no, int64(checkpoint.KeepTaken-1))
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -117,7 +116,7 @@ type readyRow struct {
 }
 
 // graph adds the threads of one graph. Each round moves the wakes of some due threads. The last
-// round reads the next wake.
+// round reads the next wake, unless the rows of the one before it show that too.
 func (r *readyCall) graph(ctx context.Context, graph string) error {
 	low, size := r.s.from(graph), 0
 	for {
@@ -139,7 +138,7 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 			if err != nil {
 				return err
 			}
-			if moved > 0 {
+			if moved > 0 && (len(r.result.Threads) < r.q.Limit || !r.covers(rows, size)) {
 				continue
 			}
 		}
@@ -190,28 +189,56 @@ func (r *readyCall) next(graph string, rows []readyRow) {
 	}
 	r.s.seen(graph, least)
 	for i := range rows {
-		if row := &rows[i]; row.no != 0 && !slices.Contains(r.q.Except, row.ID) {
-			if r.result.Next.IsZero() || row.Wake.Before(r.result.Next) {
-				r.result.Next = row.Wake
+		row := &rows[i]
+		if row.no == 0 || slices.Contains(r.q.Except, row.ID) {
+			continue
+		}
+		wake := row.Wake
+		if r.taken[row.no] && row.wake <= now { // the call has moved the wake since it read the row
+			if wake = wakeAt(row.until); row.until <= now {
+				wake = wakeAt(now + r.q.Reserve.Microseconds())
 			}
-			return
+		}
+		if r.result.Next.IsZero() || wake.Before(r.result.Next) {
+			r.result.Next = wake
 		}
 	}
+}
+
+// covers reports whether rows, of which the call has moved some, still show the least wake of each
+// priority: at least one other row, unless there are no more.
+func (r *readyCall) covers(rows []readyRow, size int) bool {
+	var all, left [checkpoint.Priorities + 1]int
+	for i := range rows {
+		row := &rows[i]
+		all[row.Priority]++
+		if !r.taken[row.no] && !slices.Contains(r.q.Except, row.ID) {
+			left[row.Priority]++
+		}
+	}
+	for priority, n := range all {
+		if n >= size && left[priority] == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // look reads threads of a graph by their wake. The first row has the time. Its number is 0 if
 // there is no thread.
 func (r *readyCall) look(ctx context.Context, graph string, low int64, size int) (rows []readyRow, err error) {
-	err = r.s.list(ctx, func(db Runner) error {
-		rows, err = r.rows(ctx, db, stReady, graph, []byte(graph), low, int64(size))
+	err = r.s.try(ctx, Lost, func() error {
+		rows, err = r.rows(ctx, r.s.db, stReady, graph, []byte(graph), low, int64(size))
 		return err
 	})
-	slices.SortStableFunc(rows, func(a, b readyRow) int { return cmp.Compare(a.wake, b.wake) })
+	slices.SortStableFunc(rows, byWake)
 	if err == nil && len(rows) == 0 {
 		err = errors.New("the server did not return its time")
 	}
 	return rows, err
 }
+
+func byWake(a, b readyRow) int { return cmp.Compare(a.wake, b.wake) }
 
 func (r *readyCall) rows(ctx context.Context, db Runner, st statement, graph string, args ...any) (all []readyRow, err error) {
 	rows, err := r.s.query(ctx, db, st, args...)
@@ -252,73 +279,6 @@ func statusOf(column int64) checkpoint.Status {
 		return checkpoint.Ready
 	}
 	return checkpoint.Status(column)
-}
-
-// reserve moves the wakes of up to want due threads, and of due threads with a live lease. It
-// returns how many it moved, and adds the former to the result. seen are the threads of a look.
-func (r *readyCall) reserve(ctx context.Context, graph string, low int64, seen []readyRow, want int) (moved int, err error) {
-	var most [checkpoint.Priorities + 1]int // how many threads of each priority to lock
-	for _, row := range r.choose(graph, seen, want) {
-		most[row.Priority]++
-	}
-	for _, row := range seen {
-		if r.isDue(row) && row.until > row.now {
-			most[row.Priority]++
-		}
-	}
-	var free []readyRow
-	var numbers []int64
-	err = r.s.write(ctx, RolledBack, func(tx Tx) error {
-		free, numbers = nil, nil
-		rows, err := r.lock(ctx, tx, graph, low, seen[0].now, most)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		free = r.choose(graph, rows, want)
-		for _, row := range rows {
-			if row.until > row.now {
-				numbers = append(numbers, row.no)
-			}
-		}
-		for _, row := range free {
-			numbers = append(numbers, row.no)
-		}
-		list, err := json.Marshal(numbers)
-		if err != nil {
-			return err
-		}
-		return r.s.later(ctx, tx, stReserve, string(list), rows[0].now+r.q.Reserve.Microseconds())
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, no := range numbers {
-		r.taken[no] = true
-	}
-	r.add(free)
-	r.s.turns.Given(graph, len(free))
-	return len(numbers), nil
-}
-
-// lock locks due threads of a graph: of each priority at least as many as most says, if there are.
-func (r *readyCall) lock(ctx context.Context, tx Tx, graph string, low, due int64, most [checkpoint.Priorities + 1]int) (all []readyRow, err error) {
-	if r.s.has(stReadByIndex) {
-		if err := r.s.later(ctx, tx, stReadByIndex); err != nil {
-			return nil, err
-		}
-	}
-	for priority, n := range most {
-		if n == 0 {
-			continue
-		}
-		limit := int64(n + len(r.q.Except) + len(r.taken))
-		rows, err := r.rows(ctx, tx, stLockReady, graph, []byte(graph), int64(priority), low, due, limit)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	return slices.DeleteFunc(all, func(row readyRow) bool { return !r.isDue(row) }), nil
 }
 
 // Rewake sets when a thread is due, as [checkpoint.Saver] says.

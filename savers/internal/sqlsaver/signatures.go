@@ -117,6 +117,7 @@ func signatures() [statements]signature {
 		stRewake:         {name: "rewake", parameters: "wake, thread_no"},
 		stLockReady:      {name: "lock_ready", parameters: "graph, priority, low, due, limit"},
 		stReserve:        {name: "reserve", parameters: "threads, wake"},
+		stReserveDue:     {name: "reserve_due", parameters: "graph, free, leased, due, reserve", optional: true},
 		stInsertVersion:  {name: "insert_version", parameters: "thread_no, number, root, status, updated"},
 		stReleaseVersion: {name: "release_version", parameters: "status, updated, released, thread_no, number"},
 		stPutState:       {name: "put_state", parameters: "thread_no, version, seq, state_json"},
@@ -144,6 +145,16 @@ func signatures() [statements]signature {
 			name: "commit",
 			parameters: "id, source, snapshot, commits_previous, step, created, body, thread_no, fence, status, " +
 				"lease_min, lease_max, log_no, seq, after, payload, seen",
+		},
+		stCommitLast: {
+			name: "commit_last", optional: true,
+			parameters: "id, source, snapshot, commits_previous, step, created, body, thread_no, fence, status, wake, " +
+				"log_no, seq, after, payload, seen",
+		},
+		stOpenNew: {
+			name: "open_new", optional: true,
+			parameters: "thread_key, thread_id, graph, title, labels, priority, holder, lease, status, line, fingerprint, " +
+				"ids, bases, sources, snapshots, committing, steps, times, bodies, payloads, schema_keys, schemas, take",
 		},
 		stPutWriteFenced: {
 			name:       "put_write_fenced",

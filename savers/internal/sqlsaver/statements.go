@@ -88,6 +88,7 @@ const (
 	stRewake
 	stLockReady
 	stReserve
+	stReserveDue
 	stInsertVersion
 	stReleaseVersion
 	stPutState
@@ -105,6 +106,8 @@ const (
 	stUnsettle
 	stRemoveLines
 	stCommit
+	stCommitLast
+	stOpenNew
 	stPutWriteFenced
 	stKeepWriteFenced
 	stPutOutcome

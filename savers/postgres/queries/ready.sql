@@ -2,33 +2,26 @@
 
 -- name: ready
 -- Lists the threads of a graph by wake, from low on, due or not: up to limit of each priority. If
--- there is none, it returns the time alone.
+-- there is none, it returns the time alone. The function is in the folder schema.
 -- parameters: graph, low, limit
 -- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
-SELECT c.now, t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
-FROM (SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now) c
-	LEFT JOIN (
-		(SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
-			FROM graph_thread
-			WHERE graph = $1 AND priority = 1 AND wake >= $2 AND wake > 0
-			ORDER BY wake, thread_no LIMIT $3)
-		UNION ALL
-		(SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
-			FROM graph_thread
-			WHERE graph = $1 AND priority = 2 AND wake >= $2 AND wake > 0
-			ORDER BY wake, thread_no LIMIT $3)
-		UNION ALL
-		(SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
-			FROM graph_thread
-			WHERE graph = $1 AND priority = 3 AND wake >= $2 AND wake > 0
-			ORDER BY wake, thread_no LIMIT $3)
-		UNION ALL
-		(SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
-			FROM graph_thread
-			WHERE graph = $1 AND priority = 4 AND wake >= $2 AND wake > 0
-			ORDER BY wake, thread_no LIMIT $3)
-	) t ON 1 = 1;
+SELECT now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+FROM graph_ready($1, $2, $3)
+	r(now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels);
+
+-- name: reserve_due
+-- Moves the wakes of threads that are still due. Those of free are due again reserve microseconds
+-- from now, or when their lease ends. Those of leased are due when their lease ends, and stay as they
+-- are if it has ended. The function is in the folder schema. It leaves out threads that another
+-- transaction has locked. It returns the threads that it moved, with the wakes that they had. free
+-- and leased are arrays of thread_no.
+-- parameters: graph, free, leased, due, reserve
+-- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+--   attempts, posted, labels
+SELECT now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+FROM graph_reserve($1, CAST($2 AS bigint[]), CAST($3 AS bigint[]), $4, $5)
+	r(now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels);
 
 -- name: lock_ready
 -- Lists the threads of a graph and a priority whose wake is from low to due, and locks them until

@@ -47,4 +47,4 @@ DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, g
 
 -- name: drop_functions
 -- Drops the functions.
-DROP FUNCTION IF EXISTS graph_commit, graph_put, graph_post, graph_place, graph_chain;
+DROP FUNCTION IF EXISTS graph_commit, graph_end, graph_open, graph_ready, graph_reserve, graph_put, graph_post, graph_place, graph_chain;

@@ -214,6 +214,160 @@ BEGIN
 	RETURN FOUND;
 END $$;
 
+-- graph_end stores a record after the head that the run knows, as graph_commit does, and ends the run: it ends the lease,
+-- and sets the status and the wake of the thread. A wake in the past is now. A run that failed keeps its attempts. It
+-- returns true. If it returns false, it stored nothing, and the caller runs a transaction instead. It returns false unless
+-- all of this holds:
+-- - the run holds the fence;
+-- - p_seen is the number of the newest message;
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed;
+-- - p_id is larger than the ids of packed records.
+CREATE FUNCTION graph_end(
+	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea, p_payload bytea,
+	p_thread bigint, p_fence bytea,
+	p_status bigint, p_seen bigint, p_wake bigint, p_log bigint, p_seq bigint, p_after bytea)
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	t_root bigint;
+	clock bigint;
+BEGIN
+	SELECT root INTO t_root FROM graph_thread
+	WHERE thread_no = p_thread AND fence = p_fence AND version > 0 AND posted = p_seen AND packed_id < p_id FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body, payload)
+	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_source, p_snapshot, p_commits_previous, p_step, p_created, p_body, p_payload
+	FROM graph_checkpoint h
+	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND NOT h.next_removed;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	clock := extract(epoch from clock_timestamp()) * 1000000;
+	UPDATE graph_thread
+	SET status = COALESCE(p_status, status), lease_until = 0, updated = clock,
+		wake = CASE WHEN p_wake = 0 THEN 0 ELSE GREATEST(p_wake, clock) END,
+		attempts = CASE WHEN COALESCE(p_status, status) = 4 THEN attempts ELSE 0 END
+	WHERE thread_no = p_thread;
+	RETURN true;
+END $$;
+
+-- graph_open begins the next version of a thread with its first records, and makes the thread if there is none. The records
+-- have one line and follow each other; each array has one element for each record, p_write_keys and p_writes one for each
+-- description of a schema, and p_take the numbers of the messages that the opening takes. It returns no row, and stored
+-- nothing, if a version is open, the key is that of another long thread id, or the labels change; the caller runs a
+-- transaction instead.
+CREATE FUNCTION graph_open(
+	p_key bytea, p_rest bytea, p_graph bytea, p_title bytea, p_labels bytea, p_priority bigint, p_holder bytea, p_lease bigint, p_status bigint,
+	p_line bytea, p_fingerprint bigint, p_ids bytea[], p_bases bytea[], p_sources bigint[], p_snapshots boolean[], p_commits_previous boolean[],
+	p_steps bigint[], p_created bigint[], p_bodies bytea[], p_payloads bytea[], p_write_keys bytea[], p_writes bytea[], p_take bigint[])
+RETURNS TABLE (o_thread bigint, o_version bigint, o_root bigint, o_posted bigint, o_now bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	t graph_thread%ROWTYPE;
+	took_inputs bigint := 0;
+	took_others bigint := 0;
+	took_cancels bigint := 0;
+BEGIN
+	LOOP
+		SELECT * INTO t FROM graph_thread WHERE thread_key = p_key FOR UPDATE;
+		EXIT WHEN FOUND;
+		IF p_labels <> '' THEN
+			RETURN;
+		END IF;
+		INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+		VALUES (p_key, p_rest, 0, 0, 0, 0, 0, '\x00000000000000000000000000000000', '', 0, 9223372036854775807, FALSE)
+		ON CONFLICT (thread_key) DO NOTHING;
+	END LOOP;
+	IF t.version > 0 OR t.thread_id IS DISTINCT FROM p_rest OR p_labels <> '' AND p_labels <> t.labels THEN
+		RETURN;
+	END IF;
+	o_thread := t.thread_no;
+	o_version := t.last_version + 1;
+	o_posted := t.posted;
+	o_now := extract(epoch from clock_timestamp()) * 1000000;
+	INSERT INTO graph_log (thread_no, version, ns_key) VALUES (o_thread, o_version, '') RETURNING log_no INTO o_root;
+	INSERT INTO graph_version (thread_no, number, root, status, updated, released) VALUES (o_thread, o_version, o_root, 1, o_now, 0);
+	INSERT INTO graph_line (root, line_no, line, fingerprint, graph) VALUES (o_root, 1, p_line, p_fingerprint, p_graph);
+	INSERT INTO graph_checkpoint (log_no, seq, root, line_no, id, base, source, snapshot, commits_previous, step, created, body, payload)
+	SELECT o_root, r.seq, o_root, 1, r.id, r.base, r.source, r.snapshot, r.commits_previous, r.step, r.created, r.body, r.payload
+	FROM unnest(p_ids, p_bases, p_sources, p_snapshots, p_commits_previous, p_steps, p_created, p_bodies, p_payloads)
+		WITH ORDINALITY r(id, base, source, snapshot, commits_previous, step, created, body, payload, seq);
+	IF cardinality(p_write_keys) > 0 THEN
+		INSERT INTO graph_write (root, base, write_key, kind, data)
+		SELECT o_root, '\x00000000000000000000000000000000', w.write_key, 6, w.data
+		FROM unnest(p_write_keys, p_writes) WITH ORDINALITY w(write_key, data, at) ORDER BY w.at
+		ON CONFLICT (root, base, write_key) DO NOTHING;
+	END IF;
+	IF cardinality(p_take) > 0 THEN
+		WITH m AS (
+			UPDATE graph_mail g SET state = 1, handled = o_posted, payload = NULL
+			WHERE g.thread_no = o_thread AND g.number = ANY (p_take) AND g.state = 0
+			RETURNING g.kind
+		)
+		SELECT COUNT(*) FILTER (WHERE m.kind = 1), COUNT(*) FILTER (WHERE m.kind > 1), COUNT(*) FILTER (WHERE m.kind = 4)
+		INTO took_inputs, took_others, took_cancels FROM m;
+	END IF;
+	UPDATE graph_thread g
+	SET last_version = o_version, version = o_version, root = o_root, versions = g.versions + 1, status = p_status,
+		fence = p_ids[1], holder = p_holder, lease_until = o_now + p_lease, updated = o_now, asked = FALSE,
+		created = CASE WHEN g.created = 0 THEN o_now ELSE g.created END,
+		graph = COALESCE(NULLIF(p_graph, ''), g.graph), title = COALESCE(NULLIF(p_title, ''), g.title),
+		wake = o_now + p_lease, attempts = 0,
+		inputs = g.inputs - took_inputs, others = g.others - took_others, cancels = g.cancels - took_cancels,
+		priority = COALESCE(NULLIF(p_priority, 0), g.priority)
+	WHERE g.thread_no = o_thread;
+	RETURN NEXT;
+END $$;
+
+-- graph_ready lists the threads of a graph by wake, from p_low on, due or not: up to p_limit of each priority. If there is
+-- none, it returns the time alone.
+CREATE FUNCTION graph_ready(p_graph bytea, p_low bigint, p_limit bigint)
+RETURNS TABLE (
+	o_now bigint, o_thread bigint, o_key bytea, o_rest bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
+	o_fence bytea, o_attempts bigint, o_posted bigint, o_labels bytea)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	any_found boolean := false;
+BEGIN
+	o_now := extract(epoch from clock_timestamp()) * 1000000;
+	FOR priority_no IN 1..4 LOOP
+		RETURN QUERY SELECT o_now, t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts,
+			t.posted, t.labels
+		FROM graph_thread t
+		WHERE t.graph = p_graph AND t.priority = priority_no AND t.wake >= p_low AND t.wake > 0
+		ORDER BY t.wake, t.thread_no LIMIT p_limit;
+		any_found := any_found OR FOUND;
+	END LOOP;
+	IF NOT any_found THEN
+		RETURN NEXT;
+	END IF;
+END $$;
+
+-- graph_reserve moves the wakes of threads that are still due at p_due. Those of p_free are due again in p_reserve
+-- microseconds, or when their lease ends. Those of p_leased are due when their lease ends, and stay as they are if it has
+-- ended. It leaves out threads that another transaction has locked. It returns the threads that it moved, with the wakes
+-- that they had. The commit does not wait for the disk: if a crash of the server loses it, the threads are due earlier.
+CREATE FUNCTION graph_reserve(p_graph bytea, p_free bigint[], p_leased bigint[], p_due bigint, p_reserve bigint)
+RETURNS TABLE (
+	o_now bigint, o_thread bigint, o_key bytea, o_rest bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
+	o_fence bytea, o_attempts bigint, o_posted bigint, o_labels bytea)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	PERFORM set_config('synchronous_commit', 'off', true);
+	o_now := extract(epoch from clock_timestamp()) * 1000000;
+	FOR o_thread, o_key, o_rest, o_status, o_priority, o_wake, o_until, o_fence, o_attempts, o_posted, o_labels IN
+		SELECT t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
+		FROM graph_thread t
+		WHERE t.thread_no = ANY (p_free || p_leased) AND t.graph = p_graph AND t.wake > 0 AND t.wake <= p_due
+			AND (t.lease_until > o_now OR t.thread_no = ANY (p_free))
+		FOR UPDATE SKIP LOCKED
+	LOOP
+		UPDATE graph_thread g SET wake = CASE WHEN o_until > o_now THEN o_until ELSE o_now + p_reserve END WHERE g.thread_no = o_thread;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
 -- graph_put stores a pending write and returns true; of a base that is committed it stores nothing. A write with the same
 -- key stays as it is if p_first, and is replaced otherwise. It returns false unless all of this holds:
 -- - the run holds the fence;

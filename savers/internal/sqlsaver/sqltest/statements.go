@@ -158,8 +158,16 @@ func value(parameter string) any {
 		return "[1, 2]"
 	case "keys", "write_keys", "messages", "posts", "inboxes", "label_list":
 		return "[]"
-	case "payloads":
+	case "payloads", "schema_keys", "schemas":
 		return "{}"
+	case "ids", "bodies":
+		return `{"\\x01010101010101010101010101010101"}`
+	case "bases":
+		return "{NULL}"
+	case "sources", "steps", "times", "take", "free", "leased":
+		return "{1}"
+	case "snapshots", "committing":
+		return "{true}"
 	case "reason", "head":
 		return []byte("text")
 	}
