@@ -127,6 +127,8 @@ type due struct {
 	run   DueRun
 	found *checkpoint.ReadyThread
 	seen  uint64 // the newest message that was looked at
+
+	assumed bool // a try assumed that the thread has no checkpoint
 }
 
 // posted returns the number of the newest message when the thread was found.

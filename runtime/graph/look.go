@@ -185,9 +185,26 @@ func (r looker) openEnded(c *checkpoint.Chain, status Status) error {
 	return r.opened([]checkpoint.Record{rec}, nil, o)
 }
 
+// loadDue reads the newest checkpoint of a thread that a worker found. A thread without a fence has
+// none, unless it was imported or another call has just opened it. So if an input waits, loadDue
+// reads no checkpoint at the first try. If there is one, the saver refuses the opening, and the next
+// try reads it.
+func (r looker) loadDue() (checkpoint.Chain, error) {
+	if d := r.opt.due; d.found.Fence.IsZero() && !d.assumed {
+		d.assumed = true
+		var none checkpoint.Chain
+		label(r.opening, labelsOf(r.g, r.thread, &none))
+		if err := r.look(&none); err != nil || len(r.mail.inputs) > 0 {
+			return none, err
+		}
+		r.mail = mail{}
+	}
+	return r.load(checkpoint.ID{})
+}
+
 // openDue opens a thread for a worker, if something can be done.
 func (r looker) openDue() error {
-	c, err := r.load(checkpoint.ID{})
+	c, err := r.loadDue()
 	if err != nil {
 		return err
 	}
