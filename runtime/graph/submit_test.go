@@ -101,6 +101,37 @@ func TestSubmittedInputsRunInTheirOrder(t *testing.T) {
 	})
 }
 
+// An imported thread has checkpoints and no fence, as a thread that has none.
+func TestAWorkerContinuesAnImportedThread(t *testing.T) {
+	from, s := memory.New(), memory.New()
+	submit(t, compile(t, chain("a"), graph.Saver(from)).Thread("t"), "one")
+	serve(t, compile(t, chain("a"), graph.Saver(from)), from)
+	if err := checkpoint.Copy(t.Context(), from, "t", 0, s, "t"); err != nil {
+		t.Fatal(err)
+	}
+	g := compile(t, chain("a"), graph.Saver(s))
+	th := g.Thread("t")
+	submit(t, th, "two")
+	same(t, "openings", serve(t, g, s), 1)
+	same(t, "log", snapshot(t, th).State.Log, []string{"one", "a", "two", "a"})
+	same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+}
+
+// A thread that another call opens after a worker has found it has a checkpoint.
+func TestAWorkerLoadsAThreadThatAnotherCallHasJustOpened(t *testing.T) {
+	s := memory.New()
+	g := compile(t, chain("a"), graph.Saver(s))
+	th := g.Thread("t")
+	submit(t, th, "two")
+	found := ready(t, s)
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
+	run, err := g.ResumeDue(t.Context(), found[0], graph.DueOptions{})
+	if err != nil || !run.Opened {
+		t.Fatalf("opened: %v, %v; want an opening", run.Opened, err)
+	}
+	same(t, "log", snapshot(t, th).State.Log, []string{"one", "a", "two", "a"})
+}
+
 func TestASubmitIsStoredOnceForEachRequest(t *testing.T) {
 	s := memory.New()
 	g := compile(t, chain("a"), graph.Saver(s))

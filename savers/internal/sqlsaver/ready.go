@@ -138,7 +138,8 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 			if err != nil {
 				return err
 			}
-			if moved > 0 && (len(r.result.Threads) < r.q.Limit || !r.covers(rows, size)) {
+			more := len(r.result.Threads) < r.q.Limit && slices.ContainsFunc(rows, r.isDue)
+			if moved > 0 && (more || !r.covers(rows, size)) {
 				continue
 			}
 		}

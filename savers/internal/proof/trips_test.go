@@ -1,0 +1,101 @@
+//go:build unix
+
+package proof_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/internal/proof"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+// trips is how many round trips the parts of a thread's life take.
+type trips struct{ submit, ready, run int }
+
+// TestRoundTripsOfAThread counts the round trips of a thread with one node, from Submit to Done, as
+// a worker runs it.
+func TestRoundTripsOfAThread(t *testing.T) {
+	t.Run("postgres", func(t *testing.T) {
+		proxied := func(t *testing.T) (string, *testenv.Proxy) {
+			dsn := testenv.Postgres(t)
+			u, err := url.Parse(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := testenv.NewProxy(t, u.Host)
+			return strings.Replace(dsn, u.Host, proxy.Addr, 1), proxy
+		}
+		// Ready looks and reserves. The run reads its message, opens and ends.
+		want := trips{submit: 1, ready: 2, run: 3}
+		for name, opts := range map[string][]postgres.Option{"plain": nil, "prepared": {postgres.PrepareStatements()}} {
+			t.Run(name, func(t *testing.T) {
+				dsn, proxy := proxied(t)
+				saver, err := postgres.Open(t.Context(), dsn, append(opts, postgres.MaxConns(1))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer saver.Close()
+				countTrips(t, saver, proxy, want)
+			})
+		}
+	})
+	t.Run("mysql", func(t *testing.T) {
+		config, err := driver.ParseDSN(testenv.MySQL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := testenv.NewProxy(t, config.Addr)
+		config.Addr = proxy.Addr
+		saver, err := mysql.Open(t.Context(), config.FormatDSN(), mysql.MaxConns(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer saver.Close()
+		countTrips(t, saver, proxy, trips{submit: 7, ready: 5, run: 17})
+	})
+}
+
+// countTrips counts the round trips of threads after the first few, for which a connection reads
+// descriptions of statements.
+func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want trips) {
+	t.Helper()
+	g := graph.New("g", proof.StateSchema)
+	g.Node("a", func(context.Context, proof.State) (proof.StateUpdate, error) { return proof.StateUpdate{}, nil })
+	g.Chain(graph.Start, "a", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 6 {
+		var got trips
+		begin := proxy.RoundTrips()
+		if _, err := app.Thread(fmt.Sprint(n)).Submit(t.Context(), proof.StateUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		submitted := proxy.RoundTrips()
+		due, err := saver.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 16, Reserve: time.Minute})
+		if err != nil || len(due.Threads) != 1 {
+			t.Fatalf("got %v, %v; want one thread that is due", due.Threads, err)
+		}
+		found := proxy.RoundTrips()
+		run, err := app.ResumeDue(t.Context(), due.Threads[0], graph.DueOptions{})
+		if err != nil || run.Status != graph.Done {
+			t.Fatalf("got status %v, %v; want %v", run.Status, err, graph.Done)
+		}
+		got = trips{submitted - begin, found - submitted, proxy.RoundTrips() - found}
+		if n >= 3 && got != want {
+			t.Errorf("thread %d: got the round trips %+v, want %+v", n, got, want)
+		}
+	}
+}
