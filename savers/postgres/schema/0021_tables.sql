@@ -265,6 +265,7 @@ RETURNS TABLE (o_thread bigint, o_version bigint, o_root bigint, o_posted bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	t graph_thread%ROWTYPE;
+	made boolean := false;
 	took_inputs bigint := 0;
 	took_others bigint := 0;
 	took_cancels bigint := 0;
@@ -275,17 +276,24 @@ BEGIN
 		IF p_labels <> '' THEN
 			RETURN;
 		END IF;
-		INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
-		VALUES (p_key, p_rest, 0, 0, 0, 0, 0, '\x00000000000000000000000000000000', '', 0, 9223372036854775807, FALSE)
+		-- The indexed columns are as the UPDATE below leaves them, so that it makes no new index entries.
+		o_now := extract(epoch from clock_timestamp()) * 1000000;
+		INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
+			created, graph, wake, priority)
+		VALUES (p_key, p_rest, 0, 0, 0, 0, p_status, '\x00000000000000000000000000000000', '', 0, o_now, FALSE,
+			o_now, p_graph, o_now + p_lease, COALESCE(NULLIF(p_priority, 0), 3))
 		ON CONFLICT (thread_key) DO NOTHING;
+		made := FOUND;
 	END LOOP;
 	IF t.version > 0 OR t.thread_id IS DISTINCT FROM p_rest OR p_labels <> '' AND p_labels <> t.labels THEN
 		RETURN;
 	END IF;
+	IF NOT made THEN
+		o_now := extract(epoch from clock_timestamp()) * 1000000;
+	END IF;
 	o_thread := t.thread_no;
 	o_version := t.last_version + 1;
 	o_posted := t.posted;
-	o_now := extract(epoch from clock_timestamp()) * 1000000;
 	INSERT INTO graph_log (thread_no, version, ns_key) VALUES (o_thread, o_version, '') RETURNING log_no INTO o_root;
 	INSERT INTO graph_version (thread_no, number, root, status, updated, released) VALUES (o_thread, o_version, o_root, 1, o_now, 0);
 	INSERT INTO graph_line (root, line_no, line, fingerprint, graph) VALUES (o_root, 1, p_line, p_fingerprint, p_graph);
@@ -448,10 +456,13 @@ BEGIN
 				WHEN new_others > 0 AND COALESCE(t.others, 0) + new_others > CAST(p->>'max_others' AS bigint) THEN 2
 				ELSE 0 END;
 			EXIT WHEN t.thread_no IS NOT NULL OR o_fault > 0;
+			-- The indexed columns are as the UPDATE below leaves them, so that it makes no new index entries.
 			INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
-				fence, holder, lease_until, updated, asked)
+				fence, holder, lease_until, updated, asked, wake, priority)
 			VALUES (key, decode(p->>'rest', 'hex'), decode(p->>'graph', 'hex'), decode(p->>'title', 'hex'), decode(p->>'labels', 'hex'), clock,
-				0, 0, 0, 0, 0, '\x00000000000000000000000000000000', '', 0, 9223372036854775807, FALSE)
+				0, 0, 0, 0, CASE WHEN new_inputs > 0 THEN 6 ELSE 0 END, '\x00000000000000000000000000000000', '', 0,
+				CASE WHEN new_inputs > 0 THEN clock ELSE 9223372036854775807 END, FALSE,
+				CASE WHEN new_inputs + wakes > 0 THEN clock ELSE 0 END, COALESCE(NULLIF(CAST(p->>'priority' AS bigint), 0), 3))
 			ON CONFLICT (thread_key) DO NOTHING;
 			IF FOUND THEN
 				INSERT INTO graph_label (name, value, thread_key, created)
