@@ -47,6 +47,12 @@ func failuresOf(t *testing.T, name string, place enginetest.Place) []string {
 	if i < 0 {
 		t.Fatalf("the suite has no case %q", name)
 	}
+	return record(t, func(tb testing.TB) { enginetest.Cases()[i].Test(tb, place) })
+}
+
+// record runs a test and returns its failures.
+func record(t *testing.T, test func(tb testing.TB)) []string {
+	t.Helper()
 	r := &recorder{TB: t}
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -55,7 +61,7 @@ func failuresOf(t *testing.T, name string, place enginetest.Place) []string {
 				f()
 			}
 		}()
-		enginetest.Cases()[i].Test(r, place)
+		test(r)
 	})
 	done.Wait()
 	return r.failures

@@ -1,13 +1,17 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -23,19 +27,37 @@ type QueuePlace struct {
 	// HandOuts returns a function that waits for the next call of Do whose task the server has,
 	// from the call of HandOuts on.
 	HandOuts func(tb testing.TB) (next func())
+
+	// Patience is how long a test waits for a queue before it fails. The default is five minutes,
+	// for busy machines.
+	Patience time.Duration
 }
+
+// patience returns p.Patience or the default.
+func (p QueuePlace) patience() time.Duration { return cmp.Or(p.Patience, 5*time.Minute) }
 
 // RunQueue tests a graph.TaskQueue that hands tasks to other processes, with one subtest for each
 // promise. Each subtest calls open, which must return a new QueuePlace. Two of them may share a
 // server if they share no tasks.
 func RunQueue(t *testing.T, open func(tb testing.TB) QueuePlace) {
 	t.Helper()
-	for _, c := range []struct {
-		name string
-		test func(tb testing.TB, p QueuePlace)
-	}{
+	for _, c := range QueueCases() {
+		t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })
+	}
+}
+
+// QueueCase is one promise of a queue with its test.
+type QueueCase struct {
+	Name string
+	Test func(tb testing.TB, place QueuePlace)
+}
+
+// QueueCases returns the cases that RunQueue runs.
+func QueueCases() []QueueCase {
+	return []QueueCase{
 		{"Do returns when a worker of another process has returned", testDoReturns},
 		{"several calls for one task run it once", testDoTogether},
+		{"each execution of a task is a task of its own", testExecutions},
 		{"a copy of a thread has tasks of its own", testCopies},
 		{"names of graphs, queues and tasks are any bytes", testQueueNames},
 		{"a worker holds at most its slots", testSlots},
@@ -44,8 +66,6 @@ func RunQueue(t *testing.T, open func(tb testing.TB) QueuePlace) {
 		{"a worker that leaves finishes its tasks", testWorkerFinishes},
 		{"a worker that leaves returns tasks without an outcome", testWorkerLeaves},
 		{"Do ends with its context and leaves the task", testDoEnds},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
 }
 
@@ -71,7 +91,7 @@ func do(ctx context.Context, q graph.TaskQueue, t graph.QueuedTask) <-chan error
 // serve calls Serve until the test ends or the returned function is called, which returns the
 // error of Serve.
 func serve(
-	tb testing.TB, q graph.TaskQueue, graphName, queue string, slots int, run func(context.Context, graph.QueuedTask) error,
+	tb testing.TB, p QueuePlace, q graph.TaskQueue, graphName, queue string, slots int, run func(context.Context, graph.QueuedTask) error,
 ) (stop func() error) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -79,42 +99,84 @@ func serve(
 	go func() { ended <- q.Serve(ctx, graphName, queue, slots, run) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
-		return <-ended
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(p.patience()):
+			tb.Errorf("Serve has not returned %s after the end of its context", p.patience())
+			return nil
+		}
 	})
 	tb.Cleanup(func() { _ = stop() })
 	return stop
 }
 
-// wait reports an error of calls of Do.
-func wait(tb testing.TB, calls ...<-chan error) {
+// receive waits for a value.
+func receive[V any](tb testing.TB, p QueuePlace, what string, c <-chan V) (v V) {
+	tb.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(p.patience()):
+		tb.Fatalf("not so after %s: %s", p.patience(), what)
+	}
+	return v
+}
+
+// wait waits for the ends of calls of Do, and reports their errors.
+func wait(tb testing.TB, p QueuePlace, calls ...<-chan error) {
 	tb.Helper()
 	for _, done := range calls {
-		if err := <-done; err != nil {
+		if err := receive(tb, p, "Do has returned", done); err != nil {
 			tb.Errorf("Do: %v", err)
 		}
 	}
 }
 
-func testDoReturns(tb testing.TB, p QueuePlace) {
+// unfinished fails the test if a call of Do has returned.
+func unfinished(tb testing.TB, done <-chan error) {
 	tb.Helper()
-	want := newTask(tb, "a")
-	began, leave := make(chan graph.QueuedTask, 1), make(chan struct{})
-	done := do(tb.Context(), p.Open(tb), want)
-	serve(tb, p.Open(tb), "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
-		began <- got
-		<-leave
-		return nil
-	})
-	if got := <-began; got != want {
-		tb.Errorf("the worker got %+v, want %+v", got, want)
-	}
 	select {
 	case err := <-done:
 		tb.Fatalf("Do returned %v before the worker", err)
 	default:
 	}
-	close(leave)
-	wait(tb, done)
+}
+
+// holding is a worker that keeps some tasks until it may leave them.
+type holding struct {
+	held  chan graph.QueuedTask
+	leave func()
+}
+
+// hold starts a worker that keeps the tasks that are selected.
+func hold(tb testing.TB, p QueuePlace, q graph.TaskQueue, slots int, selects func(t graph.QueuedTask) bool) holding {
+	tb.Helper()
+	left := make(chan struct{})
+	h := holding{held: make(chan graph.QueuedTask, 100), leave: sync.OnceFunc(func() { close(left) })}
+	serve(tb, p, q, "g", "gpu", slots, func(_ context.Context, t graph.QueuedTask) error {
+		if selects(t) {
+			h.held <- t
+			<-left
+		}
+		return nil
+	})
+	tb.Cleanup(h.leave)
+	return h
+}
+
+func testDoReturns(tb testing.TB, p QueuePlace) {
+	tb.Helper()
+	want := newTask(tb, "a")
+	q := p.Open(tb)
+	done := do(tb.Context(), q, want)
+	h := hold(tb, p, p.Open(tb), 2, func(t graph.QueuedTask) bool { return t.Task == "a" })
+	if got := receive(tb, p, "a worker has the task", h.held); got != want {
+		tb.Errorf("the worker got %+v, want %+v", got, want)
+	}
+	wait(tb, p, do(tb.Context(), q, newTask(tb, "b"))) // the end of another task is not that of a
+	unfinished(tb, done)
+	h.leave()
+	wait(tb, p, done)
 }
 
 func testDoTogether(tb testing.TB, p QueuePlace) {
@@ -127,19 +189,42 @@ func testDoTogether(tb testing.TB, p QueuePlace) {
 	second := do(tb.Context(), b, task)
 	next()
 	runs := make(chan struct{}, 10)
-	serve(tb, p.Open(tb), "g", "gpu", 2, func(context.Context, graph.QueuedTask) error {
+	serve(tb, p, p.Open(tb), "g", "gpu", 2, func(context.Context, graph.QueuedTask) error {
 		runs <- struct{}{}
 		return nil
 	})
-	wait(tb, first, second)
+	wait(tb, p, first, second)
 	if len(runs) != 1 {
 		tb.Errorf("got %d runs of the task, want 1", len(runs))
 	}
 	// A task that has ended can be handed out again immediately.
-	wait(tb, do(tb.Context(), a, task))
+	wait(tb, p, do(tb.Context(), a, task))
 	if len(runs) != 2 {
 		tb.Errorf("got %d runs of the task, want 2", len(runs))
 	}
+}
+
+// testExecutions has a worker that still runs an execution of a task when the next one is handed
+// out, for example after a Rerun. The late end of the first is not that of the second.
+func testExecutions(tb testing.TB, p QueuePlace) {
+	tb.Helper()
+	q := p.Open(tb)
+	task := newTask(tb, "a")
+	again := task
+	again.Execution = "1.0.1"
+	late, next := do(tb.Context(), q, task), do(tb.Context(), q, again)
+	old := hold(tb, p, p.Open(tb), 1, func(t graph.QueuedTask) bool { return true })
+	got := map[string]holding{receive(tb, p, "a worker has an execution", old.held).Execution: old}
+	other := hold(tb, p, p.Open(tb), 1, func(t graph.QueuedTask) bool { return true })
+	got[receive(tb, p, "a worker has the other execution", other.held).Execution] = other
+	if len(got) != 2 {
+		tb.Fatal("two workers run one execution")
+	}
+	got[task.Execution].leave()
+	wait(tb, p, late)
+	unfinished(tb, next)
+	got[again.Execution].leave()
+	wait(tb, p, next)
 }
 
 func testCopies(tb testing.TB, p QueuePlace) {
@@ -153,12 +238,13 @@ func testCopies(tb testing.TB, p QueuePlace) {
 	next()
 	next()
 	threads := make(chan string, 10)
-	serve(tb, q, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
+	serve(tb, p, q, "g", "gpu", 1, func(_ context.Context, got graph.QueuedTask) error {
 		threads <- got.Thread
 		return nil
 	})
-	wait(tb, first, second)
-	if got := map[string]bool{<-threads: true, <-threads: true}; !got["t"] || !got["copy of t"] {
+	wait(tb, p, first, second)
+	got := []string{receive(tb, p, "a worker has had a task", threads), receive(tb, p, "a worker has had both tasks", threads)}
+	if slices.Sort(got); !slices.Equal(got, []string{"copy of t", "t"}) {
 		tb.Errorf("got tasks of %v, want of both threads", got)
 	}
 }
@@ -168,27 +254,32 @@ func testQueueNames(tb testing.TB, p QueuePlace) {
 	q := p.Open(tb)
 	names := []string{"", "a", "ab", "a.b", "*", ">", "$JS.API", "/_sys/a/0", "a b\r\nPUB x 0\r\n", "\xff\x00\xfe", "ü", strings.Repeat("x", 5000)}
 	for i, name := range names {
-		got := make(chan graph.QueuedTask, 10)
+		got, wrong := make(chan graph.QueuedTask, 10), make(chan graph.QueuedTask, 10)
 		var stops []func() error
-		for _, other := range names[i:] { // "a" and "ab" is not "aa" and "b"
-			stops = append(stops, serve(tb, q, name, "b"+other, 1, func(_ context.Context, task graph.QueuedTask) error {
-				got <- task
+		listen := func(name, queue string, c chan<- graph.QueuedTask) {
+			stops = append(stops, serve(tb, p, q, name, queue, 1, func(_ context.Context, task graph.QueuedTask) error {
+				c <- task
 				return nil
 			}))
 		}
+		listen(name+"b", name, wrong) // "a" and "ba" is not "ab" and "a"
+		for _, other := range names[i+1:] {
+			listen(name, "b"+other, wrong)
+		}
+		listen(name, "b"+name, got)
 		want := newTask(tb, name)
 		want.Graph, want.Queue, want.Thread, want.Execution, want.Node = name, "b"+name, name, name, graph.ID(name)
-		if err := q.Do(tb.Context(), want); err != nil {
+		if err := receive(tb, p, "Do has returned", do(tb.Context(), q, want)); err != nil {
 			tb.Errorf("names %.20q: %v", name, err)
 		}
-		if task := <-got; task != want {
+		if task := receive(tb, p, "a worker has had the task", got); task != want {
 			tb.Errorf("got %.200q, want %.200q", fmt.Sprint(task), fmt.Sprint(want))
-		}
-		if len(got) > 0 {
-			tb.Errorf("names %.20q: another queue got the task, too", name)
 		}
 		for _, stop := range stops {
 			_ = stop()
+		}
+		if len(got)+len(wrong) > 0 {
+			tb.Errorf("names %.20q: another queue got the task, too", name)
 		}
 	}
 }
@@ -201,27 +292,22 @@ func testSlots(tb testing.TB, p QueuePlace) {
 		name := fmt.Sprint(i)
 		done[name] = do(tb.Context(), q, newTask(tb, name))
 	}
-	held, leave := make(chan string, 20), make(chan struct{})
-	serve(tb, p.Open(tb), "g", "gpu", 3, func(_ context.Context, task graph.QueuedTask) error {
-		held <- task.Task
-		<-leave
-		return nil
-	})
-	stuck := []string{<-held, <-held, <-held}
-	serve(tb, q, "g", "gpu", 1, returnNil) // it gets all others, else this test does not end
+	h := hold(tb, p, p.Open(tb), 3, func(graph.QueuedTask) bool { return true })
 	var last []<-chan error
-	for _, name := range stuck {
+	for range 3 {
+		name := receive(tb, p, "a worker with 3 slots has 3 tasks", h.held).Task
 		last = append(last, done[name])
 		delete(done, name)
 	}
+	serve(tb, p, q, "g", "gpu", 1, returnNil)
 	for _, others := range done {
-		wait(tb, others)
+		wait(tb, p, others)
 	}
-	if len(held) > 0 {
-		tb.Errorf("a worker with 3 slots ran %d tasks at the same time", 3+len(held))
+	if len(h.held) > 0 {
+		tb.Errorf("a worker with 3 slots ran %d tasks at the same time", 3+len(h.held))
 	}
-	close(leave)
-	wait(tb, last...)
+	h.leave()
+	wait(tb, p, last...)
 }
 
 func returnNil(context.Context, graph.QueuedTask) error { return nil }
@@ -244,39 +330,59 @@ func testFault(tb testing.TB, p QueuePlace, fault func() error) {
 	tb.Helper()
 	q := p.Open(tb)
 	runs := make(chan struct{}, 10)
-	serve(tb, q, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
+	serve(tb, p, q, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
 		if runs <- struct{}{}; len(runs) < 3 {
 			return fault()
 		}
 		return nil
 	})
-	if err := q.Do(tb.Context(), newTask(tb, "a")); err != nil || len(runs) != 3 {
-		tb.Errorf("got %v after %d runs, want no error after 3", err, len(runs))
+	wait(tb, p, do(tb.Context(), q, newTask(tb, "a")))
+	if len(runs) != 3 {
+		tb.Errorf("got %d runs, want 3", len(runs))
 	}
 }
 
 func testWorkerFinishes(tb testing.TB, p QueuePlace) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
-	began, leave, stopped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	finished := false
+	began, left, stopped := make(chan struct{}, 10), make(chan struct{}), make(chan error, 1)
+	leave := sync.OnceFunc(func() { close(left) })
+	tb.Cleanup(leave)
+	defer cancel()
+	var finished atomic.Bool
 	w := p.Open(tb)
 	go func() {
 		stopped <- w.Serve(ctx, "g", "gpu", 1, func(ctx context.Context, _ graph.QueuedTask) error {
-			close(began)
-			<-leave
-			finished = true
+			began <- struct{}{}
+			<-left
+			finished.Store(true)
 			return ctx.Err()
 		})
 	}()
 	done := do(tb.Context(), p.Open(tb), newTask(tb, "a"))
-	<-began
+	receive(tb, p, "a worker has the task", began)
 	cancel()
-	close(leave)
-	if err := <-stopped; !errors.Is(err, context.Canceled) || !finished {
-		tb.Errorf("got %v and a finished task %v, want the end of the context after the task", err, finished)
+	q := p.Open(tb)
+	var again atomic.Bool
+	serve(tb, p, q, "g", "gpu", 1, func(_ context.Context, t graph.QueuedTask) error {
+		if t.Task == "a" {
+			again.Store(true)
+		}
+		return nil
+	})
+	wait(tb, p, do(tb.Context(), q, newTask(tb, "b"))) // meanwhile, the first worker may leave
+	select {
+	case err := <-stopped:
+		tb.Fatalf("Serve returned %v before its task", err)
+	default:
 	}
-	wait(tb, done) // the context of the task has not ended
+	leave()
+	if err := receive(tb, p, "Serve has returned", stopped); !errors.Is(err, context.Canceled) || !finished.Load() {
+		tb.Errorf("got %v and a finished task %v, want the end of the context after the task", err, finished.Load())
+	}
+	if wait(tb, p, done); again.Load() {
+		tb.Error("another worker got the task, so the context of the task has ended")
+	}
 }
 
 // testWorkerLeaves has a place where no worker is taken for dead, so another one gets the task
@@ -284,6 +390,7 @@ func testWorkerFinishes(tb testing.TB, p QueuePlace) {
 func testWorkerLeaves(tb testing.TB, p QueuePlace) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
+	defer cancel()
 	w, stopped := p.Open(tb), make(chan error, 1)
 	go func() {
 		stopped <- w.Serve(ctx, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
@@ -293,11 +400,25 @@ func testWorkerLeaves(tb testing.TB, p QueuePlace) {
 	}()
 	q := p.Open(tb)
 	done := do(tb.Context(), q, newTask(tb, "b"))
-	if err := <-stopped; !errors.Is(err, context.Canceled) {
+	if err := receive(tb, p, "Serve has returned", stopped); !errors.Is(err, context.Canceled) {
 		tb.Errorf("got %v, want the end of the context", err)
 	}
-	serve(tb, q, "g", "gpu", 1, returnNil)
-	wait(tb, done)
+	runs := counted(tb, p, q)
+	wait(tb, p, done)
+	if len(runs) != 1 {
+		tb.Errorf("got %d runs by another worker, want 1", len(runs))
+	}
+}
+
+// counted starts a worker. The returned channel gets a value for each of its runs.
+func counted(tb testing.TB, p QueuePlace, q graph.TaskQueue) <-chan struct{} {
+	tb.Helper()
+	runs := make(chan struct{}, 100)
+	serve(tb, p, q, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error {
+		runs <- struct{}{}
+		return nil
+	})
+	return runs
 }
 
 func testDoEnds(tb testing.TB, p QueuePlace) {
@@ -306,17 +427,21 @@ func testDoEnds(tb testing.TB, p QueuePlace) {
 	next := p.HandOuts(tb)
 	task := newTask(tb, "a")
 	ctx, cancel := context.WithCancel(tb.Context())
+	defer cancel()
 	first := do(ctx, q, task)
 	next()
 	second := do(tb.Context(), p.Open(tb), task)
 	next()
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
+	if err := receive(tb, p, "Do has returned", first); !errors.Is(err, context.Canceled) {
 		tb.Errorf("got %v, want the end of the context", err)
 	}
-	if err := q.Do(ctx, task); !errors.Is(err, context.Canceled) {
+	if err := receive(tb, p, "Do has returned", do(ctx, q, task)); !errors.Is(err, context.Canceled) {
 		tb.Errorf("after the end: got %v, want the end of the context", err)
 	}
-	serve(tb, q, "g", "gpu", 1, returnNil)
-	wait(tb, second)
+	runs := counted(tb, p, q)
+	wait(tb, p, second)
+	if len(runs) != 1 {
+		tb.Errorf("got %d runs, want 1", len(runs))
+	}
 }
