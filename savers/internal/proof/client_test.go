@@ -35,9 +35,10 @@ type known struct {
 	run        *held
 	again      *operation // a call whose outcome is not known
 
-	mail   []uint64   // untaken messages
-	posted uint64     // the newest message
-	found  *operation // a ready thread
+	mail    []string   // untaken messages as "number:id"
+	handled []string   // taken or refused ones
+	posted  uint64     // the newest message
+	found   *operation // a ready thread
 }
 
 // held is a run that a client thinks it holds.
@@ -120,15 +121,23 @@ func (c *client) choose(k *known) operation {
 		return c.opening(k)
 	}
 	o := c.running(k.run, n)
-	o.Seen = k.posted
-	if o.Kind == doPut {
-		o.Take = c.some(k.mail)
+	o.Seen, o.Progress = k.posted, c.random.IntN(4) == 0
+	if o.End {
+		o.Wake = c.wake()
+		o.Status = []checkpoint.Status{checkpoint.Ready, checkpoint.Failed, checkpoint.Done, checkpoint.Cancelled}[c.random.IntN(4)]
+	}
+	if c.random.IntN(2) == 0 {
+		c.handle(k, &o)
 	}
 	return o
 }
 
 func (c *client) opening(k *known) operation {
-	o := operation{Kind: doOpen, ID: newID(), After: k.head, Base: k.base, TakeOver: c.random.IntN(3) > 0, Take: c.some(k.mail)}
+	o := operation{
+		Kind: doOpen, ID: newID(), After: k.head, Base: k.base, Status: checkpoint.Running,
+		TakeOver: c.random.IntN(3) > 0, Retry: c.random.IntN(4) > 0,
+	}
+	c.handle(k, &o)
 	if o.After == "" {
 		o.Base = o.ID
 	}
@@ -180,6 +189,10 @@ func outcome(err error) string {
 		return conflict
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return missing
+	case errors.Is(err, checkpoint.ErrInboxFull):
+		return full
+	case errors.Is(err, checkpoint.ErrNotIdle):
+		return notIdle
 	case errors.Is(err, context.DeadlineExceeded):
 		return unknown
 	}
@@ -199,7 +212,10 @@ func (c *client) send(ctx context.Context, o *operation) error {
 	case doOpen, doAppend:
 		return c.sendAppend(ctx, o)
 	case doPut:
-		p := checkpoint.PutWrites{Thread: o.Thread, Fence: parse(o.Fence), Lease: long, End: o.End, Messages: checkpoint.Handled{Seen: o.Seen, Take: o.Take}}
+		p := checkpoint.PutWrites{
+			Thread: o.Thread, Fence: parse(o.Fence), Lease: long, Status: o.Status, End: o.End, Wake: timeOf(o.Wake), Progress: o.Progress,
+			Messages: handled(o),
+		}
 		if name, _, found := strings.Cut(o.Task, "="); found {
 			p.Writes = []checkpoint.Write{{Base: parse(o.Base), Task: name, Kind: checkpoint.Result, Payload: []byte(o.Task)}}
 		}
@@ -269,12 +285,12 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	after := parse(o.After)
 	r := record(after, parse(o.ID))
 	a := checkpoint.Append{
-		Thread: o.Thread, Namespace: o.Namespace, After: after, Fence: parse(o.Fence), Lease: long, End: o.End, Release: o.Release,
-		Messages: checkpoint.Handled{Seen: o.Seen, Take: o.Take},
+		Thread: o.Thread, Namespace: o.Namespace, After: after, Fence: parse(o.Fence), Lease: long, Status: o.Status,
+		End: o.End, Release: o.Release, Wake: timeOf(o.Wake), Progress: o.Progress, Messages: handled(o),
 	}
 	switch {
 	case o.Kind == doOpen:
-		a.Open = &checkpoint.Opening{Holder: o.ID, TakeOver: o.TakeOver}
+		a.Open = &checkpoint.Opening{Holder: o.ID, TakeOver: o.TakeOver, Retry: o.Retry}
 		r.Source, r.Base = checkpoint.Resume, parse(o.Base)
 	case o.Namespace == "":
 		r.Commits = parse(o.Base)
@@ -282,7 +298,7 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	r.Graph = o.Thread
 	a.Records = []checkpoint.Record{r}
 	done, err := c.saver.Append(ctx, a)
-	o.Answer = answer{Outcome: ok, Version: done.Version, Seq: done.Head, Writes: tasks(done.Writes), Posted: done.Posted}
+	o.Answer = answer{Outcome: ok, Version: done.Version, Seq: done.Head, Writes: tasks(done.Writes), Posted: done.Posted, Tries: done.Attempts}
 	return err
 }
 
@@ -308,6 +324,8 @@ func loaded(chain *checkpoint.Chain) answer {
 	}
 	a.Version, a.Seq, a.Base = chain.Version, last.Seq, last.Base.String()
 	a.Writes, a.Holder = tasks(chain.Writes), chain.Thread.Holder
+	t := &chain.Thread
+	a.Counts, a.Status, a.Tries = countText(t.Posted, t.Inputs, t.Others, t.Cancels), t.Status, t.Attempts
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -286,7 +287,7 @@ func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 
 // TestWrongSaversAreNotLinearizable shows that the proof finds savers that are wrong on purpose.
 func TestWrongSaversAreNotLinearizable(t *testing.T) {
-	for name, wrap := range map[string]func(checkpoint.Saver) checkpoint.Saver{
+	wrong := map[string]func(checkpoint.Saver) checkpoint.Saver{
 		"appends wherever the head is": func(s checkpoint.Saver) checkpoint.Saver { return headless{s} },
 		"forgets writes":               func(s checkpoint.Saver) checkpoint.Saver { return &forgetful{Saver: s} },
 		"shows what was": func(s checkpoint.Saver) checkpoint.Saver {
@@ -304,7 +305,9 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 		"has no fence": func(s checkpoint.Saver) checkpoint.Saver {
 			return &unfenced{Saver: s, fence: make(map[string]checkpoint.ID)}
 		},
-	} {
+	}
+	maps.Copy(wrong, brokenInboxes())
+	for name, wrap := range wrong {
 		t.Run(name, func(t *testing.T) {
 			r := round{Threads: []string{"t"}, Clients: 4, Ops: 30}
 			for r.Seed = range 500 { // usually far fewer; on a slow machine, leases end at other calls
@@ -324,17 +327,18 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 func TestHistoriesHaveEveryKindOfCall(t *testing.T) {
 	done := make(map[string]int)
 	short := 0
-	for seed := range uint64(50) {
+	for seed := range uint64(100) {
 		for _, o := range (round{Threads: []string{"t"}, Clients: 4, Ops: 30, Seed: seed}).takeTurns(memory.New()) {
-			if o.Answer.Outcome == ok {
-				done[o.Kind]++
+			for _, what := range o.uses() {
+				done[what]++
 			}
 			if o.Kind == doLoad && o.Answer.Seq > size(o.Answer.Log) {
 				short++
 			}
 		}
 	}
-	for _, kind := range []string{doOpen, doAppend, doPut, doLoad, doRelease, doVersions, doDelete, doImport, doPrune, doPost, doMail, doNews, doReady, doRewake} {
+	for _, kind := range []string{doOpen, doAppend, doPut, doLoad, doRelease, doVersions, doDelete, doImport, doPrune, doPost, doMail, doNews, doReady, doRewake,
+		full, notIdle, "idle", "known", "two", "take", "refuse", "return", "attempts", "attempts at a look", "progress", "cancels"} {
 		if done[kind] < 5 {
 			t.Errorf("%s: %d calls succeeded, want more", kind, done[kind])
 		}
@@ -344,13 +348,38 @@ func TestHistoriesHaveEveryKindOfCall(t *testing.T) {
 	}
 }
 
+// uses returns what a call shows of the rules.
+func (o *operation) uses() (all []string) {
+	if o.Answer.Outcome != ok {
+		return []string{o.Answer.Outcome}
+	}
+	for what, is := range map[string]bool{
+		o.Kind:               true,
+		"idle":               o.Idle,
+		"known":              o.Kind == doPost && strings.Contains(o.Answer.Mail, "="),
+		"two":                len(strings.Fields(o.Answer.Mail)) == 2 && o.Kind == doPost,
+		"take":               len(o.Take) > 0,
+		"refuse":             len(o.Refuse) > 0,
+		"return":             len(o.Back) > 0,
+		"attempts":           o.Answer.Tries > 1,
+		"attempts at a look": (o.Kind == doReady || o.Kind == doLoad) && o.Answer.Tries > 0,
+		"progress":           o.Progress,
+		"cancels":            strings.HasSuffix(o.Answer.Counts, ", 1 cancels"),
+	} {
+		if is {
+			all = append(all, what)
+		}
+	}
+	return all
+}
+
 // A call of unknown outcome may have happened at any time, or not at all; it excuses nothing else.
 func TestUnknownOutcomesExcuseThemselvesOnly(t *testing.T) {
 	opening := operation{Kind: doOpen, ID: "1", Base: "1", Call: 1, Return: 2, Answer: answer{Outcome: unknown}}
 	load := func(call int64, log string) operation {
 		o := operation{Client: 1, Kind: doLoad, Call: call, Return: call + 1, Answer: answer{Outcome: ok}}
 		if log != "" {
-			o.Answer = answer{Outcome: ok, Version: 1, Seq: 1, Log: log, Base: "1", Holder: "1"}
+			o.Answer = answer{Outcome: ok, Version: 1, Seq: 1, Log: log, Base: "1", Holder: "1", Counts: box{}.counts()}
 		}
 		return o
 	}

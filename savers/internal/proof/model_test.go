@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // The calls of clients.
@@ -36,6 +38,14 @@ const (
 	busy     = "busy"
 	missing  = "missing"
 	unknown  = "unknown"
+	full     = "full"
+	notIdle  = "not idle"
+)
+
+// The wakes of an end and of a rewake; "" is never.
+const (
+	wakesNow   = "now"
+	wakesLater = "later" // not within a history
 )
 
 // operation is one call of a saver. Ids are text, "" for none.
@@ -47,12 +57,20 @@ type operation struct {
 	ID, After, Fence, Base  string
 	Task                    string // of a put, with its payload; "" when it puts nothing
 	TakeOver, End, Release  bool
-	Take                    []uint64 // messages
-	Seen                    uint64   // the newest message that a run or a finder knows
-	Reserve                 bool     // of a ready
-	Settled                 bool     // no other call is in progress
-	Omits                   bool     // a ready may omit a due thread
-	AnyHolder               bool     // the Holder of the answer is not compared
+	Retry, Progress         bool
+	Status                  checkpoint.Status // zero leaves it
+	Wake                    string            // of an end or a rewake
+	Take, Refuse            []uint64          // messages
+	Back                    []string          // messages that are returned, as "number:id"
+	Text                    string            // the reason of Refuse, and the payload of Back
+	Seen                    uint64            // the newest message that a run or a finder knows
+	Idle                    bool              // of a post, whose ID has the id of each message
+	Max                     int               // the limits of a post; 0 for those that no history reaches
+	Refused                 bool              // of a mail: the refused messages
+	Reserve                 bool              // of a ready
+	Settled                 bool              // no other call is in progress
+	Omits                   bool              // a ready may omit a due thread
+	AnyHolder               bool              // the Holder of the answer is not compared
 	Answer                  answer
 	Err                     string
 }
@@ -67,8 +85,10 @@ type answer struct {
 	Writes  string // tasks, a blank after each
 	Holder  string
 	Posted  uint64 // the number of the newest message
-	Mail    string // untaken messages, a blank after each
-	Known   bool   // the message was posted before
+	Mail    string // messages, or the numbers of posted ones, a blank after each
+	Counts  string // of untaken messages
+	Status  checkpoint.Status
+	Tries   int // attempts
 	Due     bool
 }
 
@@ -81,6 +101,8 @@ type thread struct {
 	fence, base string
 	writes      string
 	holder      string // "" when no lease lives
+	status      checkpoint.Status
+	attempts    int
 	box         box
 	pruned      bool // old records may have gone; the logs have them still
 }
@@ -126,7 +148,10 @@ func (t thread) do(o *operation) (answer, thread) {
 		if t.open {
 			return answer{Outcome: conflict}, t
 		}
-		return answer{Outcome: ok}, thread{versions: t.versions + 1, open: true, box: t.box, root: o.After + " " + o.ID + " ", base: o.ID, writes: o.Task + " "}
+		return answer{Outcome: ok}, thread{
+			versions: t.versions + 1, open: true, status: checkpoint.Running, box: t.box,
+			root: o.After + " " + o.ID + " ", base: o.ID, writes: o.Task + " ",
+		}
 	}
 	a := answer{Outcome: ok, Version: t.versions}
 	if t.open {
@@ -137,7 +162,7 @@ func (t thread) do(o *operation) (answer, thread) {
 
 func (t thread) doOpen(o *operation) (answer, thread) {
 	if n := stands(t.root, o.After, o.ID); t.open && n > 0 && t.fence == o.ID {
-		return answer{Outcome: ok, Version: t.versions, Seq: n, Writes: t.writes, Posted: t.box.posted}, t
+		return t.opened(n), t
 	}
 	switch {
 	case t.open && t.holder != "" && !o.TakeOver:
@@ -147,11 +172,22 @@ func (t thread) doOpen(o *operation) (answer, thread) {
 	case !t.open:
 		t = thread{versions: t.versions + 1, open: true, box: t.box}
 	}
+	switch {
+	case !o.Retry:
+		t.attempts = 0
+	case t.holder != "" || t.status == checkpoint.Failed:
+		t.attempts++
+	}
 	t.root += o.ID + " "
-	t.fence, t.holder, t.base = o.ID, o.ID, o.Base
-	t.box = t.box.take(o)
+	t.fence, t.holder, t.base, t.status = o.ID, o.ID, o.Base, o.Status
+	t.box = t.box.handle(o)
 	t.box.due = false
-	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Writes: t.writes, Posted: t.box.posted}, t
+	return t.opened(size(t.root)), t
+}
+
+// opened is the answer of an opening with the number of its record.
+func (t thread) opened(seq uint64) answer {
+	return answer{Outcome: ok, Version: t.versions, Seq: seq, Writes: t.writes, Posted: t.box.posted, Tries: t.attempts}
 }
 
 func (t thread) doAppend(o *operation) (answer, thread) {
@@ -170,9 +206,7 @@ func (t thread) doAppend(o *operation) (answer, thread) {
 	if o.Namespace == "" {
 		t.base, t.writes = o.ID, "" // it commits the base before
 	}
-	if o.End {
-		t = t.ends(o)
-	}
+	t = t.written(o)
 	if o.Release {
 		t = t.released()
 	}
@@ -186,10 +220,7 @@ func (t thread) doPut(o *operation) (answer, thread) {
 	if name, _, _ := strings.Cut(o.Task, "="); o.Task != "" && o.Base == t.base && !strings.Contains(" "+t.writes, " "+name+"=") {
 		t.writes += o.Task + " " // the first result of a task wins
 	}
-	if o.End {
-		t = t.ends(o)
-	}
-	t.box = t.box.take(o)
+	t = t.written(o)
 	return answer{Outcome: ok, Posted: t.box.posted}, t
 }
 
@@ -201,7 +232,10 @@ func (t thread) doLoad(o *operation) answer {
 	if !t.open || log == "" {
 		return answer{Outcome: ok}
 	}
-	return answer{Outcome: ok, Version: t.versions, Seq: size(log), Log: log, Base: base, Writes: writes, Holder: t.holder}
+	return answer{
+		Outcome: ok, Version: t.versions, Seq: size(log), Log: log, Base: base, Writes: writes, Holder: t.holder,
+		Counts: t.box.counts(), Status: t.status, Tries: t.attempts,
+	}
 }
 
 func (t thread) doRelease(o *operation) (answer, thread) {
@@ -282,6 +316,12 @@ const patience = 5 * time.Minute
 // linearizable says whether the operations on one thread have an order in which the model answers
 // as the saver did.
 func linearizable(ops []operation) porcupine.CheckResult {
+	result, _ := ordered(ops)
+	return result
+}
+
+// ordered is linearizable. It also returns the longest order of some operations that it found.
+func ordered(ops []operation) (porcupine.CheckResult, []*operation) {
 	history := make([]porcupine.Operation, len(ops))
 	for i := range ops {
 		o := &ops[i]
@@ -290,7 +330,7 @@ func linearizable(ops []operation) porcupine.CheckResult {
 			history[i].Return = forever
 		}
 	}
-	return porcupine.CheckOperationsTimeout(porcupine.Model{
+	result, info := porcupine.CheckOperationsVerbose(porcupine.Model{
 		Init: func() any { return thread{} },
 		Step: func(state, input, _ any) (bool, any) {
 			o := input.(*operation)
@@ -301,9 +341,20 @@ func linearizable(ops []operation) porcupine.CheckResult {
 			return o.Answer.Outcome == unknown || before.allows(o, want), next
 		},
 	}, history, patience)
+	var longest []*operation
+	for _, some := range info.PartialLinearizations()[0] {
+		if len(some) > len(longest) {
+			longest = longest[:0:0]
+			for _, i := range some {
+				longest = append(longest, &ops[i])
+			}
+		}
+	}
+	return result, longest
 }
 
-// describe prints a history, a line for each call in the order in which they returned.
+// describe prints the longest order of some calls that the model allows, and then all others in
+// the order in which they returned. One of the first of those has the wrong answer.
 func describe(ops []operation) string {
 	short := func(ids string) string {
 		fields := strings.Fields(ids)
@@ -312,14 +363,26 @@ func describe(ops []operation) string {
 		}
 		return strings.Join(fields, " ")
 	}
-	ops = slices.Clone(ops)
-	slices.SortFunc(ops, func(a, b operation) int { return int(a.Return - b.Return) })
+	_, order := ordered(ops)
+	fits := len(order)
+	for i := range ops {
+		if !slices.Contains(order, &ops[i]) {
+			order = append(order, &ops[i])
+		}
+	}
+	slices.SortFunc(order[fits:], func(a, b *operation) int { return int(a.Return - b.Return) })
 	var b strings.Builder
-	for _, o := range ops {
+	for i, o := range order {
+		if i == fits {
+			b.WriteString("after which the model allows none of:\n")
+		}
 		fmt.Fprintf(&b, "%4d..%4d client %d %s%s", o.Call, o.Return, o.Client, o.Kind, map[bool]string{true: " of the child"}[o.Namespace != ""])
-		fmt.Fprintf(&b, " id %s after %s fence %s base %s task %q takeover %t end %t release %t take %v seen %d:", short(o.ID), short(o.After), short(o.Fence), short(o.Base), o.Task, o.TakeOver, o.End, o.Release, o.Take, o.Seen)
+		fmt.Fprintf(&b, " id %s after %s fence %s base %s task %q takeover %t end %t release %t", short(o.ID), short(o.After), short(o.Fence), short(o.Base), o.Task, o.TakeOver, o.End, o.Release)
+		fmt.Fprintf(&b, " retry %t progress %t status %v wake %q", o.Retry, o.Progress, o.Status, o.Wake)
+		fmt.Fprintf(&b, " take %v refuse %v return %v with %q seen %d idle %t max %d refused %t:", o.Take, o.Refuse, o.Back, o.Text, o.Seen, o.Idle, o.Max, o.Refused)
 		a := o.Answer
-		fmt.Fprintf(&b, " %s version %d seq %d log [%s] base %s writes %q holder %s posted %d mail [%s] known %t due %t %s\n", a.Outcome, a.Version, a.Seq, short(a.Log), short(a.Base), a.Writes, short(a.Holder), a.Posted, a.Mail, a.Known, a.Due, o.Err)
+		fmt.Fprintf(&b, " %s version %d seq %d log [%s] base %s writes %q holder %s posted %d mail [%s]", a.Outcome, a.Version, a.Seq, short(a.Log), short(a.Base), a.Writes, short(a.Holder), a.Posted, a.Mail)
+		fmt.Fprintf(&b, " counts %q status %v attempts %d due %t %s\n", a.Counts, a.Status, a.Tries, a.Due, o.Err)
 	}
 	return b.String()
 }
