@@ -48,11 +48,21 @@ func (w *Worker) announced(n checkpoint.Notice) {
 }
 
 // hinted receives a hint of the Engine. A hint of a thread that the worker runs is about its
-// messages.
+// messages. After looks for hints that found nothing, the next such look waits a little.
 func (w *Worker) hinted(_, thread string) {
-	if !w.news.Hint(thread) {
-		w.again()
+	if w.news.Hint(thread) {
+		return
 	}
+	w.mu.Lock()
+	w.hints = true
+	switch {
+	case !w.calm.After(time.Now()):
+		w.now = true
+	case w.wake.IsZero() || w.calm.Before(w.wake):
+		w.wake = w.calm
+	}
+	w.mu.Unlock()
+	w.wakeLoop()
 }
 
 // listenTo listens to an Engine until ctx ends.

@@ -22,10 +22,11 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 		return forever, nil
 	}
 	var next time.Time
-	var asked bool
+	var asked, found bool
 	var now time.Time
 	w.mu.Lock()
-	w.now, w.wake = false, time.Time{}
+	hinted := w.hints
+	w.now, w.hints, w.wake = false, false, time.Time{}
 	before := len(w.held)
 	w.mu.Unlock()
 	if err := w.readPauses(ctx); err != nil {
@@ -44,6 +45,7 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 			}
 			w.health.answered()
 			w.startAll(runs, got)
+			found = found || len(got.Threads) > 0
 			full = full || len(got.Threads) == q.Limit
 			asked, now = true, got.Now
 			if !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
@@ -51,7 +53,17 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 			}
 		}
 	}
+	if hinted && asked {
+		w.looked(found)
+	}
 	return w.pause(asked, before, next, now), nil
+}
+
+// looked sets the pause after a look that a hint has caused.
+func (w *Worker) looked(found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calm = time.Now().Add(w.lull.After(found))
 }
 
 // queries returns the calls of Ready that the next look makes; none if no slot is free or a run is

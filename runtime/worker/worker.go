@@ -50,6 +50,9 @@ type Worker struct {
 	late    int       // the runs that cannot renew their leases in time
 	resumes time.Time // when the worker claims threads again after its runs were late
 	now     bool      // the loop must look now
+	hints   bool      // the Engine has sent a hint since the last look
+	lull    news.Lull // after the looks for hints
+	calm    time.Time // hints cause no look before this time
 	wake    time.Time // the earliest Wake that the saver announced since the last look; zero for none
 }
 

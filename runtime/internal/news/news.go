@@ -37,6 +37,24 @@ func NewRoom(saver checkpoint.Saver, timeout time.Duration) *Room {
 	return &Room{saver: saver, timeout: timeout, seats: make(map[string][]*Seat)}
 }
 
+// Lull is the pause after looks that hints have caused. It grows while they find nothing, so that
+// many hints cause few looks. The zero Lull is that of the first look.
+type Lull struct{ pause time.Duration }
+
+// The pause after the first look that finds nothing, and the longest one.
+const (
+	leastLull = time.Millisecond
+	mostLull  = 50 * time.Millisecond
+)
+
+// After returns the pause after a look. found reports whether the look found anything.
+func (l *Lull) After(found bool) time.Duration {
+	if l.pause = min(max(2*l.pause, leastLull), mostLull); found {
+		l.pause = 0
+	}
+	return l.pause
+}
+
 // Seat is the place of one run in a Room.
 type Seat struct {
 	room   *Room
@@ -51,6 +69,8 @@ type Seat struct {
 	asked  bool // the seat has asked after the saver began to announce
 	hinted bool // a question because of a hint is in progress
 	again  bool // another hint has come meanwhile
+	newest uint64
+	lull   Lull
 }
 
 // Join adds a run on a thread. heard is called with the number of the newest message of the
@@ -125,8 +145,8 @@ func (r *Room) emptied() (stop func()) {
 	return stop
 }
 
-// Hint asks for news of one thread now, in the background. It reports whether a run in the room
-// has the thread.
+// Hint asks for news of one thread in the background: now, or after a pause if the questions of
+// the hints before found nothing. It reports whether a run in the room has the thread.
 func (r *Room) Hint(thread string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +165,18 @@ func (r *Room) Hint(thread string) bool {
 // follow asks for news of the thread of a seat until no more hint has come.
 func (r *Room) follow(ctx context.Context, s *Seat) {
 	for again := true; again; {
-		r.ask(ctx, []*Seat{s})
+		posted := r.ask(ctx, []*Seat{s})
+		r.mu.Lock()
+		found := len(posted) == 1 && posted[0] > s.newest
+		if found {
+			s.newest = posted[0]
+		}
+		pause := s.lull.After(found)
+		r.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 		r.mu.Lock()
 		again = s.again && !s.left
 		s.again, s.hinted = false, again
@@ -198,8 +229,9 @@ func (r *Room) announced(n checkpoint.Notice) {
 	}
 }
 
-// ask asks for news of seats. If it fails, the next second asks again.
-func (r *Room) ask(ctx context.Context, seats []*Seat) {
+// ask asks for news of seats, and returns the numbers of their newest messages. If it fails, the
+// next second asks again.
+func (r *Room) ask(ctx context.Context, seats []*Seat) (posted []uint64) {
 	defer func() { _ = recover() }() // of the saver: the next write of a run reports it
 	threads := make([]string, len(seats))
 	for i, s := range seats {
@@ -209,9 +241,10 @@ func (r *Room) ask(ctx context.Context, seats []*Seat) {
 	defer cancel()
 	posted, err := r.saver.News(call, threads)
 	if err != nil || len(posted) != len(seats) {
-		return
+		return nil
 	}
 	for i, s := range seats {
 		s.heard(posted[i])
 	}
+	return posted
 }
