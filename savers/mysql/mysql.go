@@ -203,6 +203,7 @@ const (
 	errDuplicate   = 1062
 	errLockTimeout = 1205
 	errDeadlock    = 1213
+	errAutoInc     = 1467 // a deadlock on the lock of AUTO_INCREMENT, among others
 	errKilled      = 1317
 	errConnKilled  = 1927
 	errIdle        = 4031
@@ -214,7 +215,7 @@ func classify(err error) sqlsaver.Fault {
 		switch e.Number {
 		case errDuplicate:
 			return sqlsaver.Duplicate
-		case errLockTimeout, errDeadlock, errTooMany:
+		case errLockTimeout, errDeadlock, errAutoInc, errTooMany:
 			return sqlsaver.RolledBack
 		case errShutdown, errKilled, errConnKilled, errIdle:
 			return sqlsaver.Lost
