@@ -44,6 +44,7 @@ type known struct {
 // held is a run that a client thinks it holds.
 type held struct {
 	fence, head, before, child, base string
+	ended                            bool
 }
 
 // long is a lease that does not end by itself.
@@ -128,6 +129,9 @@ func (c *client) choose(k *known) operation {
 	}
 	if c.random.IntN(2) == 0 {
 		c.handle(k, &o)
+	}
+	if k.run.ended && o.Task != "" { // see judge
+		o.Progress, o.Take, o.Refuse, o.Back = false, nil, nil, nil
 	}
 	return o
 }
@@ -380,11 +384,14 @@ func (c *client) learn(k *known, o *operation) {
 		k.head, k.base = o.ID, o.Base
 		k.run = &held{fence: o.ID, head: o.ID, before: o.After, base: o.Base}
 	case k.run == nil || o.Fence != k.run.fence:
+	case done && o.End && o.Kind == doPut:
+		k.run.ended = true
 	case o.Kind == doAppend && o.Namespace != "" && done:
 		k.run.child = o.ID
 	case o.Kind == doAppend && o.Namespace == "" && done && o.After == k.run.head:
 		k.run.before, k.run.head, k.run.base = k.run.head, o.ID, o.ID
 		k.head, k.base = o.ID, o.ID
+		k.run.ended = k.run.ended || o.End
 		if o.Release || o.End && c.random.IntN(2) == 0 {
 			k.run = nil
 		}

@@ -87,6 +87,10 @@ func (j *job) linear(saver checkpoint.Saver) error {
 // Ready of the Redis savers reads the index and then the threads. If a call sets the wake of a due
 // thread again in between, Ready omits the thread, and its Next says when to look again. On the
 // file saver, Ready can omit a thread because of a lease, for the reason above.
+//
+// Load of the SQL savers reads the thread and then its writes. It notices a change in between by
+// the lease, which a put of a run that has ended does not renew. So such a put either stores the
+// result of a task, or changes messages or attempts.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)
