@@ -205,6 +205,22 @@ func (m *machine) asked() (all []*wait) {
 	return all
 }
 
+// storeQuestions is the end of a run. With OnExit it does not store the questions that tasks have
+// asked in that run before they lost a race (rule 19.3).
+func (m *machine) storeQuestions(onExit bool) {
+	for _, t := range m.tasks {
+		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
+			return onExit && t.lost && w.kind == forAnswer && !w.over && !w.stored
+		})
+		for _, w := range t.waits {
+			w.stored = true
+		}
+		if t.call != nil && !t.call.done {
+			t.call.storeQuestions(onExit)
+		}
+	}
+}
+
 // during makes posts arrive when the n-th attempt of the next run begins. It returns their
 // results, which the run sets.
 func (m *Model) during(n int, posts []*post) *[]string {
@@ -246,6 +262,7 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 		box.handle(&h)
 	}
 	m.ends(out, pause)
+	m.storeQuestions(m.onExit)
 	box.stopped, box.arrive = false, nil
 }
 

@@ -20,6 +20,7 @@ type Model struct {
 	request  string  // the id of the newest input; empty for none
 	leftOpen []*wait // the open questions of branches that were left
 	withEdit bool    // the next Resume begins with an edit
+	onExit   bool    // the next run stores its data at its end
 }
 
 // Point is a checkpoint.

@@ -181,10 +181,13 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 
 // durability draws one for a call (rule 14.6).
 func (p *Pair) durability() graph.Durability {
+	d := []graph.Durability{graph.Sync, graph.Sync, graph.Async, graph.OnExit}
 	if p.whole {
-		return []graph.Durability{graph.Sync, graph.Async}[p.rand.IntN(2)]
+		d = []graph.Durability{graph.Sync, graph.Async}
 	}
-	return []graph.Durability{graph.Sync, graph.Sync, graph.Async, graph.OnExit}[p.rand.IntN(4)]
+	drawn := d[p.rand.IntN(len(d))]
+	p.Model.onExit = drawn == graph.OnExit
+	return drawn
 }
 
 // asks reports whether a task of the superstep in progress has asked something. An edit would make

@@ -133,6 +133,7 @@ func (p *Pair) work(ctx context.Context) error {
 		return err
 	}
 	before := len(box.refused)
+	p.Model.onExit = !p.whole
 	want, opened := p.Model.Work(pause)
 	var refused []refusal
 	run, err := p.app.ResumeDue(ctx, found.Threads[0], graph.DueOptions{

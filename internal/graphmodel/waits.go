@@ -67,6 +67,7 @@ type wait struct {
 	name, key string    // of a signal; the text of a question is its name
 	due       time.Time // of a timer, and when the others expire; zero for never
 	over      bool      // the time has come, or the task has the signal or the answer
+	stored    bool      // by the end of a run
 	expired   bool      // the due time of a signal or an answer has come first
 	signal    signal
 }
