@@ -269,7 +269,11 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 	}
 	for k := range n.Receives {
 		name, key := n.receives(k)
-		if !take(signals[slices.Index(signalNames, name)].ReceiveFor(ctx, key, opts...)) {
+		v, e := signals[slices.Index(signalNames, name)].ReceiveFor(ctx, key, opts...)
+		if e == nil {
+			b.world.receive(graph.CurrentTask(ctx), int64(v))
+		}
+		if !take(v, e) {
 			return nil, err
 		}
 	}

@@ -117,17 +117,22 @@ func (c *Crowd) answer(ctx context.Context, t Thread) {
 		if err != nil {
 			continue // it has not begun
 		}
-		for _, q := range snap.Questions {
-			text, kind, err := questionOf(q)
+		c.help(ctx, t, snap)
+	}
+}
+
+// help answers the questions in a snapshot, and resumes its thread if a person has to.
+func (c *Crowd) help(ctx context.Context, t Thread, snap graph.Snapshot[State]) {
+	for _, q := range snap.Questions {
+		text, kind, err := questionOf(q)
+		c.note(err)
+		if err := t.Answer(ctx, questions[kind].Answer(q, answerTo(text))); ctx.Err() == nil && !errors.Is(err, graph.ErrNotAsked) {
 			c.note(err)
-			if err := t.Answer(ctx, questions[kind].Answer(q, answerTo(text))); ctx.Err() == nil && !errors.Is(err, graph.ErrNotAsked) {
-				c.note(err)
-			}
 		}
-		if snap.Status == checkpoint.Paused || snap.Status == checkpoint.Failed { // the failure may be that of a person
-			_, err := t.Resume(ctx)
-			c.explain(ctx, err)
-		}
+	}
+	if snap.Status == checkpoint.Paused || snap.Status == checkpoint.Failed { // the failure may be that of a person
+		_, err := t.Resume(ctx)
+		c.explain(ctx, err)
 	}
 }
 
@@ -158,7 +163,8 @@ func (c *Crowd) serve(ctx context.Context, r *rand.Rand) {
 // explain notes an error that a storm of mail does not have to expect.
 func (c *Crowd) explain(ctx context.Context, err error) {
 	var busy *checkpoint.BusyError
-	if err == nil || ctx.Err() != nil || errors.As(err, &busy) || errors.Is(err, ErrFault) || errors.Is(err, ErrBroken) ||
+	var cancelled *graph.CancelledError
+	if err == nil || ctx.Err() != nil || errors.As(err, &busy) || errors.As(err, &cancelled) || errors.Is(err, ErrFault) || errors.Is(err, ErrBroken) ||
 		errors.Is(err, checkpoint.ErrConflict) {
 		return
 	}

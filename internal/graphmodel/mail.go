@@ -206,7 +206,7 @@ func (m *machine) asked() (all []*wait) {
 }
 
 // storeQuestions is the end of a run. With OnExit it does not store the questions that tasks have
-// asked in that run before they lost a race (rule 19.3).
+// asked in that run before they lost a race (rule 14.6).
 func (m *machine) storeQuestions(onExit bool) {
 	for _, t := range m.tasks {
 		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {

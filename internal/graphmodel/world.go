@@ -42,6 +42,8 @@ type World struct {
 	calls   map[string]checkpoint.ID             // by namespace: the record that made the task of the call due
 	offers  map[checkpoint.ID][]checkpoint.Write // offered with a record every time
 	faults  []string
+
+	received map[int64][]string // by the payload of a signal: the keys of the tasks that got it
 }
 
 // offered is a record that was offered to the saver.
@@ -56,7 +58,7 @@ func NewWorld() *World {
 		fails: map[string]int{}, strays: map[uint64]int{}, ended: map[string][]checkpoint.ID{},
 		records: map[checkpoint.ID]offered{}, tasks: map[string]string{}, bases: map[checkpoint.ID][]string{},
 		schemas: map[checkpoint.ID]uint64{}, calls: map[string]checkpoint.ID{},
-		offers: map[checkpoint.ID][]checkpoint.Write{},
+		offers: map[checkpoint.ID][]checkpoint.Write{}, received: map[int64][]string{},
 	}
 }
 
@@ -142,6 +144,13 @@ func (w *World) call(t graph.Task) {
 	}
 	w.mu.Unlock()
 	w.count()
+}
+
+// receive records that a task got a signal.
+func (w *World) receive(t graph.Task, payload int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.received[payload] = append(w.received[payload], t.Key)
 }
 
 // hasEnded reports whether the end of a task, or the result of a durable call, is permanently

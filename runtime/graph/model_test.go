@@ -340,3 +340,24 @@ func TestRandomGraphsRunEachInputOnceInACrowd(t *testing.T) {
 		})
 	})
 }
+
+// TestRandomGraphsInAMob has several processes submit, signal, cancel and answer on several
+// threads, and others run the threads and die.
+func TestRandomGraphsInAMob(t *testing.T) {
+	t.Parallel()
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		fits := func(spec *graphmodel.Spec) bool {
+			return (&graphmodel.Mob{Crowd: graphmodel.Crowd{Spec: spec}}).Fits()
+		}
+		drawnBy(t, graphmodel.DrawListening, 8, third(d, fits), func(spec *graphmodel.Spec) (err error) {
+			synctest.Test(t, func(t *testing.T) {
+				mob := &graphmodel.Mob{Threads: 3, Crowd: graphmodel.Crowd{
+					Spec: spec, World: graphmodel.NewWorld(), Saver: memory.New(), Durability: d, Inputs: 4,
+				}}
+				err = mob.Run(t.Context(), spec.Seed+uint64(d))
+			})
+			return err
+		})
+	})
+}
