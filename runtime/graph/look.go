@@ -123,7 +123,8 @@ func (r looker) attend(c *checkpoint.Chain) (ended bool, err error) {
 }
 
 // cancels reports whether the newest cancel ends what is due at c: it was posted after the input
-// of the run line.
+// of the run line. An Invoke that died before it looked into the inbox has not taken the cancels
+// that are older than its opening. The times of both on the saver's clock tell them apart.
 func (r looker) cancels(c *checkpoint.Chain) (bool, error) {
 	if !c.Unfinished() || c.Thread.Status == Cancelled || c.Last.ID != c.Head {
 		return false, nil
@@ -132,7 +133,14 @@ func (r looker) cancels(c *checkpoint.Chain) (bool, error) {
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return true, nil // it was pruned
 	}
-	return err == nil && r.mail.cancel.Number > journal.Mark(begun.Meta), err
+	if err != nil {
+		return false, err
+	}
+	mark, least := journal.Mark(begun.Meta)
+	if least && opens(c, &begun) && r.mail.cancel.Posted.Before(c.Thread.Updated.Truncate(time.Microsecond)) {
+		return false, nil
+	}
+	return r.mail.cancel.Number > mark, nil
 }
 
 // lookAfter looks into the inbox after an opening that began a run line in person and did not

@@ -156,3 +156,115 @@ func mailCrash(t *testing.T, d graph.Durability, depth, point int, after bool) b
 	same(t, what+": refused", refusals(t, th), []string(nil))
 	return err != nil
 }
+
+// asksLater asks a question, unless the newest line of the log is "zero".
+func asksLater() *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("ask", func(ctx context.Context, w work) (update, error) {
+		if w.Log[len(w.Log)-1] == "zero" {
+			return update{}, nil
+		}
+		ok, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return logged(fmt.Sprint("answer ", ok)), err
+	}, refund)
+	b.Edge(graph.Start, "ask")
+	b.Edge("ask", graph.End)
+	return b
+}
+
+// TestNoCrashLetsAnOlderCancelEndAnInvoke lets a process die at each call of an Invoke that does
+// not know of a cancel before it (rule 21.9).
+func TestNoCrashLetsAnOlderCancelEndAnInvoke(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for _, kept := range []bool{false, true} {
+			for point, crashed := 1, true; crashed && !t.Failed(); point++ {
+				crashed = false
+				for _, after := range []bool{false, true} {
+					synctest.Test(t, func(t *testing.T) {
+						crashed = invokeAfterCancel(t, d, kept, point, after) || crashed
+					})
+				}
+			}
+		}
+	})
+}
+
+// invokeAfterCancel cancels a thread and then calls Invoke, which dies at one call of the saver.
+// With kept the process has the head of the thread in memory. It reports whether there is such a
+// call.
+func invokeAfterCancel(t *testing.T, d graph.Durability, kept bool, point int, after bool) bool {
+	t.Helper()
+	what := fmt.Sprintf("kept head %t, crash at call %d, after it was made %t", kept, point, after)
+	s := memory.New()
+	dying, other := dyingProcess(t, s, d, kept)
+	th := other.Thread("t")
+	if err := th.Cancel(t.Context(), "too early"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	err := dying.invoke(t, point, after)
+	time.Sleep(2 * checkpoint.DefaultLease)
+	serve(t, other, s)
+	if _, again := th.Invoke(t.Context(), logged("two"), graph.RequestID("two")); again != nil {
+		t.Errorf("%s: %v", what, again)
+	}
+	snap := snapshot(t, th)
+	same(t, what+": status", snap.Status, graph.Waiting)
+	same(t, what+": newest line", snap.State.Log[len(snap.State.Log)-1], "two")
+	serve(t, other, s)
+	same(t, what+": status after a look", snapshot(t, th).Status, graph.Waiting)
+	return err != nil
+}
+
+// dying is a process whose saver can crash.
+type dying struct {
+	g     *app
+	saver *crashing
+}
+
+// dyingProcess returns a process that dies, and another one. With kept the first one has the head
+// of the thread in memory.
+func dyingProcess(t *testing.T, s checkpoint.Saver, d graph.Durability, kept bool) (dying, *app) {
+	t.Helper()
+	saver := &crashing{Saver: s, left: -1}
+	g := compile(t, asksLater(), graph.Saver(crashingInbox{saver}), d)
+	if kept {
+		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), logged("zero")))
+		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), logged("zero")))
+	}
+	return dying{g, saver}, compile(t, asksLater(), graph.Saver(s), d)
+}
+
+// invoke calls Invoke and crashes at a call of the saver, if the Invoke makes so many.
+func (p dying) invoke(t *testing.T, point int, after bool) error {
+	t.Helper()
+	p.saver.left, p.saver.after = point, after
+	_, err := p.g.Thread("t").Invoke(t.Context(), logged("two"), graph.RequestID("two"))
+	if err != nil && !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	return err
+}
+
+// TestACancelEndsAnInvokeThatDiedBeforeItLooked posts the cancel after the opening.
+func TestACancelEndsAnInvokeThatDiedBeforeItLooked(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			dying, other := dyingProcess(t, s, d, true)
+			if err := dying.invoke(t, 1, true); err == nil {
+				t.Error("the process does not die")
+			}
+			time.Sleep(time.Second)
+			th := other.Thread("t")
+			if err := th.Cancel(t.Context(), "no stock"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * checkpoint.DefaultLease)
+			serve(t, other, s)
+			snap := snapshot(t, th)
+			same(t, "log", snap.State.Log, []string{"zero", "zero", "two"})
+			same(t, "status", snap.Status, graph.Cancelled)
+		})
+	})
+}

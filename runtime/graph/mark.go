@@ -11,20 +11,22 @@ import (
 // mark notes in the record that begins a run line which cancels are older than the line.
 func (r looker) mark(rec *checkpoint.Record) {
 	newest, _ := r.log.Looked()
+	least := rec.Source == checkpoint.Input
 	if r.mail.began > 0 {
-		newest = r.mail.began
+		newest, least = r.mail.began, false
 	}
-	r.markBy(rec, newest)
+	r.markBy(rec, newest, least)
 }
 
-// markBy is mark with the number of the newest message that is older than the run line.
-func (r looker) markBy(rec *checkpoint.Record, newest uint64) {
+// markBy is mark with the number of the newest message that is known to be older than the run
+// line. With least, newer ones that were posted before the opening are older as well.
+func (r looker) markBy(rec *checkpoint.Record, newest uint64, least bool) {
 	if newest == 0 {
 		return
 	}
 	meta := make(map[string]string, len(rec.Meta)+1)
 	maps.Copy(meta, rec.Meta)
-	journal.SetMark(meta, newest)
+	journal.SetMark(meta, newest, least)
 	rec.Meta = meta
 }
 
@@ -43,8 +45,15 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 	if err != nil {
 		return r.saving("news", err)
 	}
-	r.markBy(rec, newest[0])
+	r.markBy(rec, newest[0], false)
 	return nil
+}
+
+// opens reports whether the newest run of c has begun its line, whose first record is begun, and
+// has stored no further record. Then the thread was updated last when that run opened it.
+func opens(c *checkpoint.Chain, begun *checkpoint.Record) bool {
+	return c.Thread.Status == checkpoint.Running && c.Last.Source == checkpoint.Input &&
+		(c.Last.ID == begun.ID || c.Last.Parent == begun.ID)
 }
 
 // older returns the number of the newest message that is older than the run.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -86,16 +87,26 @@ func (e *InputFormatError) Error() string {
 }
 
 // SetMark notes in the record that begins a run line the number of the newest message that was
-// posted before it. A cancel with a greater number ends the line.
-func SetMark(meta map[string]string, number uint64) { meta[metaMark] = strconv.FormatUint(number, 10) }
-
-// Mark returns the number that SetMark noted; 0 for none.
-func Mark(meta map[string]string) uint64 {
-	n, err := strconv.ParseUint(meta[metaMark], 10, 64)
-	if err != nil {
-		return 0
+// posted before it. A cancel with a greater number ends the line. With least, newer messages may
+// have been posted before it, too.
+func SetMark(meta map[string]string, number uint64, least bool) {
+	meta[metaMark] = strconv.FormatUint(number, 10)
+	if least {
+		meta[metaMark] += atLeast
 	}
-	return n
+}
+
+// atLeast follows the number of a mark that is a lower bound.
+const atLeast = "+"
+
+// Mark returns what SetMark noted. Without a mark it returns 0, which is a lower bound.
+func Mark(meta map[string]string) (number uint64, least bool) {
+	text, least := strings.CutSuffix(meta[metaMark], atLeast)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, true
+	}
+	return n, least
 }
 
 // Opened implements Log.
