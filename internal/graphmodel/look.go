@@ -52,9 +52,6 @@ func (m *mailbox) obeyBefore(mark uint64) {
 	m.handle(&h)
 }
 
-// isCancelled reports whether a cancel waits. A Resume with an edit may then store neither.
-func (m *Model) isCancelled() bool { return len(m.fate.box.left(new(handling), aCancel)) > 0 }
-
 // newestCancel returns the newest cancel, and takes the older ones.
 func (m *mailbox) newestCancel(h *handling) (newest letter, ok bool) {
 	all := m.left(h, aCancel)

@@ -118,6 +118,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 	}
 	var h handling
 	if m.attend(&h) {
+		m.withEdit = false // it is stored, and runs nothing (rule 16.15)
 		m.fate.box.endsOpening(&h)
 		out := m.end("cancelled")
 		m.closes(&out, 0)

@@ -144,7 +144,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 			return out, err
 		}
 	}
-	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() && !p.Model.isCancelled() {
+	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
 		if p.rand.IntN(2) == 0 { // rule 16.15
 			p.Model.Edit()
 			p.Model.withEdit = true

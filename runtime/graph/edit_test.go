@@ -96,3 +96,27 @@ func TestNoCrashSeparatesAnAnswerFromItsEdit(t *testing.T) {
 		}
 	}
 }
+
+// TestACancelEndsAResumeAfterItsEdit: the edit is stored, and the answer is not (rule 16.15).
+func TestACancelEndsAResumeAfterItsEdit(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		var ran counter
+		th, _ := newThread(t, asker(&ran), d)
+		w := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
+		if err := th.Cancel(t.Context(), "no stock"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := th.Edit(logged("edit")).Resume(t.Context(), refund.Answer(w, true))
+		var cancelled *graph.CancelledError
+		if !errors.As(err, &cancelled) {
+			t.Errorf("got %v, want a CancelledError", err)
+		}
+		same(t, "status", res.Status, graph.Cancelled)
+		same(t, "log of the result", res.State.Log, []string{"edit"})
+		snap := snapshot(t, th)
+		same(t, "stored log", snap.State.Log, []string{"edit"})
+		same(t, "open questions", len(snap.Questions), 1)
+		res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, true)))
+		same(t, "log at the end", res.State.Log, []string{"edit", "answer true", "sibling"})
+	})
+}

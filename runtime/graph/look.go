@@ -175,13 +175,20 @@ func (r looker) openCancelled(c *checkpoint.Chain) error {
 }
 
 // openEnded stores a record of a resume that runs nothing, with what the opening makes of the
-// messages.
+// messages, and after the edit of the Resume.
 func (r looker) openEnded(c *checkpoint.Chain, status Status) error {
+	records, edits, err := r.editRecords(c)
+	if err != nil {
+		return err
+	}
 	rec, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
 		return err
 	}
 	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
+	if len(records) > 0 {
+		rec.Parent = records[0].ID
+	}
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
 	if err := r.storing().fillPayload(&rec, false); err != nil {
 		return err
@@ -190,7 +197,7 @@ func (r looker) openEnded(c *checkpoint.Chain, status Status) error {
 	if status == Waiting {
 		_, o.Wake = pass(openQuestions(r.log.Namespace, c), nil, time.Time{})
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, o)
+	return r.opened(append(records, rec), edits, o)
 }
 
 // loadDue reads the newest checkpoint of a thread that a worker found. A thread without a fence has
