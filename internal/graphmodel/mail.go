@@ -271,9 +271,10 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 func (m *Model) ends(o *Outcome, pause time.Duration) {
 	box := m.fate.box
 	box.running, box.wake = false, time.Time{}
-	inputs := slices.ContainsFunc(box.letters, func(l letter) bool { return l.kind == anInput })
+	inputs := box.left(new(handling), anInput)
+	begins := len(inputs) > 0 && (o.Status == "done" || o.Status == "cancelled" || inputs[0].policy == discards)
 	switch {
-	case box.posted > box.seen, (o.Status == "done" || o.Status == "cancelled") && inputs:
+	case box.posted > box.seen, begins:
 		box.wake = box.now
 	case o.Status == "waiting":
 		if box.wake = nextDue(o.open); !box.wake.IsZero() && box.wake.Before(box.now) {

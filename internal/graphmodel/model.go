@@ -77,8 +77,13 @@ func (m *Model) checkpoint() {
 func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 	m.inputs++
 	first := !m.begun() && m.fate.box.posted > 0
+	inputs := m.begun() && len(m.fate.box.left(new(handling), anInput)) > 0
+	if inputs {
+		m.fate.box.obeyBefore(m.fate.box.posted)
+	}
 	out := m.enter(m.inputs, m.fate.box.posted, request, stops)
 	switch {
+	case inputs: // the opening looks
 	case !first: // the run knows the number of the newest message, and need not look
 	case out.Status == "paused" && m.spec.EntryRoute == nil && m.step == 1 && m.tasks == nil:
 		m.fate.box.seen = 0 // the opening was the end, before the run could look (rule 21.7)

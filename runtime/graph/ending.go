@@ -67,18 +67,22 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
 }
 
+// beginsInput reports whether an input that waits can begin after the run ends with a status.
+func beginsInput(r *run, status Status) bool {
+	if r.log == nil || r.call != nil {
+		return false
+	}
+	_, waits := r.log.Looked()
+	return waits == journal.DiscardingInputs || waits == journal.QueuedInputs && (status == Done || status == Cancelled)
+}
+
 // wakeAfter returns when the thread is due after the run ends with a status. It is due immediately
-// after a drain or the interruption of a worker, and at the next timer if it waits. Otherwise it
-// is never due: the caller of a run whose context ended, or that failed, decides about it.
+// if an input can begin, after a drain or the interruption of a worker, and at the next timer if it
+// waits. Otherwise it is never due: the caller of a run whose context ended, or that failed,
+// decides about it.
 func wakeAfter(r *run, status Status) time.Time {
-	if status == Done || status == Cancelled {
-		if r.log == nil || r.call != nil {
-			return time.Time{}
-		}
-		if _, waits := r.log.Looked(); !waits {
-			return time.Time{}
-		}
-		return time.Unix(1, 0)
+	if beginsInput(r, status) {
+		return time.Unix(1, 0) // the past, on every clock
 	}
 	if status == Waiting && r.call == nil && r.log != nil {
 		asked := r.asked()
@@ -88,7 +92,7 @@ func wakeAfter(r *run, status Status) time.Time {
 		return nextDue(asked)
 	}
 	if status == Ready && (r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()) {
-		return time.Unix(1, 0) // the past, on every clock
+		return time.Unix(1, 0)
 	}
 	return time.Time{}
 }

@@ -34,7 +34,8 @@ func (t driver[S, U]) hot(o runOptions) *head[S, U] {
 		return nil
 	}
 	return t.g.heads.take(t.id, func(h *head[S, U]) bool {
-		return o.request == "" || o.request != h.request // else storage decides whether the request is repeated
+		// Storage decides whether the request is repeated, and which inputs wait.
+		return (o.request == "" || o.request != h.request) && h.waits == journal.NoInputs
 	})
 }
 

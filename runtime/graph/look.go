@@ -36,7 +36,13 @@ type looker struct{ *opening }
 func (r *opening) looking() looker { return looker{r} }
 
 // knows notes what a Load says of the messages of the thread.
-func (r looker) knows(t *checkpoint.Thread) { r.log.Look(t.Posted, t.Inputs > 0) }
+func (r looker) knows(t *checkpoint.Thread) {
+	waits := journal.NoInputs
+	if t.Inputs > 0 {
+		waits = journal.QueuedInputs
+	}
+	r.log.Look(t.Posted, waits)
+}
 
 // look reads the untaken messages of the thread, if there are any.
 func (r looker) look(c *checkpoint.Chain) error {
@@ -46,7 +52,7 @@ func (r looker) look(c *checkpoint.Chain) error {
 	r.mail.looked = true
 	newest := max(c.Thread.Posted, r.opt.due.posted())
 	if c.Thread.Inputs+c.Thread.Others == 0 && (!c.Empty() || newest == 0) {
-		r.log.Look(newest, false)
+		r.log.Look(newest, journal.NoInputs)
 		return nil
 	}
 	all, err := r.g.mail(r.ctx, checkpoint.MailQuery{Thread: r.thread})
@@ -59,8 +65,19 @@ func (r looker) look(c *checkpoint.Chain) error {
 	}
 	r.mail.dropInputs()
 	r.mail.read = newest
-	r.log.Look(newest, len(r.mail.inputs) > 0)
+	r.log.Look(newest, r.mail.waits())
 	return nil
+}
+
+// waits says which inputs wait.
+func (m *mail) waits() journal.Inputs {
+	if len(m.inputs) == 0 {
+		return journal.NoInputs
+	}
+	if in, err := journal.ReadInput(m.inputs[0].Payload); err == nil && in.Discard {
+		return journal.DiscardingInputs
+	}
+	return journal.QueuedInputs
 }
 
 // add sorts a message in.
@@ -141,25 +158,6 @@ func (r looker) cancels(c *checkpoint.Chain) (bool, error) {
 		return false, nil
 	}
 	return r.mail.cancel.Number > mark, nil
-}
-
-// lookAfter looks into the inbox after an opening that began a run line in person and did not
-// know of the newest message. Cancels that came before the opening are older than the run line.
-func (r looker) lookAfter(o journal.Outcome) error {
-	looked, _ := r.log.Looked()
-	posted := r.log.Opened()
-	r.mail.opened = posted
-	if o.End || r.mail.looked || posted <= looked {
-		return nil
-	}
-	if err := r.look(&checkpoint.Chain{Thread: checkpoint.Thread{Posted: posted, Inputs: 1}}); err != nil {
-		return err
-	}
-	if r.mail.cancel == nil || r.mail.cancel.Number > posted {
-		return nil
-	}
-	r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
-	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Outcome{Messages: r.mail.handled}))
 }
 
 // openCancelled ends an unfinished thread, because somebody cancelled it.
@@ -288,10 +286,10 @@ func (r looker) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	return r.enter(c.Empty())
 }
 
-// noteWaiting notes whether inputs wait after the opening.
+// noteWaiting notes which inputs wait after the opening.
 func (r looker) noteWaiting() {
 	newest, _ := r.log.Looked()
-	r.log.Look(newest, len(r.mail.inputs) > 0)
+	r.log.Look(newest, r.mail.waits())
 }
 
 // openNothing opens an idle thread only to refuse messages.

@@ -49,6 +49,38 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 	return nil
 }
 
+// lookPast looks into the inbox for an Invoke if inputs wait. The run takes none of them, but its
+// end makes the thread due if the first one drops what is due.
+func (r looker) lookPast(c *checkpoint.Chain) error {
+	if c.Thread.Inputs == 0 {
+		return nil
+	}
+	if err := r.look(c); err != nil || r.mail.cancel == nil {
+		return err
+	}
+	r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
+	return nil
+}
+
+// lookAfter looks into the inbox after an opening that began a run line in person and did not
+// know of the newest message. Cancels that came before the opening are older than the run line.
+func (r looker) lookAfter(o journal.Outcome) error {
+	looked, _ := r.log.Looked()
+	posted := r.log.Opened()
+	r.mail.opened = posted
+	if o.End || r.mail.looked || posted <= looked {
+		return nil
+	}
+	if err := r.look(&checkpoint.Chain{Thread: checkpoint.Thread{Posted: posted, Inputs: 1}}); err != nil {
+		return err
+	}
+	if r.mail.cancel == nil || r.mail.cancel.Number > posted {
+		return nil
+	}
+	r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
+	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Outcome{Messages: r.mail.handled}))
+}
+
 // opens reports whether the newest run of c has begun its line, whose first record is begun, and
 // has stored no further record. Then the thread was updated last when that run opened it.
 func opens(c *checkpoint.Chain, begun *checkpoint.Record) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -55,6 +56,9 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
+	}
+	if err := r.looking().lookPast(&c); err != nil {
+		return err
 	}
 	r.setApart(c.Empty())
 	return r.enter(c.Empty())
@@ -225,7 +229,7 @@ func (r *opening) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
-		err = r.opened(records, nil, journal.Outcome{End: true})
+		err = r.opened(records, nil, journal.Outcome{End: true, Wake: wakeOf(c)})
 	}
 	r.status = checkpoint.Done
 	return err
@@ -307,6 +311,9 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 		writes = append(writes, r.g.schemas()...)
 	}
 	o.Messages = r.mail.handled
+	if o.End && beginsInput(r.run, o.Status) {
+		o.Wake = time.Unix(1, 0)
+	}
 	last := &records[len(records)-1]
 	r.storing().noteStops(last, o)
 	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)

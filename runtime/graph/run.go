@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -294,7 +295,10 @@ func (r *run) giveUp(cause error) error {
 		o.Status = 0 // if that commit is stored, it has set the status of the thread
 		o.End = r.opt.due.ends(r)
 	case r.call == nil && r.status == Failed:
-		o.Wake, cause = r.opt.due.again(r, cause, writes)
+		var wake time.Time
+		if wake, cause = r.opt.due.again(r, cause, writes); o.Wake.IsZero() {
+			o.Wake = wake
+		}
 	}
 	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.storing().reason(r.log.Base, o, cause)...), o))
 	if err == nil {

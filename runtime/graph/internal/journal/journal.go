@@ -37,6 +37,16 @@ type Outcome struct {
 	Messages checkpoint.Handled // the messages that the write takes, refuses or returns; Seen is set by the Log
 }
 
+// Inputs says which inputs wait in the inbox of a thread.
+type Inputs int32
+
+// The kinds of Inputs.
+const (
+	NoInputs         Inputs = iota
+	QueuedInputs            // the first one begins when nothing is due
+	DiscardingInputs        // the first one drops what is due
+)
+
 // Entry is one atomic write to a namespace.
 type Entry struct {
 	Namespace string
@@ -62,11 +72,11 @@ type Log interface {
 	Opened() uint64
 	// Posted returns the number of the newest message of the thread that is known.
 	Posted() uint64
-	// Look notes that the run knows all messages of the thread up to a number, and whether inputs
+	// Look notes that the run knows all messages of the thread up to a number, and which inputs
 	// among them wait. A newer message makes the thread due when the run ends.
-	Look(newest uint64, waits bool)
+	Look(newest uint64, waits Inputs)
 	// Looked returns what Look noted last.
-	Looked() (newest uint64, waits bool)
+	Looked() (newest uint64, waits Inputs)
 	// Now returns the time on the saver's clock. It is never ahead of that clock, and at most a
 	// round trip behind. Before Open it is zero.
 	Now() time.Time

@@ -133,13 +133,15 @@ func raise(n *atomic.Uint64, to uint64) bool {
 }
 
 // Look implements Log.
-func (s *Sync) Look(newest uint64, waits bool) {
+func (s *Sync) Look(newest uint64, waits Inputs) {
 	raise(&s.looked, newest)
-	s.waits.Store(waits)
+	s.waits.Store(int32(waits))
 }
 
 // Looked implements Log.
-func (s *Sync) Looked() (newest uint64, waits bool) { return s.looked.Load(), s.waits.Load() }
+func (s *Sync) Looked() (newest uint64, waits Inputs) {
+	return s.looked.Load(), Inputs(s.waits.Load())
+}
 
 // messages returns what a write says of the messages of the thread. The End of a run names the
 // newest message that it has looked at, so that a newer one makes the thread due. For other

@@ -30,7 +30,7 @@ type Sync struct {
 
 	posted atomic.Uint64 // the newest message that is known
 	looked atomic.Uint64 // see Look
-	waits  atomic.Bool   // see Look
+	waits  atomic.Int32  // see Look
 }
 
 // NewSync returns a Log that has not been opened.
