@@ -103,6 +103,8 @@ func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
 //go:embed queries/*.sql schema
 var files embed.FS
 
+var statements = sqlsaver.Load(files)
+
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
 // graph_schema, as Open does: 21 after 0021_tables.sql. The folder store has the files of the
@@ -124,7 +126,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Classify: classify}
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Classify: classify}
 	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)

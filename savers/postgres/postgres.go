@@ -115,6 +115,8 @@ func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
 //go:embed queries/*.sql schema
 var files embed.FS
 
+var statements = sqlsaver.Load(files)
+
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
 // graph_schema, as Open does: 21 after 0021_tables.sql. The folder store has the files of the
@@ -155,7 +157,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{
-		Name: "postgres", Files: files, Classify: classify,
+		Name: "postgres", Files: files, Statements: statements, Classify: classify,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}

@@ -121,6 +121,8 @@ func SharedFolder() Option { return func(o *options) { o.shared = true } }
 //go:embed queries/*.sql schema
 var files embed.FS
 
+var statements = sqlsaver.Load(files)
+
 // Schema returns the statements that make the tables. It has one file for each version of the
 // saver's tables. The folder store has one for each version of the store's.
 func Schema() fs.FS { return sqlsaver.Files(files) }
@@ -151,7 +153,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	if o.db != nil {
 		db = o.db(db)
 	}
-	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Classify: classify}
+	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Classify: classify}
 	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)

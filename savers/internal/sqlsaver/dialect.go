@@ -9,9 +9,10 @@ import (
 
 // Dialect is how one kind of database differs from the others.
 type Dialect struct {
-	Name     string // of the saver's package: starts the errors
-	Files    fs.FS  // the folders queries, with the statements, and schema, with those that make the tables
-	Classify func(err error) Fault
+	Name       string                      // of the saver's package: starts the errors
+	Files      fs.FS                       // the folder schema, with the statements that make the tables
+	Statements func() (*Statements, error) // the other statements; Load makes it
+	Classify   func(err error) Fault
 
 	// Vector returns a vector as a bound value, and ParseVector appends the vector of a column to
 	// a slice. Without them, a vector is bytes: its numbers, little-endian.

@@ -114,3 +114,27 @@ func TestEveryStatementIsUsed(t *testing.T) {
 		}
 	}
 }
+
+// countedFiles counts the calls that open a file or a folder.
+type countedFiles struct {
+	fs.FS
+	opened int
+}
+
+func (f *countedFiles) Open(name string) (fs.File, error) {
+	f.opened++
+	return f.FS.Open(name)
+}
+
+func TestStatementsAreReadOnce(t *testing.T) {
+	files := &countedFiles{FS: os.DirFS("../../sqlite")}
+	read := Load(files)
+	first, err := read()
+	if err != nil || files.opened == 0 {
+		t.Fatalf("opened %d files, %v; want some", files.opened, err)
+	}
+	opened := files.opened
+	if again, err := read(); again != first || err != nil || files.opened != opened {
+		t.Errorf("the second call opened %d files, %v; want the statements of the first", files.opened-opened, err)
+	}
+}

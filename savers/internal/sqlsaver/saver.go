@@ -65,7 +65,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -80,7 +79,7 @@ import (
 type Saver struct {
 	db       DB
 	d        *Dialect
-	queries  [statements]query
+	queries  *Statements
 	patience time.Duration
 	readable bool
 	decode   func(stored []byte) ([]byte, error) // for a readable state
@@ -141,7 +140,10 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 		s.packing = pack.Default
 	}
 	s.packer = pack.NewQueue(s.packJob)
-	err := s.loadQueries()
+	var err error
+	if s.queries, err = d.Statements(); err != nil {
+		err = fmt.Errorf("%s: statements: %w", d.Name, err)
+	}
 	if err == nil {
 		err = s.migrate(ctx, saverTables(), o.Mode)
 	}
@@ -152,18 +154,6 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
-}
-
-// loadQueries reads the statements.
-func (s *Saver) loadQueries() error {
-	folder, err := fs.Sub(s.d.Files, "queries")
-	if err == nil {
-		s.queries, err = load(folder)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: statements: %w", s.d.Name, err)
-	}
-	return nil
 }
 
 // prepare prepares the statements of the saver or of the store. Those that the dialect lacks are

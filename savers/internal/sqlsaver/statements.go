@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 )
 
 // statement identifies a statement. The files of each dialect have it under the name that
@@ -208,13 +209,29 @@ func (q *query) bind(args []any) []any {
 	return values
 }
 
+// Statements are the statements of a dialect.
+type Statements [statements]query
+
+// Load returns a function that reads the statements in the folder queries of files. Only its first
+// call reads them, because all savers of a process can use the same ones.
+func Load(files fs.FS) func() (*Statements, error) {
+	return sync.OnceValues(func() (*Statements, error) {
+		folder, err := fs.Sub(files, "queries")
+		if err != nil {
+			return nil, err
+		}
+		return load(folder)
+	})
+}
+
 // load reads the statements of a dialect. The error names every statement that is missing, unknown
 // or there twice, or whose parameters are not those that the program binds.
-func load(folder fs.FS) (all [statements]query, err error) {
+func load(folder fs.FS) (*Statements, error) {
 	queries, err := Queries(folder)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
+	all := new(Statements)
 	byName := make(map[string]*Query, len(queries))
 	var errs []error
 	for i := range queries {
@@ -238,7 +255,10 @@ func load(folder fs.FS) (all [statements]query, err error) {
 	for name := range byName {
 		errs = append(errs, fmt.Errorf("%s: the program has no use for this statement", name))
 	}
-	return all, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // as returns q for a program that binds these parameters.
