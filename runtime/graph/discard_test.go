@@ -28,6 +28,7 @@ func TestAnInputThatDiscardsBeginsWhateverRunPassesIt(t *testing.T) {
 			done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), logged("zero")))
 			discards(t, g.Thread("t"))
 			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			for range g.Thread("t").Stream(ctx, logged("one")) {
 				cancel()
 			}
