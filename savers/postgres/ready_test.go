@@ -118,6 +118,51 @@ func TestCommitsAndRenewalsChangeNoIndexedColumn(t *testing.T) {
 	}
 }
 
+// The row of a new thread is inserted and then completed. The second must be an update that changes
+// no indexed column.
+func TestTheRowOfANewThreadIsIndexedOnce(t *testing.T) {
+	const threads = 10 // their rows fit on a page together, with the updates
+	s := openCounted(t, testenv.Postgres(t))
+	if s == nil {
+		return
+	}
+	for _, c := range []struct {
+		name string
+		add  func(id string) error
+	}{
+		{"a Post", func(id string) error {
+			_, err := s.Post(t.Context(), checkpoint.Post{
+				Thread: id, Graph: "g", Priority: checkpoint.High, Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}},
+			})
+			return err
+		}},
+		{"an opening", func(id string) error {
+			first, err := checkpoint.NewID()
+			if err != nil {
+				return err
+			}
+			_, err = s.Append(t.Context(), checkpoint.Append{
+				Thread: id, Open: &checkpoint.Opening{Priority: checkpoint.High}, Status: checkpoint.Running, Records: []checkpoint.Record{{
+					ID: first, Base: first, Line: first, Source: checkpoint.Input, Graph: "g", Snapshot: true, Payload: []byte{0x80},
+				}},
+			})
+			return err
+		}},
+	} {
+		const query = `SELECT CAST(1000 * n_tup_upd + n_tup_upd - n_tup_hot_upd AS integer) FROM pg_stat_user_tables
+			WHERE relname = 'graph_thread' AND schemaname = current_schema()`
+		before := s.count(t, query)
+		for n := range threads {
+			if err := c.add(fmt.Sprint(c.name, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := s.count(t, query) - before; got != 1000*threads {
+			t.Errorf("%s: %d updates of new rows, %d of them with index entries; want %d and 0", c.name, got/1000, got%1000, threads)
+		}
+	}
+}
+
 // idleThreads is the number of threads that are not due: a million in a soak.
 func idleThreads() int {
 	if os.Getenv("GRAPHGEN_SOAK") != "" {
