@@ -50,9 +50,9 @@
 //
 // Every write locks its thread's row: a commit against changes, every other call to change it.
 // Values that are read under that lock are valid until the transaction ends. A plain commit is one
-// statement. It stores its row if all its conditions hold, and nothing otherwise. A transaction
-// then finds the reason. A saver remembers the heads of its runs, so that the statement finds the
-// head by its key.
+// statement, and on PostgreSQL so is a plain opening. It stores its rows if all its conditions
+// hold, and nothing otherwise. A transaction then finds the reason. A saver remembers the heads of
+// its runs, so that the statement finds the head by its key.
 //
 // # Writes of committed bases
 //
