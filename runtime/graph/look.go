@@ -198,10 +198,10 @@ func (r looker) openEnded(c *checkpoint.Chain, status Status) error {
 	return r.opened(append(records, rec), edits, o)
 }
 
-// loadDue reads the newest checkpoint of a thread that a worker found. A thread without a fence has
-// none, unless it was imported or another call has just opened it. So if an input waits, loadDue
-// reads no checkpoint at the first try. If there is one, the saver refuses the opening, and the next
-// try reads it.
+// loadDue reads the newest checkpoint of a thread that a worker found. A thread without a fence
+// has none, unless it was imported or another call has just opened it. So if an input waits,
+// loadDue reads no checkpoint at the first try. If there is one, the saver refuses the opening,
+// and the next try reads it.
 func (r looker) loadDue() (checkpoint.Chain, error) {
 	if d := r.opt.due; d.found.Fence.IsZero() && !d.assumed {
 		d.assumed = true

@@ -118,8 +118,8 @@ func TestCommitsAndRenewalsChangeNoIndexedColumn(t *testing.T) {
 	}
 }
 
-// The row of a new thread is inserted and then completed. The second must be an update that changes
-// no indexed column.
+// The row of a new thread is inserted and then completed. The second must be an update that
+// changes no indexed column.
 func TestTheRowOfANewThreadIsIndexedOnce(t *testing.T) {
 	const threads = 10 // their rows fit on a page together, with the updates
 	s := openCounted(t, testenv.Postgres(t))

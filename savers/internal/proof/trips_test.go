@@ -20,12 +20,12 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// trips is how many round trips the parts of a thread's life take: the first input, and another one
-// after it.
+// trips is how many round trips the parts of a thread's life take: the first input, and another
+// one after it.
 type trips struct{ submit, ready, run, another int }
 
-// TestRoundTripsOfAThread counts the round trips of a thread with one node, from Submit to Done, as
-// a worker runs it.
+// TestRoundTripsOfAThread counts the round trips of a thread with one node, from Submit to Done,
+// as a worker runs it.
 func TestRoundTripsOfAThread(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		proxied := func(t *testing.T) (string, *testenv.Proxy) {

@@ -43,8 +43,8 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, s.wrap(ctx, "pack", err)
 }
 
-// single stores an Append by a single statement, if it is of a kind that has one. Otherwise stored is
-// false.
+// single stores an Append by a single statement, if it is of a kind that has one. Otherwise stored
+// is false.
 func (s *Saver) single(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	if a.Open != nil {
 		return s.openNew(ctx, a)

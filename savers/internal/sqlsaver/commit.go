@@ -99,9 +99,9 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 
 // plain stores a plain commit without reading the tables first. That is one record after a head
 // that the run made, with the line of that head, and no other change of the thread. The run must
-// have seen the newest message. It takes one statement; in some dialects a commit that ends the run
-// takes a transaction of two. stored is false if a is not plain, or if the tables have changed since the run
-// made the head.
+// have seen the newest message. It takes one statement; in some dialects a commit that ends the
+// run takes a transaction of two. stored is false if a is not plain, or if the tables have changed
+// since the run made the head.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	r := &a.Records[0]
 	if s.readable && a.End || a.Open != nil || a.Progress || !a.Messages.Empty() || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||

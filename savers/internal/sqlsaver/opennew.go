@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// openNew stores an opening that begins a version, by one statement. stored is false if the opening
-// does more than that statement can, or if the statement found a version that is open.
+// openNew stores an opening that begins a version, by one statement. stored is false if the
+// opening does more than that statement can, or if the statement found a version that is open.
 func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	if !s.has(stOpenNew) || !beginsSimply(a) {
 		return done, nil, false, nil
@@ -40,9 +40,9 @@ func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpo
 	return done, &held{thread: t.no, version: done.Version, root: root, log: root, head: h}, true, nil
 }
 
-// beginsSimply reports whether an opening begins a version, and does no more than stOpenNew can: its
-// records follow each other and have one line, its writes describe schemas, it removes no label, and
-// it only takes messages, none of which makes the saver forget others.
+// beginsSimply reports whether an opening begins a version, and does no more than stOpenNew can:
+// its records follow each other and have one line, its writes describe schemas, it removes no
+// label, and it only takes messages, none of which makes the saver forget others.
 func beginsSimply(a *checkpoint.Append) bool {
 	if !a.After.IsZero() || a.Namespace != "" || a.End || a.Release || len(a.Messages.Refuse)+len(a.Messages.Return) > 0 {
 		return false
