@@ -191,7 +191,7 @@ type Append struct {
 	Lease   time.Duration // the duration of the lease from now, on the saver's clock; zero is the saver's DefaultLease
 	End     bool          // the run ends with this Append, which ends the lease
 	Release bool          // with End: also releases the version
-	Wake    time.Time     // with End: when the thread is due, as Thread.Wake; zero is never, and a time in the past is now
+	Wake    time.Time     // with End: when the thread is due, as Thread.Wake; zero is never, a time in the past is now, and one after the year 9999 is its end
 	// Progress sets Attempts to 0. It is for the first write of a run with Attempts that stores a
 	// result or a record.
 	Progress bool

@@ -27,7 +27,7 @@ func wakeArg(wake time.Time) string {
 	if wake.IsZero() {
 		return "0"
 	}
-	return strconv.FormatInt(max(wake.UnixMicro(), 1), 10)
+	return strconv.FormatInt(max(ledger.Wake(wake).UnixMicro(), 1), 10)
 }
 
 // rounds bounds how often Ready looks for more threads after it has found some that are not due.

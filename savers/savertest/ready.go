@@ -123,6 +123,41 @@ func testReady(tb testing.TB, place Storage) {
 	}
 }
 
+// testReadyFar has threads that are due in centuries. A double has all microseconds only until 2255,
+// and an int64 until 294247. A Wake after the year 9999 is the end of that year.
+func testReadyFar(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	for _, year := range []int{2096, 2097, 2153, 2154, 2255, 2256, 2318, 9999, 10000, 250000, 300000, 1000000} {
+		name := fmt.Sprint(year)
+		wake := time.Date(year, 12, 31, 23, 59, 58, 123457000, time.UTC)
+		r := ended(tb, s, name, "of "+name, checkpoint.Waiting, wake)
+		ended(tb, s, "also "+name, "all", checkpoint.Waiting, wake)
+		if got := wakeOf(tb, s, name); year < 9999 && !got.Equal(wake) || year >= 9999 && got.Year() != 9999 {
+			tb.Errorf("a wake: got %v, want %v", got, wake)
+		}
+		for _, reserve := range []time.Duration{0, time.Minute, 0} {
+			got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"of " + name}, Reserve: reserve})
+			if readyIDs(got) != "" || got.Next.After(wake) || !got.Next.After(got.Now) {
+				tb.Errorf("a thread that is due in %d: got %q ready and the next at %v, want none ready, and the next then", year, readyIDs(got), got.Next)
+			}
+		}
+		if err := s.Rewake(tb.Context(), checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: wake.Add(time.Second)}); err != nil {
+			tb.Fatal(err)
+		}
+		wantReady(tb, s, "a thread that is due later still", "of "+name, "")
+		if err := s.Rewake(tb.Context(), checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: atOnce}); err != nil {
+			tb.Fatal(err)
+		}
+		wantReady(tb, s, "a thread that is due now after all", "of "+name, name)
+	}
+	if got := wantReady(tb, s, "threads that are due in centuries", "all", ""); got.Next.Year() > 2096 {
+		tb.Errorf("of all: got the next at %v, want it in 2096", got.Next)
+	}
+	ended(tb, s, "due", "all", checkpoint.Ready, atOnce)
+	wantReady(tb, s, "a thread among those", "all", "due")
+}
+
 // testReadyLabels lets runs and posts set labels.
 func testReadyLabels(tb testing.TB, place Storage) {
 	tb.Helper()

@@ -135,6 +135,7 @@ func Cases() []Case {
 		{"threads are listed newest first", testThreadsNewest},
 		{"pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
 		{"threads are ready when they are due", testReady},
+		{"a thread can be due in centuries", testReadyFar},
 		{"ready threads have their labels", testReadyLabels},
 		{"ready threads come by priority", testPriority},
 		{"a post changes the priority of a held thread", testPriorityHeld},

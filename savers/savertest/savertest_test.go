@@ -1021,6 +1021,12 @@ var breaks = []struct {
 			return done, err
 		}
 	}},
+	{"keeps all microseconds of a wake", "a thread can be due in centuries", ending(func(w *checkpoint.PutWrites) {
+		w.Wake = time.UnixMicro(int64(float64(w.Wake.UnixMicro())))
+	})},
+	{"has a time for each wake", "a thread can be due in centuries", ending(func(w *checkpoint.PutWrites) {
+		w.Wake = time.UnixMicro(w.Wake.UnixMicro()) // overflows
+	})},
 	{"counts attempts", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = false })},
 	{"forgets attempts of a person", "attempts without progress are counted", changedOpening(func(a *checkpoint.Append) { a.Open.Retry = true })},
 	{"forgets attempts by a result", "attempts without progress are counted", func(b *broken) {
@@ -1343,6 +1349,18 @@ func changedThreads(change func(q *checkpoint.ThreadQuery)) func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			change(&q)
 			return b.Saver.Threads(ctx, q)
+		}
+	}
+}
+
+// ending returns a change of a saver that changes the end of a run with a Wake.
+func ending(change func(w *checkpoint.PutWrites)) func(b *broken) {
+	return func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+			if w.End && !w.Wake.IsZero() {
+				change(&w)
+			}
+			return b.Saver.PutWrites(ctx, w)
 		}
 	}
 }

@@ -211,6 +211,17 @@ func Attempts(before int, retry, ended bool, status checkpoint.Status) int {
 	return before
 }
 
+// lastWake is the latest Wake. Its microseconds fit into an int64.
+var lastWake = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// Wake returns a Wake as it is stored.
+func Wake(wake time.Time) time.Time {
+	if wake.After(lastWake) {
+		return lastWake
+	}
+	return wake
+}
+
 // EndWake returns when a thread is due after a run that ends at the time now.
 func EndWake(wake, now time.Time) *time.Time {
 	if wake.IsZero() {
@@ -219,7 +230,7 @@ func EndWake(wake, now time.Time) *time.Time {
 	if wake.Before(now) {
 		wake = now
 	}
-	wake = Micro(wake)
+	wake = Micro(Wake(wake))
 	return &wake
 }
 

@@ -32,7 +32,7 @@ func wakeColumn(wake time.Time) int64 {
 	if wake.IsZero() {
 		return 0
 	}
-	return max(wake.UnixMicro(), 1)
+	return max(ledger.Wake(wake).UnixMicro(), 1)
 }
 
 // wakeAt decodes the column wake.

@@ -272,7 +272,7 @@ local function wakeAt(wake, now)
 	if wake == '0' then
 		return '0'
 	end
-	return int(math.max(tonumber(wake), now))
+	return tonumber(wake) > now and wake or int(now) -- a number of Lua lacks microseconds after 2255
 end
 
 -- queue returns the name of the wakes of threads with a priority and a graph: each priority has its own.
