@@ -15,7 +15,8 @@ import (
 // Post stores messages, as [checkpoint.Inbox] says. It is one round trip if each thread has the
 // Graph and the Priority of its Post. Otherwise the server names them, and the call repeats those
 // posts. On a cluster, the index takes one more round trip, and a second one if a thread became
-// due.
+// due. Of several posts for one thread, each takes round trips of its own, so that they keep their
+// order.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	for i := range posts {
 		if err := posts[i].Check(); err != nil {
@@ -26,22 +27,42 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	if err != nil {
 		return nil, err
 	}
-	results, todo := make([]checkpoint.Posted, len(posts)), make([]announced, len(posts))
-	at := make([]int, len(posts)) // the places of todo in posts
-	for i := range posts {
-		binary.BigEndian.PutUint32(token[12:], uint32(i)) // a Post of its own
-		at[i], todo[i] = i, s.posting(&posts[i], token)
-	}
-	if len(todo) > 0 {
-		todo[0].over = s.takeOver()
-	}
-	for range maxAnnounced {
-		if len(todo) == 0 {
-			return results, nil
+	results := make([]checkpoint.Posted, len(posts))
+	for _, at := range waves(posts) {
+		if err := s.postWave(ctx, posts, at, token, results); err != nil {
+			return nil, err
 		}
+	}
+	return results, nil
+}
+
+// waves returns the places of posts: first those of the first post of each thread, then those of
+// the second ones, and so on.
+func waves(posts []checkpoint.Post) (all [][]int) {
+	counts := make(map[string]int, len(posts))
+	for i := range posts {
+		n := counts[posts[i].Thread]
+		counts[posts[i].Thread]++
+		if n == len(all) {
+			all = append(all, nil)
+		}
+		all[n] = append(all[n], i)
+	}
+	return all
+}
+
+// postWave stores the posts at some places. They are for different threads.
+func (s *Saver) postWave(ctx context.Context, posts []checkpoint.Post, at []int, token checkpoint.ID, results []checkpoint.Posted) error {
+	todo := make([]announced, len(at))
+	for n, i := range at {
+		binary.BigEndian.PutUint32(token[12:], uint32(i)) // a Post of its own
+		todo[n] = s.posting(&posts[i], token)
+	}
+	todo[0].over = s.takeOver()
+	for range maxAnnounced {
 		replies, err := s.postAll(ctx, todo)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		again, left := todo[:0], at[:0]
 		for i, r := range replies {
@@ -54,9 +75,11 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 				s.created(todo[i].thread, todo[i].id, r.made())
 			}
 		}
-		todo, at = again, left
+		if todo, at = again, left; len(todo) == 0 {
+			return nil
+		}
 	}
-	return nil, fmt.Errorf("redis: post: thread %q: %w", short(posts[at[0]].Thread), errQueues)
+	return fmt.Errorf("redis: post: thread %q: %w", short(posts[at[0]].Thread), errQueues)
 }
 
 // posting returns the call of post.lua for a post.
