@@ -1,0 +1,106 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// hanging is a node of a queue whose first execution of each task hangs.
+type hanging struct {
+	mu       sync.Mutex
+	attempts map[string][]int // by task key
+}
+
+func (h *hanging) node(ctx context.Context, _ work, name wire.String) (update, error) {
+	task := graph.CurrentTask(ctx)
+	h.mu.Lock()
+	h.attempts[task.Key] = append(h.attempts[task.Key], task.Attempt)
+	first := len(h.attempts[task.Key]) == 1
+	h.mu.Unlock()
+	if first {
+		<-ctx.Done()
+		return update{}, ctx.Err()
+	}
+	return logged(string(name)), nil
+}
+
+// same checks that each task has had the same attempts.
+func (h *hanging) same(t *testing.T, want ...int) {
+	t.Helper()
+	if len(h.attempts) < 2 {
+		t.Errorf("got %d tasks, want at least two", len(h.attempts))
+	}
+	for key, got := range h.attempts {
+		if !slices.Equal(got, want) {
+			t.Errorf("task %s: got the attempts %v, want %v", key, got, want)
+		}
+	}
+}
+
+// eachSend runs test with sends of a graph to a queue, and with those of its subgraphs.
+func eachSend(t *testing.T, test func(t *testing.T, build func(sentNode, ...graph.NodeOption) *app, log []string)) {
+	t.Helper()
+	t.Run("no subgraph", func(t *testing.T) {
+		test(t, func(node sentNode, o ...graph.NodeOption) *app {
+			b := newWork()
+			each := graph.TaskNode(b, "each", node, append(o, graph.Queue("gpu"))...)
+			b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+				next := each.Send("x")
+				next.Add(each.Send("y"))
+				return next, nil
+			}, "each")
+			b.Edge("each", graph.End)
+			return compile(t, b, graph.Saver(memory.New()))
+		}, []string{"x", "y"})
+	})
+	eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+		test(t, func(node sentNode, o ...graph.NodeOption) *app {
+			return build(new(graph.LocalQueue), memory.New(), node, o...)
+		}, log)
+	})
+}
+
+// TestASendToAQueueThatTimesOutIsRetried: the timeout is that of each attempt, and an error that
+// Retry knows (rules 11.4 and 23.1).
+func TestASendToAQueueThatTimesOutIsRetried(t *testing.T) {
+	eachSend(t, func(t *testing.T, build func(sentNode, ...graph.NodeOption) *app, log []string) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &hanging{attempts: make(map[string][]int)}
+			late := func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+			g := build(h.node, graph.Timeout(time.Minute), graph.Retry(graph.RetryPolicy{If: late, Attempts: 2}))
+			serving(t, g, 4)
+			res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+			same(t, "log", res.State.Log, log)
+			h.same(t, 1, 2)
+		})
+	})
+}
+
+// TestASendToAQueueThatTimesOutFails without a Retry. The resume runs it again.
+func TestASendToAQueueThatTimesOutFails(t *testing.T) {
+	eachSend(t, func(t *testing.T, build func(sentNode, ...graph.NodeOption) *app, log []string) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &hanging{attempts: make(map[string][]int)}
+			g := build(h.node, graph.Timeout(time.Minute))
+			serving(t, g, 4)
+			var failed *graph.NodeError
+			res, err := g.Thread("t").Invoke(t.Context(), input)
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &failed) || res.Status != graph.Failed {
+				t.Errorf("got %s, %v; want a NodeError with the end of the time", res.Status, err)
+			}
+			res = done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+			same(t, "log", res.State.Log, log)
+			h.same(t, 1, 1)
+		})
+	})
+}
