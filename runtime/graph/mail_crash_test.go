@@ -205,6 +205,9 @@ func invokeAfterCancel(t *testing.T, d graph.Durability, kept bool, point int, a
 	err := dying.invoke(t, point, after)
 	time.Sleep(2 * checkpoint.DefaultLease)
 	serve(t, other, s)
+	if snap, err := th.State(t.Context()); err == nil && slices.Contains(snap.State.Log, "two") {
+		same(t, what+": status after a worker has looked", snap.Status, graph.Waiting)
+	}
 	if _, again := th.Invoke(t.Context(), logged("two"), graph.RequestID("two")); again != nil {
 		t.Errorf("%s: %v", what, again)
 	}
