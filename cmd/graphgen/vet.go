@@ -42,8 +42,8 @@ func runVet(args []string, stdout, stderr io.Writer) int {
 		return vetFailed(stderr, err)
 	}
 	// go vet keeps the output of an earlier run, which names files by their full path. With
-	// -trimpath the key of that output has no path, so a copy of the package in another directory
-	// would get the names of the first one, and -fix would change the wrong file.
+	// -trimpath the key of that output has no path. A copy of the package in another directory
+	// would get the names of the first one. -fix would then change the wrong file.
 	cmd := exec.Command("go", append([]string{"vet", "-trimpath=false", "-vettool=" + self}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	err = cmd.Run()

@@ -30,8 +30,8 @@ type Mob struct {
 // Fits reports whether a graph receives signals, and each of its tasks that ends counts.
 func (m *Mob) Fits() bool { return m.Crowd.Fits() && m.Spec.listens() && !m.Spec.abandons() }
 
-// DrawListening returns the graph of a seed. It is that of DrawWaiting, without sleeps and times at
-// which waits expire.
+// DrawListening returns the graph of a seed. It is that of DrawWaiting, without sleeps and expiry
+// times.
 func DrawListening(seed uint64) *Spec {
 	s := DrawWaiting(seed)
 	s.neverExpires()

@@ -76,10 +76,10 @@ func beginsInput(r *run, status Status) bool {
 	return waits == journal.DiscardingInputs || waits == journal.QueuedInputs && (status == Done || status == Cancelled)
 }
 
-// wakeAfter returns when the thread is due after the run ends with a status. It is due immediately
-// if an input can begin, after a drain or the interruption of a worker, and at the next timer if it
-// waits. Otherwise it is never due: the caller of a run whose context ended, or that failed,
-// decides about it.
+// wakeAfter returns when the thread is due after the run ends with a status:
+//   - immediately if an input can begin, and after a drain or the interruption of a worker
+//   - at the next timer if it waits
+//   - else never: the caller of a run whose context ended, or that failed, decides about it
 func wakeAfter(r *run, status Status) time.Time {
 	if beginsInput(r, status) {
 		return time.Unix(1, 0) // the past, on every clock

@@ -1,10 +1,10 @@
 // Package postgres is the saver on PostgreSQL 13 and later: threads in tables that many processes
 // share.
 //
-// A plain commit is one statement and one round trip, also the one that ends a run, and so is the
-// opening of a new thread. Runs take a transaction when they open another thread or wait. Leases
-// are on the server's clock. A commit is as durable as the server makes it: synchronous_commit=on,
-// the default, survives a power cut.
+// A plain commit is one statement and one round trip, also the one that ends a run. The opening of
+// a new thread is one, too. Other openings take a transaction. Leases are on the server's clock. A
+// commit is as durable as the server makes it: synchronous_commit=on, the default, survives a
+// power cut.
 //
 // It works behind a pooler that gives a connection for one transaction only, such as PgBouncer. It
 // changes no session, and prepares no statement without [PrepareStatements]. An [Engine] needs a

@@ -123,8 +123,8 @@ func testReady(tb testing.TB, place Storage) {
 	}
 }
 
-// testReadyFar has threads that are due in centuries. A double has all microseconds only until 2255,
-// and an int64 until 294247. A Wake after the year 9999 is the end of that year.
+// testReadyFar has threads that are due in centuries. A double has all microseconds only until
+// 2255, and an int64 until 294247. A Wake after the year 9999 is the end of that year.
 func testReadyFar(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)

@@ -119,7 +119,7 @@ func with(b broken) func(s checkpoint.Saver) checkpoint.Saver {
 	}
 }
 
-// brokenInboxes are savers, each of which breaks one rule of the model.
+// brokenInboxes are savers. Each breaks one rule of the model.
 func brokenInboxes() map[string]func(checkpoint.Saver) checkpoint.Saver {
 	return map[string]func(checkpoint.Saver) checkpoint.Saver{
 		"refuses nothing": handling(func(h *checkpoint.Handled) { h.Refuse = nil }),

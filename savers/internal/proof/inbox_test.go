@@ -269,7 +269,7 @@ func (c *client) inbox(k *known) operation {
 	return operation{Kind: doReady, Reserve: c.reserves}
 }
 
-// post thinks of a Post of one or two messages, some of which were posted before.
+// post thinks of a Post of one or two messages. Some were posted before.
 func (c *client) post(k *known) operation {
 	o := operation{Kind: doPost, Idle: c.random.IntN(4) == 0, Max: 2 * c.random.IntN(2)}
 	for range 1 + c.random.IntN(2) {

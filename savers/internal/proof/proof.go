@@ -14,8 +14,8 @@
 // Package porcupine then looks for an order of the calls in which a plain model of a thread gives
 // the same answers. A call whose context ended has an unknown outcome: it may have happened at any
 // later time, or never. For a pruned thread the model knows only the heads and the pending writes,
-// and that the remaining records belong to the log. The model has the whole inbox: what a run takes,
-// refuses and returns, the limits, posts to idle threads, and the attempts of a thread.
+// and that the remaining records belong to the log. The model has the whole inbox: what a run
+// takes, refuses and returns, the limits, posts to idle threads, and the attempts of a thread.
 //
 // # Faults
 //

@@ -41,8 +41,10 @@ func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpo
 }
 
 // beginsSimply reports whether an opening begins a version, and does no more than stOpenNew can:
-// its records follow each other and have one line, its writes describe schemas, it removes no
-// label, and it only takes messages, none of which makes the saver forget others.
+//   - its records follow each other and have one line
+//   - its writes describe schemas
+//   - it removes no label
+//   - it only takes messages, and none of them makes the saver forget others
 func beginsSimply(a *checkpoint.Append) bool {
 	if !a.After.IsZero() || a.Namespace != "" || a.End || a.Release || len(a.Messages.Refuse)+len(a.Messages.Return) > 0 {
 		return false

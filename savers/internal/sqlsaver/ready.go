@@ -206,8 +206,8 @@ func (r *readyCall) next(graph string, rows []readyRow) {
 	}
 }
 
-// covers reports whether rows, of which the call has moved some, still show the least wake of each
-// priority: at least one other row, unless there are no more.
+// covers reports whether rows still show the least wake of each priority after the call has moved
+// some of them. There must be at least one other row of a priority, unless there are no more.
 func (r *readyCall) covers(rows []readyRow, size int) bool {
 	var all, left [checkpoint.Priorities + 1]int
 	for i := range rows {
