@@ -47,7 +47,10 @@ func failuresOf(t *testing.T, name string, place enginetest.Place) []string {
 	if i < 0 {
 		t.Fatalf("the suite has no case %q", name)
 	}
-	return record(t, func(tb testing.TB) { enginetest.Cases()[i].Test(tb, place) })
+	return record(t, func(tb testing.TB) {
+		tb.Helper()
+		enginetest.Cases()[i].Test(tb, place)
+	})
 }
 
 // record runs a test and returns its failures.

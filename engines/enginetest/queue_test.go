@@ -304,7 +304,10 @@ func TestBrokenQueuesFail(t *testing.T) {
 			t.Parallel()
 			for range 20 {
 				b := newBrokenQueue(t, c.do, c.serve)
-				failures := record(t, func(tb testing.TB) { queueCase(t, c.name).Test(tb, b.place(100*time.Millisecond)) })
+				failures := record(t, func(tb testing.TB) {
+					tb.Helper()
+					queueCase(t, c.name).Test(tb, b.place(100*time.Millisecond))
+				})
 				if len(failures) > 0 {
 					t.Logf("found: %.300s", failures[0])
 					return

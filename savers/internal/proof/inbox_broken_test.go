@@ -49,7 +49,7 @@ func (b *broken) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoi
 	if b.posts != nil {
 		p.Messages = append([]checkpoint.Message(nil), p.Messages...)
 		if err := b.posts(ctx, &p); err != nil {
-			return []checkpoint.Posted{{Err: err}}, nil
+			return []checkpoint.Posted{{Err: err}}, nil //nolint:nilerr // the result has the error of the post
 		}
 	}
 	return b.Saver.Post(ctx, p)

@@ -29,6 +29,7 @@ type trips struct{ submit, ready, run, another int }
 func TestRoundTripsOfAThread(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		proxied := func(t *testing.T) (string, *testenv.Proxy) {
+			t.Helper()
 			dsn := testenv.Postgres(t)
 			u, err := url.Parse(dsn)
 			if err != nil {
