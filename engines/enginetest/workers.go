@@ -133,11 +133,16 @@ func (f *fleet) change() {
 	f.changed = make(chan struct{})
 }
 
-// round waits until all workers have settled, and submits an input to each of n new threads.
-func (f *fleet) round(prefix string, n int) {
+// rounds submits an input to each of n new threads, several times. It waits until all workers have
+// settled before each round, and until the threads have run after it. One round would not find
+// each engine without hints: a hint in the middle of a look makes a settled worker look again.
+func (f *fleet) rounds(rounds, n int) {
 	f.tb.Helper()
-	f.settle()
-	f.submit(prefix, n)
+	for round := range rounds {
+		f.settle()
+		f.submit(fmt.Sprint("round ", round, " "), n)
+		f.awaitRuns((round + 1) * n)
+	}
 }
 
 // settle waits until all workers have settled.
@@ -197,10 +202,7 @@ func plain(e worker.Engine) worker.Engine { return e }
 func testWorkerHears(tb testing.TB, place Place) {
 	tb.Helper()
 	f := startFleet(tb, place, time.Hour, plain)
-	for round := range 5 {
-		f.round(fmt.Sprint("round ", round, " "), 20)
-		f.awaitRuns((round + 1) * 20)
-	}
+	f.rounds(5, 20)
 }
 
 func testWorkerInterrupted(tb testing.TB, place Place) {
@@ -222,15 +224,15 @@ func testWorkerInterrupted(tb testing.TB, place Place) {
 func testWorkerLoses(tb testing.TB, place Place) {
 	tb.Helper()
 	f := startFleet(tb, place, 50*time.Millisecond, func(e worker.Engine) worker.Engine { return losing{e} })
-	f.round("t", 50)
+	f.settle()
+	f.submit("t", 50)
 	f.awaitRuns(50)
 }
 
 func testWorkerDisorder(tb testing.TB, place Place) {
 	tb.Helper()
 	f := startFleet(tb, place, time.Hour, func(e worker.Engine) worker.Engine { return disorderly{e} })
-	f.round("t", 50)
-	f.awaitRuns(50)
+	f.rounds(3, 20)
 }
 
 // losing is an engine that loses all hints.

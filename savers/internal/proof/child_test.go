@@ -86,7 +86,7 @@ func (j *job) run() error {
 type process struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
-	lines *bufio.Reader
+	lines *bufio.Reader // what it says, up to its end; kill and wait leave it readable
 	ended sync.Once
 }
 
@@ -108,12 +108,14 @@ func start(tb testing.TB, j job) *process {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
+	// Wait would close a StdoutPipe, and what the process said before its end would be lost.
+	out, into, err := os.Pipe()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.lines = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
+	tb.Cleanup(func() { _ = out.Close() })
+	p.cmd.Stdout, p.lines = into, bufio.NewReader(out)
+	if err := errors.Join(p.cmd.Start(), into.Close()); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(p.kill)

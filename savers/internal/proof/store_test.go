@@ -301,3 +301,19 @@ func proveStoreCuts(t *testing.T, b *bench, c *count) {
 		}
 	}
 }
+
+// What a process has said can be read after it was killed.
+func TestAKilledProcessIsHeard(t *testing.T) {
+	b := &bench{url: "sqlite://" + t.TempDir() + "/items.db"}
+	s := b.openStore(t, b.url)
+	p := start(t, job{Role: "store", URL: b.url, First: []int{1}})
+	for storedBatch(t, s, "killed") < 2 {
+		rest(time.Millisecond)
+	}
+	p.kill()
+	for _, want := range []string{"try 1\n", "did 1\n"} {
+		if line, err := p.lines.ReadString('\n'); line != want {
+			t.Fatalf("a killed process said %q, %v; want %q", line, err, want)
+		}
+	}
+}
