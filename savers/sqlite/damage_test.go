@@ -43,7 +43,7 @@ func rewritten(t *testing.T, statement string) *sqlite.Saver {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestChangedRowsAreDamage(t *testing.T) {
 
 func TestOlderTablesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
-	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

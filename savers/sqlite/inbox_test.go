@@ -53,7 +53,7 @@ func TestInTxAfterARead(t *testing.T) {
 // beginning returns a function that begins a transaction of a caller, and reads.
 func beginning(t *testing.T, s *sqlite.Saver, path, mode string) func() sqltest.CallerTx {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000&"+mode)
+	db, err := sql.Open("sqlite", dsn(path)+"&"+mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestAnUnusedInboxTakesOnePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	s := open(t, path)
 	pages := func() (n int) {
-		db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
+		db, err := sql.Open("sqlite", dsn(path))
 		if err != nil {
 			t.Fatal(err)
 		}

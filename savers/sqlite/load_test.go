@@ -127,7 +127,7 @@ func TestAPageOfTheNewestReadsNoPack(t *testing.T) {
 	if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

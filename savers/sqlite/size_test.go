@@ -75,7 +75,7 @@ func TestAFileThatHoldsNothingIsSmall(t *testing.T) {
 // content returns how many bytes a file's rows and keys take, and its pages.
 func content(t *testing.T, path string) (bytes, pages int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // alter replaces bytes in all records and pending writes of a file.
 func alter(tb testing.TB, path string, stored, altered []byte) int {
 	tb.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=10000")
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -43,6 +43,10 @@ func TestDamageIsReported(t *testing.T) {
 	}
 }
 
+// dsn names a file for a connection of a test, which waits while the saver packs or has the file
+// locked for another reason.
+func dsn(path string) string { return "file:" + path + "?_busy_timeout=10000" }
+
 func mustExecute(t *testing.T, path, text string) {
 	t.Helper()
 	if err := execute(path, text); err != nil {
@@ -51,7 +55,7 @@ func mustExecute(t *testing.T, path, text string) {
 }
 
 func execute(path, text string) error {
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return err
 	}
@@ -111,7 +115,7 @@ func TestReadableState(t *testing.T) {
 	open := func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error) {
 		return sqlite.Open(path, sqlite.ReadableState(decode...))
 	}
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestStatements(t *testing.T) {
 	if _, err := open(t, path).Store().Sweep(t.Context(), 1); err != nil { // makes its tables
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestTurnsArePacked(t *testing.T) {
 // count returns the number of rows of a table.
 func count(t *testing.T, path, table string) (rows int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestDamagedVectorsAreNamed(t *testing.T) {
 		Kind: store.OpPut, Namespace: store.Namespace{"n"}, Key: "k",
 		Vectors: []store.Vector{{Index: "text", Values: []float32{1, 0}}},
 	}
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		t.Fatal(err)
 	}
