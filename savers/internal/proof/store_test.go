@@ -302,7 +302,7 @@ func proveStoreCuts(t *testing.T, b *bench, c *count) {
 	}
 }
 
-// What a process has said can be read after it was killed.
+// The output of a process can be read after it was killed.
 func TestAKilledProcessIsHeard(t *testing.T) {
 	b := &bench{url: "sqlite://" + t.TempDir() + "/items.db"}
 	s := b.openStore(t, b.url)
