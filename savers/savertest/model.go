@@ -145,6 +145,7 @@ func (m *modeller) call() (what, got, want string) {
 		return each("read "+thread, func(s checkpoint.Saver) (any, error) { return read(s), nil })
 	case n < 11:
 		a := m.append(thread)
+		m.touched[a.Thread] = true // it may be an Append of another thread, sent again
 		return each(appendText(a), func(s checkpoint.Saver) (any, error) {
 			done, err := s.Append(ctx, a)
 			if !done.Now.IsZero() {

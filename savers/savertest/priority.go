@@ -113,6 +113,22 @@ func testPriorityHeld(tb testing.TB, place Storage) {
 	}
 }
 
+// testPostNamesGraph gives a graph to a held thread that has none. The thread becomes due under that
+// graph when its lease ends.
+func testPostNamesGraph(tb testing.TB, place Storage) {
+	tb.Helper()
+	s, other := openTwo(tb, place)
+	ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}}) // the first call for a graph may prepare an index
+	a := opening(tb, "t", checkpoint.ID{})
+	a.Open.Priority = checkpoint.High
+	tryBegin(tb, s, a)
+	post(tb, other, "t", signal("m")) // it does not know the priority
+	got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: 2 * time.Hour})
+	if len(got.Threads) > 0 || got.Next.IsZero() || got.Next.After(got.Now.Add(time.Hour+time.Minute)) {
+		tb.Errorf("at %v: got %d threads, and the next at %v; want none, and the next when its lease ends, in an hour", got.Now, len(got.Threads), got.Next)
+	}
+}
+
 // testPriorityAges counts how many threads of a lower priority Ready returns before those of a
 // higher one, in many calls and in one.
 func testPriorityAges(tb testing.TB, place Storage) {

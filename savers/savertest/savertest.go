@@ -139,6 +139,7 @@ func Cases() []Case {
 		{"ready threads have their labels", testReadyLabels},
 		{"ready threads come by priority", testPriority},
 		{"a post changes the priority of a held thread", testPriorityHeld},
+		{"a post gives a thread without a graph its graph", testPostNamesGraph},
 		{"low priorities do not starve", testPriorityAges},
 		{"a thread is ready when its lease has ended", testReadyLeases},
 		{"a wake is set if the fence is that of the newest run", testRewake},

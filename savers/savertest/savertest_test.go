@@ -859,6 +859,13 @@ var breaks = []struct {
 			q.AfterCreated = time.Time{}
 		}
 	})},
+	{"finds a thread that a post gave a graph", "a post gives a thread without a graph its graph", func(b *broken) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.Saver.Ready(ctx, q)
+			got.Next = time.Time{}
+			return got, err
+		}
+	}},
 	{"pages by place", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			if q.Order != checkpoint.NewestFirst || q.After == "" {

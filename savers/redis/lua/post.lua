@@ -58,8 +58,8 @@ local wake = tonumber(m[6]) or 0
 local wanted = not lease and (open > 0 or inputs > 0 or wakes)
 local due = wanted and not (wake > 0 and wake <= now)
 -- The index must know it even if the wake has come already, because the index may have a reservation.
--- A wake moves to the queue of the new priority.
-if (wanted or wake > 0 and priority ~= (m[8] or '3')) and not announced(ARGV[1], queue(priority, graph), '') then
+-- A wake moves to the queue of the new priority, or of the graph of a thread that had none.
+if (wanted or wake > 0 and queue(priority, graph) ~= queue(m[8], m[7])) and not announced(ARGV[1], queue(priority, graph), '') then
 	return { 'announce', queue(priority, graph) }
 end
 
