@@ -16,7 +16,7 @@ import (
 const dryHelp = `The command only prints what it would do, unless --yes is given.`
 
 func (a *app) deleteCommand() *cobra.Command {
-	m := many{done: "deleted", would: "would delete", always: true}
+	m := many{sel: selection{released: true}, done: "deleted", would: "would delete", always: true}
 	cmd := &cobra.Command{
 		Use:   "delete [THREAD ...]",
 		Short: "Delete threads with all versions",
@@ -58,7 +58,7 @@ type pruneFlags struct {
 }
 
 func (a *app) pruneCommand() *cobra.Command {
-	m := many{done: "pruned", would: "would prune", always: true}
+	m := many{sel: selection{released: true}, done: "pruned", would: "would prune", always: true}
 	var f pruneFlags
 	cmd := &cobra.Command{
 		Use:   "prune [THREAD ...]",
@@ -85,7 +85,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	flags.IntVar(&f.last, "keep-last", 0, "keep this `number` of newest checkpoints in each namespace")
 	flags.DurationVar(&f.since, "keep-since", 0, "keep the checkpoints of this `duration`, such as 720h")
 	flags.IntVar(&f.released, "keep-released", 0, "keep this `number` of newest released versions; 0 removes all of them")
-	flags.DurationVar(&f.ended, "ended", 0, "remove whole threads that have been done or cancelled for this `duration`")
+	flags.DurationVar(&f.ended, "ended", 0, "remove whole threads that have been done, cancelled or released for this `duration`")
 	return cmd
 }
 
@@ -133,17 +133,11 @@ func pruneOne(ctx context.Context, s checkpoint.Saver, id string, keep checkpoin
 
 // prunable returns what Prune would remove. It prunes a copy of the thread in memory.
 func prunable(ctx context.Context, s checkpoint.Saver, id string, keep checkpoint.Retention) (result checkpoint.PruneResult, err error) {
-	t, listed, err := rowOf(ctx, s, id)
+	versions, err := versionsOf(ctx, s, id, false)
 	if err != nil {
 		return result, err
 	}
-	if listed && t.Version > 0 && !keep.Ended.IsZero() && t.Updated.Before(keep.Ended) && t.Inputs+t.Others == 0 &&
-		(t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled) {
-		result.Deleted = true
-		return result, nil
-	}
-	versions, err := versionsOf(ctx, s, id, false)
-	if err != nil {
+	if result.Deleted, err = over(ctx, s, versions, keep.Ended); err != nil || result.Deleted {
 		return result, err
 	}
 	trial := newGuard(memory.New())
@@ -156,4 +150,22 @@ func prunable(ctx context.Context, s checkpoint.Saver, id string, keep checkpoin
 	}
 	keep.Ended = time.Time{}
 	return trial.Prune(ctx, id, keep)
+}
+
+// over reports whether a Retention with this Ended removes the whole thread with these versions.
+func over(ctx context.Context, s checkpoint.Saver, versions []checkpoint.Version, ended time.Time) (bool, error) {
+	if ended.IsZero() || len(versions) == 0 {
+		return false, nil
+	}
+	last := &versions[len(versions)-1]
+	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: last.Thread, Limit: 1})
+	if err != nil || len(mail) > 0 {
+		return false, err
+	}
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number})
+	if err != nil {
+		return false, err
+	}
+	finished := !last.Released.IsZero() || last.Status == checkpoint.Done || last.Status == checkpoint.Cancelled
+	return finished && chain.Thread.Updated.Before(ended), nil
 }

@@ -27,6 +27,7 @@ type transferFlags struct {
 }
 
 func (f *transferFlags) flags(cmd *cobra.Command) {
+	f.sel.released = true
 	f.sel.flags(cmd)
 	f.sel.allFlag(cmd)
 	cmd.Flags().BoolVar(&f.openOnly, "open-only", false, "without released versions")
@@ -44,8 +45,7 @@ func (a *app) copyCommand() *cobra.Command {
 		Use:   "copy --to URL [THREAD ...]",
 		Short: "Copy threads to another saver of any kind",
 		Long: `Copy threads to another saver of any kind, with all versions, questions and messages. Name threads, select them by
-flags, or pass --all. Name a thread whose versions are all released, because no saver lists it. The storage of the target is created
-if it does not exist.
+flags, or pass --all. The storage of the target is created if it does not exist.
 
 ` + resumeHelp + `
 

@@ -26,8 +26,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export FILE [THREAD ...]",
 		Short: "Write threads to an archive",
 		Long: `Write threads to an archive, with all versions, questions and messages. FILE - is standard output. Name threads, select
-them by flags, or pass --all. --after and --limit divide a large saver among several archives. Name a thread whose versions are all
-released, because no saver lists it.
+them by flags, or pass --all. --after and --limit divide a large saver among several archives.
 
 The archive is written as FILE.partial, and gets its name when it is complete. It has checksums. With the keys of an encrypted saver,
 its payloads are not encrypted. Without them, they stay encrypted.

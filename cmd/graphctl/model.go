@@ -38,13 +38,21 @@ type threadJSON struct {
 
 func threadOf(t *checkpoint.Thread) threadJSON {
 	j := threadJSON{
-		ID: t.ID, Version: t.Version, Versions: t.Versions, Status: t.Status.String(), Graph: t.Graph, Title: t.Title,
+		ID: t.ID, Version: t.Version, Versions: t.Versions, Status: statusText(t), Graph: t.Graph, Title: t.Title,
 		Labels: t.Labels, Priority: t.Priority.Or(checkpoint.Normal).String(), Step: t.Step, Created: utc(t.Created),
 		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Attempts: t.Attempts,
 		Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels, Asks: len(questionsOf(t)), IDBytes: idBytes(t.ID),
 		Head: idText(t.Head),
 	}
 	return j
+}
+
+// statusText returns the status of a thread, or "released" if all of its versions are released.
+func statusText(t *checkpoint.Thread) string {
+	if t.Version == 0 && t.Status == 0 {
+		return "released"
+	}
+	return t.Status.String()
 }
 
 // idBytes returns an id in base64 if JSON cannot contain it, or "".

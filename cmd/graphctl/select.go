@@ -20,6 +20,7 @@ type selection struct {
 	idle, older, newer           time.Duration
 	limit                        int
 	all                          bool
+	released                     bool // also threads whose versions are all released
 }
 
 // flags adds the filters to a command.
@@ -39,7 +40,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 
 // allFlag adds the flag that selects all threads, for commands that change them.
 func (s *selection) allFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.all, "all", false, "all threads that graphctl threads lists: not those whose versions are all released")
+	cmd.Flags().BoolVar(&s.all, "all", false, "all threads")
 }
 
 func statusNames() []string {
@@ -52,7 +53,7 @@ func statusNames() []string {
 
 // query returns the filters as a query of the saver.
 func (s *selection) query(now time.Time) (q checkpoint.ThreadQuery, err error) {
-	q.Graph, q.Limit = s.graph, s.limit
+	q.Graph, q.Limit, q.Released = s.graph, s.limit, s.released
 	if q.Prefix, err = parseID(s.prefix); err != nil {
 		return q, err
 	}

@@ -22,7 +22,7 @@ func (a *app) threadsCommand() *cobra.Command {
 		Aliases: []string{"ls", "list"},
 		Short:   "List threads",
 		Long: `List the open versions of threads, newest first. A thread with inputs that no run has taken is listed, too. A thread whose versions
-are all released is not.
+are all released is listed with --released only. On Redis, that reads all keys.
 
 For the next page, pass the id of the last thread to --after. If that thread may have been deleted meanwhile, pass its creation time to
 --after-created, too. With --sort id, the id is enough.
@@ -41,6 +41,7 @@ A damaged thread is reported, and does not stop the list. The exit code is then 
 	flags.Lookup("after").Usage = "only threads that follow the thread with this `id` in the order, for paging"
 	flags.StringVar(&f.sort, "sort", f.sort, "the `order`: newest for the thread created last first, or id")
 	flags.StringVar(&f.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
+	flags.BoolVar(&f.sel.released, "released", false, "also threads whose versions are all released")
 	flags.BoolVarP(&f.wide, "wide", "w", false, "more columns in the table")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"newest", "id"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -78,6 +79,9 @@ func (f *threadsFlags) query(ctx context.Context, s checkpoint.Saver, now time.T
 		}
 	case q.After != "":
 		t, listed, err := rowOf(ctx, s, q.After)
+		if err == nil && !listed && q.Released {
+			t, listed, err = lastRelease(ctx, s, q.After)
+		}
 		if err == nil && !listed {
 			err = &missingError{fmt.Sprintf("there is no thread %s, so its place is unknown; pass --after-created, too, or --sort id", quoteID(q.After))}
 		}
@@ -87,6 +91,17 @@ func (f *threadsFlags) query(ctx context.Context, s checkpoint.Saver, now time.T
 		q.AfterCreated = t.Created
 	}
 	return q, nil
+}
+
+// lastRelease returns what describes the newest version of a thread, which is released. ok is false
+// if the thread has no versions.
+func lastRelease(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thread, ok bool, err error) {
+	versions, err := s.Versions(ctx, id)
+	if err != nil || len(versions) == 0 {
+		return t, false, err
+	}
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: id, Version: versions[len(versions)-1].Number})
+	return chain.Thread, err == nil, err
 }
 
 func (a *app) threads(ctx context.Context, s checkpoint.Saver, f *threadsFlags) error {
@@ -121,7 +136,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, f *threadsFlags) 
 
 func (a *app) threadCells(t *checkpoint.Thread, wide bool) []string {
 	cells := []string{
-		quoteID(t.ID), dash(cell(t.Graph)), t.Status.String(), strconv.Itoa(t.Step), a.age(t.Created), a.age(t.Updated),
+		quoteID(t.ID), dash(cell(t.Graph)), statusText(t), strconv.Itoa(t.Step), a.age(t.Created), a.age(t.Updated),
 		strconv.Itoa(len(questionsOf(t))), strconv.Itoa(t.Inputs + t.Others), dash(note(t)),
 	}
 	if wide {
@@ -140,7 +155,7 @@ func note(t *checkpoint.Thread) string {
 		return "held by " + cell(t.Holder)
 	case t.Status == checkpoint.Running:
 		return "no run holds it"
-	case t.Version == 0:
+	case t.Version == 0 && t.Status != 0:
 		return "not begun"
 	case t.Attempts > 0:
 		return count(t.Attempts, "attempt", "attempts")

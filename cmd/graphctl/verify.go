@@ -13,15 +13,14 @@ import (
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	var sel selection
+	sel := selection{released: true}
 	var progress bool
 	cmd := &cobra.Command{
 		Use:   "verify [THREAD ...]",
 		Short: "Read everything, and check chains and bytes",
 		Long: `Read all versions of threads, and check them: that the saver can read each byte, that ids and numbers of records are in
 order, that each delta applies to the state before it, that each state, question and description can be read, and that the listing
-agrees with the log. Without arguments, the command verifies all threads that graphctl threads lists.
-Name a thread whose versions are all released, because no saver lists it. The command changes nothing.
+agrees with the log. Without arguments, the command verifies all threads. The command changes nothing.
 
 If there is a problem, the exit code is 5. If payloads are encrypted and their key is missing, their contents are not checked, and the
 exit code is 1.`,

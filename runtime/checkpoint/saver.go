@@ -79,8 +79,8 @@ type Saver interface {
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the open versions that q selects, in the order of q. It yields a thread that
-	// has untaken inputs and no open version with Version 0 and status Ready. If q is invalid, it
-	// yields an *InvalidError.
+	// has untaken inputs and no open version with Version 0 and status Ready. It yields a thread
+	// that has neither only if q.Released is set. If q is invalid, it yields an *InvalidError.
 	//
 	// A thread that is created or deleted during the loop may be left out. No thread is yielded
 	// twice. The same holds for pages: see ThreadQuery.
@@ -306,13 +306,13 @@ type Query struct {
 // Thread describes the open version of a thread.
 type Thread struct {
 	ID       string
-	Version  int // 0 if no version is open
-	Status   Status
+	Version  int       // 0 if no version is open
+	Status   Status    // 0 if no version is open and there are no untaken inputs
 	Holder   string    // of the lease if it is alive, else empty
 	Lease    time.Time // when the lease ends, on the saver's clock; zero for none
 	Head     ID        // of the root
 	Step     int       // of the root's head
-	Updated  time.Time // when the newest run opened or ended, on the saver's clock; Created if there was none
+	Updated  time.Time // when the newest run opened or ended, on the saver's clock; Created if there was none; zero if Status is 0
 	Versions int       // the number of versions, including the open one
 
 	// Wake is when the thread is due without anybody's call, on the saver's clock; zero is
@@ -362,10 +362,11 @@ type Retention struct {
 	Since    time.Time // keep the records from the oldest one that was created at or after this time; zero is no limit
 	Released int       // the number of newest released versions to keep; 0 keeps all, less than 0 removes all
 
-	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled,
-	// was last updated before this time on the saver's clock, and no message waits. Then the other
-	// fields have no effect. Zero removes no thread. Prune checks this and removes the thread in
-	// one act, so it loses no message, and no run.
+	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
+	// or all of its versions are released. The thread was last updated before this time on the
+	// saver's clock, and no message waits. Then the other fields have no effect. Zero removes no
+	// thread. Prune checks this and removes the thread in one act, so it loses no message, and no
+	// run.
 	Ended time.Time
 
 	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the

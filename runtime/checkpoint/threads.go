@@ -50,6 +50,12 @@ type ThreadQuery struct {
 	Labels       map[string]string // only threads that have all of these labels
 	CreatedSince time.Time         // only threads created at or after this time; zero is all
 	CreatedUntil time.Time         // only threads created before this time; zero is all
+
+	// Released also selects threads whose versions are all released. Such a thread has Version 0,
+	// Status 0 and no Updated, so a query with a Status or with IdleSince selects none. A saver may
+	// have no index of these threads, and then each query reads all threads. So Released is for
+	// copies, checks and cleaning, and not for short pages.
+	Released bool
 }
 
 // Check returns an [*InvalidError] for the first value in q that no saver accepts, or nil. Every

@@ -30,7 +30,8 @@ type Retention struct {
 	// Age removes older checkpoints, except the newest one of a thread. Zero is no limit.
 	Age time.Duration
 	// Released is the number of newest released versions of each thread that stay. Zero keeps all,
-	// less than 0 removes all. Threads without an open version are not found.
+	// less than 0 removes all. Workers do not find threads without an open version. The command
+	// graphctl prune does.
 	Released int
 	// Every is the pause between two walks. The default is 10 minutes.
 	Every time.Duration

@@ -236,7 +236,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	if number == 1 && v.version().Empty() && v.version().Mail.Empty() { // somebody is about to begin the thread
 		return done, ledger.NoThread(thread)
 	}
-	if at := v.version(); !at.Empty() && ledger.Ended(&keep, at.Status, at.Updated, at.Mail.Inputs+at.Mail.Others) {
+	if v.ended(&keep) {
 		return checkpoint.PruneResult{Deleted: true}, v.remove(ctx)
 	}
 	if done.Records, err = v.prune(keep); err != nil {
@@ -244,6 +244,19 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	}
 	done.Versions, err = v.dropVersions(number, keep.Released)
 	return done, err
+}
+
+// ended reports whether keep removes the whole thread.
+func (v *volume) ended(keep *checkpoint.Retention) bool {
+	at, status := v.version(), checkpoint.Done
+	if !at.Empty() {
+		status = at.Status
+	}
+	updated := at.Updated
+	if updated.IsZero() {
+		updated = at.About.Created
+	}
+	return ledger.Ended(keep, status, updated, at.Mail.Inputs+at.Mail.Others)
 }
 
 // prune writes a new file with only the records that keep selects.

@@ -22,8 +22,9 @@ type listing struct {
 	id     string
 	open   bool // the file has an open version
 	ended  bool // with a run that gave its lease up
+	last   bool // the file still has the newest released version, because its release is half-way
 	fence  checkpoint.ID
-	next   int // the number of the version that begins next, if none is open
+	number int // of the version that the file has, or that begins next
 	thread checkpoint.Thread
 	ready  checkpoint.ReadyThread // without an ID if the thread has no open version and no messages
 }
@@ -37,8 +38,7 @@ func (l *listing) fresh(info os.FileInfo) bool {
 	return l.info != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It remembers
-// the listing of each file until the file changes. So only the first listing of a folder reads
+// Threads yields the threads that q selects, as [checkpoint.Saver] says. It remembers the listing of each file until the file changes. So only the first listing of a folder reads
 // every file. The order NewestFirst looks at every file, and ByID only at those of the page.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
@@ -175,14 +175,14 @@ func (s *Saver) forgetListed(files int) {
 	}
 }
 
-// selected returns one thread, if it has an open version and q selects it.
+// selected returns one thread, if q selects it.
 func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool, error) {
 	if err := s.begin(ctx); err != nil {
 		return checkpoint.Thread{}, false, err
 	}
 	defer s.calls.Done()
 	l, err := s.listing(ctx, base)
-	if err != nil || !l.open && l.thread.Inputs == 0 {
+	if err != nil || !l.open && l.thread.Inputs == 0 && !q.Released {
 		return checkpoint.Thread{}, false, err
 	}
 	t, leased := l.thread, false
@@ -194,11 +194,15 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	if !leased {
 		t.Holder = ""
 	}
-	if sp := (span{open: max(t.Version, l.next), started: l.open}); sp.open > 1 {
+	sp := span{oldest: 1, open: max(l.number, 1), started: l.open || l.last}
+	if sp.open > 1 {
 		if err := sp.search(s.newVolume(l.id, base, 0)); err != nil {
 			return checkpoint.Thread{}, false, err
 		}
-		t.Versions = sp.count()
+	}
+	t.Versions = sp.count()
+	if !l.open && t.Inputs == 0 && t.Versions == 0 {
+		return checkpoint.Thread{}, false, nil
 	}
 	return t, ledger.Selects(q, &t, leased), nil
 }
@@ -275,14 +279,18 @@ func (s *Saver) listingOfNext(ctx context.Context, base string) (listing, error)
 // listing returns the thread of a volume after a look.
 func (v *volume) listing() listing {
 	l := listing{id: v.id, ended: true}
-	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
+	if v.v == nil {
+		return l
+	}
+	l.number = v.v.Number
+	if !v.v.Empty() && v.v.Released.IsZero() {
 		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
 		l.thread, l.ready = v.v.Describe(true, time.Time{}, 1), v.v.Ready()
-	} else if v.v != nil && !v.v.Mail.Empty() {
-		l.thread, l.ready = v.v.Inbox(v.v.Updated, 0), v.v.InboxReady()
-		if l.next = v.v.Number; !v.v.Released.IsZero() { // and not yet renamed
-			l.next++
-		}
+		return l
+	}
+	l.thread, l.last = v.v.Inbox(v.v.Updated, 0), !v.v.Released.IsZero()
+	if !v.v.Mail.Empty() {
+		l.ready = v.v.InboxReady()
 	}
 	return l
 }

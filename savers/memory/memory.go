@@ -175,11 +175,7 @@ func (t *thread) renew(now time.Time, lease time.Duration) {
 // describe returns a version as a Thread.
 func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
 	if v == t.next {
-		var updated time.Time
-		if n := len(t.versions); n > 0 {
-			updated = t.versions[n-1].Updated
-		}
-		return v.Inbox(updated, len(t.versions))
+		return v.Inbox(t.newest(), len(t.versions))
 	}
 	leased := v == t.open() && t.leased(now)
 	until := time.Time{}

@@ -108,8 +108,7 @@ func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID)
 	return v.Log(p.Namespace, before)
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It looks at
-// all threads.
+// Threads yields the threads that q selects, as [checkpoint.Saver] says. It looks at all threads.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		all, err := s.positions(ctx, &q)
@@ -175,7 +174,7 @@ func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery) ([]pos
 	return all, nil
 }
 
-// describe returns a thread if it has an open version that q selects.
+// describe returns a thread if q selects it.
 func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool) {
 	t := s.lock(id, false)
 	if t == nil {
@@ -183,7 +182,7 @@ func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Threa
 	}
 	defer t.mu.Unlock()
 	v, now := t.current(), time.Now()
-	if v == nil || v == t.next && v.Mail.Inputs == 0 {
+	if v == nil || v == t.next && v.Mail.Inputs == 0 && !(q.Released && len(t.versions) > 0) {
 		return checkpoint.Thread{}, false
 	}
 	described := t.describe(v, now)

@@ -212,12 +212,12 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 	if err := t.busy(time.Now()); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
+	if t.ended(&keep) {
+		s.remove(t, id)
+		return checkpoint.PruneResult{Deleted: true}, nil
+	}
 	var done checkpoint.PruneResult
 	if v := t.open(); v != nil {
-		if ledger.Ended(&keep, v.Status, v.Updated, v.Mail.Inputs+v.Mail.Others) {
-			s.remove(t, id)
-			return checkpoint.PruneResult{Deleted: true}, nil
-		}
 		removed, err := prune(v, keep)
 		if err != nil {
 			return checkpoint.PruneResult{}, err
@@ -226,6 +226,24 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 	}
 	done.Versions = t.drop(keep.Released)
 	return done, nil
+}
+
+// ended reports whether keep removes the whole thread.
+func (t *thread) ended(keep *checkpoint.Retention) bool {
+	v := t.current()
+	untaken := v.Mail.Inputs + v.Mail.Others
+	if v != t.next {
+		return ledger.Ended(keep, v.Status, v.Updated, untaken)
+	}
+	return ledger.Ended(keep, checkpoint.Done, t.newest(), untaken)
+}
+
+// newest returns when the newest run opened or ended, or when the thread was created if it had none.
+func (t *thread) newest() time.Time {
+	if n := len(t.versions); n > 0 {
+		return t.versions[n-1].Updated
+	}
+	return t.about.Created
 }
 
 func prune(v *ledger.Version, keep checkpoint.Retention) (int, error) {

@@ -224,5 +224,6 @@ func (c *candidate) known() checkpoint.Thread {
 func (c *candidate) selected(q *checkpoint.ThreadQuery) bool {
 	// The index has the place of a thread that was deleted and created again meanwhile.
 	moved := q.Order == checkpoint.NewestFirst && c.Created.UnixMicro() != c.placed
-	return !moved && c.listed() && ledger.Selects(q, &c.Thread, c.leased)
+	listed := c.listed() || q.Released && c.Versions > 0
+	return !moved && listed && ledger.Selects(q, &c.Thread, c.leased)
 }

@@ -2,14 +2,10 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // The index of wakes is repaired by the first Ready that finds it lost, and once in repairEvery.
@@ -142,51 +138,11 @@ func (s *Saver) repairPage(ctx context.Context, page []candidate) error {
 
 // repairFromKeys repairs the index from the keys of threads on all servers.
 func (s *Saver) repairFromKeys(ctx context.Context) error {
-	node := func(ctx context.Context, c *goredis.Client) error {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			keys, next, err := c.Scan(ctx, cursor, pattern(s.prefix)+"{*}", 1000).Result()
-			if err != nil {
-				return err
-			}
-			if err := s.repairKeys(ctx, c, keys); err != nil {
-				return err
-			}
-			cursor = next
+	return s.scan(ctx, "repair", func(ctx context.Context, ids []string) error {
+		page := make([]candidate, len(ids))
+		for i, id := range ids {
+			page[i].ID = id
 		}
-		return nil
-	}
-	return s.do(ctx, "repair", func(ctx context.Context) error {
-		if cluster, ok := s.client.(*goredis.ClusterClient); ok {
-			return cluster.ForEachMaster(ctx, node)
-		}
-		single, _ := s.client.(*goredis.Client)
-		return node(ctx, single)
+		return s.repairPage(ctx, page)
 	})
-}
-
-// repairKeys repairs the index from keys on one server. Some are not of threads.
-func (s *Saver) repairKeys(ctx context.Context, c *goredis.Client, keys []string) error {
-	pipe := c.Pipeline()
-	ids := make([]*goredis.StringCmd, len(keys))
-	for i, key := range keys {
-		ids[i] = pipe.HGet(ctx, key, "id")
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) && damage(err) == nil {
-		return err
-	}
-	var page []candidate
-	for i, key := range keys {
-		if id := ids[i].Val(); id != "" && s.key(id) == key {
-			page = append(page, candidate{described: described{Thread: checkpoint.Thread{ID: id}}})
-		}
-	}
-	return s.repairPage(ctx, page)
-}
-
-// pattern returns a pattern that matches a text alone.
-func pattern(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(text)
 }

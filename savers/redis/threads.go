@@ -2,15 +2,11 @@ package redis
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -123,9 +119,13 @@ func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (misse
 	return r.int(), r.err
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads one
-// set of the index by pages: that of a label, of the unfinished threads, of the graph, or of all
-// threads. It reads each thread in a page, but not its records.
+// Threads yields the threads that q selects, as [checkpoint.Saver] says. It reads one set of the
+// index by pages: that of a label, of the unfinished threads, of the graph, or of all threads. It
+// reads each thread in a page, but not its records.
+//
+// The index does not have threads whose versions are all released. With q.Released, Threads first
+// reads all keys of every server, and keeps the ids of all threads in memory. In the order
+// NewestFirst, it also reads all threads first, and keeps them.
 //
 // NewestFirst reads pages of the creation times of all threads. The query can have a label, a
 // graph, a prefix or a status other than Done. Then Threads first reads the names and creation
@@ -141,7 +141,10 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 			size = min(q.Limit, fullPage)
 		}
 		next := s.byID(&q)
-		if q.Order == checkpoint.NewestFirst {
+		switch {
+		case q.Released:
+			next = s.withReleased(&q)
+		case q.Order == checkpoint.NewestFirst:
 			next = s.newestFirst(&q)
 		}
 		for more := true; more; size = min(size*4, fullPage) {
@@ -315,83 +318,4 @@ func (c *candidate) listed() bool { return c.open || c.Inputs > 0 }
 // unfinished reports whether the thread belongs to those that are not done.
 func (c *candidate) unfinished() bool {
 	return !c.Wake.IsZero() || c.listed() && c.Status != checkpoint.Done
-}
-
-// describeAll reads the threads of a page in one round trip.
-func (s *Saver) describeAll(ctx context.Context, page []candidate) error {
-	if len(page) == 0 {
-		return nil
-	}
-	keys := make([]string, len(page))
-	for i := range page {
-		keys[i] = s.key(page[i].ID)
-	}
-	replies, err := s.all(ctx, "threads", s.script.describe, keys)
-	if err != nil {
-		return err
-	}
-	for i, r := range replies {
-		c := &page[i]
-		id := c.ID
-		switch r.text() {
-		case "ok":
-			c.described, c.open = r.thread(id), true
-		case "none":
-			c.described = r.thread(id)
-			if c.Status = checkpoint.Ready; c.Updated.IsZero() {
-				c.Updated = c.Created
-			}
-		}
-		if r.err != nil {
-			c.ID, c.damage = id, fmt.Errorf("redis: threads: thread %q: %w", short(id), r.err)
-		}
-	}
-	return nil
-}
-
-// runAll runs a script on many keys, sent together.
-func (s *Saver) runAll(ctx context.Context, script *goredis.Script, keys []string) ([]*reply, error) {
-	pipe := s.client.Pipeline()
-	commands := make([]*goredis.Cmd, len(keys))
-	for i, key := range keys {
-		commands[i] = pipe.EvalSha(ctx, script.Hash(), []string{key})
-	}
-	_, err := pipe.Exec(ctx)
-	if err != nil && !eachOwn(commands) {
-		return nil, err
-	}
-	replies := make([]*reply, len(keys))
-	for i, c := range commands {
-		values, err := c.Slice()
-		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-			values, err = script.Run(ctx, s.client, keys[i:i+1]).Slice()
-		}
-		replies[i] = &reply{values: values, err: damage(err)}
-		if err != nil && replies[i].err == nil {
-			return nil, err
-		}
-	}
-	return replies, nil
-}
-
-// eachOwn reports whether each command failed for a reason of its own: the server did not have
-// the script, or the data is damaged.
-func eachOwn(commands []*goredis.Cmd) bool {
-	for _, c := range commands {
-		if err := c.Err(); err != nil && !goredis.HasErrorPrefix(err, "NOSCRIPT") && damage(err) == nil {
-			return false
-		}
-	}
-	return true
-}
-
-// damage returns an error that is ErrDamaged, or nil if err is of another kind.
-func damage(err error) error {
-	if err == nil {
-		return nil
-	}
-	if err = damaged(err); errors.Is(err, checkpoint.ErrDamaged) {
-		return err
-	}
-	return nil
 }

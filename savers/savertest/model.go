@@ -232,6 +232,7 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		if m.rare() {
 			q.Graph = oneOf(m, m.graphs)
 		}
+		q.Released = !m.often()
 		if m.rare() {
 			q.Order, q.After, q.Limit = checkpoint.NewestFirst, "", 0
 			return func(s checkpoint.Saver) string { return newest(ctx, s, q) }

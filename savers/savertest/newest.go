@@ -113,18 +113,7 @@ func testThreadsNewest(tb testing.TB, place Storage) {
 		"a graph with no thread": {checkpoint.ThreadQuery{Graph: "i"}, ""},
 	} {
 		c.q.Order = checkpoint.NewestFirst
-		if got := places(threads(tb, other, c.q)); got != c.want {
-			tb.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-		for size := 1; size <= 3; size++ {
-			var got string
-			for _, page := range pagesOf(tb, other, c.q, size) {
-				got += places(page)
-			}
-			if got != c.want {
-				tb.Errorf("%s, in pages of %d: got %q, want %q", name, size, got, c.want)
-			}
-		}
+		wantPages(tb, other, name, c.q, c.want)
 	}
 	for what, q := range map[string]checkpoint.ThreadQuery{
 		"an unknown order":       {Order: checkpoint.NewestFirst + 1},

@@ -47,6 +47,7 @@ func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 	for status := range checkpoint.Cancelled + 1 {
 		fmt.Fprintf(&b, "threads with status %d: %s\n", status, every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Status: status}), timeless))
 	}
+	fmt.Fprintf(&b, "threads and released ones: %s\n", every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Released: true}), timeless))
 	for _, thread := range m.threads {
 		versions, err := s.Versions(ctx, thread)
 		if err != nil {

@@ -134,6 +134,8 @@ func Cases() []Case {
 		{"threads are listed by the time of their creation", testThreadsCreated},
 		{"threads are listed newest first", testThreadsNewest},
 		{"pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
+		{"threads with released versions only are listed if the caller asks", testThreadsReleased},
+		{"a list of released threads follows releases and deletions", testReleasedComesAndGoes},
 		{"threads are ready when they are due", testReady},
 		{"a thread can be due in centuries", testReadyFar},
 		{"ready threads have their labels", testReadyLabels},

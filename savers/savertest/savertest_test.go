@@ -499,6 +499,14 @@ var breaks = []struct {
 			return checkpoint.PruneResult{Deleted: true}, b.Saver.Delete(ctx, thread) // whatever waits in its inbox
 		}
 	}},
+	{"prunes what was released", "prune removes ended threads", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: thread}); err == nil && chain.Version == 0 {
+				keep.Ended = time.Time{}
+			}
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+	}},
 	{"keeps descriptions when it prunes", "descriptions of schemas stay with their version", func(b *broken) {
 		pruned := false
 		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
@@ -864,6 +872,43 @@ var breaks = []struct {
 			got, err := b.Saver.Ready(ctx, q)
 			got.Next = time.Time{}
 			return got, err
+		}
+	}},
+	{"lists released threads", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) { q.Released = false })},
+	{"lists released threads only if asked", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) { q.Released = true })},
+	{"lists the newest released threads", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) {
+		q.Released = q.Released && q.Order == checkpoint.ByID
+	})},
+	{"lists released threads of a label", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) {
+		q.Released = q.Released && len(q.Labels) == 0
+	})},
+	{"lists released threads without a status", listsReleased, func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			return func(yield func(checkpoint.Thread, error) bool) {
+				for t, err := range b.Saver.Threads(ctx, q) {
+					if t.Version == 0 {
+						t.Status = checkpoint.Done
+					}
+					if !yield(t, err) {
+						return
+					}
+				}
+			}
+		}
+	}},
+	{"lists no thread that was deleted", "a list of released threads follows releases and deletions", func(b *broken) {
+		var known checkpoint.Thread
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			return func(yield func(checkpoint.Thread, error) bool) {
+				for t, err := range b.Saver.Threads(ctx, q) {
+					if known = t; !yield(t, err) {
+						return
+					}
+				}
+				if all, err := b.Saver.Versions(ctx, known.ID); err == nil && len(all) == 0 {
+					yield(known, nil)
+				}
+			}
 		}
 	}},
 	{"pages by place", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
@@ -1350,6 +1395,9 @@ func changedQuery(change func(q *checkpoint.Query)) func(b *broken) {
 		}
 	}
 }
+
+// listsReleased is the name of a case.
+const listsReleased = "threads with released versions only are listed if the caller asks"
 
 func changedThreads(change func(q *checkpoint.ThreadQuery)) func(b *broken) {
 	return func(b *broken) {

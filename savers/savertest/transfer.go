@@ -458,6 +458,17 @@ func testPruneEnded(tb testing.TB, place Storage) {
 			tb.Errorf("%s: the thread is gone: %t, want %t", thread, got.Empty(), over)
 		}
 	}
+	ended("released", checkpoint.Waiting)
+	release(tb, s, "released")
+	for i, before := range []time.Time{{}, time.Now().Add(-time.Hour), later()} {
+		want := checkpoint.PruneResult{Deleted: i == 2}
+		if got, err := s.Prune(ctx, "released", checkpoint.Retention{Ended: before}); err != nil || got != want {
+			tb.Errorf("released, ended before %v: got %+v, %v; want %+v", before, got, err, want)
+		}
+	}
+	if all, err := s.Versions(ctx, "released"); err != nil || len(all) > 0 {
+		tb.Errorf("released, and removed: got the versions %+v, %v, want none", all, err)
+	}
 	for _, kind := range []checkpoint.MessageKind{checkpoint.InputMessage, checkpoint.SignalMessage} {
 		thread := "with " + kind.String()
 		ended(thread, checkpoint.Done)

@@ -120,7 +120,8 @@ func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed b
 	return after, changed
 }
 
-// Inbox describes the thread of v, which is no open version, with its inbox.
+// Inbox describes the thread of v, which is no open version, with its inbox. Without untaken inputs
+// it has no status, and no time of an update.
 func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 	if updated.IsZero() {
 		updated = v.About.Created
@@ -128,6 +129,9 @@ func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 	t := checkpoint.Thread{
 		ID: v.Thread, Status: checkpoint.Ready, Updated: updated, Versions: versions, Wake: v.Wake, Attempts: v.Attempts,
 		Posted: v.Mail.Posted, Inputs: v.Mail.Inputs, Others: v.Mail.Others, Cancels: v.Mail.Cancels,
+	}
+	if t.Inputs == 0 {
+		t.Status, t.Updated = 0, time.Time{}
 	}
 	v.About.Describe(&t)
 	return t

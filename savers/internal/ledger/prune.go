@@ -23,8 +23,9 @@ type Kept struct {
 	snapshot func(chain []checkpoint.Record) ([]byte, error)
 }
 
-// Ended reports whether keep removes the whole thread. The arguments are those of its open
-// version, and how many untaken messages the thread has.
+// Ended reports whether keep removes the whole thread. status is that of its open version, or Done
+// if none is open. updated is when its newest run opened or ended. untaken is how many untaken
+// messages it has.
 func Ended(keep *checkpoint.Retention, status checkpoint.Status, updated time.Time, untaken int) bool {
 	over := status == checkpoint.Done || status == checkpoint.Cancelled
 	return !keep.Ended.IsZero() && over && untaken == 0 && updated.Before(keep.Ended)

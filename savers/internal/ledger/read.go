@@ -152,5 +152,5 @@ func Selects(q *checkpoint.ThreadQuery, t *checkpoint.Thread, leased bool) bool 
 		!Labelled(t.Labels, q.Labels):
 		return false
 	}
-	return q.IdleSince.IsZero() || !leased && t.Updated.Before(q.IdleSince)
+	return q.IdleSince.IsZero() || !leased && !t.Updated.IsZero() && t.Updated.Before(q.IdleSince)
 }

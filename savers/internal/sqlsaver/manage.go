@@ -124,8 +124,10 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.R
 	if err := t.busy(); err != nil {
 		return done, err
 	}
-	if t.open != 0 && ledger.Ended(&keep, t.status, time.UnixMicro(t.updated), int(t.inputs+t.others)) {
-		done.Deleted = true
+	if done.Deleted, err = s.ended(ctx, tx, t, &keep); err != nil {
+		return done, err
+	}
+	if done.Deleted {
 		return done, s.deleteIn(ctx, tx, t)
 	}
 	if t.open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
@@ -139,6 +141,21 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.R
 		}
 	}
 	return done, nil
+}
+
+// ended reports whether keep removes the whole thread.
+func (s *Saver) ended(ctx context.Context, tx Tx, t *thread, keep *checkpoint.Retention) (bool, error) {
+	untaken := int(t.inputs + t.others)
+	if t.open != 0 || keep.Ended.IsZero() {
+		return ledger.Ended(keep, t.status, time.UnixMicro(t.updated), untaken), nil
+	}
+	updated := t.about.Created
+	v, status := version{}, int64(0)
+	found, err := s.one(ctx, tx, stVersion, []any{t.no, int64(t.last)}, &v.root, &status, &v.updated, &v.released)
+	if found {
+		updated = time.UnixMicro(v.updated)
+	}
+	return err == nil && ledger.Ended(keep, checkpoint.Done, updated, untaken), err
 }
 
 // pruneVersions removes released versions, but not the newest keep; -1 keeps none.

@@ -49,15 +49,15 @@ func (l *listing) newestStatement() (st statement, args []any) {
 	switch {
 	case len(l.q.Labels) > 0:
 		name, value := l.label()
-		return stNewestByLabel, slices.Concat([]any{name, value}, bounds, []any{f.status, f.graph, f.idle, l.size})
+		return stNewestByLabel, slices.Concat([]any{name, value}, bounds, []any{f.released, f.status, f.graph, f.idle, l.size})
 	case f.graph != nil && f.status != nil:
 		st, args = stNewestByGraphStatus, []any{f.graph, f.status}
 	case f.graph != nil:
-		st, args = stNewestByGraph, []any{f.graph}
+		st, args, bounds = stNewestByGraph, []any{f.graph}, append(bounds, f.released)
 	case f.status != nil:
 		st, args = stNewestByStatus, []any{f.status}
 	default:
-		st = stNewest
+		st, bounds = stNewest, append(bounds, f.released)
 	}
 	return st, slices.Concat(args, bounds, []any{f.idle, l.size})
 }

@@ -43,7 +43,7 @@ func signatures() [statements]signature {
 		stSchemas:             {name: "schemas", parameters: "root"},
 		stThreads: {
 			name:       "threads",
-			parameters: "first_key, end_key, idle_since, created_since, created_until, limit",
+			parameters: "first_key, end_key, released, idle_since, created_since, created_until, limit",
 		},
 		stThreadsByStatus: {
 			name:       "threads_by_status",
@@ -51,7 +51,7 @@ func signatures() [statements]signature {
 		},
 		stThreadsByGraph: {
 			name:       "threads_by_graph",
-			parameters: "first_key, end_key, graph, idle_since, created_since, created_until, limit",
+			parameters: "first_key, end_key, graph, released, idle_since, created_since, created_until, limit",
 		},
 		stThreadsByGraphStatus: {
 			name:       "threads_by_graph_status",
@@ -59,20 +59,20 @@ func signatures() [statements]signature {
 		},
 		stThreadsByLabel: {
 			name: "threads_by_label",
-			parameters: "first_key, end_key, name, value, status, graph, idle_since, created_since, created_until, " +
+			parameters: "first_key, end_key, name, value, released, status, graph, idle_since, created_since, created_until, " +
 				"limit",
 		},
 		stThreadsFewIdle: {
 			name:       "threads_few_idle",
-			parameters: "first_key, end_key, idle_since, status, graph, created_since, created_until, limit",
+			parameters: "first_key, end_key, idle_since, released, status, graph, created_since, created_until, limit",
 		},
 		stThreadsFewCreated: {
 			name:       "threads_few_created",
-			parameters: "first_key, end_key, created_since, created_until, status, graph, idle_since, limit",
+			parameters: "first_key, end_key, created_since, created_until, released, status, graph, idle_since, limit",
 		},
 		stNewest: {
 			name:       "newest",
-			parameters: "since, until, last_key, first_key, end_key, idle_since, limit",
+			parameters: "since, until, last_key, first_key, end_key, released, idle_since, limit",
 		},
 		stNewestByStatus: {
 			name:       "newest_by_status",
@@ -80,7 +80,7 @@ func signatures() [statements]signature {
 		},
 		stNewestByGraph: {
 			name:       "newest_by_graph",
-			parameters: "graph, since, until, last_key, first_key, end_key, idle_since, limit",
+			parameters: "graph, since, until, last_key, first_key, end_key, released, idle_since, limit",
 		},
 		stNewestByGraphStatus: {
 			name:       "newest_by_graph_status",
@@ -88,7 +88,7 @@ func signatures() [statements]signature {
 		},
 		stNewestByLabel: {
 			name:       "newest_by_label",
-			parameters: "name, value, since, until, last_key, first_key, end_key, status, graph, idle_since, limit",
+			parameters: "name, value, since, until, last_key, first_key, end_key, released, status, graph, idle_since, limit",
 		},
 		stCountKeys:    {name: "count_keys", parameters: "first_key, end_key"},
 		stCountIdle:    {name: "count_idle", parameters: "idle_since"},

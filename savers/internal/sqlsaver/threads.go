@@ -183,11 +183,15 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 // few is the number that stCountIdle and stCountCreated count up to: fewer threads are few.
 const few = 1000
 
-// filters are the values that select threads: nil is any.
-type filters struct{ status, graph, idle, since, until any }
+// filters are the values that select threads: nil is any. released is 1 for all versions, 0 for open
+// ones.
+type filters struct{ released, status, graph, idle, since, until any }
 
 func (l *listing) filters() filters {
-	f := filters{status: optionalStatus(l.q.Status)}
+	f := filters{released: int64(0), status: optionalStatus(l.q.Status)}
+	if l.q.Released {
+		f.released = int64(1)
+	}
 	f.since, f.until = createdIn(&l.q)
 	if l.q.Graph != "" {
 		f.graph = []byte(l.q.Graph)
@@ -228,28 +232,30 @@ func (l *listing) statement(ctx context.Context, db Runner) (st statement, args 
 	if len(l.q.Labels) > 0 {
 		name, value := l.label()
 		return stThreadsByLabel, []any{
-			l.from, l.to, name, value, f.status, f.graph, f.idle, f.since, f.until, l.size,
+			l.from, l.to, name, value, f.released, f.status, f.graph, f.idle, f.since, f.until, l.size,
 		}, nil
 	}
 	var n int64
 	if f.idle != nil {
 		if _, err = l.s.one(ctx, db, stCountIdle, []any{f.idle}, &n); err != nil || n < few {
-			return stThreadsFewIdle, []any{l.from, l.to, f.idle, f.status, f.graph, f.since, f.until, l.size}, err
+			return stThreadsFewIdle, []any{l.from, l.to, f.idle, f.released, f.status, f.graph, f.since, f.until, l.size}, err
 		}
 	}
 	if !l.q.CreatedSince.IsZero() || !l.q.CreatedUntil.IsZero() {
 		if _, err = l.s.one(ctx, db, stCountCreated, []any{f.since, f.until}, &n); err != nil || n < few {
-			return stThreadsFewCreated, []any{l.from, l.to, f.since, f.until, f.status, f.graph, f.idle, l.size}, err
+			return stThreadsFewCreated, []any{l.from, l.to, f.since, f.until, f.released, f.status, f.graph, f.idle, l.size}, err
 		}
 	}
-	st, args = stThreads, []any{l.from, l.to}
+	args = []any{l.from, l.to}
 	switch {
 	case f.graph != nil && f.status != nil:
 		st, args = stThreadsByGraphStatus, append(args, f.graph, f.status)
 	case f.graph != nil:
-		st, args = stThreadsByGraph, append(args, f.graph)
+		st, args = stThreadsByGraph, append(args, f.graph, f.released)
 	case f.status != nil:
 		st, args = stThreadsByStatus, append(args, f.status)
+	default:
+		st, args = stThreads, append(args, f.released)
 	}
 	return st, append(args, f.idle, f.since, f.until, l.size), nil
 }

@@ -3,7 +3,8 @@
 -- name: threads
 -- Lists threads in the order of their keys: from first_key up to, but without, end_key. A NULL
 -- filter selects all.
--- parameters: first_key, end_key, idle_since, idle_since, created_since, created_until, limit
+-- parameters: first_key, end_key, released, idle_since, idle_since, created_since, created_until,
+--   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -15,7 +16,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -42,8 +43,8 @@ ORDER BY t.thread_key LIMIT ?;
 
 -- name: threads_by_graph
 -- Lists the threads of a graph, as threads does.
--- parameters: graph, first_key, end_key, idle_since, idle_since, created_since, created_until,
---   limit
+-- parameters: graph, first_key, end_key, released, idle_since, idle_since, created_since,
+--   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -55,7 +56,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
-WHERE t.graph = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+WHERE t.graph = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
@@ -82,7 +83,7 @@ ORDER BY t.thread_key LIMIT ?;
 
 -- name: threads_by_label
 -- Lists the threads with a label, as threads does.
--- parameters: name, value, first_key, end_key, status, graph, idle_since, idle_since,
+-- parameters: name, value, first_key, end_key, released, status, graph, idle_since, idle_since,
 --   created_since, created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
@@ -96,7 +97,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_label l
 	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = ? AND l.value = ? AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs > 0
+WHERE l.name = ? AND l.value = ? AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
@@ -106,7 +107,8 @@ ORDER BY l.thread_key LIMIT ?;
 -- name: threads_few_idle
 -- Lists threads that had no run since a time, by the index on updated. It is for when count_idle
 -- finds few.
--- parameters: idle_since, first_key, end_key, status, graph, created_since, created_until, limit
+-- parameters: idle_since, first_key, end_key, released, status, graph, created_since,
+--   created_until, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -118,7 +120,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND t.version + t.inputs > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND t.version + t.inputs + t.versions * ? > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND t.created + 0 >= ? AND t.created + 0 < ?
@@ -126,8 +128,8 @@ ORDER BY t.thread_key LIMIT ?;
 
 -- name: threads_few_created
 -- Lists threads by the index on created. It is for when count_created finds few.
--- parameters: created_since, created_until, first_key, end_key, status, graph, idle_since,
---   idle_since, limit
+-- parameters: created_since, created_until, first_key, end_key, released, status, graph,
+--   idle_since, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -140,7 +142,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM (SELECT * FROM graph_thread WHERE created >= ? AND created < ?
 	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
@@ -163,7 +165,8 @@ FROM (SELECT 1 AS one FROM graph_thread WHERE created >= ? AND created < ? LIMIT
 -- name: newest
 -- Lists threads, newest first: those created between since and until. Of those created at until, it
 -- lists only keys before last_key. A NULL filter selects all.
--- parameters: since, until, until, last_key, first_key, end_key, idle_since, idle_since, limit
+-- parameters: since, until, until, last_key, first_key, end_key, released, idle_since, idle_since,
+--   limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -177,7 +180,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 FROM graph_thread t FORCE INDEX (graph_thread_created)
 WHERE t.created >= ? AND t.created <= ?
 AND (t.created < ? OR t.thread_key < ?)
-AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
@@ -204,8 +207,8 @@ ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
 -- name: newest_by_graph
 -- Lists the threads of a graph, as newest does.
--- parameters: graph, since, until, until, last_key, first_key, end_key, idle_since, idle_since,
---   limit
+-- parameters: graph, since, until, until, last_key, first_key, end_key, released, idle_since,
+--   idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -219,7 +222,7 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 FROM graph_thread t FORCE INDEX (graph_thread_graph_created)
 WHERE t.graph = ? AND t.created >= ? AND t.created <= ?
 AND (t.created < ? OR t.thread_key < ?)
-AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
@@ -246,8 +249,8 @@ ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
 -- name: newest_by_label
 -- Lists the threads with a label, as newest does.
--- parameters: name, value, since, until, until, last_key, first_key, end_key, status, graph,
---   idle_since, idle_since, limit
+-- parameters: name, value, since, until, until, last_key, first_key, end_key, released, status,
+--   graph, idle_since, idle_since, limit
 -- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
 --   root, created, graph, title, labels, wake, attempts, posted, inputs,
 --   others, cancels, priority, now, head, step
@@ -262,7 +265,7 @@ FROM graph_label l FORCE INDEX (graph_label_created)
 	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
 WHERE l.name = ? AND l.value = ? AND l.created >= ? AND l.created <= ?
 AND (l.created < ? OR l.thread_key < ?)
-AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs > 0
+AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))

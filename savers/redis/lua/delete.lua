@@ -1,9 +1,9 @@
--- Deletes the thread, all versions of it. With a time, only if its open version is Done or Cancelled, was updated before that
--- time, and no message waits.
+-- Deletes the thread, all versions of it. With a time, only if its open version is Done or Cancelled or none is open, it was
+-- updated before that time, and no message waits.
 --
 -- ARGV: the time, or ''
 
-local open = thread()
+local open, first, last = thread()
 if open > 0 then
 	local held = busy(int(open) .. ':', clock())
 	if held then
@@ -11,10 +11,12 @@ if open > 0 then
 	end
 end
 if ARGV[1] ~= '' then
-	local v = int(open) .. ':'
-	local m = call('HMGET', key, v .. 'status', v .. 'updated', 'inputs', 'others')
+	local v = int(open > 0 and open or last) .. ':'
+	local m = call('HMGET', key, v .. 'status', v .. 'updated', 'inputs', 'others', 'created')
+	local over = open == 0 or m[1] == DONE or m[1] == CANCELLED
 	local untaken = (tonumber(m[3]) or 0) + (tonumber(m[4]) or 0)
-	if open == 0 or m[1] ~= DONE and m[1] ~= CANCELLED or untaken > 0 or tonumber(m[2] or '0') >= tonumber(ARGV[1]) then
+	local updated = m[2] or m[5] -- neither if there is no such thread
+	if not over or untaken > 0 or not updated or tonumber(updated) >= tonumber(ARGV[1]) then
 		return { 'stays' }
 	end
 end
