@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/graphgen-go/graphgen/examples/internal/pages"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/file"
@@ -27,9 +28,11 @@ const usage = `Research answers a question from its documents.
 	research resume [-dir DIR] [-name NAME]
 	research watch [-dir DIR] [-name NAME]
 	research show [-dir DIR] [-name NAME]
+	research inspect [-dir DIR] [-addr ADDR]
 
 run plans the searches and asks; answer approves or rejects the plan and continues; resume continues after a kill;
-watch does the same and prints the progress.
+watch does the same and prints the progress; inspect serves pages of all pieces of research, where plans can be
+approved, too.
 `
 
 // errUsage reports an invalid command line.
@@ -44,10 +47,10 @@ func main() {
 
 // call is one command of the user.
 type call struct {
-	name, dir, thread, add string
-	no                     bool
-	latency                time.Duration
-	args                   []string
+	name, dir, thread, add, addr string
+	no                           bool
+	latency                      time.Duration
+	args                         []string
 }
 
 // command runs one command and returns the exit code: 0 for success, 1 for an error, 2 for invalid
@@ -64,6 +67,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.DurationVar(&c.latency, "latency", 0, "how long a search takes, for demonstrations")
 	f.BoolVar(&c.no, "no", false, "answer no")
 	f.StringVar(&c.add, "add", "", "one more `query` for the plan")
+	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "the `address` of the pages, on this machine")
 	if err := f.Parse(args); err != nil {
 		return 2 // Parse has printed the error
 	}
@@ -111,6 +115,8 @@ func (c call) run(ctx context.Context, out io.Writer) (err error) {
 		return follow(t.ResumeStream(ctx, events), out, false)
 	case "watch":
 		return follow(t.ResumeStream(ctx, events), out, true)
+	case "inspect":
+		return pages.Serve(ctx, c.addr, "research", saver, out, flow)
 	case "answer":
 		return c.answer(ctx, t, out)
 	case "show":

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/graphgen-go/graphgen/examples/internal/pages"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/file"
@@ -28,8 +29,10 @@ const usage = `Timetravel plans a trip, and travels in what it planned.
 	timetravel fork [-dir DIR] [-as NODE] TRIP AT FIELD=VALUE...
 	timetravel resume [-dir DIR] TRIP [AT]
 	timetravel two [-dir DIR]
+	timetravel inspect [-dir DIR] [-addr ADDR]
 
 AT and OTHER are checkpoints: the number or the id in the history. fork edits and stops; resume goes on.
+inspect serves pages of all trips, which also compare, replay and fork.
 Fields: city, days, budget, hotel=NAME:EUROS, tag, log.
 `
 
@@ -47,6 +50,7 @@ func main() {
 type action struct {
 	min, max int // number of arguments after the trip
 	do       func(ctx context.Context, t thread, args []string, out io.Writer) error
+	all      func(ctx context.Context, saver checkpoint.Saver, out io.Writer) error // instead of do: takes no trip
 }
 
 // command runs one command and returns the exit code: 0 for success, 1 for an error, 2 for invalid
@@ -63,16 +67,21 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if name == "fork" {
 		f.StringVar(&as, "as", "", "edit as if this `node` had written the change; its successors become due")
 	}
+	addr := "127.0.0.1:0"
+	if name == "inspect" {
+		f.StringVar(&addr, "addr", addr, "the `address` of the pages, on this machine")
+	}
 	const many = 1 << 10
 	actions := map[string]action{
-		"run":     {1, many, run},
-		"history": {0, 0, history},
-		"show":    {0, 1, show},
-		"diff":    {2, 2, diff},
-		"replay":  {1, 1, resume},
-		"fork":    {1, many, fork(&as)},
-		"resume":  {0, 1, resume},
-		"two":     {0, 0, nil},
+		"run":     {min: 1, max: many, do: run},
+		"history": {do: history},
+		"show":    {max: 1, do: show},
+		"diff":    {min: 2, max: 2, do: diff},
+		"replay":  {min: 1, max: 1, do: resume},
+		"fork":    {min: 1, max: many, do: fork(&as)},
+		"resume":  {max: 1, do: resume},
+		"two":     {all: two},
+		"inspect": {all: serve(&addr)},
 	}
 	a, ok := actions[name]
 	if !ok {
@@ -96,7 +105,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // open opens the folder and runs a.
 func open(ctx context.Context, dir string, a action, args []string, out io.Writer) (err error) {
-	if a.do == nil && len(args) != 0 || a.do != nil && (len(args) < 1+a.min || len(args) > 1+a.max) {
+	if a.all != nil && len(args) != 0 || a.do != nil && (len(args) < 1+a.min || len(args) > 1+a.max) {
 		return errUsage
 	}
 	saver, err := file.Open(dir)
@@ -104,8 +113,8 @@ func open(ctx context.Context, dir string, a action, args []string, out io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, saver.Close()) }()
-	if a.do == nil {
-		return two(ctx, saver, out)
+	if a.all != nil {
+		return a.all(ctx, saver, out)
 	}
 	trip, err := newTrip(saver)
 	if err != nil {
@@ -281,4 +290,19 @@ func two(ctx context.Context, saver checkpoint.Saver, out io.Writer) error {
 		fmt.Fprintf(out, "foo %q bar %v next %s\n", snap.State.Foo, snap.State.Bar, names(snap.Next))
 	}
 	return nil
+}
+
+// serve serves pages of the threads of both graphs at the address that addr has when serve runs.
+func serve(addr *string) func(context.Context, checkpoint.Saver, io.Writer) error {
+	return func(ctx context.Context, saver checkpoint.Saver, out io.Writer) error {
+		trip, err := newTrip(saver)
+		if err != nil {
+			return err
+		}
+		g, err := newTwo(saver)
+		if err != nil {
+			return err
+		}
+		return pages.Serve(ctx, *addr, "timetravel", saver, out, trip, g)
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/graphgen-go/graphgen/examples/internal/pages"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
@@ -28,9 +29,10 @@ const usage = `Triage works through support tickets.
 	triage history [-dir DIR] TICKET
 	triage approve [-dir DIR] TICKET
 	triage deny [-dir DIR] TICKET
+	triage inspect [-dir DIR] [-addr ADDR]
 
 run takes every ticket as far as it goes without a person, and goes on where an earlier run was stopped or killed.
-What left the house is in DIR/outbox.
+What left the house is in DIR/outbox. inspect serves pages of all tickets, which show and change them.
 
 `
 
@@ -65,6 +67,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = decideCommand(ctx, name, Approved, args, stdout, stderr)
 	case "deny":
 		err = decideCommand(ctx, name, Denied, args, stdout, stderr)
+	case "inspect":
+		err = inspectCommand(ctx, args, stdout, stderr)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, usage)
 	default:
@@ -263,5 +267,16 @@ func decideCommand(ctx context.Context, name string, d Decision, args []string, 
 		}
 		fmt.Fprintf(stdout, "%s %s\n", r.Ticket, r.line())
 		return nil
+	})
+}
+
+func inspectCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f, dir := flags("inspect", stderr)
+	addr := f.String("addr", "127.0.0.1:0", "the `address` of the pages, on this machine")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	return inside(*dir, func(h *house) error {
+		return pages.Serve(ctx, *addr, "triage", h.saver, stdout, h.flow)
 	})
 }
