@@ -93,8 +93,8 @@ func (f *threadsFlags) query(ctx context.Context, s checkpoint.Saver, now time.T
 	return q, nil
 }
 
-// lastRelease returns what describes the newest version of a thread, which is released. ok is false
-// if the thread has no versions.
+// lastRelease describes the newest version of a thread, which is released. ok is false if the
+// thread has no versions.
 func lastRelease(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thread, ok bool, err error) {
 	versions, err := s.Versions(ctx, id)
 	if err != nil || len(versions) == 0 {

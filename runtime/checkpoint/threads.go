@@ -52,9 +52,9 @@ type ThreadQuery struct {
 	CreatedUntil time.Time         // only threads created before this time; zero is all
 
 	// Released also selects threads whose versions are all released. Such a thread has Version 0,
-	// Status 0 and no Updated, so a query with a Status or with IdleSince selects none. A saver may
-	// have no index of these threads, and then each query reads all threads. So Released is for
-	// copies, checks and cleaning, and not for short pages.
+	// Status 0 and no Updated, so a query with a Status or with IdleSince selects none. A saver
+	// may have no index of these threads, and then each query reads all threads. So Released is
+	// for copies, checks and cleaning, and not for short pages.
 	Released bool
 }
 

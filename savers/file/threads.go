@@ -38,8 +38,9 @@ func (l *listing) fresh(info os.FileInfo) bool {
 	return l.info != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
-// Threads yields the threads that q selects, as [checkpoint.Saver] says. It remembers the listing of each file until the file changes. So only the first listing of a folder reads
-// every file. The order NewestFirst looks at every file, and ByID only at those of the page.
+// Threads yields the threads that q selects, as [checkpoint.Saver] says. It remembers the listing
+// of each file until the file changes. So only the first listing of a folder reads every file. The
+// order NewestFirst looks at every file, and ByID only at those of the page.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		names, err := s.names(ctx, &q)

@@ -238,7 +238,8 @@ func (t *thread) ended(keep *checkpoint.Retention) bool {
 	return ledger.Ended(keep, checkpoint.Done, t.newest(), untaken)
 }
 
-// newest returns when the newest run opened or ended, or when the thread was created if it had none.
+// newest returns when the newest run opened or ended, or when the thread was created if it had
+// none.
 func (t *thread) newest() time.Time {
 	if n := len(t.versions); n > 0 {
 		return t.versions[n-1].Updated

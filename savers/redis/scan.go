@@ -44,7 +44,8 @@ func (s *Saver) scan(ctx context.Context, what string, f func(ctx context.Contex
 	})
 }
 
-// idsOf returns the ids of the threads that keys on one server are of. Some keys are not of threads.
+// idsOf returns the ids of the threads that keys on one server are of. Some keys are not of
+// threads.
 func (s *Saver) idsOf(ctx context.Context, c *goredis.Client, keys []string) (ids []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -77,7 +77,8 @@ func (m *modeller) readyCall() (what, gotText, wantText string) {
 	if gotErr != nil || wantErr != nil {
 		return what, answered("", gotErr), answered("", wantErr)
 	}
-	// Threads without a graph can be those of an earlier round, whose reservations are not known here.
+	// Threads without a graph can be those of an earlier round, whose reservations are not known
+	// here.
 	earlier := func(t checkpoint.ReadyThread) bool { return !strings.HasPrefix(t.ID, m.prefix) }
 	got.Threads, want.Threads = slices.DeleteFunc(got.Threads, earlier), slices.DeleteFunc(want.Threads, earlier)
 	got.Threads = slices.DeleteFunc(got.Threads, func(t checkpoint.ReadyThread) bool {

@@ -113,8 +113,8 @@ func testPriorityHeld(tb testing.TB, place Storage) {
 	}
 }
 
-// testPostNamesGraph gives a graph to a held thread that has none. The thread becomes due under that
-// graph when its lease ends.
+// testPostNamesGraph gives a graph to a held thread that has none. The thread becomes due under
+// that graph when its lease ends.
 func testPostNamesGraph(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, other := openTwo(tb, place)

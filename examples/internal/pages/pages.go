@@ -20,9 +20,9 @@ type App interface {
 	Drain(ctx context.Context) error
 }
 
-// Serve serves the pages of the threads of saver at /inspect/, with all actions, until ctx ends. It
-// prints their address to out. addr must be an address of this machine, because the pages have no
-// login; port 0 is any free port. At the end, runs that the pages started stop at their next
+// Serve serves the pages of the threads of saver at /inspect/, with all actions, until ctx ends.
+// It prints their address to out. addr must be an address of this machine, because the pages have
+// no login; port 0 is any free port. At the end, runs that the pages started stop at their next
 // checkpoint.
 func Serve(ctx context.Context, addr, title string, saver checkpoint.Saver, out io.Writer, apps ...App) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)

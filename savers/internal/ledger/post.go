@@ -120,8 +120,8 @@ func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed b
 	return after, changed
 }
 
-// Inbox describes the thread of v, which is no open version, with its inbox. Without untaken inputs
-// it has no status, and no time of an update.
+// Inbox describes the thread of v, which is no open version, with its inbox. Without untaken
+// inputs it has no status, and no time of an update.
 func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 	if updated.IsZero() {
 		updated = v.About.Created

@@ -183,8 +183,8 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 // few is the number that stCountIdle and stCountCreated count up to: fewer threads are few.
 const few = 1000
 
-// filters are the values that select threads: nil is any. released is 1 for all versions, 0 for open
-// ones.
+// filters are the values that select threads: nil is any. released is 1 for all versions, 0 for
+// open ones.
 type filters struct{ released, status, graph, idle, since, until any }
 
 func (l *listing) filters() filters {
