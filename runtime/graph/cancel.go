@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -66,8 +67,11 @@ func (l *listener) hear() {
 	go l.read(l.ctx)
 }
 
-// read reads messages until there is nothing new. If it fails, the end of the run makes the thread
-// due, and the next run reads them.
+// rereadPause is the time after which messages are read again that could not be read.
+const rereadPause = time.Second
+
+// read reads messages until there is nothing new. If it fails, it is called again after a pause.
+// If the run ends before, the end of the run makes the thread due, and the next run reads them.
 func (l *listener) read(ctx context.Context) {
 	defer l.reads.Done()
 	l.mu.Lock()
@@ -77,9 +81,11 @@ func (l *listener) read(ctx context.Context) {
 		l.mu.Unlock()
 		all, err := l.messages(ctx, l.after)
 		l.mu.Lock()
-		if err == nil {
-			l.obey(all)
+		if err != nil {
+			time.AfterFunc(rereadPause, l.hear)
+			break
 		}
+		l.obey(all)
 	}
 	l.reading = false
 }

@@ -230,6 +230,51 @@ func TestACancelEndsARunInPersonWithinASecond(t *testing.T) {
 	})
 }
 
+// TestACancelThatCannotBeReadIsReadAgain lets the first reading of a cancel fail. No other message
+// follows.
+func TestACancelThatCannotBeReadIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := &mailFails{Saver: memory.New()}, newWork()
+		b.Node("hangs", func(ctx context.Context, _ work) (update, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return update{}, ctx.Err()
+		})
+		g := compile(t, line(b, "hangs"), graph.Saver(s))
+		ended := make(chan error)
+		go func() {
+			_, err := g.Thread("t").Invoke(t.Context(), logged("in"))
+			ended <- err
+		}()
+		synctest.Wait()
+		s.left.Store(1)
+		if err := g.Thread("t").Cancel(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		var cancelled *graph.CancelledError
+		if err := <-ended; !errors.As(err, &cancelled) {
+			t.Errorf("got %v, want a CancelledError", err)
+		}
+		same(t, "failures that were left", s.left.Load(), int64(0))
+	})
+}
+
+// mailFails fails so many calls of Mail as are left.
+type mailFails struct {
+	checkpoint.Saver
+	left atomic.Int64
+}
+
+func (m *mailFails) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	if m.left.Load() > 0 {
+		m.left.Add(-1)
+		return nil, errBroken
+	}
+	return m.Saver.Mail(ctx, q)
+}
+
 func TestASnapshotSaysThatARunIsBeingCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := memory.New(), newWork()

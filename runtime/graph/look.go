@@ -18,6 +18,7 @@ import (
 // mail is the untaken messages of a thread, as an opening has found them.
 type mail struct {
 	looked  bool
+	past    bool                // an Invoke looked, and takes none of the inputs
 	cancel  *checkpoint.Message // the newest; nil for none
 	older   []uint64            // the numbers of older cancels
 	inputs  []checkpoint.Message

@@ -271,3 +271,63 @@ func TestACancelEndsAnInvokeThatDiedBeforeItLooked(t *testing.T) {
 		})
 	})
 }
+
+// TestAnInvokeOutlivesACancelBetweenItsLookAndItsOpening posts a cancel when the Invoke has read
+// the inbox, in which an input waits (rule 21.9).
+func TestAnInvokeOutlivesACancelBetweenItsLookAndItsOpening(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newWork()
+			b.Node("slow", func(ctx context.Context, _ work) (update, error) {
+				select {
+				case <-ctx.Done():
+					return update{}, ctx.Err()
+				case <-time.After(time.Minute):
+					return update{}, nil
+				}
+			})
+			s := &openings{Saver: memory.New()}
+			th := compile(t, line(b, "slow"), graph.Saver(s), d).Thread("t")
+			submit(t, th, "waits")
+			s.before = func() {
+				s.before = nil
+				if err := th.Cancel(t.Context(), "too early"); err != nil {
+					t.Error(err)
+				}
+			}
+			res := done(t, graph.Done)(th.Invoke(t.Context(), logged("in")))
+			same(t, "log", res.State.Log, []string{"in"})
+			same(t, "messages that wait", untaken(t, th), []checkpoint.MessageKind(nil))
+		})
+	})
+}
+
+// openings calls before at each opening Append.
+type openings struct {
+	checkpoint.Saver
+	before func()
+}
+
+func (s *openings) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	if a.Open != nil && s.before != nil {
+		s.before()
+	}
+	return s.Saver.Append(ctx, a)
+}
+
+// TestASaverThatAnswersNewsForNoThreadIsAnError stops with the opening, which asks for the newest
+// message.
+func TestASaverThatAnswersNewsForNoThreadIsAnError(t *testing.T) {
+	b := newWork()
+	b.Node("a", say("a"))
+	g := compile(t, line(b, "a"), graph.Saver(newsless{memory.New()}), graph.InterruptBefore("a"))
+	var failed *graph.SaverError
+	if _, err := g.Thread("t").Invoke(t.Context(), input); !errors.As(err, &failed) || failed.Op != "news" {
+		t.Errorf("got %v, want a SaverError of news", err)
+	}
+}
+
+// newsless is a saver whose News answers for no thread.
+type newsless struct{ checkpoint.Saver }
+
+func (newsless) News(context.Context, []string) ([]uint64, error) { return nil, nil }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -42,6 +43,9 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 	if err != nil && r.ctx.Err() != nil {
 		return r.cancelled()
 	}
+	if err == nil && len(newest) != 1 {
+		err = fmt.Errorf("News answered for %d threads; want 1", len(newest))
+	}
 	if err != nil {
 		return r.saving("news", err)
 	}
@@ -55,6 +59,7 @@ func (r looker) lookPast(c *checkpoint.Chain) error {
 	if c.Thread.Inputs == 0 {
 		return nil
 	}
+	r.mail.past = true
 	if err := r.look(c); err != nil || r.mail.cancel == nil {
 		return err
 	}
@@ -68,9 +73,10 @@ func (r looker) lookAfter(o journal.Outcome) error {
 	looked, _ := r.log.Looked()
 	posted := r.log.Opened()
 	r.mail.opened = posted
-	if o.End || r.mail.looked || posted <= looked {
+	if o.End || r.mail.looked && !r.mail.past || posted <= looked {
 		return nil
 	}
+	r.mail = mail{began: r.mail.began, opened: posted} // the opening stored what lookPast made of the others
 	if err := r.look(&checkpoint.Chain{Thread: checkpoint.Thread{Posted: posted, Inputs: 1}}); err != nil {
 		return err
 	}

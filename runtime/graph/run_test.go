@@ -253,13 +253,18 @@ func TestAFailedNode(t *testing.T) {
 func TestAFailureCancelsSiblingsAndWaitsForThem(t *testing.T) {
 	b := newWork()
 	var returned atomic.Bool
+	started := make(chan struct{})
 	b.Node("slow", func(ctx context.Context, _ work) (update, error) {
+		close(started)
 		<-ctx.Done()
 		runtime.Gosched()
 		returned.Store(true)
 		return update{}, ctx.Err()
 	})
-	b.Node("bad", func(context.Context, work) (update, error) { return update{}, errBroken })
+	b.Node("bad", func(context.Context, work) (update, error) {
+		<-started
+		return update{}, errBroken
+	})
 	for _, id := range []graph.ID{"slow", "bad"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
