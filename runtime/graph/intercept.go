@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,25 +54,29 @@ type onward[T any] struct {
 // The states of an onward.
 const (
 	nextWaits int32 = iota
-	nextRuns
+	nextRuns        // also if the work has ended by a panic or Goexit
 	nextEnded
 	nextRefused // it is too late for the work
 )
 
 // call calls the function of an interceptor. A panic of the function is its error. A panic of the
-// work is not that of the function, and continues.
+// work is not that of the function, and continues. However the function ends, the work has ended
+// when call returns, or never begins.
 func (c *onward[T]) call(
 	ctx context.Context, in *Interceptor, with func(context.Context, *Interceptor, func(context.Context) (T, error)) (bool, error),
 ) (called bool, err error) {
+	returned := false
 	defer func() {
-		if c.state.Load() == nextRuns { // of the work, on this goroutine
+		if returned || c.worked() && c.state.Load() == nextRuns { // of the work, on this goroutine
 			return
 		}
 		if v := recover(); v != nil {
 			called, err = true, fmt.Errorf("an Interceptor: %w", newPanic(v))
 		}
 	}()
-	return with(ctx, in, c.next)
+	called, err = with(ctx, in, c.next)
+	returned = true
+	return called, err
 }
 
 // next does the work, once.
@@ -85,20 +90,23 @@ func (c *onward[T]) next(ctx context.Context) (T, error) {
 	return c.got, c.err
 }
 
-// end returns the outcome of the work, with the error of the interceptor. It waits for work that
-// an interceptor started on another goroutine.
-func (c *onward[T]) end(err error) (T, error) {
-	if c.state.CompareAndSwap(nextWaits, nextRefused) {
-		if err == nil {
-			err = ErrNextNotCalled
-		}
-		return *new(T), err
+// worked waits for the end of work that has begun, perhaps on another goroutine. It reports false
+// if the work has not begun, and then it never begins.
+func (c *onward[T]) worked() bool {
+	if c.state.CompareAndSwap(nextWaits, nextRefused) || c.state.Load() == nextRefused {
+		return false
 	}
 	<-c.over
-	if err == nil {
-		err = c.err
+	return true
+}
+
+// end returns the outcome of the work, with the error of the interceptor.
+func (c *onward[T]) end(err error) (T, error) {
+	worked := c.worked()
+	if err == nil && !worked {
+		err = ErrNextNotCalled
 	}
-	return c.got, err
+	return c.got, cmp.Or(err, c.err)
 }
 
 // both returns the error of some work, and that of its interceptor unless it contains the former.

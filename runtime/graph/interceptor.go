@@ -20,7 +20,8 @@ import (
 // A function may pass next a child of its context. Nodes, routes and calls of the saver inside it
 // get that context. It may refuse the work: it returns an error and does not call next. It must
 // not call next more than once, and must not return nil without calling it. It should call next on
-// its own goroutine, and clean up in a deferred function, because a node can end its goroutine.
+// its own goroutine, and clean up in a deferred function, because a node can end its goroutine. If
+// the function returns or panics while next runs on another goroutine, the run waits for next.
 //
 // The functions of several interceptors wrap each other, the first outermost. Those of a subgraph
 // are inside those of its parent graph. A Queue runs its tasks in other processes. There, Task
