@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -155,17 +156,23 @@ func (r recorder) results(cause error) []checkpoint.Write {
 	return writes
 }
 
-// failureWrites are the writes of a task that failed: why, and its summary.
+// failureWrites are the writes of a task that failed: why, its last attempt, and its summary.
 func (r recorder) failureWrites(sl *exec.Task, why error) []checkpoint.Write {
 	w := checkpoint.Write{
 		Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
 	}
-	if sl.Summary == "" {
-		return []checkpoint.Write{w}
+	failed := sl.FailedAt
+	if failed.IsZero() {
+		failed = time.Now() // it ran alone, or its update could not be merged
 	}
-	of := w
-	of.Name, of.Payload = journal.SummaryName, []byte(sl.Summary)
-	return []checkpoint.Write{w, of}
+	attempt := w
+	attempt.Name, attempt.Payload = journal.AttemptName, journal.AppendAttempt(nil, sl.Attempt, failed)
+	writes := []checkpoint.Write{w, attempt}
+	if sl.Summary != "" {
+		w.Name, w.Payload = journal.SummaryName, []byte(sl.Summary)
+		writes = append(writes, w)
+	}
+	return writes
 }
 
 // blame assigns an error of merging or routing to a task.

@@ -131,10 +131,10 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		switch {
 		case w.Kind == checkpoint.Result && w.Name == "":
 			s.Finished = true
-		case w.Kind == checkpoint.Failure && w.Name == journal.SummaryName:
-			s.Summary = string(w.Payload)
 		case w.Kind == checkpoint.Failure:
-			s.Failure = string(w.Payload)
+			if err := s.readFailure(w); err != nil {
+				return nil, err
+			}
 		case w.Kind == checkpoint.Question && w.Task != journal.StopTask:
 			if q, err := journal.ReadQuestion(w.Payload); err == nil { // else State returns the error
 				s.Summary = q.Summary
@@ -151,10 +151,27 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		if len(stored) > 0 {
 			of := stored[journal.DueKey(rec, namespace, d)]
 			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
+			if s.Failure != "" {
+				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
+			}
 		}
 		states = append(states, s)
 	}
 	return states, nil
+}
+
+// readFailure reads a stored part of the failure of a task.
+func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
+	switch w.Name {
+	case journal.SummaryName:
+		s.Summary = string(w.Payload)
+	case journal.AttemptName:
+		s.Attempt, s.FailedAt, err = journal.ReadAttempt(w.Payload)
+		s.FailedAt = s.FailedAt.UTC()
+	case "":
+		s.Failure = string(w.Payload)
+	}
+	return err
 }
 
 // History yields the thread's checkpoints that q selects, newest first. With At it yields only

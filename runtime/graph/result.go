@@ -135,4 +135,11 @@ type TaskState struct {
 	Finished bool   // its result is stored: Resume does not run it again
 	Failure  string // the text of its last error, cut after 8 KiB; empty if it has not failed
 	Summary  string // that it gave Summary before it waited or failed; empty for none
+
+	// Attempt is the number of the attempt that failed with Failure, in its run. It is 0 without a
+	// Failure, or if the task has its result from an earlier run and only the merge failed.
+	Attempt int
+	// FailedAt is the time of the Failure, by the clock of the process that ran the task, in UTC.
+	// It is zero without a Failure. Both are zero if an early version of this module stored it.
+	FailedAt time.Time
 }

@@ -464,7 +464,7 @@ func TestResumeRunsOnlyWhatIsNotStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "thread", snap.Status, checkpoint.Failed)
-		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "a", Finished: true}, {Node: "bad", Failure: "it broke"}, {Node: "c"}})
+		same(t, "tasks", timeless(t, snap.Tasks), []graph.TaskState{{Node: "a", Finished: true}, {Node: "bad", Failure: "it broke", Attempt: 1}, {Node: "c"}})
 
 		broken.Store(false)
 		res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -916,7 +916,7 @@ func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "status", snap.Status, checkpoint.Failed)
-	same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "a", Failure: graph.ErrGoexit.Error()}})
+	same(t, "tasks", timeless(t, snap.Tasks), []graph.TaskState{{Node: "a", Failure: graph.ErrGoexit.Error(), Attempt: 1}})
 	exit.Store(false)
 	done(t, graph.Done)(th.Resume(t.Context()))
 }

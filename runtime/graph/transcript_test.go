@@ -177,7 +177,7 @@ func (tr *transcript) write(w *checkpoint.Write) string {
 	}
 	text += ", base " + tr.id(w.Base)
 	switch {
-	case w.Kind == checkpoint.Failure:
+	case w.Kind == checkpoint.Failure && w.Name != "attempt":
 		text += fmt.Sprintf(": %s", strings.SplitN(string(w.Payload), "\n", 2)[0])
 	case len(w.Payload) > 0:
 		text += ": " + tr.payload(w.Payload)

@@ -56,6 +56,7 @@ type Task struct {
 	Calls    *task.Calls // its durable calls; nil for none
 	Summary  string      // that its attempts set; empty for none
 	Err      error       // of the last attempt
+	FailedAt time.Time   // when its last attempt ended with Err, if it did not run alone
 	Failure  error       // what the Fallback handles: of the last attempt of the node; nil before that
 }
 

@@ -135,6 +135,9 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.host)
 	}
 	defer func() {
+		if t.Err != nil {
+			t.FailedAt = time.Now()
+		}
 		if t.Progress == Failed && race == 0 && !f.s.nodes[t.Node].Continues {
 			f.cancel(ErrSibling)
 		}

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -65,6 +66,8 @@ func TestStoredNamespaces(t *testing.T) {
 	golden(t, "the scope of the run", journal.Scope(""), "")
 	golden(t, "the task of a stop", journal.StopTask, "stop")
 	golden(t, "the name of a summary", journal.SummaryName, "summary")
+	golden(t, "the name of an attempt", journal.AttemptName, "attempt")
+	golden(t, "an attempt", fmt.Sprintf("%x", journal.AppendAttempt(nil, 3, time.Unix(1, 0))), "9203d6ff00000001")
 	golden(t, "the name of an update of a failed attempt", journal.KeptName(12), "kept:12")
 	golden(t, "the name of a step's part", journal.StepName(12), "12")
 

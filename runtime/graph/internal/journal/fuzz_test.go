@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,6 +104,17 @@ func FuzzReadChoice(f *testing.F) {
 
 func FuzzReadQuestion(f *testing.F) {
 	fuzzDecoder(f, journal.ReadQuestion, func(q journal.Question) []byte { return journal.AppendQuestion(nil, q) })
+}
+
+func FuzzReadAttempt(f *testing.F) {
+	type attempt struct {
+		Number int
+		Failed time.Time
+	}
+	fuzzDecoder(f, func(b []byte) (a attempt, err error) {
+		a.Number, a.Failed, err = journal.ReadAttempt(b)
+		return a, err
+	}, func(a attempt) []byte { return journal.AppendAttempt(nil, a.Number, a.Failed) })
 }
 
 func FuzzReadSignal(f *testing.F) {

@@ -36,8 +36,33 @@ func Complete(question []byte, summary string, due time.Time) []byte {
 	return wire.AppendTime(b, due)
 }
 
-// SummaryName is the name of the failure that has the summary of a task.
-const SummaryName = "summary"
+// The names of failures that have a part of what is stored of a task that failed. Data of earlier
+// programs has no attempt.
+const (
+	SummaryName = "summary"
+	AttemptName = "attempt"
+)
+
+// AppendAttempt appends the number of an attempt, and the time at which it failed.
+func AppendAttempt(b []byte, number int, failed time.Time) []byte {
+	b = wire.AppendArrayLen(b, 2)
+	return wire.AppendTime(wire.AppendInt(b, int64(number)), failed)
+}
+
+// ReadAttempt reads what AppendAttempt wrote.
+func ReadAttempt(b []byte) (number int, failed time.Time, err error) {
+	r := wire.NewReader("attempt", b)
+	if r.ArrayLen() != 2 {
+		r.Damage(0, errAttempt)
+	}
+	number, failed = r.Int(), r.Time()
+	if err = r.End(); !r.Framed() {
+		return 0, time.Time{}, err
+	}
+	return number, failed, nil
+}
+
+var errAttempt = errors.New("an attempt has two fields")
 
 // AppendQuestion appends a question.
 func AppendQuestion(b []byte, q Question) []byte {

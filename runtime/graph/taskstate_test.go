@@ -1,0 +1,64 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// timeless returns the tasks without the times of their failures. Each failure must have a time.
+func timeless(t *testing.T, tasks []graph.TaskState) []graph.TaskState {
+	t.Helper()
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		if at := tasks[i].FailedAt; (tasks[i].Failure != "") == at.IsZero() || at.Location() != time.UTC && !at.IsZero() {
+			t.Errorf("task %d has the failure %q and its time %s", i, tasks[i].Failure, at)
+		}
+		tasks[i].FailedAt = time.Time{}
+	}
+	return tasks
+}
+
+// TestATaskStateHasItsLastFailedAttempt: a task fails at its second attempt, and its sibling
+// returns an hour later.
+func TestATaskStateHasItsLastFailedAttempt(t *testing.T) {
+	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		b := newWork()
+		b.Node("bad", func(ctx context.Context, _ work) (update, error) {
+			if graph.CurrentTask(ctx).Attempt == 1 {
+				return update{}, graph.RetryAfter(errBroken, time.Second)
+			}
+			return update{}, graph.RetryAfter(errBroken, day)
+		}, graph.Retry(graph.RetryPolicy{Attempts: 3}))
+		b.Node("slow", func(context.Context, work) (update, error) { time.Sleep(time.Hour); return logged("slow"), nil })
+		for _, n := range []graph.ID{"bad", "slow"} {
+			b.Edge(graph.Start, n)
+			b.Edge(n, graph.End)
+		}
+		s := memory.New()
+		begun := time.Now().UTC()
+		done(t, graph.Waiting)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
+		state := func() graph.TaskState {
+			t.Helper()
+			snap, err := compile(t, b, graph.Saver(s), d).Thread("t").State(t.Context()) // as in another process
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "sibling", snap.Tasks[1], graph.TaskState{Node: "slow", Finished: true})
+			return snap.Tasks[0]
+		}
+		want := graph.TaskState{Node: "bad", Failure: "it broke", Attempt: 2, FailedAt: begun.Add(time.Second)}
+		same(t, "a task that waits for its next attempt", state(), want)
+
+		time.Sleep(day)
+		if _, err := compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context()); err == nil {
+			t.Fatal("the third attempt did not fail")
+		}
+		want.Attempt, want.FailedAt = 3, begun.Add(day+time.Hour)
+		same(t, "a task that failed for good", state(), want)
+	})
+}
