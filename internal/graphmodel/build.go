@@ -110,6 +110,9 @@ func (b *building) node(i int) error {
 // policies returns the options that every kind of node takes.
 func (b *building) policies(n *Node) []graph.AnyNodeOption {
 	retry := graph.RetryPolicy{Attempts: n.Retry, Base: 1}
+	if n.Insists {
+		retry.If = func(error) bool { return true }
+	}
 	if n.Pause > 0 {
 		retry.Base, retry.Max, retry.Jitter = n.Pause, n.Pause, func() float64 { return 1 }
 	}

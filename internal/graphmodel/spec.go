@@ -81,6 +81,7 @@ type Node struct {
 	Panics  bool          // when it fails
 	Late    bool          // it fails after it has its answers
 	Retry   int           // attempts
+	Insists bool          // its Retry is for panics, too
 	Pause   time.Duration // before each further attempt, longer than a lease; zero for none
 	Falls   bool          // it has a fallback
 	Keeps   bool          // the updates of its failed attempts count
@@ -198,7 +199,7 @@ func (s *Spec) text(indent string) string {
 			name string
 		}{
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"},
-			{n.Named, "named"}, {n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
+			{n.Named, "named"}, {n.Panics, "panics"}, {n.Insists, "retries panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
 			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Keeps, "keeps updates"}, {n.Lets, "continues on error"},
 		} {
 			if f.is {

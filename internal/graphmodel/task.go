@@ -147,7 +147,7 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 		if n.Keeps {
 			t.kept = append(t.kept, failing)
 		}
-		return n.Panics
+		return n.Panics && !n.Insists
 	}
 	if breaks && !n.Late {
 		return fail()

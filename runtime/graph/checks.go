@@ -88,7 +88,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	c.checkQueue(n)
 	c.checkSubgraph(n)
 	c.checkRetry(id, o.retry)
-	c.checkLimits(id, o.limits)
+	c.checkLimits(id, o.limits, n.kind.sub)
 }
 
 func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {

@@ -161,7 +161,6 @@ func (r host) May(i int) (retry, fallBack bool) {
 func (r host) mayAfter(t *exec.Task, err error) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
-	var panicked *PanicError
 	var queued *QueueError
 	if errors.As(err, &queued) && queued.class == classFault {
 		return false, false
@@ -171,7 +170,7 @@ func (r host) mayAfter(t *exec.Task, err error) (retry, fallBack bool) {
 	}
 	n := &r.g.nodes[t.Node]
 	stored := t.Calls != nil || n.sub != nil || len(n.signals) > 0 || n.queue != ""
-	return !errors.As(err, &panicked), !t.Calls.Failed() && !(stored && ofStorage(err))
+	return true, !t.Calls.Failed() && !(stored && ofStorage(err))
 }
 
 // ofStorage reports whether an error is about stored data, not about the work of a node.

@@ -2,7 +2,9 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
@@ -26,25 +28,36 @@ type Limiter interface {
 // retry does not hold them, and a fallback does not need them. An error of a Limiter fails the
 // task without a retry or fallback.
 //
-// A node within a subgraph must not have a Limiter that the subgraph's node holds: it would wait
-// for itself.
+// A node within a subgraph must not have a Limiter that the subgraph's node holds, because it
+// would wait for itself. Compile reports such a MaxConcurrent. Compile also reports a nil Limiter
+// and a second Limit of a node.
 func Limit(limiters ...Limiter) AnyNodeOption {
 	return singleNodeOption("Limit", func(o *nodeOptions) { o.limits = limiters })
 }
 
 // Rate returns a Limiter that lets attempts start at the times that w allows. A *rate.Limiter of
-// golang.org/x/time/rate is such a w, and serves attempts in order.
+// golang.org/x/time/rate is such a w. The tasks that wait for it start in the order of their
+// arrival. Wait must return an error when its context ends. Its context never has a deadline, so a
+// task whose turn would be too late waits until the context of the run ends. The run then ends as
+// with every context that has ended. Compile reports a nil w.
 func Rate(w interface{ Wait(context.Context) error }) Limiter { return rated{w} }
 
 type rated struct {
 	waiter interface{ Wait(context.Context) error }
 }
 
-// Acquire implements Limiter.
-func (r rated) Acquire(ctx context.Context) (func(), error) { return nil, r.waiter.Wait(ctx) }
+// Acquire implements Limiter. The waiter does not see the deadline of ctx, because a *rate.Limiter
+// refuses a wait that is longer. Such a task waits until ctx ends, as behind any other limiter.
+func (r rated) Acquire(ctx context.Context) (func(), error) { return nil, r.waiter.Wait(undated{ctx}) }
+
+// undated is a context that hides its deadline. It ends all the same.
+type undated struct{ context.Context }
+
+// Deadline implements context.Context.
+func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // MaxConcurrent returns a Limiter that lets n attempts run at the same time. The others wait in a
-// queue: the first to wait is the first to run. n must be more than 0.
+// queue: the first to wait is the first to run. Compile reports an n below 1.
 func MaxConcurrent(n int) Limiter {
 	c := &concurrent{most: n, free: n}
 	c.head.next, c.head.prev = &c.head, &c.head
@@ -121,8 +134,8 @@ func (c *concurrent) release() {
 	close(first.turn)
 }
 
-// checkLimits reports limiters that cannot work.
-func (c *compiler[S, U]) checkLimits(id string, limiters []Limiter) {
+// checkLimits reports limiters that cannot work. sub is the graph of a subgraph's node.
+func (c *compiler[S, U]) checkLimits(id string, limiters []Limiter, sub *core) {
 	for _, l := range limiters {
 		switch l := l.(type) {
 		case rated:
@@ -131,7 +144,11 @@ func (c *compiler[S, U]) checkLimits(id string, limiters []Limiter) {
 			}
 		case *concurrent:
 			if l.most < 1 {
-				c.fault("node %q: its Limit is Concurrent(%d); want at least 1", id, l.most)
+				c.fault("node %q: its Limit is MaxConcurrent(%d); want at least 1", id, l.most)
+			}
+			if inner := sub.limits(l); inner != "" {
+				c.fault("subgraph %q and its node %q have the same MaxConcurrent, so the node waits for the subgraph, which waits for the node; make one for each",
+					id, inner)
 			}
 		default:
 			if value.IsNil(l) {
@@ -139,6 +156,24 @@ func (c *compiler[S, U]) checkLimits(id string, limiters []Limiter) {
 			}
 		}
 	}
+}
+
+// limits returns the first node that waits for l, after the nodes of the subgraphs that lead to
+// it; empty for none.
+func (g *core) limits(l *concurrent) (path string) {
+	if g == nil {
+		return ""
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if slices.Contains(n.limits, Limiter(l)) {
+			return string(n.id)
+		}
+		if inner := n.sub.limits(l); inner != "" {
+			return string(n.id) + "/" + inner
+		}
+	}
+	return ""
 }
 
 // limiters returns the limiters of the node.

@@ -195,9 +195,9 @@ func TestALimiterThatFailsFailsTheTask(t *testing.T) {
 
 func TestLimitsInCompile(t *testing.T) {
 	for want, l := range map[string]graph.Limiter{
-		`node "a": its Limit is Concurrent(0); want at least 1`: graph.MaxConcurrent(0),
-		`node "a": its Limit is nil`:                            nil,
-		`node "a": its Limit has a Rate of nil`:                 graph.Rate(nil),
+		`node "a": its Limit is MaxConcurrent(0); want at least 1`: graph.MaxConcurrent(0),
+		`node "a": its Limit is nil`:                               nil,
+		`node "a": its Limit has a Rate of nil`:                    graph.Rate(nil),
 	} {
 		b := newWork()
 		b.Node("a", say("a"), graph.Limit(l))

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -83,7 +84,8 @@ func singleNodeOption(name string, set func(*nodeOptions)) nodeOption {
 
 // Timeout cancels the context of an attempt of the node after d, and waits until the node returns.
 // Go cannot stop a goroutine, so a node that ignores its context holds up the run. The attempt
-// then fails, unless the node returned a result all the same. d must be more than 0.
+// then fails, unless the node returned a result all the same. Compile reports a d of 0 or less,
+// and a second Timeout of the node.
 func Timeout(d time.Duration) AnyNodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
@@ -111,8 +113,9 @@ func FormerIDs(ids ...ID) AnyNodeOption {
 
 // ContinueOnError lets the other tasks of the superstep finish if a task of the node fails.
 // Without it, they are cancelled. The run fails after they have ended, with the errors of all
-// failed tasks. The superstep is not committed, but the results of the other tasks are stored, so
-// Resume runs only the failed tasks. If a fallback handles the failure, no task has failed.
+// failed tasks, which NodeErrors lists. The superstep is not committed, but the results of the
+// other tasks are stored, so Resume runs only the failed tasks. If a fallback handles the failure,
+// no task has failed.
 func ContinueOnError() AnyNodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }
@@ -130,7 +133,8 @@ func KeepUpdateOnError() NodeOption {
 	return singleNodeOption("KeepUpdateOnError", func(o *nodeOptions) { o.keeps = true })
 }
 
-// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
+// Retry runs a failed node again. It does not retry a node whose run was cancelled. It retries a
+// panic only by a policy whose If reports true for the *PanicError.
 // With several policies, the first one whose If reports true for the error applies. Its Attempts
 // and its pauses count. An error that no policy applies to is not retried.
 //
@@ -148,10 +152,14 @@ func Retry(policies ...RetryPolicy) AnyNodeOption {
 // RetryPolicy configures how often, and after which pause, a failed node runs again. Its functions
 // are called concurrently.
 type RetryPolicy struct {
-	// If reports whether the policy applies to an error. A nil If applies to every error. With an
-	// Interceptor of tasks, If is called twice for an error.
+	// If reports whether the policy applies to an error. A nil If applies to every error but a
+	// panic. A panic is a *PanicError, which errors.As finds in the error of a subgraph, too. With
+	// an Interceptor of tasks, If is called twice for an error.
 	If func(error) bool
-	// Attempts is the maximum number of attempts, including the first. 0 and 1 mean no retry.
+	// Attempts is the maximum number of attempts of the task, including the first. It counts all
+	// attempts, whichever policy applied to their errors. If the third attempt fails with an error
+	// of a policy with 3 Attempts, it is not retried, although the others failed with errors of
+	// another policy. 0 and 1 mean no retry.
 	Attempts int
 	// Base is the pause before the second attempt. Each later pause is twice the one before. The
 	// default is 100 ms.
@@ -179,9 +187,19 @@ func (e *delayedError) Unwrap() error { return e.error }
 // RetryAfter returns the delay.
 func (e *delayedError) RetryAfter() time.Duration { return e.delay }
 
+// applies reports whether the policy is for err.
+func (p RetryPolicy) applies(err error) bool {
+	if p.If != nil {
+		return p.If(err)
+	}
+	var panicked *PanicError
+	return !errors.As(err, &panicked)
+}
+
 // policies returns the retry policies of the node.
 func (n *node) policies() (policies []exec.Retry) {
 	for i, p := range n.retry {
+		p.If = p.applies
 		if n.queue != "" {
 			p.If = appliesElsewhere(p.If, i)
 		}

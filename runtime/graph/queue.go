@@ -109,7 +109,7 @@ func appliesElsewhere(applies func(error) bool, i int) func(error) bool {
 		if errors.As(err, &q) {
 			return q.policy == i+1
 		}
-		return applies == nil || applies(err)
+		return applies(err)
 	}
 }
 
@@ -118,7 +118,7 @@ func appliesElsewhere(applies func(error) bool, i int) func(error) bool {
 func (n *node) policyFor(err error) (policy int, failed error) {
 	defer rescue(&failed)
 	for i, p := range n.retry {
-		if p.If == nil || p.If(err) {
+		if p.applies(err) {
 			return i + 1, nil
 		}
 	}

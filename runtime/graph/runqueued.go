@@ -246,7 +246,7 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	policy, broke := r.g.nodes[t.Node].policyFor(err)
 	switch {
 	case errors.As(err, &panicked):
-		e.Class, e.Failure = uint64(classPanic), fmt.Sprint(panicked.Value)
+		e.Class, e.Failure, e.Policy = uint64(classPanic), fmt.Sprint(panicked.Value), policy
 	case errors.As(err, &mutation), errors.As(err, &undeclared):
 		e.Class = uint64(classFault)
 	case broke != nil:

@@ -21,7 +21,7 @@ var errAdmit = errors.New("its Limit called runtime.Goexit")
 // include it.
 func (s *Superstep) admit(w *task.Worker, n *Node, i, step int, seen *attempts) bool {
 	t, ctx := &s.Tasks[i], w.Parent()
-	var held []func()
+	held := make([]func(), 0, 4) // on the stack
 	defer func() {
 		for _, release := range held {
 			s.release(t, release)
