@@ -33,7 +33,7 @@ func ExampleNewReader() {
 	fmt.Println(res.State.Failed, "after", calls, "attempts")
 	// Output:
 	// done [read 2 documents, 1 failed]
-	// map[bad:no such page] after 3 attempts
+	// [{bad no such page 3 false}] after 3 attempts
 }
 
 func TestImportContinuesAfterAFailure(t *testing.T) {

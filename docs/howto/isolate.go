@@ -2,6 +2,7 @@ package howto
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -23,9 +24,12 @@ func (l load) read(ctx context.Context, _ State, d Doc) (StateUpdate, error) {
 }
 
 // unread stores the failure of a document in the state, so that the other documents continue.
-func unread(_ context.Context, _ State, d Doc, err error) (StateUpdate, error) {
+func unread(ctx context.Context, _ State, d Doc, err error) (StateUpdate, error) {
 	var u StateUpdate
-	u.Failed.Put(d.Name, err.Error())
+	u.Failed.Append(Failure{
+		Doc: d.Name, Error: err.Error(), TimedOut: errors.Is(err, context.DeadlineExceeded),
+		Attempts: graph.CurrentTask(ctx).Attempt - 1, // the fallback is the last one
+	})
 	return u, nil
 }
 
@@ -55,4 +59,12 @@ func report(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	u.Log.Append(fmt.Sprintf("read %d documents, %d failed", len(s.Found), len(s.Failed)))
 	return u, nil
+}
+
+// Lines returns a line for each failed task of a run that returned err.
+func Lines(err error) (lines []string) {
+	for _, e := range graph.NodeErrors(err) {
+		lines = append(lines, fmt.Sprintf("send %d to %s failed at attempt %d: %v", e.Index, e.Node, e.Attempt, e.Err))
+	}
+	return lines
 }

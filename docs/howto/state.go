@@ -10,7 +10,7 @@ type State struct {
 	Paid     bool
 	Names    []string          `graph:"append"` // of documents to read
 	Found    map[string]string `graph:"merge"`  // the text of each document
-	Failed   map[string]string `graph:"merge"`  // the error of each document that could not be read
+	Failed   []Failure         `graph:"append"` // the documents that could not be read
 	Total    int               // the number of items to process
 	Cursor   int               // the first item that no chunk contains yet
 	Accepted int               `graph:"sum"`
@@ -21,6 +21,14 @@ type State struct {
 // Doc names a document to read.
 type Doc struct {
 	Name string
+}
+
+// Failure says why a document could not be read.
+type Failure struct {
+	Doc      string
+	Error    string
+	Attempts int
+	TimedOut bool
 }
 
 // Chunk is a range of items: the first, and the one after the last.

@@ -29,7 +29,7 @@ type StateUpdate struct {
 	Paid     graphstate.Value[bool]         // replace
 	Names    graphstate.List[string]        // append: of documents to read
 	Found    graphstate.Map[string, string] // merge: the text of each document
-	Failed   graphstate.Map[string, string] // merge: the error of each document that could not be read
+	Failed   graphstate.List[Failure]       // append: the documents that could not be read
 	Total    graphstate.Value[int]          // replace: the number of items to process
 	Cursor   graphstate.Value[int]          // replace: the first item that no chunk contains yet
 	Accepted graphstate.Sum[int]            // sum
@@ -55,7 +55,7 @@ type StateDiff struct {
 	Paid     graphstate.Change[bool]
 	Names    graphstate.ListChange[string]
 	Found    graphstate.MapChange[string, string]
-	Failed   graphstate.MapChange[string, string]
+	Failed   graphstate.ListChange[Failure]
 	Total    graphstate.Change[int]
 	Cursor   graphstate.Change[int]
 	Accepted graphstate.Change[int]
@@ -81,7 +81,7 @@ func StateDiffOf(before, after State) StateDiff {
 	if !graphwire.SameMap(before.Found, after.Found) {
 		d.Found = graphgenStateFields.Found.Diff(before.Found, after.Found)
 	}
-	if !graphwire.SameMap(before.Failed, after.Failed) {
+	if !graphwire.SameSlice(before.Failed, after.Failed) {
 		d.Failed = graphgenStateFields.Failed.Diff(before.Failed, after.Failed)
 	}
 	if before.Total != after.Total {
@@ -138,7 +138,7 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // It must not be modified.
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xe100245840f9b2dc,
+	Fingerprint: 0xc918db7d7321143f,
 	Fields: []graphshape.Field{
 		graphgenStateFields.Order.Field,
 		graphgenStateFields.Cents.Field,
@@ -152,6 +152,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Rejected.Field,
 		graphgenStateFields.Log.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -168,7 +169,7 @@ var _ struct {
 	Paid     bool
 	Names    []string          `graph:"append"`
 	Found    map[string]string `graph:"merge"`
-	Failed   map[string]string `graph:"merge"`
+	Failed   []Failure         `graph:"append"`
 	Total    int
 	Cursor   int
 	Accepted int      `graph:"sum"`
@@ -184,7 +185,7 @@ var graphgenStateFields = struct {
 	Paid     graphcell.ValueField[bool]
 	Names    graphcell.ListField[string]
 	Found    graphcell.MapField[string, string]
-	Failed   graphcell.MapField[string, string]
+	Failed   graphcell.ListField[Failure]
 	Total    graphcell.ValueField[int]
 	Cursor   graphcell.ValueField[int]
 	Accepted graphcell.SumField[int]
@@ -213,11 +214,9 @@ var graphgenStateFields = struct {
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Failed: graphcell.MapField[string, string]{
-		Field:   graphshape.Field{Name: "Failed", Wire: "Failed", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphcell.Str[string]{},
-		Values:  graphcell.Str[string]{},
-		Compare: cmp.Compare[string],
+	Failed: graphcell.ListField[Failure]{
+		Field: graphshape.Field{Name: "Failed", Wire: "Failed", Reducer: "append", Type: "[]Failure"},
+		Elem:  graphgenCodecFailure{},
 	},
 	Total: graphcell.ValueField[int]{
 		Field: graphshape.Field{Name: "Total", Wire: "Total", Reducer: "replace", Type: "int"},
@@ -241,6 +240,16 @@ var graphgenStateFields = struct {
 	},
 }
 
+// graphgenStateTypes describes the types in State. It must not be modified.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Failure", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Doc", Wire: "Doc", Type: "string"},
+		{Name: "Error", Wire: "Error", Type: "string"},
+		{Name: "Attempts", Wire: "Attempts", Type: "int"},
+		{Name: "TimedOut", Wire: "TimedOut", Type: "bool"},
+	}},
+}
+
 // graphgenState is the State of one run. Each cell merges and stores one field.
 type graphgenState struct {
 	graphcell.Core
@@ -251,7 +260,7 @@ type graphgenState struct {
 		Paid     graphcell.ValueCell[bool]
 		Names    graphcell.ListCell[string]
 		Found    graphcell.MapCell[string, string]
-		Failed   graphcell.MapCell[string, string]
+		Failed   graphcell.ListCell[Failure]
 		Total    graphcell.ValueCell[int]
 		Cursor   graphcell.ValueCell[int]
 		Accepted graphcell.SumCell[int]
@@ -304,6 +313,7 @@ func (l *graphgenState) Clone() graphcell.Live[State, StateUpdate] {
 func (l *graphgenState) View() State {
 	s := l.s
 	s.Names = slices.Clip(s.Names)
+	s.Failed = slices.Clip(s.Failed)
 	s.Rejected = slices.Clip(s.Rejected)
 	s.Log = slices.Clip(s.Log)
 	return s
@@ -358,7 +368,7 @@ func (l *graphgenState) Merge(task int, u *StateUpdate) error {
 func graphgenStateClone(s State) State {
 	s.Names = slices.Clone(s.Names)
 	s.Found = maps.Clone(s.Found)
-	s.Failed = maps.Clone(s.Failed)
+	s.Failed = slices.Clone(s.Failed)
 	s.Rejected = slices.Clone(s.Rejected)
 	s.Log = slices.Clone(s.Log)
 	return s
@@ -743,3 +753,50 @@ func (graphgenCodecReceipt) Read(r *graphwire.Reader, v *Receipt) {
 var _ struct {
 	Number string
 } = Receipt{}
+
+// graphgenCodecFailure encodes, decodes and compares values of type Failure.
+type graphgenCodecFailure struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecFailure) Append(b []byte, v *Failure) ([]byte, error) {
+	b = append(b, "\x84\xa3Doc"...) // map of 4, key "Doc"
+	b = graphwire.AppendString(b, v.Doc)
+	b = append(b, "\xa5Error"...) // key "Error"
+	b = graphwire.AppendString(b, v.Error)
+	b = append(b, "\xa8Attempts"...) // key "Attempts"
+	b = graphwire.AppendInt(b, int64(v.Attempts))
+	b = append(b, "\xa8TimedOut"...) // key "TimedOut"
+	return graphwire.AppendBool(b, v.TimedOut), nil
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecFailure) Read(r *graphwire.Reader, v *Failure) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Doc":
+			v.Doc = r.Str()
+		case "Error":
+			v.Error = r.Str()
+		case "Attempts":
+			v.Attempts = r.Int()
+		case "TimedOut":
+			v.TimedOut = r.Bool()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenCodecFailure) Equal(a, b *Failure) bool {
+	return *a == *b
+}
+
+// If this does not compile, Failure has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	Doc      string
+	Error    string
+	Attempts int
+	TimedOut bool
+} = Failure{}

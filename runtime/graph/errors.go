@@ -77,6 +77,25 @@ func (e *NodeError) Error() string {
 // Unwrap returns the node's own error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
+// NodeErrors returns the failed tasks that err reports, in task order. err is the error of a run;
+// nil returns none. errors.As finds only the first of them. The error of a subgraph's node is one
+// NodeError, whose Err has the failures in the subgraph: NodeErrors(e.Err) returns them.
+func NodeErrors(err error) []*NodeError {
+	switch e := err.(type) { //nolint:errorlint // it visits each error of the tree
+	case *NodeError:
+		return []*NodeError{e}
+	case interface{ Unwrap() error }:
+		return NodeErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*NodeError
+		for _, part := range e.Unwrap() {
+			all = append(all, NodeErrors(part)...)
+		}
+		return all
+	}
+	return nil
+}
+
 // RouteError reports that a route returned an error or chose a node that it must not. The
 // superstep was not committed. The results of its nodes are stored, and Resume calls the routes
 // again.
