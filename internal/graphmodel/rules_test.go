@@ -69,7 +69,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"24.4":  {"interceptors are not modelled", "TestAPanicOfAnInterceptorIsAnErrorOfTheWork"},
 	"24.5":  {"interceptors are not modelled", "TestARefusalOfATaskIsRetried"},
 	"24.6":  {"interceptors are not modelled", "TestAnErrorOfAStepAfterItsCommitFailsTheRun"},
-	"24.7":  {"interceptors are not modelled", "TestAnInterceptorOfAQueueRunsInItsWorker"},
+	"24.7":  {"interceptors are not modelled", "TestInterceptorsOfAQueueRunInItsWorker"},
 	"24.8":  {"interceptors are not modelled", "TestAWorkerLeavesAThreadThatAnInterceptorRefuses"},
 }
 

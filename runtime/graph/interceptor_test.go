@@ -422,11 +422,11 @@ func TestAnErrorOfAStepAfterItsCommitFailsTheRun(t *testing.T) {
 	})
 }
 
-// TestAnInterceptorOfAQueueRunsInItsWorker: the worker of a queue wraps its attempts, by rule
-// 24.7.
-func TestAnInterceptorOfAQueueRunsInItsWorker(t *testing.T) {
+// TestInterceptorsOfAQueueRunInItsWorker: the worker of a queue wraps its attempts, in the same
+// order, by rule 24.7.
+func TestInterceptorsOfAQueueRunInItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m minutes
+		var w wraps
 		n := 0
 		node := func(ctx context.Context, _ work) (update, error) {
 			if n++; n == 1 {
@@ -434,16 +434,16 @@ func TestAnInterceptorOfAQueueRunsInItsWorker(t *testing.T) {
 			}
 			return logged("gpu in " + wrappersOf(ctx)), nil
 		}
-		g := queued(t, node, memory.New(), []graph.Option{taskOnly(
-			func(ctx context.Context, i graph.TaskInfo, next func(context.Context) (graph.Outcome, error)) error {
-				o, err := next(within(ctx, "1"))
-				m.add("%s %q %d %s", i.Node, i.Queue, i.Attempt, o)
-				return err
-			})}, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
+		g := queued(t, node, memory.New(), []graph.Option{graph.Intercept(w.wrapping("1"), w.wrapping("2"))},
+			graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
 		serving(t, g, 1)
 		res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
-		same(t, "log", res.State.Log, []string{"a", "gpu in 1", "z"})
-		same(t, "lines", m.take(), []string{`a "" 1 done`, `gpu "gpu" 1 retrying`, `gpu "gpu" 2 done`, `z "" 1 done`})
+		same(t, "log", res.State.Log, []string{"a", "gpu in 12", "z"})
+		here := []string{`1 begins node "" 1`, `2 begins node "" 1`, "2 ends done", "1 ends done"}
+		same(t, "lines", w.lines, map[string][]string{"[]a.0": here, "[]z.0": here, "[]gpu.0": {
+			`1 begins node "gpu" 1`, `2 begins node "gpu" 1`, "2 ends retrying", "1 ends retrying",
+			`1 begins node "gpu" 2`, `2 begins node "gpu" 2`, "2 ends done", "1 ends done",
+		}})
 	})
 }
 

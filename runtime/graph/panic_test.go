@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,7 @@ var bangs = map[string]struct {
 	"an observer of a task":     observing(graph.EventTaskStarted),
 	"an observer of its end":    observing(graph.EventTaskEnded),
 	"an observer of the commit": observing(graph.EventCheckpoint),
+	"an observer of tasks":      observing(graph.EventTaskStarted, graph.EventTaskEnded),
 }
 
 func intercepting(in graph.Interceptor, place string) (bang struct {
@@ -148,7 +150,7 @@ func intercepting(in graph.Interceptor, place string) (bang struct {
 	return bang
 }
 
-func observing(kind graph.EventKind) (bang struct {
+func observing(kinds ...graph.EventKind) (bang struct {
 	build func(b *fragileGraph)
 	opts  []graph.Option
 	place string
@@ -159,11 +161,11 @@ func observing(kind graph.EventKind) (bang struct {
 		withSibling(b)
 	}
 	bang.opts = []graph.Option{graph.Observe(observer(func(o graph.RunEvent) {
-		if o.Kind == kind && o.Thread == "t" {
+		if slices.Contains(kinds, o.Kind) && o.Thread == "t" {
 			panic("bang")
 		}
 	}))}
-	bang.place = `observer graph_test.observer, at "` + kind.String() + `": panic: bang`
+	bang.place = `observer graph_test.observer, at "` + kinds[0].String() + `": panic: bang`
 	return bang
 }
 
@@ -195,12 +197,16 @@ func fromFragile(context.Context, fragile, fragile) (fragileUpdate, error) {
 	return fragileUpdate{}, nil
 }
 
-// panicked checks that err is of a panic at a place.
+// panicked checks that err is of a panic at a place. Only the first panic of an observer is
+// reported.
 func panicked(t *testing.T, what string, err error, place string) {
 	t.Helper()
 	var p *graph.PanicError
 	if !errors.As(err, &p) || !strings.Contains(err.Error(), place) {
 		t.Errorf("%s: got error %v, want a *PanicError with %q", what, err, place)
+	}
+	if n := strings.Count(err.Error(), "observer graph_test.observer"); n > 1 {
+		t.Errorf("%s: got error %v, which reports %d panics of an observer", what, err, n)
 	}
 }
 
