@@ -35,7 +35,7 @@ type nodeDecl[S, U any] struct {
 // kind holds the properties of a node that do not depend on the types of its functions.
 type kind struct {
 	routes bool                          // the Next that the node returns counts
-	decode func([]byte) (payload, error) // what is sent to a task node; nil for other nodes
+	decode func([]byte) (payload, error) // the payload of a send to a task node; nil for other nodes
 	input  func() shape.Payload          // the description of that
 	sub    *core                         // the graph of a subgraph node; nil for other nodes
 	same   bool                          // sub is over the same state

@@ -35,7 +35,12 @@ type Cacher interface {
 // An error of the Cacher, or a panic of key, never fails the task: the node is called, and
 // EventTaskCached reports the error. A result that cannot be decoded is an error too.
 //
-// The node is a Node or RoutingNode without questions. Use TaskCache for a task node.
+// The node is a Node or RoutingNode without questions and signals. Use TaskCache for a task node.
+// Compile reports other kinds of nodes, a nil where, a nil key, a negative ttl, an unknown id and
+// a second cache of a node.
+//
+// Runs call key concurrently. It must not modify s. It is called once before the node, and again
+// to store the result.
 func (b *Builder[S, U]) Cache(id ID, where Cacher, ttl time.Duration, key func(s S) string) {
 	d := cacheDecl[S]{id: id, name: "Cache", where: where, ttl: ttl}
 	if key != nil {
@@ -45,7 +50,7 @@ func (b *Builder[S, U]) Cache(id ID, where Cacher, ttl time.Duration, key func(s
 }
 
 // TaskCache is Builder.Cache for a TaskNode or RoutingTaskNode. key also gets the payload of the
-// send.
+// send, and is called concurrently for the sends of one superstep.
 func TaskCache[S, U, In any](b *Builder[S, U], node Sender[In], where Cacher, ttl time.Duration, key func(s S, in In) string) {
 	d := cacheDecl[S]{id: node.ID, name: "TaskCache", takes: true, where: where, ttl: ttl}
 	if key != nil && node.read != nil {

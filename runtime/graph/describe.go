@@ -22,7 +22,7 @@ type Description struct {
 type NodeDescription struct {
 	ID        ID       `json:"id"`
 	Kind      NodeKind `json:"kind"`
-	Input     string   `json:"input,omitempty"`  // the type of what is sent to the node
+	Input     string   `json:"input,omitempty"`  // the type of the payloads of its sends
 	Routes    bool     `json:"routes,omitempty"` // the node chooses its successors itself
 	FormerIDs []ID     `json:"formerIDs,omitempty"`
 

@@ -21,8 +21,10 @@ import (
 // stored or read. It is not called for an error of Strict either.
 //
 // The node is one of Node, Subgraph or MapSubgraph. Use RoutingFallback, TaskFallback or
-// RoutingTaskFallback for the other kinds. A node has at most one Fallback, and a Stateful
-// subgraph none.
+// RoutingTaskFallback for the other kinds. Compile reports a nil f, an unknown id, a node of
+// another kind, a second fallback of a node, and a Stateful subgraph.
+//
+// Runs call f concurrently, also for tasks of one superstep. f must not modify s.
 func (b *Builder[S, U]) Fallback(id ID, f func(ctx context.Context, s S, err error) (U, error)) {
 	d := fallbackDecl[S, U]{id: id, name: "Fallback"}
 	if f != nil {
@@ -46,7 +48,8 @@ func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, 
 
 // TaskFallback is Builder.Fallback for a task node. f also gets the payload of the failed send. An
 // f that stores the payload and the error in the state isolates the failure: the other sends
-// continue, and their updates count.
+// continue, and their updates count. f is called concurrently for the sends of one superstep.
+// Compile reports the same faults as for Fallback.
 func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx context.Context, s S, in In, err error) (U, error)) {
 	d := fallbackDecl[S, U]{id: node.ID, name: "TaskFallback", takes: true}
 	if f != nil && node.read != nil {

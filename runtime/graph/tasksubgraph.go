@@ -14,7 +14,9 @@ import (
 //
 // in makes the child's input from the state and the payload of the send. out makes the update of
 // the task from the state at the start of the node, the payload and the final state of the child.
-// The updates merge in the order of the sends.
+// The updates merge in the order of the sends. in and out are called concurrently for the sends of
+// one superstep, and must not modify the states and payloads that they get. Compile reports a nil
+// child, in or out.
 //
 // Each send has a call of its own: checkpoints, questions, stops, attempts and a result. A crash,
 // a failure or a stop in one call loses no work of the others. Resume continues the unfinished
