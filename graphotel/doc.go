@@ -11,8 +11,8 @@
 // task and for each call of a route. A call of the saver is a child of the span in its context.
 // A subgraph call is a task, and its supersteps are children of that task.
 //
-// A thread stores the trace context of its newest run. See [Telemetry.Options] for the spans of a
-// run in another process.
+// A thread stores the trace context of its newest run, and the next run links to it, also in
+// another process. See [Telemetry.Options] and [ContinueTrace].
 //
 // An error sets the status of a span, and error.type. A run or a task that waits or pauses has no
 // error. Neither has a cancelled or superseded task.

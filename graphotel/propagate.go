@@ -57,20 +57,25 @@ func (p propagator) Inject(ctx context.Context) map[string]string {
 func (p propagator) Extract(ctx context.Context, stored map[string]string) context.Context {
 	found := p.t.carrier.propagator().Extract(ctx, propagation.MapCarrier(stored))
 	r := runOf(ctx)
-	if r == nil { // the worker of a queue
+	if r == nil { // the worker of a queue: its run is in progress, and the parent of its task
 		return found
 	}
-	own := trace.SpanFromContext(ctx)
+	own, remote := trace.SpanFromContext(ctx), trace.SpanContextFromContext(found)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if b := baggage.FromContext(ctx); b.Len() > 0 {
 		found = baggage.ContextWithBaggage(found, b)
 	}
+	links := r.linksTo(own.SpanContext(), remote)
 	if r.span == nil {
-		return r.start(found)
+		opts := []trace.SpanStartOption{trace.WithLinks(links...)}
+		if !p.t.child {
+			opts = append(opts, trace.WithNewRoot())
+		}
+		return r.start(found, opts...)
 	}
-	if remote := trace.SpanContextFromContext(found); !remote.Equal(own.SpanContext()) {
-		r.link(remote)
+	for _, l := range links {
+		r.span.AddLink(l)
 	}
 	if !own.SpanContext().IsValid() {
 		own = r.span

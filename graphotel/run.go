@@ -11,7 +11,8 @@ import (
 )
 
 // run is a run in progress. Some runs continue a thread under a context without a span. They get
-// their span when the trace context of the thread is known, with the time of their begin.
+// their span when the trace context of the thread is known, because a sampler sees only the links
+// of the start. The span has the time at which its run began.
 type run struct {
 	t     *Telemetry
 	info  graph.RunInfo
@@ -20,7 +21,6 @@ type run struct {
 	mu      sync.Mutex
 	span    trace.Span // nil before it is started
 	asked   bool       // the run has asked for values to store
-	parent  trace.SpanContext
 	linked  map[spanID]bool
 	waiting []call // calls of the saver before the span
 }
@@ -48,10 +48,9 @@ func (t *Telemetry) run(ctx context.Context, info graph.RunInfo, next func(conte
 	return err
 }
 
-// start starts the span as a child of the span in ctx, and returns a context with it. The caller
-// holds r.mu, or is the only user of r.
-func (r *run) start(ctx context.Context) context.Context {
-	r.parent = trace.SpanContextFromContext(ctx)
+// start starts the span as a child of the span in ctx, unless opts want a root. It returns a
+// context with the span. The caller holds r.mu, or is the only user of r.
+func (r *run) start(ctx context.Context, opts ...trace.SpanStartOption) context.Context {
 	kind := trace.SpanKindInternal
 	if r.info.Worker {
 		kind = trace.SpanKindConsumer
@@ -61,7 +60,7 @@ func (r *run) start(ctx context.Context) context.Context {
 		attrs = append(attrs, ThreadKey.String(r.info.Thread))
 	}
 	ctx, r.span = r.t.tracer.Start(ctx, "run "+r.info.Graph,
-		trace.WithTimestamp(r.begun), trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
+		append(opts, trace.WithTimestamp(r.begun), trace.WithSpanKind(kind), trace.WithAttributes(attrs...))...)
 	for i := range r.waiting {
 		_, span := r.t.startCall(ctx, &r.waiting[i], trace.WithTimestamp(r.waiting[i].begun))
 		r.t.endCall(span, &r.waiting[i], r.waiting[i].err, trace.WithTimestamp(r.waiting[i].ended))
@@ -112,17 +111,18 @@ type spanID struct {
 
 func idOf(c trace.SpanContext) spanID { return spanID{c.TraceID(), c.SpanID()} }
 
-// link adds a link to a stored span, once. The caller holds r.mu.
-func (r *run) link(to trace.SpanContext) {
-	id := idOf(to)
-	if !to.IsValid() || r.linked[id] || id == idOf(r.parent) {
-		return
+// linksTo returns a link to a stored span, once. It returns none if there is no stored span: then
+// the context still has its own. The caller holds r.mu.
+func (r *run) linksTo(own, stored trace.SpanContext) []trace.Link {
+	id := idOf(stored)
+	if !stored.IsValid() || id == idOf(own) || r.linked[id] {
+		return nil
 	}
 	if r.linked == nil {
 		r.linked = make(map[spanID]bool)
 	}
 	r.linked[id] = true
-	r.span.AddLink(trace.Link{SpanContext: to})
+	return []trace.Link{{SpanContext: stored}}
 }
 
 // end ends the span and measures the run.

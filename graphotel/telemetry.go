@@ -23,6 +23,7 @@ type Telemetry struct {
 	carrier carrier
 	metrics instruments
 	page    func(thread string, id checkpoint.ID) string // nil for none
+	child   bool                                         // ContinueTrace
 }
 
 // Option configures New.
@@ -33,6 +34,7 @@ type config struct {
 	metrics    metric.MeterProvider
 	propagator propagation.TextMapPropagator
 	page       func(thread string, id checkpoint.ID) string
+	child      bool
 }
 
 // TracerProvider sets the provider of tracers. The default is the global one.
@@ -46,6 +48,14 @@ func MeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.m
 func Propagator(p propagation.TextMapPropagator) Option {
 	return func(c *config) { c.propagator = p }
 }
+
+// ContinueTrace makes a run whose context has no span a child of the span that its thread stores.
+// By default, such a run begins a trace. Both have a link to the stored span.
+//
+// The trace then lasts from Submit to the end of the thread, and its sampling is decided once. Use
+// this option if threads end within minutes: tail samplers and views of traces expect that a trace
+// ends soon.
+func ContinueTrace() Option { return func(c *config) { c.child = true } }
 
 // CheckpointURL sets the function that returns the address of the page of a checkpoint, such as
 // that of inspect.CheckpointURL. The spans of supersteps and appends that have stored a checkpoint
@@ -73,6 +83,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		meter:   c.metrics.Meter(Scope, metric.WithSchemaURL(semconv.SchemaURL)),
 		carrier: carrier{c.propagator},
 		page:    c.page,
+		child:   c.child,
 	}
 	var err error
 	if t.metrics, err = newInstruments(t.meter); err != nil {
@@ -86,11 +97,13 @@ func New(opts ...Option) (*Telemetry, error) {
 // a SubgraphOnly graph must not have them.
 //
 // A run stores its trace context with its thread. A later run of the thread finds it there, and a
-// run that begins with a submitted input finds the trace context of Submit. If the context of the
-// later run has a span, the run is a child of that span, and links to the stored one. Otherwise
-// the stored span is the remote parent of the run. Workers have such contexts by default.
+// run that begins with a submitted input finds the trace context of Submit. The later run links to
+// it. If the context of the later run has a span, the run is a child of that span. Otherwise it is
+// the root of a new trace, for which the sampler decides again; see ContinueTrace. Workers have
+// contexts without a span by default.
 //
-// The task of a queue is a child of the stored span. Its worker has no span of the superstep.
+// The task of a queue is a child of its run, which waits for it. Its worker has no span of the
+// superstep.
 func (t *Telemetry) Options() []graph.Option {
 	return []graph.Option{
 		graph.Intercept(graph.Interceptor{Run: t.run, Step: t.step, Task: t.task, Route: t.route}),

@@ -157,26 +157,50 @@ func TestAResumeInAnotherProcessLinksToTheStoredRun(t *testing.T) {
 	want(t, second, map[string]string{"graphgen.run.resume": "true", "graphgen.thread.status": "done"})
 }
 
-func TestAResumeWithoutASpanContinuesTheStoredTrace(t *testing.T) {
-	r, s := receive(t), memory.New()
-	p := r.process(t)
-	res := ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(t.Context(), JobUpdate{}))
-	first := p.take(t).one(t, "run orders")
+func TestAResumeWithoutASpanLinksToTheStoredRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  []graphotel.Option
+		child bool
+	}{
+		"by default":         {nil, false},
+		"with ContinueTrace": {[]graphotel.Option{graphotel.ContinueTrace()}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s := receive(t), memory.New()
+			p := r.process(t)
+			res := ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(t.Context(), JobUpdate{}))
+			first := p.take(t).one(t, "run orders")
 
-	other := r.process(t)
-	ends(t, graph.Done)(questioner(t, other, s).Thread("t").Resume(t.Context(), approve.Answer(res.Questions[0], true)))
-	got := other.take(t)
-	second := got.one(t, "run orders")
-	if !slices.Equal(second.TraceId, first.TraceId) || !slices.Equal(second.ParentSpanId, first.SpanId) || len(second.Links) != 0 {
-		t.Errorf("got trace %x, parent %x and links %v; want trace %x, parent %x and no link",
-			second.TraceId, second.ParentSpanId, second.Links, first.TraceId, first.SpanId)
+			other := r.process(t, c.opts...)
+			ends(t, graph.Done)(questioner(t, other, s).Thread("t").Resume(t.Context(), approve.Answer(res.Questions[0], true)))
+			got := other.take(t)
+			second := got.one(t, "run orders")
+			linked(t, second, first, c.child)
+			load := got.one(t, "graphgen.saver load") // before the trace was known
+			if parent := got.parent(load); parent != "run orders" {
+				t.Errorf("the load has parent %q, want the run", parent)
+			}
+			if load.StartTimeUnixNano < second.StartTimeUnixNano || load.EndTimeUnixNano > second.EndTimeUnixNano {
+				t.Error("the load is not within the run")
+			}
+		})
 	}
-	load := got.one(t, "graphgen.saver load") // before the trace was known
-	if parent := got.parent(load); parent != "run orders" {
-		t.Errorf("the load has parent %q, want the run", parent)
+}
+
+// linked checks that a run has one link, to a stored span. The run must be a child of that span, or
+// the root of another trace.
+func linked(tb testing.TB, run, stored *traces.Span, child bool) {
+	tb.Helper()
+	if len(run.Links) != 1 || !slices.Equal(run.Links[0].SpanId, stored.SpanId) || !slices.Equal(run.Links[0].TraceId, stored.TraceId) {
+		tb.Errorf("got links %v, want one to span %x of trace %x", run.Links, stored.SpanId, stored.TraceId)
 	}
-	if load.StartTimeUnixNano < second.StartTimeUnixNano || load.EndTimeUnixNano > second.EndTimeUnixNano {
-		t.Error("the load is not within the run")
+	var parent []byte
+	if child {
+		parent = stored.SpanId
+	}
+	if !slices.Equal(run.ParentSpanId, parent) || slices.Equal(run.TraceId, stored.TraceId) != child {
+		tb.Errorf("got trace %x and parent %x of the run; the stored span is %x in trace %x, and the run is a child: %v",
+			run.TraceId, run.ParentSpanId, stored.SpanId, stored.TraceId, child)
 	}
 }
 

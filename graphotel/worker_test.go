@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -42,39 +44,76 @@ func workIn(ctx context.Context, tb testing.TB, g *app, s checkpoint.Saver, runs
 	}
 }
 
-func TestTheTraceOfASubmittedInputReachesTheWorker(t *testing.T) {
+func TestTheRunOfAWorkerLinksToTheSubmit(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  []graphotel.Option
+		child bool
+	}{
+		"by default":         {nil, false},
+		"with ContinueTrace": {[]graphotel.Option{graphotel.ContinueTrace()}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s := receive(t), memory.New()
+			p := r.process(t)
+			ctx, span := p.traces.Tracer("form").Start(t.Context(), "POST /orders")
+			if _, err := questioner(t, p, s).Thread("t").Submit(ctx, JobUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			span.End()
+			got := p.take(t)
+			submit := got.one(t, "POST /orders")
+			if parent := got.parent(got.one(t, "graphgen.saver post")); parent != "POST /orders" {
+				t.Errorf("the post has parent %q, want the span of the caller", parent)
+			}
+
+			other := r.process(t, c.opts...)
+			reported := other.Saver(s)
+			work(t, questionerOn(t, other, reported), reported, 1)
+			got = other.take(t)
+			run := got.one(t, "run orders")
+			linked(t, run, submit, c.child)
+			if run.Kind != traces.Span_SPAN_KIND_CONSUMER {
+				t.Errorf("got kind %v, want a consumer", run.Kind)
+			}
+			want(t, run, map[string]string{"graphgen.run.worker": "true", "graphgen.run.resume": "false", "graphgen.thread.status": "waiting"})
+			for _, s := range got {
+				if !slices.Equal(s.TraceId, run.TraceId) {
+					t.Errorf("span %q of the worker has another trace than its run", s.Name)
+				}
+			}
+		})
+	}
+}
+
+// TestEachRunOfAThreadLinksToTheRunBeforeIt submits an input and an answer, for one worker each.
+func TestEachRunOfAThreadLinksToTheRunBeforeIt(t *testing.T) {
 	r, s := receive(t), memory.New()
-	p := r.process(t)
-	ctx, span := p.traces.Tracer("form").Start(t.Context(), "POST /orders")
-	if _, err := questioner(t, p, s).Thread("t").Submit(ctx, JobUpdate{}); err != nil {
+	form := r.process(t)
+	g := questioner(t, form, s)
+	if _, err := g.Thread("t").Submit(t.Context(), JobUpdate{}); err != nil {
 		t.Fatal(err)
 	}
-	span.End()
-	got := p.take(t)
-	submit := got.one(t, "POST /orders")
-	if parent := got.parent(got.one(t, "graphgen.saver post")); parent != "POST /orders" {
-		t.Errorf("the post has parent %q, want the span of the caller", parent)
-	}
-
-	other := r.process(t)
-	reported := other.Saver(s)
-	g := questionerOn(t, other, reported)
-	work(t, g, reported, 1)
-	got = other.take(t)
-	run := got.one(t, "run orders")
-	if !slices.Equal(run.TraceId, submit.TraceId) || !slices.Equal(run.ParentSpanId, submit.SpanId) || len(run.Links) != 0 {
-		t.Errorf("got trace %x, parent %x and links %v; want trace %x and parent %x",
-			run.TraceId, run.ParentSpanId, run.Links, submit.TraceId, submit.SpanId)
-	}
-	if run.Kind != traces.Span_SPAN_KIND_CONSUMER {
-		t.Errorf("got kind %v, want a consumer", run.Kind)
-	}
-	want(t, run, map[string]string{"graphgen.run.worker": "true", "graphgen.run.resume": "false", "graphgen.thread.status": "waiting"})
-	for _, s := range got {
-		if !slices.Equal(s.TraceId, run.TraceId) {
-			t.Errorf("span %q of the worker has another trace", s.Name)
+	var runs []*traces.Span
+	for range 2 {
+		p := r.process(t)
+		reported := p.Saver(s)
+		work(t, questionerOn(t, p, reported), reported, 1)
+		runs = append(runs, p.take(t).one(t, "run orders"))
+		snap, err := g.Thread("t").State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range snap.Questions {
+			if err := g.Thread("t").Answer(t.Context(), approve.Answer(q, true)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	if len(runs[0].ParentSpanId) != 0 || len(runs[0].Links) != 0 {
+		t.Errorf("the first run has parent %x and links %v, want none", runs[0].ParentSpanId, runs[0].Links)
+	}
+	linked(t, runs[1], runs[0], false)
+	want(t, runs[1], map[string]string{"graphgen.thread.status": "done"})
 }
 
 // TestARunThatWaitsForItsThreadHasOneSpan reads the stored trace twice in one run.
@@ -100,8 +139,9 @@ func TestARunThatWaitsForItsThreadHasOneSpan(t *testing.T) {
 	ends(t, graph.Done)(questionerOn(t, p, p.Saver(held)).Thread("u").Resume(t.Context(), approve.Answer(res.Questions[0], true), graph.Wait()))
 	got = p.take(t)
 	run = got.one(t, "run orders")
-	if !slices.Equal(run.ParentSpanId, first.SpanId) || len(run.Links) != 0 || held.times != 0 {
-		t.Errorf("got parent %x and links %v, want parent %x and no link", run.ParentSpanId, run.Links, first.SpanId)
+	linked(t, run, first, false)
+	if held.times != 0 {
+		t.Error("the thread was not busy")
 	}
 	for _, one := range append(got.named("task pay"), got.named("graphgen.saver append")...) {
 		if path := got.path(one); !strings.HasPrefix(path, "run orders > ") {
@@ -223,9 +263,7 @@ func TestBaggageIsStoredWithTheThread(t *testing.T) {
 func TestAnUnsampledRunStaysUnsampled(t *testing.T) {
 	r, s := receive(t), memory.New()
 	p := r.process(t)
-	remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true})
-	ctx := trace.ContextWithSpanContext(t.Context(), remote)
-	ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(ctx, JobUpdate{}))
+	ends(t, graph.Waiting)(questioner(t, p, s).Thread("t").Invoke(unsampled(t), JobUpdate{}))
 	snap, err := questioner(t, p, s).Thread("t").State(t.Context())
 	if err != nil || !strings.HasPrefix(snap.Metadata["traceparent"], "00-0100") || !strings.HasSuffix(snap.Metadata["traceparent"], "-00") {
 		t.Errorf("got %v and %v, want the trace of the caller, not sampled", snap.Metadata, err)
@@ -234,3 +272,62 @@ func TestAnUnsampledRunStaysUnsampled(t *testing.T) {
 		t.Errorf("got spans %v, want none", got.names())
 	}
 }
+
+// unsampled returns a context with the span of another process, which is not sampled.
+func unsampled(tb testing.TB) context.Context {
+	return trace.ContextWithSpanContext(tb.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true,
+	}))
+}
+
+// TestASamplerDecidesAboutTheRunOfAWorker submits an input in a trace that is not sampled.
+func TestASamplerDecidesAboutTheRunOfAWorker(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []graphotel.Option
+		root bool // the sampler of roots decides, and samples
+	}{
+		"by default":         {nil, true},
+		"with ContinueTrace": {[]graphotel.Option{graphotel.ContinueTrace()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, roots := memory.New(), &sampler{}
+			provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(roots)))
+			tel, err := graphotel.New(append(c.opts, graphotel.TracerProvider(provider), graphotel.MeterProvider(noop.NewMeterProvider()))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &process{Telemetry: tel}
+			reported := p.Saver(s)
+			g := questionerOn(t, p, reported)
+			if _, err := g.Thread("t").Submit(unsampled(t), JobUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			work(t, g, reported, 1)
+			snap, err := g.Thread("t").State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), propagation.MapCarrier(snap.Metadata)))
+			if !stored.IsValid() || stored.IsSampled() != c.root {
+				t.Errorf("got the run %v, sampled: %v; want %v", stored.SpanID(), stored.IsSampled(), c.root)
+			}
+			if c.root != (len(roots.links) == 1 && roots.links[0].SpanContext.SpanID() == trace.SpanID{2}) {
+				t.Errorf("the sampler of roots got the links %v, want that to the submit: %v", roots.links, c.root)
+			}
+		})
+	}
+}
+
+// sampler samples everything, and keeps the links of the runs.
+type sampler struct{ links []trace.Link }
+
+// ShouldSample implements the sampler.
+func (s *sampler) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
+	if p.Name == "run orders" {
+		s.links = append(s.links, p.Links...)
+	}
+	return sdk.AlwaysSample().ShouldSample(p)
+}
+
+// Description implements the sampler.
+func (s *sampler) Description() string { return "sampler" }
