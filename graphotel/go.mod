@@ -6,12 +6,9 @@ replace github.com/graphgen-go/graphgen => ../
 
 require (
 	github.com/graphgen-go/graphgen v0.0.0-00010101000000-000000000000
-	github.com/prometheus/client_golang v1.25.0 // tests: the registry of the example and of the dashboard
-	github.com/prometheus/otlptranslator v1.0.0 // tests: the names of metrics in Prometheus
 	go.opentelemetry.io/otel v1.47.0 // attributes and propagation
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.47.0 // tests: metrics reach a receiver
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0 // tests: spans reach a receiver
-	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // tests: the metrics of the dashboard exist
 	go.opentelemetry.io/otel/metric v1.47.0 // the API of metrics
 	go.opentelemetry.io/otel/sdk v1.47.0 // tests: the resource of a program
 	go.opentelemetry.io/otel/sdk/metric v1.47.0 // tests: reads metrics
@@ -21,7 +18,6 @@ require (
 )
 
 require (
-	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dave/jennifer v1.7.1 // indirect
@@ -29,10 +25,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
-	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
-	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.72.0 // indirect
-	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
