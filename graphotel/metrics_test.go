@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -177,11 +178,7 @@ func TestGaugesOfThreads(t *testing.T) {
 	check("graphgen.inbox.messages", map[string]float64{
 		"graphgen.graph=orders graphgen.message.kind=input": 4, "graphgen.graph=orders graphgen.message.kind=other": 0,
 	})
-	check("graphgen.thread.attempts", map[string]float64{"graphgen.graph=orders": 0})
 	check("graphgen.threads.unread", map[string]float64{"": 0})
-	if age := values(p.metric(t, "graphgen.thread.waiting.age")); age["graphgen.graph=orders"] <= 0 {
-		t.Errorf("got age %v, want more than zero", age)
-	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +190,80 @@ func TestGaugesOfThreads(t *testing.T) {
 	defer p.r.mu.Unlock()
 	if p.r.metrics["graphgen.threads"] != nil {
 		t.Error("there are gauges after stop")
+	}
+}
+
+func TestGaugesOfTheOldestAndOfTheMostFailedThread(t *testing.T) {
+	p, s := receive(t).process(t), memory.New()
+	now := time.Unix(1_800_000_000, 0)
+	listed := &dated{Saver: s, now: now, threads: make(map[string]dates)}
+	for _, c := range []struct {
+		graph, id string
+		done      bool
+		dates
+	}{
+		{"orders", "a", false, dates{now.Add(-10 * time.Second), 2}},
+		{"orders", "b", false, dates{now.Add(-90500 * time.Millisecond), 5}}, // the oldest is neither the first nor the last
+		{"orders", "c", false, dates{now.Add(-30 * time.Second), 1}},
+		{"orders", "d", true, dates{now.Add(-time.Hour), 3}}, // does not wait
+		{"returns", "e", false, dates{now.Add(-4 * time.Second), 0}},
+		{"returns", "f", true, dates{now.Add(-5 * time.Second), 9}},
+		{"ahead", "g", false, dates{now.Add(time.Second), 1}}, // of a process whose clock is ahead
+		{"quiet", "h", true, dates{now.Add(-6 * time.Second), 0}},
+	} {
+		b := graph.New(c.graph, JobSchema)
+		b.Node("pay", asks, approve)
+		b.Chain(graph.Start, "pay", graph.End)
+		g := compile(t, b, p, s)
+		res := ends(t, graph.Waiting)(g.Thread(c.id).Invoke(t.Context(), JobUpdate{}))
+		if c.done {
+			ends(t, graph.Done)(g.Thread(c.id).Resume(t.Context(), approve.Answer(res.Questions[0], true)))
+		}
+		listed.threads[c.id] = c.dates
+	}
+	if _, err := p.WatchThreads(listed); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]map[string]float64{
+		"graphgen.thread.waiting.age": {
+			"graphgen.graph=orders": 90.5, "graphgen.graph=returns": 4, "graphgen.graph=ahead": 0, "graphgen.graph=quiet": 0,
+		},
+		"graphgen.thread.attempts": {
+			"graphgen.graph=orders": 5, "graphgen.graph=returns": 9, "graphgen.graph=ahead": 1, "graphgen.graph=quiet": 0,
+		},
+	} {
+		if got := values(p.metric(t, name)); !maps.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// dated is a saver that lists its threads with other dates, by their ids, and has a fixed clock.
+type dated struct {
+	checkpoint.Saver
+
+	now     time.Time
+	threads map[string]dates
+}
+
+// dates are the values that a dated saver gives to a thread.
+type dates struct {
+	updated  time.Time
+	attempts int
+}
+
+func (d *dated) Ready(context.Context, checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	return checkpoint.ReadyThreads{Now: d.now}, nil
+}
+
+func (d *dated) Threads(ctx context.Context, q checkpoint.ThreadQuery) iterThreads {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		for t, err := range d.Saver.Threads(ctx, q) {
+			t.Updated, t.Attempts = d.threads[t.ID].updated, d.threads[t.ID].attempts
+			if !yield(t, err) {
+				return
+			}
+		}
 	}
 }
 
