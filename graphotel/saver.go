@@ -2,14 +2,28 @@ package graphotel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
+
+// SaverOption configures Saver.
+type SaverOption func(*calls)
+
+// SaverAttributes adds attributes to the spans of all calls of the saver, to their durations, and to
+// the gauges of WatchThreads. So the metrics of two savers are separate. Use attributes of the
+// semantic conventions for databases, such as semconv.DBSystemNamePostgreSQL and
+// semconv.DBNamespace("orders"). With db.system.name, spans also have db.operation.name. The default
+// is none. Metrics need attributes with few values.
+func SaverAttributes(attrs ...attribute.KeyValue) SaverOption {
+	return func(c *calls) { c.attrs = append(c.attrs, attrs...) }
+}
 
 // Saver returns a saver that keeps its data in inner, and reports each call. It is a
 // checkpoint.Notifier if inner is one, and otherwise it is not. Close closes inner.
@@ -17,8 +31,12 @@ import (
 // A call has a span only if its context has one. So polls of workers make no traces. A call that
 // yields a sequence lasts until the loop ends, with the time that the loop itself takes. Pass the
 // saver to the graph and to its workers.
-func (t *Telemetry) Saver(inner checkpoint.Saver) checkpoint.Saver {
-	s := &saver{Saver: inner, t: t}
+func (t *Telemetry) Saver(inner checkpoint.Saver, opts ...SaverOption) checkpoint.Saver {
+	s := &saver{Saver: inner, calls: &calls{t: t}}
+	for _, o := range opts {
+		o(s.calls)
+	}
+	s.calls.database = slices.ContainsFunc(s.calls.attrs, func(a attribute.KeyValue) bool { return a.Key == semconv.DBSystemNameKey })
 	if n, ok := inner.(checkpoint.Notifier); ok {
 		return &notifier{s, n}
 	}
@@ -29,7 +47,17 @@ func (t *Telemetry) Saver(inner checkpoint.Saver) checkpoint.Saver {
 type saver struct {
 	checkpoint.Saver
 
-	t *Telemetry
+	calls *calls
+}
+
+// attributes returns the attributes of the saver.
+func (s *saver) attributes() []attribute.KeyValue { return s.calls.attrs }
+
+// calls reports the calls of one saver.
+type calls struct {
+	t        *Telemetry
+	attrs    []attribute.KeyValue // of all calls
+	database bool                 // attrs have db.system.name
 }
 
 // notifier is a saver over a Notifier.
@@ -53,13 +81,21 @@ type call struct {
 
 	checkpoint checkpoint.ID // that an append stores last; zero for none, and in a subgraph call
 
+	by           *calls
 	begun, ended time.Time
 	err          error
 }
 
 // startCall starts the span of c as a child of the span in ctx.
 func (t *Telemetry) startCall(ctx context.Context, c *call, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	ctx, span := t.tracer.Start(ctx, "graphgen.saver "+c.operation, append(opts, trace.WithSpanKind(trace.SpanKindClient))...)
+	opts = append(opts, trace.WithSpanKind(trace.SpanKindClient))
+	if len(c.by.attrs) > 0 {
+		opts = append(opts, trace.WithAttributes(c.by.attrs...))
+	}
+	if c.by.database {
+		opts = append(opts, trace.WithAttributes(semconv.DBOperationName(c.operation)))
+	}
+	ctx, span := t.tracer.Start(ctx, "graphgen.saver "+c.operation, opts...)
 	if !span.IsRecording() {
 		return ctx, span
 	}
@@ -100,8 +136,9 @@ func (t *Telemetry) stored(span trace.Span, c *call) {
 
 // begin begins to report c. It returns the context of the call, and the function to call at its
 // end.
-func (t *Telemetry) begin(ctx context.Context, c call) (context.Context, func(error)) {
-	c.begun = time.Now()
+func (by *calls) begin(ctx context.Context, c call) (context.Context, func(error)) {
+	t := by.t
+	c.by, c.begun = by, time.Now()
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		spanning, span := t.startCall(ctx, &c)
 		return spanning, func(err error) {
@@ -127,22 +164,22 @@ func (t *Telemetry) begin(ctx context.Context, c call) (context.Context, func(er
 // called measures a call that ends.
 func (t *Telemetry) called(ctx context.Context, c *call, err error) {
 	if t.metrics.calls.Enabled(ctx) {
-		attrs := typed([]attribute.KeyValue{OperationKey.String(c.operation)}, err)
+		attrs := typed(append([]attribute.KeyValue{OperationKey.String(c.operation)}, c.by.attrs...), err)
 		t.metrics.calls.Record(ctx, time.Since(c.begun).Seconds(), metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	}
 }
 
 // reported reports a call with one result.
-func reported[T any](ctx context.Context, t *Telemetry, c call, do func(context.Context) (T, error)) (T, error) {
-	ctx, end := t.begin(ctx, c)
+func reported[T any](ctx context.Context, by *calls, c call, do func(context.Context) (T, error)) (T, error) {
+	ctx, end := by.begin(ctx, c)
 	got, err := do(ctx)
 	end(err)
 	return got, err
 }
 
 // done reports a call without a result.
-func (t *Telemetry) done(ctx context.Context, c call, do func(context.Context) error) error {
-	ctx, end := t.begin(ctx, c)
+func (by *calls) done(ctx context.Context, c call, do func(context.Context) error) error {
+	ctx, end := by.begin(ctx, c)
 	err := do(ctx)
 	end(err)
 	return err

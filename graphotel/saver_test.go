@@ -3,11 +3,14 @@ package graphotel_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/graphgen-go/graphgen/graphotel"
@@ -130,6 +133,45 @@ func TestCallsOfASaverHaveSpansAndErrors(t *testing.T) {
 		if points["graphgen.saver.operation="+key] != 1 {
 			t.Errorf("got %v, want one call %s", points, key)
 		}
+	}
+}
+
+func TestSaversHaveTheirAttributes(t *testing.T) {
+	p := receive(t).process(t)
+	database := p.Saver(hidden{memory.New()}, graphotel.SaverAttributes(semconv.DBSystemNamePostgreSQL, semconv.DBNamespace("orders")))
+	files := p.Saver(memory.New(), graphotel.SaverAttributes(attribute.String("folder", "archive")))
+	for _, s := range []checkpoint.Saver{database, files, p.Saver(memory.New())} {
+		if _, err := p.WatchThreads(s); err != nil {
+			t.Fatal(err)
+		}
+		ctx, span := p.traces.Tracer("form").Start(t.Context(), "form")
+		if _, err := questionerOn(t, p, s).Thread("t").Submit(ctx, JobUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		span.End()
+	}
+	posts := p.take(t).named("graphgen.saver post")
+	if len(posts) != 3 {
+		t.Fatalf("got %v, want three posts", posts.names())
+	}
+	want(t, posts[0], map[string]string{"db.system.name": "postgresql", "db.namespace": "orders", "db.operation.name": "post", "folder": ""})
+	want(t, posts[1], map[string]string{"db.system.name": "", "db.operation.name": "", "folder": "archive"})
+	want(t, posts[2], map[string]string{"db.system.name": "", "db.operation.name": "", "folder": ""})
+
+	ready := "graphgen.graph=orders graphgen.thread.status=ready"
+	threads := map[string]float64{"db.namespace=orders db.system.name=postgresql " + ready: 1, "folder=archive " + ready: 1, ready: 1}
+	if got := values(p.metric(t, "graphgen.threads")); !maps.Equal(got, threads) {
+		t.Errorf("got threads %v, want %v", got, threads)
+	}
+	calls := p.histogram(t, "graphgen.saver.duration")
+	for _, of := range []string{"db.namespace=orders db.system.name=postgresql ", "folder=archive ", ""} {
+		if calls[of+"graphgen.saver.operation=post"] != 1 {
+			t.Errorf("got calls %v, want one post with %q", calls, of)
+		}
+	}
+	unread := map[string]float64{"db.namespace=orders db.system.name=postgresql": 0, "folder=archive": 0, "": 0}
+	if got := values(p.metric(t, "graphgen.threads.unread")); !maps.Equal(got, unread) {
+		t.Errorf("got unread %v, want %v", got, unread)
 	}
 }
 

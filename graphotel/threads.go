@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -33,6 +34,8 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 //   - graphgen.inbox.messages: untaken messages, by graph and kind;
 //   - graphgen.threads.unread: 1 if the limit left threads out, else 0.
 //
+// If saver is one of Telemetry.Saver, the gauges have its attributes.
+//
 // Statuses are read one after the other, those of unfinished threads first. Within a status, the
 // limit leaves out the threads with the last ids. A thread whose status changes meanwhile can be
 // missing, or count twice.
@@ -41,6 +44,9 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 // values. WatchThreads returns an error for a limit below 1, and if the meter refuses a gauge.
 func (t *Telemetry) WatchThreads(saver checkpoint.Saver, opts ...WatchOption) (stop func() error, err error) {
 	w := &watch{saver: saver, limit: DefaultThreadLimit}
+	if s, ok := saver.(interface{ attributes() []attribute.KeyValue }); ok {
+		w.attrs = s.attributes()
+	}
 	for _, o := range opts {
 		o(w)
 	}
@@ -60,6 +66,7 @@ func (t *Telemetry) WatchThreads(saver checkpoint.Saver, opts ...WatchOption) (s
 // watch has the gauges about the threads of a saver.
 type watch struct {
 	saver checkpoint.Saver
+	attrs []attribute.KeyValue // of the saver
 	limit int
 
 	threads, unread, attempts, inbox metric.Int64ObservableGauge
@@ -167,6 +174,7 @@ func (c *census) add(t *checkpoint.Thread) {
 
 // report gives the values of c to the meter.
 func (w *watch) report(o metric.Observer, c *census, now time.Time) {
+	with := func(attrs ...attribute.KeyValue) metric.MeasurementOption { return with(append(attrs, w.attrs...)...) }
 	for g, n := range maps.All(c.threads) {
 		o.ObserveInt64(w.threads, n, with(GraphKey.String(g.graph), StatusKey.String(g.status)))
 	}
@@ -185,5 +193,5 @@ func (w *watch) report(o metric.Observer, c *census, now time.Time) {
 	if c.moreLeft {
 		unread = 1
 	}
-	o.ObserveInt64(w.unread, unread)
+	o.ObserveInt64(w.unread, unread, with())
 }
