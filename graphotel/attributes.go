@@ -3,6 +3,7 @@ package graphotel
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -83,7 +84,42 @@ func errorType(err error) attribute.KeyValue {
 	case errors.As(err, &route) && route.Err != nil:
 		err = route.Err
 	}
+	var named interface{ ErrorType() string }
+	if !errors.As(err, &named) {
+		err = cause(err)
+	}
 	return semconv.ErrorType(err)
+}
+
+// cause returns the first error in err whose type is not of package fmt or errors, depth first.
+// Such a type says nothing about the error. If all types are of these packages, cause returns the
+// innermost error.
+func cause(err error) error {
+	if !generic(err) {
+		return err
+	}
+	switch w := err.(type) { //nolint:errorlint // the type of this very error is checked
+	case interface{ Unwrap() error }:
+		if inner := w.Unwrap(); inner != nil {
+			return cause(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for i, inner := range w.Unwrap() {
+			if inner = cause(inner); i == 0 || generic(err) {
+				err = inner
+			}
+		}
+	}
+	return err
+}
+
+// generic reports whether the type of err is of package fmt or errors.
+func generic(err error) bool {
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath() == "fmt" || t.PkgPath() == "errors"
 }
 
 // fail sets the status of span, and its error.type.

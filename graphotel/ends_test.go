@@ -3,6 +3,7 @@ package graphotel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -75,6 +76,54 @@ func TestARouteThatFailsHasTheException(t *testing.T) {
 		t.Error("the exception is not on the route alone")
 	}
 	want(t, got.one(t, "run orders"), map[string]string{"error.type": "*errors.errorString"})
+}
+
+// declined and refunded are errors of a payment.
+type (
+	declined struct{}
+	refunded struct{}
+)
+
+func (*declined) Error() string { return "declined" }
+func (*refunded) Error() string { return "refunded" }
+
+// named is an error that names its type.
+type named struct{ *declined }
+
+// ErrorType returns the value of error.type.
+func (named) ErrorType() string { return "card_declined" }
+
+func TestAnErrorHasTheTypeOfItsCause(t *testing.T) {
+	p := receive(t).process(t)
+	const of = "*graphotel_test."
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"plain":                    {errBroken, "*errors.errorString"},
+		"wrapped":                  {fmt.Errorf("pay: %w", &declined{}), of + "declined"},
+		"wrapped twice":            {fmt.Errorf("order: %w", fmt.Errorf("pay: %w", &declined{})), of + "declined"},
+		"wrapped with another":     {fmt.Errorf("%w: %w", errBroken, &declined{}), of + "declined"},
+		"the first of several":     {fmt.Errorf("%w: %w", &refunded{}, &declined{}), of + "refunded"},
+		"joined":                   {errors.Join(errBroken, &declined{}), of + "declined"},
+		"wrapped and joined":       {fmt.Errorf("pay: %w", errors.Join(&declined{}, errBroken)), of + "declined"},
+		"several without a type":   {errors.Join(errBroken, fmt.Errorf("pay: %w", errBroken)), "*errors.errorString"},
+		"an error with a name":     {errors.Join(errBroken, &refunded{}, fmt.Errorf("pay: %w", named{})), "card_declined"},
+		"a known error that wraps": {fmt.Errorf("%w: %w", &declined{}, context.DeadlineExceeded), "deadline_exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := graph.New("orders", JobSchema)
+			b.Node("pay", func(context.Context, Job) (u JobUpdate, err error) { return u, c.err })
+			b.Chain(graph.Start, "pay", graph.End)
+			if _, err := compile(t, b, p, memory.New()).Thread("t").Invoke(t.Context(), JobUpdate{}); !errors.Is(err, c.err) {
+				t.Fatalf("got %v, want %v", err, c.err)
+			}
+			got := p.take(t)
+			for _, span := range []string{"task pay", "run orders"} {
+				want(t, got.one(t, span), map[string]string{"error.type": c.want})
+			}
+		})
+	}
 }
 
 func TestSendsHaveTheirNumbers(t *testing.T) {
