@@ -27,7 +27,8 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 // threads, with the context of the collection. So one process of a fleet should call it, with a
 // reader whose interval fits the number of threads. The gauges are:
 //
-//   - graphgen.threads: by graph and status; a thread that cannot be read has the status damaged;
+//   - graphgen.threads: threads with an open version or an untaken input, by graph and status; a
+//     thread that cannot be read has the status damaged;
 //   - graphgen.thread.waiting.age: seconds since the update of the Waiting thread that has waited
 //     for longest, by graph; on the saver's clock;
 //   - graphgen.thread.attempts: the highest number of attempts of a thread, by graph;
@@ -76,7 +77,7 @@ type watch struct {
 func (w *watch) add(m metric.Meter) error {
 	var errs [5]error
 	w.threads, errs[0] = m.Int64ObservableGauge("graphgen.threads", metric.WithUnit("{thread}"),
-		metric.WithDescription("Number of threads with an open version."))
+		metric.WithDescription("Number of threads with an open version or an untaken input."))
 	w.unread, errs[1] = m.Int64ObservableGauge("graphgen.threads.unread",
 		metric.WithDescription("Whether the limit of a collection left threads out: 1 or 0."))
 	w.attempts, errs[2] = m.Int64ObservableGauge("graphgen.thread.attempts", metric.WithUnit("{attempt}"),
