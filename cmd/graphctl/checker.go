@@ -130,12 +130,16 @@ func (c *checker) write(w *checkpoint.Write) {
 	}
 }
 
-// end checks the version as a whole.
-func (c *checker) end(v *checkpoint.Version) {
-	c.chain()
-	if v.Number == 0 {
-		return
-	}
+// end checks the last chain. Call it after the last item.
+func (c *checker) end() { c.chain() }
+
+// agrees reports whether the listing of a version has the head and the number of the records.
+func (c *checker) agrees(v *checkpoint.Version) bool {
+	return v.Number == 0 || c.heads[""] == v.Head && c.records == v.Records
+}
+
+// disagrees reports the differences between the listing of a version and its records.
+func (c *checker) disagrees(v *checkpoint.Version) {
 	if head := c.heads[""]; head != v.Head {
 		c.fault("", nil, "the head is %s, but the newest record is %s", v.Head, head)
 	}

@@ -15,13 +15,18 @@ import (
 // descriptions are the descriptions of schemas that a version of a thread stores, by fingerprint.
 type descriptions map[uint64]*shape.Graph
 
-// describe reads the descriptions of a version. A description in an unknown format is left out,
-// because values can be shown without it.
+// describe reads the descriptions of a version.
 func describe(ctx context.Context, s checkpoint.Saver, thread string, version int) (descriptions, error) {
 	stored, err := s.Schemas(ctx, thread, version)
 	if err != nil {
 		return nil, err
 	}
+	return readable(stored), nil
+}
+
+// readable returns stored descriptions without those in an unknown format, because values can be
+// shown without them.
+func readable(stored map[uint64][]byte) descriptions {
 	all := make(descriptions, len(stored))
 	for fingerprint, b := range stored {
 		var d shape.Graph
@@ -29,7 +34,7 @@ func describe(ctx context.Context, s checkpoint.Saver, thread string, version in
 			all[fingerprint] = &d
 		}
 	}
-	return all, nil
+	return all
 }
 
 // state returns the description of the state with a fingerprint, or nil.

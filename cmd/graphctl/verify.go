@@ -22,6 +22,9 @@ func (a *app) verifyCommand() *cobra.Command {
 order, that each delta applies to the state before it, that each state, question and description can be read, and that the listing
 agrees with the log. Without arguments, the command verifies all threads. The command changes nothing.
 
+Workers and other runs can continue meanwhile. If a run commits while its thread is read, the listing of that thread is not
+compared with the log. A thread that is deleted meanwhile is left out.
+
 If there is a problem, the exit code is 5. If payloads are encrypted and their key is missing, their contents are not checked, and the
 exit code is 1.`,
 		Example: `  graphctl verify
@@ -73,6 +76,9 @@ func (a *app) verify(ctx context.Context, s checkpoint.Saver, args []string, sel
 	err := sel.each(ctx, a, s, args, func(id string) error {
 		err := v.thread(ctx, id)
 		v.progress.thread()
+		if len(args) == 0 && errors.Is(err, checkpoint.ErrNotFound) {
+			return nil // deleted after it was listed
+		}
 		return err
 	})
 	err = errors.Join(err, v.l.end(""))
@@ -104,11 +110,38 @@ func (v *verifier) thread(ctx context.Context, id string) error {
 	}
 	for _, version := range versions {
 		err := v.version(ctx, version)
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			err = v.missing(ctx, &version, err)
+		}
 		if err = v.damage(id, version.Number, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// missing reports a version that is listed and cannot be found. If the version is not listed any
+// more, it was deleted meanwhile.
+func (v *verifier) missing(ctx context.Context, version *checkpoint.Version, cause error) error {
+	now, err := v.listed(ctx, version)
+	if err != nil || now == nil {
+		return err
+	}
+	return v.report(&problemJSON{Thread: version.Thread, Version: version.Number, Problem: "the version is listed, but: " + cause.Error()})
+}
+
+// listed returns what the saver lists now about a version; nil if it does not list the version.
+func (v *verifier) listed(ctx context.Context, version *checkpoint.Version) (*checkpoint.Version, error) {
+	all, err := versionsOf(ctx, v.s, version.Thread, false)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, nil
+	}
+	for i := range all {
+		if all[i].Number == version.Number {
+			return &all[i], err
+		}
+	}
+	return nil, err
 }
 
 // damage reports an error that is ErrDamaged, and returns any other.
@@ -121,14 +154,11 @@ func (v *verifier) damage(id string, version int, err error) error {
 
 func (v *verifier) version(ctx context.Context, version checkpoint.Version) error {
 	v.progress.Versions++
-	known, err := describe(ctx, v.s, version.Thread, version.Number)
-	if err != nil {
-		return err
-	}
 	stored, err := v.s.Schemas(ctx, version.Thread, version.Number)
 	if err != nil {
 		return err
 	}
+	known := readable(stored)
 	var reported error
 	c := newChecker(known, func(p *problemJSON) {
 		p.Thread, p.Version = version.Thread, version.Number
@@ -147,6 +177,14 @@ func (v *verifier) version(ctx context.Context, version checkpoint.Version) erro
 			return reported
 		}
 	}
-	c.end(&version)
+	if c.end(); !c.agrees(&version) {
+		now, err := v.listed(ctx, &version)
+		if err != nil {
+			return err
+		}
+		if now != nil && now.Head == version.Head && now.Records == version.Records {
+			c.disagrees(&version) // no run has committed since
+		}
+	}
 	return errors.Join(reported, c.locked)
 }
