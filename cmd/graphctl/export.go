@@ -93,7 +93,7 @@ func (e *exporter) write(ctx context.Context, w *archive.Writer, args []string) 
 			return nil
 		}
 		err := e.thread(work, w, id)
-		if e.out.failed || errors.Is(err, checkpoint.ErrUnavailable) {
+		if e.out.err != nil || errors.Is(err, checkpoint.ErrUnavailable) {
 			stop(err) // the other threads would fail, too
 		}
 		return err
@@ -196,19 +196,6 @@ func (e *notPartialError) Error() string {
 }
 
 func (e *notPartialError) Unwrap() error { return e.err }
-
-// watchedWriter notes that a write has failed.
-type watchedWriter struct {
-	io.Writer
-
-	failed bool
-}
-
-func (w *watchedWriter) Write(b []byte) (int, error) {
-	n, err := w.Writer.Write(b)
-	w.failed = w.failed || err != nil
-	return n, err
-}
 
 func (a *app) importCommand() *cobra.Command {
 	var progress bool

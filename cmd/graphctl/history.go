@@ -153,7 +153,11 @@ func (h *historian) print(ctx context.Context, s checkpoint.Saver, at place, q c
 			return errors.Join(err, h.l.end(""))
 		}
 		found = true
-		if stop, err := h.record(&r); err != nil || stop {
+		stop, err := h.record(&r)
+		if err != nil {
+			return err
+		}
+		if stop {
 			break
 		}
 	}

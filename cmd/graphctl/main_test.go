@@ -80,19 +80,25 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 
 // damage changes one byte of the first file with a name, at the given offset.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
-	name := ts.MkAbs(args[0])
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(flip(ts.MkAbs(args[0]), at))
+}
+
+// flip changes one byte of the first file with a name or a pattern.
+func flip(name string, at int) error {
 	if found, err := filepath.Glob(name); err == nil && len(found) > 0 {
 		name = found[0]
 	}
-	at, err := strconv.Atoi(args[1])
-	ts.Check(err)
 	b, err := os.ReadFile(name)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	if at >= len(b) {
-		ts.Fatalf("%s has %d bytes", name, len(b))
+		return fmt.Errorf("%s has %d bytes", name, len(b))
 	}
 	b[at] ^= 0xff
-	ts.Check(os.WriteFile(name, b, 0o600))
+	return os.WriteFile(name, b, 0o600)
 }
 
 // shows compares the output of the last command with a file. Ids, ages and times count as equal.

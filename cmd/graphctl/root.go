@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,17 @@ const (
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, a *app, args []string) int {
+	out := &watchedWriter{Writer: a.out}
+	a.out = out
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil && !errors.Is(err, out.err) {
+		err = errors.Join(err, fmt.Errorf("the output is not complete: %w", out.err))
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -32,6 +38,23 @@ func run(ctx context.Context, a *app, args []string) int {
 	}
 	fmt.Fprintln(a.err, "graphctl: "+safeText(hint(err)))
 	return exitCode(err)
+}
+
+// watchedWriter keeps the first error of a write. Later writes return it, too, so that the output
+// has no gap.
+type watchedWriter struct {
+	io.Writer
+
+	err error
+}
+
+func (w *watchedWriter) Write(b []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.Writer.Write(b)
+	w.err = err
+	return n, err
 }
 
 // newRoot returns the command with all its subcommands.
