@@ -126,11 +126,14 @@ func nodePath(path []graph.PathElement, node graph.ID) string {
 }
 
 // place returns the node and the number of its send.
-func (j *questionJSON) place() string {
-	if j.Index > 0 {
-		return j.Node + "[" + strconv.Itoa(j.Index) + "]"
+func (j *questionJSON) place() string { return taskText(j.Node, j.Index) }
+
+// taskText returns a node with the number of its send: "read[2]".
+func taskText(node string, index int) string {
+	if index > 0 {
+		return node + "[" + strconv.Itoa(index) + "]"
 	}
-	return j.Node
+	return node
 }
 
 // asks returns the payload or the summary of a question, for one cell of a table.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -64,10 +66,11 @@ type page struct {
 	History   []versionJSON  `json:"all_versions,omitempty"`
 }
 
-// failureJSON is the stored failure of a task, or of the run.
+// failureJSON is the stored failure of a due task, or of the run.
 type failureJSON struct {
-	Task string `json:"task"`
-	Text string `json:"text"`
+	Node  string `json:"node,omitempty"` // empty if it is of the run
+	Index int    `json:"index,omitempty"`
+	Text  string `json:"text"`
 }
 
 func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showFlags) error {
@@ -122,7 +125,9 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	if p.Waits, err = otherWaits(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
-	p.Failures = failures(c.Writes)
+	if p.Failures, err = failures(ref, c); err != nil && !unreadable(err) { // verify reports damage
+		return nil, err
+	}
 	for i := range waiting {
 		p.Waiting = append(p.Waiting, messageOf(&waiting[i]))
 	}
@@ -157,19 +162,46 @@ func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *
 	return nil
 }
 
-// failures returns the stored failures among the pending writes of a checkpoint.
-func failures(writes []checkpoint.Write) []failureJSON {
+// failures returns the stored failures at a checkpoint: those of due tasks, in task order, then
+// that of the run.
+func failures(ref checkpoint.Ref, c checkpoint.Chain) ([]failureJSON, error) {
+	if c.Empty() {
+		return nil, nil
+	}
+	// Without the other writes, no payload has to be decrypted.
+	c.Thread.Questions = nil
+	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
+		return w.Kind != checkpoint.Failure && w.Kind != checkpoint.Result
+	})
+	s, err := graph.ReadPosition(ref, &c)
+	if err != nil {
+		return nil, err
+	}
 	var all []failureJSON
-	for _, w := range writes {
-		if w.Kind == checkpoint.Failure && w.Name == "" {
-			f := failureJSON{Task: w.Task, Text: string(w.Payload)}
-			if err := sealed(w.Payload); err != nil {
-				f.Text = err.Error()
-			}
-			all = append(all, f)
+	add := func(node graph.ID, index int, text string) {
+		if text == "" {
+			return
+		}
+		if err := sealed([]byte(text)); err != nil {
+			text = err.Error()
+		}
+		all = append(all, failureJSON{string(node), index, text})
+	}
+	for _, t := range s.Tasks {
+		if !t.Finished {
+			add(t.Node, t.Index, t.Failure)
 		}
 	}
-	return all
+	add("", 0, s.Reason)
+	return all, nil
+}
+
+// title names the task of a failure.
+func (f *failureJSON) title() string {
+	if f.Node == "" {
+		return "Failure of the run"
+	}
+	return "Failure of " + cell(taskText(f.Node, f.Index))
 }
 
 // showText prints a page for people.
@@ -256,7 +288,7 @@ func (p *page) statusText() string {
 // showLists prints the questions, failures, messages and versions of a thread.
 func (a *app) showLists(p *page) error {
 	for _, f := range p.Failures {
-		fmt.Fprintf(a.out, "\nFailure of %s:\n  %s\n", cell(f.Task), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
+		fmt.Fprintf(a.out, "\n%s:\n  %s\n", f.title(), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
 	}
 	sections := []struct {
 		title string
