@@ -16,7 +16,8 @@ type options struct {
 // 10,000 boxes on, further subgraphs are one box.
 func Expand() Option { return func(o *options) { o.expand = true } }
 
-// Details draws also the nodes with the option graph.Detail.
+// Details draws also the nodes with the option graph.Detail. Without it, such a node is drawn only
+// if At marks it as due, waiting or failed.
 func Details() Option { return func(o *options) { o.details = true } }
 
 // LeftToRight draws the graph from left to right. Without it the graph is drawn from top to

@@ -124,7 +124,6 @@ func (p *picture) node(n *graph.NodeDescription, place *Place) *box {
 		f = task
 	}
 	b := p.box(f, string(n.ID))
-	b.detail = n.Detail && !p.details
 	var within *Place
 	if place != nil {
 		b.mark, within = place.Marks[n.ID], place.Inside[n.ID]
@@ -132,6 +131,7 @@ func (p *picture) node(n *graph.NodeDescription, place *Place) *box {
 			b.mark = ""
 		}
 	}
+	b.detail = n.Detail && !p.details && (b.mark == "" || b.mark == Done)
 	if n.Subgraph != nil && p.expand && p.boxes < maxExpanded {
 		b.inside = p.group(n.Subgraph, within)
 	}
