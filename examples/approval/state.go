@@ -1,6 +1,7 @@
 package main
 
 //go:generate go tool graphgen -type=State,Purchase,Vote
+//go:generate go run picture.go flow.go state.go state_graphgen.go README.md
 
 // State is one request on its way.
 type State struct {

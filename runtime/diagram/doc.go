@@ -3,6 +3,8 @@
 //
 //	os.WriteFile("graph.svg", diagram.SVG(app.Describe()), 0o644)
 //
+// Main is a whole program that writes pictures, for go generate.
+//
 // # Pictures
 //
 //   - A node is a box with its id. Lines below the id name questions, signals, stops and the
