@@ -82,7 +82,7 @@ func fillFolder(b *testing.B, dir string) int64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var sum totals
+	var sum progress
 	err = onDesk("file://"+dir, "/", func(s checkpoint.Saver) error {
 		for t, err := range s.Threads(context.Background(), checkpoint.ThreadQuery{}) {
 			if err != nil {

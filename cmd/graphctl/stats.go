@@ -151,10 +151,11 @@ func (row *statJSON) measure(ctx context.Context, s checkpoint.Saver, id string)
 		if v.Number > 0 {
 			row.Versions++
 		}
-		for _, err := range sum.counted(archive.Items(ctx, s, v)) {
+		for item, err := range archive.Items(ctx, s, v) {
 			if err != nil {
 				return err
 			}
+			sum.count(&item)
 		}
 	}
 	row.Records += sum.Records

@@ -24,20 +24,6 @@ type totals struct {
 	Bytes    int64 `json:"payload_bytes"`
 }
 
-// counted yields items and counts them.
-func (t *totals) counted(items iter.Seq2[checkpoint.ExportItem, error]) iter.Seq2[checkpoint.ExportItem, error] {
-	return func(yield func(checkpoint.ExportItem, error) bool) {
-		for item, err := range items {
-			if err == nil {
-				t.count(&item)
-			}
-			if !yield(item, err) {
-				return
-			}
-		}
-	}
-}
-
 func (t *totals) count(item *checkpoint.ExportItem) {
 	switch {
 	case item.Record != nil:
@@ -79,33 +65,54 @@ type progress struct {
 	verb string
 	out  io.Writer // nil if nobody looks
 	now  func() time.Time
-	next time.Time
+	next time.Time // of the next line
 }
 
+// progressPause is the time between two lines of progress.
+const progressPause = time.Second
+
 // progress returns the progress of a command. It prints only if forced, or if standard error is a
-// terminal.
+// terminal. A command that ends within a second prints no progress to a terminal.
 func (a *app) progress(verb string, forced bool) *progress {
 	p := &progress{verb: verb, now: a.now}
-	file, isFile := a.err.(*os.File)
-	if isFile && !forced {
-		info, err := file.Stat()
-		forced = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
 	if forced {
 		p.out = a.err
+	} else if file, ok := a.err.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			p.out, p.next = a.err, a.now().Add(progressPause)
+		}
 	}
 	return p
+}
+
+// counted yields items and counts them.
+func (p *progress) counted(items iter.Seq2[checkpoint.ExportItem, error]) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
+		for item, err := range items {
+			if err == nil {
+				p.count(&item)
+				p.tick()
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 // thread notes that one more thread is finished.
 func (p *progress) thread() {
 	p.Threads++
+	p.tick()
+}
+
+// tick prints the totals if the time of the next line is over.
+func (p *progress) tick() {
 	if p.out == nil {
 		return
 	}
-	const pause = time.Second
 	if at := p.now(); !at.Before(p.next) {
-		p.next = at.Add(pause)
+		p.next = at.Add(progressPause)
 		fmt.Fprintln(p.out, p.text(p.verb))
 	}
 }
