@@ -104,9 +104,9 @@ func (a *app) cancelCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "cancel [THREAD ...]",
-		Short: "Cancel what threads were asked",
-		Long: `Cancel what threads were asked. The contexts of the nodes that run end, and inputs that wait are refused. A thread
-that no run holds is ended by a worker.
+		Short: "Cancel the runs and the pending inputs of threads",
+		Long: `Cancel the runs and the pending inputs of threads. The contexts of running nodes end, and inputs that wait are refused. If
+no run holds a thread, a worker ends the thread.
 
 ` + manyHelp,
 		Example: `  graphctl cancel order-7 --reason 'the customer called'
@@ -134,7 +134,8 @@ func (a *app) wakeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wake [THREAD ...]",
 		Short: "Make threads due, for example after the cause of a failure was mended",
-		Long: `Make threads due now, and begin the count of their attempts again. A worker then resumes them.
+		Long: `Make threads due now, and begin the count of their attempts again. A worker then resumes threads with the status failed
+or ready. A thread that waits, is paused, cancelled or done stays so: the program resumes paused and cancelled ones.
 
 ` + manyHelp,
 		Example: `  graphctl wake order-7

@@ -52,7 +52,7 @@ A new thread has no description yet. Pass --graph: then the description is that 
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "metadata `name=value` of the checkpoints of the run")
 	flags.StringVar(&f.priority, "priority", "", "the new `priority` of the thread: urgent, high, normal or low")
 	flags.BoolVar(&f.idle, "if-idle", false, "only if the thread has no work to do; otherwise the exit code is 4")
-	flags.StringVar(&f.cancel, "cancel-pending", "", "first cancel what the thread was asked before, with this `reason`")
+	flags.StringVar(&f.cancel, "cancel-pending", "", "first cancel the run and the earlier inputs of the thread, with this `reason`")
 	flags.BoolVar(&f.discard, "discard-pending", false, "discard due tasks and questions when the input begins")
 	return cmd
 }

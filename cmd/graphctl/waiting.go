@@ -25,7 +25,7 @@ func (a *app) waitingCommand() *cobra.Command {
 	var kinds []string
 	cmd := &cobra.Command{
 		Use:   "waiting",
-		Short: "List what threads wait for: answers, signals and times",
+		Short: "List the questions, signals and timers of threads",
 		Long: `List the questions, signals and timers that tasks of threads wait for. One thread can have several. A task waits
 also while other tasks of its thread still run.`,
 		Example: `  graphctl waiting --graph orders

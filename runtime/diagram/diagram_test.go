@@ -260,6 +260,26 @@ func TestDescriptionsSurviveJSON(t *testing.T) {
 	}
 }
 
+// TestNothingIsDrawn draws graphs without nodes, and marks that no node or picture has.
+func TestNothingIsDrawn(t *testing.T) {
+	strange := diagram.At(diagram.Place{
+		Marks:  map[graph.ID]diagram.Mark{"absent": diagram.Failed, "a": "unknown"},
+		Inside: map[graph.ID]*diagram.Place{"absent": nil, "a": {Marks: map[graph.ID]diagram.Mark{"b": diagram.Due}}},
+	})
+	chain := shapes(t)["chain"]
+	for name, draw := range map[string]func(*graph.Description, ...diagram.Option) string{
+		"Mermaid": diagram.Mermaid, "DOT": diagram.DOT, "PlantUML": diagram.PlantUML,
+		"SVG": func(d *graph.Description, opts ...diagram.Option) string { return string(diagram.SVG(d, opts...)) },
+	} {
+		if got, want := draw(nil, nil), draw(new(graph.Description)); got != want || !strings.Contains(got, "Start") {
+			t.Errorf("%s of nil: got\n%s\nwant\n%s", name, got, want)
+		}
+		if got, want := draw(chain, strange, diagram.Expand()), draw(chain); got != want {
+			t.Errorf("%s with strange marks: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
 func describeAgain(t *testing.T, name string) *graph.Description {
 	t.Helper()
 	return shapes(t)[name]

@@ -15,4 +15,6 @@
 //   - A Join is a small box with the label "all", and a JoinAny one with "any".
 //
 // The functions accept every Description, also one that was decoded from JSON. Any id is possible.
+// A nil Description is a graph without nodes. A mark of a node that the graph does not have is
+// ignored. The functions modify neither descriptions nor places, and are safe for concurrent use.
 package diagram

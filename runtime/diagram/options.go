@@ -1,6 +1,6 @@
 package diagram
 
-// Option changes a picture.
+// Option changes a picture. A nil Option has no effect.
 type Option func(*options)
 
 type options struct {
@@ -22,5 +22,6 @@ func Details() Option { return func(o *options) { o.details = true } }
 // bottom.
 func LeftToRight() Option { return func(o *options) { o.across = true } }
 
-// At marks the nodes of a place: what has run, is due, waits or has failed.
+// At marks the nodes of a place as done, due, waiting or failed. If several options are At, the last
+// one counts.
 func At(p Place) Option { return func(o *options) { o.place = p } }

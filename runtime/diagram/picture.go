@@ -55,6 +55,9 @@ const maxExpanded = 10_000
 
 // newPicture returns the picture of a graph.
 func newPicture(d *graph.Description, opts []Option) *picture {
+	if d == nil {
+		d = new(graph.Description)
+	}
 	p := &picture{name: printable(d.Graph)}
 	for _, o := range opts {
 		if o != nil {
