@@ -17,9 +17,14 @@ import (
 //	})
 //
 // An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of
-// all scopes. Close does nothing: the caller closes the inner backend.
+// all scopes. Close does nothing: the caller closes the inner backend. The result is a [Notifier] if
+// b is one.
 func Scoped(b Backend, scope func(ctx context.Context) (Namespace, error)) Backend {
-	return &scoped{b, scope}
+	s := &scoped{b, scope}
+	if inner, can := b.(Notifier); can {
+		return &scopedNotifier{s, inner}
+	}
+	return s
 }
 
 type scoped struct {
@@ -149,21 +154,23 @@ func (s *scoped) SearchText(ctx context.Context, q TextQuery) ([]Hit, error) {
 // Sweep removes expired items of all scopes.
 func (s *scoped) Sweep(ctx context.Context, limit int) (int, error) { return s.inner.Sweep(ctx, limit) }
 
-// Notify calls changed after writes in the scope, if the inner backend is a Notifier.
-func (s *scoped) Notify(ctx context.Context, n Namespace, changed func()) (stop func(), err error) {
-	inner, can := s.inner.(Notifier)
-	if !can {
-		return func() {}, nil
-	}
+// Close does nothing.
+func (s *scoped) Close() error { return nil }
+
+// scopedNotifier is a scope of a backend that is a Notifier.
+type scopedNotifier struct {
+	*scoped
+	inner Notifier
+}
+
+// Notify calls changed after writes in the scope.
+func (s *scopedNotifier) Notify(ctx context.Context, n Namespace, changed func()) (stop func(), err error) {
 	at, err := s.at(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return inner.Notify(ctx, at.Below(n...), changed)
+	return s.inner.Notify(ctx, at.Below(n...), changed)
 }
-
-// Close does nothing.
-func (s *scoped) Close() error { return nil }
 
 // within returns a namespace relative to the scope.
 func within(at, n Namespace) Namespace {

@@ -10,6 +10,6 @@ import (
 
 func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(testing.TB) storetest.Storage {
-		return storetest.Storage{Open: func() (store.Backend, error) { return memory.NewStore(), nil }}
+		return storetest.Storage{Notifies: true, Open: func() (store.Backend, error) { return memory.NewStore(), nil }}
 	})
 }

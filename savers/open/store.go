@@ -35,7 +35,11 @@ func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 	if !ok {
 		return nil, errors.Join(s.bad("this saver has no store"), saver.Close())
 	}
-	return &owner{with.Store(), saver}, nil
+	o := &owner{with.Store(), saver}
+	if n, ok := o.Backend.(store.Notifier); ok {
+		return &notifier{o, n}, nil
+	}
+	return o, nil
 }
 
 // owner is a store that closes the saver whose connections it uses.
@@ -46,3 +50,9 @@ type owner struct {
 
 // Close closes the store and the saver.
 func (o *owner) Close() error { return errors.Join(o.Backend.Close(), o.saver.Close()) }
+
+// notifier is an owner whose store is a store.Notifier.
+type notifier struct {
+	*owner
+	store.Notifier
+}

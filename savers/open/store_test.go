@@ -13,10 +13,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
-// TestStoreByURL runs a case of the suite that uses one connection, and one that uses several. The
-// packages of the savers run all cases.
+// TestStoreByURL runs a case of the suite that uses one connection, one that uses several, and the
+// one of notifications. The packages of the savers run all cases.
 func TestStoreByURL(t *testing.T) {
-	names := []string{"a put is read", "versions grow under concurrent creates and deletes"}
+	names := []string{"a put is read", "versions grow under concurrent creates and deletes", "a watch is notified"}
 	for _, scheme := range []string{"memory:", "sqlite:", "redis:"} {
 		ran := 0
 		for _, c := range storetest.Cases() {
@@ -43,8 +43,9 @@ func storeAt(t *testing.T, scheme string) storetest.Storage {
 		at += "//" + addr + "/0?allow_unsafe_settings=true&prefix=" + url.QueryEscape(prefix)
 	}
 	return storetest.Storage{
-		Shared: scheme != "memory:",
-		Open:   func() (store.Backend, error) { return open.Store(t.Context(), at) },
+		Shared:   scheme != "memory:",
+		Notifies: scheme != "sqlite:",
+		Open:     func() (store.Backend, error) { return open.Store(t.Context(), at) },
 	}
 }
 

@@ -172,11 +172,7 @@ func TestAUserOfTheStoreNeedsTheDocumentedCommandsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	n, can := b.(ofSaver).Backend.(store.Notifier)
-	if !can {
-		t.Fatal("the store cannot notify")
-	}
-	stop, err := n.Notify(t.Context(), nil, func() {})
+	stop, err := b.(store.Notifier).Notify(t.Context(), nil, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

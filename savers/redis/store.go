@@ -30,11 +30,33 @@ import (
 func (s *Saver) Store() store.Backend {
 	tag := s.prefix + "{" + s.prefix + "store}:"
 	t := &itemStore{s: s}
-	for _, name := range []string{"head", "items", "meta", "value", "index", "values", "expires", "once", "used", "vectors", "specs", "changes", "words", "texts"} {
+	for _, name := range [...]string{
+		headKey: "head", itemsKey: "items", metaKey: "meta", valueKey: "value", indexKey: "index", valuesKey: "values",
+		expiresKey: "expires", onceKey: "once", usedKey: "used", vectorsKey: "vectors", specsKey: "specs",
+		changesChannel: "changes", wordsKey: "words", textsKey: "texts",
+	} {
 		t.keys = append(t.keys, tag+name)
 	}
 	return t
 }
+
+// The places of keys in itemStore.keys. The scripts count them from 1.
+const (
+	headKey = iota
+	itemsKey
+	metaKey
+	valueKey
+	indexKey
+	valuesKey
+	expiresKey
+	onceKey
+	usedKey
+	vectorsKey
+	specsKey
+	changesChannel // not a key, but the channel of notifications
+	wordsKey
+	textsKey
+)
 
 // itemStore is a store.Backend on the client of a saver. lua/store.lua describes its keys.
 type itemStore struct {
@@ -217,7 +239,7 @@ func (t *itemStore) call(ctx context.Context, what string, script *goredis.Scrip
 		return r, nil
 	case "format":
 		return nil, fmt.Errorf("redis: %s: the store %q has format %s, and this release reads format %s; use another prefix",
-			what, t.keys[0], r.text(), r.text())
+			what, t.keys[headKey], r.text(), r.text())
 	default:
 		r.fail("the outcome %q", outcome)
 		return nil, t.wrap(ctx, what, r.err)
@@ -245,7 +267,7 @@ func (t *itemStore) run(ctx context.Context, script *goredis.Script, writes bool
 // load sends a script to the node of the store.
 func (t *itemStore) load(ctx context.Context, script *goredis.Script) error {
 	if cluster, ok := t.s.client.(*goredis.ClusterClient); ok {
-		node, err := cluster.MasterForKey(ctx, t.keys[0])
+		node, err := cluster.MasterForKey(ctx, t.keys[headKey])
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,13 @@ import (
 
 // ofSaver is a store that closes its saver.
 type ofSaver struct {
-	store.Backend
+	notifying
 	saver *redis.Saver
+}
+
+type notifying interface {
+	store.Backend
+	store.Notifier
 }
 
 func (s ofSaver) Close() error { return s.saver.Close() }
@@ -26,14 +31,14 @@ func openStore(client goredis.UniversalClient, prefix string) (store.Backend, er
 	if err != nil {
 		return nil, err
 	}
-	return ofSaver{saver.Store(), saver}, nil
+	return ofSaver{saver.Store().(notifying), saver}, nil
 }
 
 func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Storage {
 		tb.Helper()
 		addr, prefix := testenv.Redis(tb)
-		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
+		return storetest.Storage{Shared: true, Notifies: true, Open: func() (store.Backend, error) {
 			return openStore(goredis.NewClient(&goredis.Options{Addr: addr, ReadTimeout: time.Minute}), prefix)
 		}}
 	})
@@ -43,7 +48,7 @@ func TestStoreConformanceWithVectorSets(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Storage {
 		tb.Helper()
 		addr, prefix := testenv.RedisVectorSets(tb)
-		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
+		return storetest.Storage{Shared: true, Notifies: true, Open: func() (store.Backend, error) {
 			return openStore(goredis.NewClient(&goredis.Options{Addr: addr}), prefix)
 		}}
 	})
@@ -53,7 +58,7 @@ func TestStoreConformanceOnACluster(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Storage {
 		tb.Helper()
 		addrs, prefix := testenv.RedisCluster(tb)
-		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
+		return storetest.Storage{Shared: true, Notifies: true, Open: func() (store.Backend, error) {
 			return openStore(goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs, ReadTimeout: time.Minute}), prefix)
 		}}
 	})

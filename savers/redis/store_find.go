@@ -185,14 +185,13 @@ type span struct {
 // of the namespace only.
 func (f *finding) spans() []span {
 	c := &f.q.Where[0]
-	const index, values = 4, 5
 	var all []span
 	for _, r := range c.Ranges {
 		low, high := form(c.Index, r.From, true), limitOf(c.Index, r.To)
-		s := span{key: f.t.keys[values]}
+		s := span{key: f.t.keys[valuesKey]}
 		switch {
 		case f.q.Exact:
-			s.key, s.base = f.t.keys[index], string(append(f.q.Namespace.Append(nil), 0, 0))
+			s.key, s.base = f.t.keys[indexKey], string(append(f.q.Namespace.Append(nil), 0, 0))
 			low, high = s.base+low, s.base+high
 		case exactly(r):
 			low = form(c.Index, r.From, false)
@@ -240,7 +239,7 @@ func (f *finding) few(spans []span) (bool, error) {
 		for _, s := range spans {
 			pipe.ZLexCount(f.ctx, s.key, s.from, s.to)
 		}
-		pipe.ZLexCount(f.ctx, f.t.keys[1], from, to)
+		pipe.ZLexCount(f.ctx, f.t.keys[itemsKey], from, to)
 	})
 	if err != nil {
 		return false, err

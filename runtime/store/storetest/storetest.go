@@ -25,6 +25,10 @@ type Storage struct {
 	// Shared reports whether all backends that Open returns use the same items, including backends
 	// that are opened later.
 	Shared bool
+
+	// Notifies reports whether the backends are a [store.Notifier]. The suite fails if a backend is
+	// one and Notifies is false, or the reverse.
+	Notifies bool
 }
 
 // Run tests a backend, with one subtest for each promise. Each subtest calls open, which must

@@ -58,7 +58,7 @@ func failuresOf(t *testing.T, name string, b store.Backend) []string {
 				f()
 			}
 		}()
-		storetest.Cases()[i].Test(r, storetest.Storage{Open: func() (store.Backend, error) { return b, nil }})
+		storetest.Cases()[i].Test(r, storetest.Storage{Notifies: true, Open: func() (store.Backend, error) { return b, nil }})
 	})
 	done.Wait()
 	return r.failures

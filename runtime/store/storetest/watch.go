@@ -172,6 +172,13 @@ func testNotify(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
 	n, can := b.(store.Notifier)
+	if can != place.Notifies {
+		tb.Fatalf("the backend is a store.Notifier: got %v, want %v, as Storage.Notifies says", can, place.Notifies)
+	}
+	scoped := store.Scoped(b, func(context.Context) (store.Namespace, error) { return users, nil })
+	if _, is := scoped.(store.Notifier); is != can {
+		tb.Errorf("a scope of the backend is a store.Notifier: got %v, want %v", is, can)
+	}
 	if !can {
 		return
 	}
