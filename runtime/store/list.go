@@ -198,7 +198,9 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 		}
 		_, err = c.core.backend.Do(ctx, ops)
 		if errors.Is(err, ErrConflict) { // another program has written one of the items
-			err = c.reindexEach(ctx, ops)
+			var bad []error
+			bad, err = c.reindexEach(ctx, ops)
+			faults = append(faults, bad...)
 		}
 		done += len(ops)
 		ops = ops[:0]
@@ -229,28 +231,36 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 	return done, errors.Join(faults...)
 }
 
-// reindexEach runs operations one by one, with the newest value of items that have changed.
-func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) error {
+// reindexEach runs operations one by one, with the newest value of items that have changed. It
+// returns the faults of items that cannot be read.
+func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) (faults []error, err error) {
 	for i := range ops {
 		op := &ops[i]
 		for {
-			_, err := c.write(ctx, op)
+			_, err := c.do(ctx, op)
 			if err == nil {
 				break
 			}
 			if !errors.Is(err, ErrConflict) {
-				return err
+				return faults, err
 			}
 			it, err := (&Collection[T]{c.core, op.Namespace}).Get(ctx, op.Key)
 			if errors.Is(err, ErrNotFound) {
 				break
 			}
+			if errors.As(err, new(*ValueError)) {
+				faults = append(faults, err)
+				break
+			}
 			if err != nil {
-				return err
+				return faults, err
 			}
 			op.Index, op.Vectors, op.IfVersion = c.core.entries(&it.Value), c.core.pending(&it.Value), it.Version
 			op.Texts = c.core.spelled(&it.Value)
+			if err := embed(ctx, c.core.backend, ops[i:i+1], nil); err != nil {
+				return faults, err
+			}
 		}
 	}
-	return nil
+	return faults, nil
 }

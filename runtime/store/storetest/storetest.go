@@ -121,6 +121,7 @@ func Cases() []Case {
 		{"an update embeds only what changed", testEmbedsChanges},
 		{"vectors follow their item", testVectorsFollow},
 		{"old items get vectors", testReindexVectors},
+		{"a reindex runs while others write", testReindexWriter},
 		{"a vector index is of one model", testModel},
 		{"concurrent writers leave the vectors of the last", testVectorWriters},
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -174,6 +175,61 @@ func testReindexVectors(tb testing.TB, place Storage) {
 	if err != nil || after.Version != before.Version || !after.Updated.Equal(before.Updated) {
 		tb.Errorf("reindex: got version %d of %v, %v, want them unchanged: %d, %v",
 			after.Version, after.Updated, err, before.Version, before.Updated)
+	}
+}
+
+// testReindexWriter lets the embedder of a Reindex change items, as another program does.
+func testReindexWriter(tb testing.TB, place Storage) {
+	tb.Helper()
+	b, ctx, w := open(tb, place), tb.Context(), new(words)
+	plain := collection[fact.Fact](tb, b).In("a")
+	put := func(key, text string) error {
+		_, err := plain.Put(ctx, key, fact.Fact{Text: text})
+		return err
+	}
+	for i := range 4 {
+		if err := put(fmt.Sprint(i), "old"); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	writes := [][]func() error{ // in each call of the embedder
+		{func() error { return put("1", "newer") }, func() error { return plain.Delete(ctx, "2") }},
+		{func() error { return put("1", "newest") }},
+	}
+	e := w.embedder()
+	e.Embed = func(ctx context.Context, texts []string) ([][]float32, error) {
+		if len(writes) > 0 {
+			now := writes[0]
+			writes = writes[1:]
+			for _, write := range now {
+				if err := write(); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return w.embed(ctx, texts)
+	}
+	index, text := store.NewVectorIndex("text", e, textOf), store.NewTextIndex("text", textOf)
+	c := collection[fact.Fact](tb, b, index, text)
+	if n, err := c.Reindex(ctx); err != nil || n != 4 {
+		tb.Fatalf("reindex: got %d, %v, want 4 items", n, err)
+	}
+	if len(writes) > 0 {
+		tb.Errorf("the embedder was not called for %d further writes", len(writes))
+	}
+	for query, want := range map[string][]string{"old": {"0", "3"}, "newer": nil, "newest": {"1"}} {
+		found, err := c.Search(ctx, text, query)
+		var keys []string
+		for _, m := range found {
+			keys = append(keys, m.Key)
+		}
+		if err != nil || !slices.Equal(keys, want) {
+			tb.Errorf("search of the word %q: got the keys %q, %v, want %q", query, keys, err, want)
+		}
+	}
+	found, err := c.Search(ctx, index, "newest")
+	if err != nil || len(found) != 3 || found[0].Key != "1" || math.Abs(found[0].Score-1) > 1e-5 {
+		tb.Errorf("search: got %+v, %v, want 3 items, and first the newest with the score 1", found, err)
 	}
 }
 

@@ -46,6 +46,11 @@ func vectorFaults() map[string]*broken {
 				op.Vectors = nil
 			}
 		}},
+		"a reindex runs while others write": {op: func(op *store.Op) {
+			if op.Kind == store.OpIndex {
+				op.IfVersion = 0
+			}
+		}},
 		"a vector index is of one model": {declare: func(_ context.Context, _ store.Backend, spec store.VectorSpec) (store.VectorSpec, error) {
 			return spec, nil
 		}},
