@@ -143,6 +143,7 @@ var errStopped = errors.New("the caller left the loop")
 func (w *watch[T]) look(ctx context.Context, yield func(Change[T], error) bool) error {
 	w.looks++
 	l := listing{query: Query{Namespace: w.s.c.ns, Where: w.s.where}}
+	count := 0
 	for record, err := range l.records(ctx, w.s.c.core.backend) {
 		if err != nil {
 			return err
@@ -150,7 +151,7 @@ func (w *watch[T]) look(ctx context.Context, yield func(Change[T], error) bool) 
 		at := string(record.Namespace.Append(nil)) + "\x00\x00" + record.Key
 		old, known := w.seen[at]
 		w.seen[at] = watched{record.Version, w.looks}
-		if len(w.seen) > w.options.most {
+		if count++; count > w.options.most {
 			return &InvalidError{"watch", fmt.Sprintf("more than %d items", w.options.most), "a smaller namespace, a filter, or MaxWatched"}
 		}
 		if known && old.version == record.Version {

@@ -154,6 +154,23 @@ func testWatchLimit(tb testing.TB, place Storage) {
 		}
 		wantInvalid(tb, name, last)
 	}
+	// Two items are one too many with a third that has gone since the look before.
+	pair := facts.In("pair")
+	var first, second store.Batch
+	pair.QueuePut(&first, "a", fact.Fact{Text: "a"})
+	pair.QueuePut(&first, "b", fact.Fact{Text: "b"})
+	pair.QueueDelete(&second, "a")
+	pair.QueuePut(&second, "c", fact.Fact{Text: "c"})
+	if err := first.Do(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	w, stop := watchAll(tb, pair, store.Every(5*time.Millisecond), store.MaxWatched(2))
+	w.sees(tb, "two items", map[string]string{"facts/ada/pair:a": "a", "facts/ada/pair:b": "b"})
+	if err := second.Do(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	w.sees(tb, "one for another", map[string]string{"facts/ada/pair:b": "b", "facts/ada/pair:c": "c"})
+	stop()
 	ctx, cancel := context.WithCancel(tb.Context())
 	cancel()
 	for change, err := range facts.Watch(ctx) {
