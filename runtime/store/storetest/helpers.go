@@ -67,7 +67,7 @@ func one(tb testing.TB, b store.Backend, op store.Op) store.Result {
 func describe(ops []store.Op) string {
 	var all []string
 	for i := range ops[:min(len(ops), 5)] {
-		kind := [...]string{"nothing", "get", "put", "delete", "index"}[ops[i].Kind]
+		kind := [...]string{"nothing", "get", "put", "delete", "index", "vectors"}[ops[i].Kind]
 		all = append(all, fmt.Sprintf("%s %.60s %.40q", kind, ops[i].Namespace, ops[i].Key))
 	}
 	return strings.Join(all, ", ")
