@@ -57,6 +57,9 @@ func NewCollection[T any, P wire.Generated[T]](
 	}
 	c := &core[T]{backend: b, codec: newCodec[T, P]()}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, &InvalidError{"option", "nil", "an index or DefaultTTL"}
+		}
 		if err := opt.apply(c); err != nil {
 			return nil, err
 		}

@@ -25,6 +25,9 @@ type Index[T any, V Indexable] struct {
 // NewIndex returns an index with one value for each item: the result of value. The form of a
 // string may have at most [MaxIndexValue] bytes. value must not change its argument.
 func NewIndex[T any, V Indexable](name string, value func(*T) V) *Index[T, V] {
+	if value == nil {
+		return &Index[T, V]{name: name}
+	}
 	return &Index[T, V]{name, func(t *T) []V { return []V{value(t)} }}
 }
 
@@ -78,6 +81,9 @@ type CollectionOption[T any] interface {
 }
 
 func (i *Index[T, V]) apply(c *core[T]) error {
+	if i == nil || i.values == nil {
+		return noFunction("an Index")
+	}
 	if err := checkIndexName(i.name); err != nil {
 		return err
 	}
@@ -88,6 +94,11 @@ func (i *Index[T, V]) apply(c *core[T]) error {
 	}
 	c.indexes = append(c.indexes, index[T]{i.name, i, i.entries})
 	return nil
+}
+
+// noFunction returns the error of an index that nothing can fill.
+func noFunction(kind string) error {
+	return &InvalidError{"index", kind + " without a function", "a function that returns what the index holds of a value"}
 }
 
 // index is an Index without the type of its values.

@@ -39,6 +39,9 @@ func NewTextIndex[T any](name string, texts func(*T) []string) *TextIndex[T] {
 }
 
 func (i *TextIndex[T]) apply(c *core[T]) error {
+	if i == nil || i.texts == nil {
+		return noFunction("a TextIndex")
+	}
 	if err := checkIndexName(i.name); err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ func NewVectorIndex[T any](name string, e Embedder, texts func(*T) []string) *Ve
 }
 
 func (i *VectorIndex[T]) apply(c *core[T]) error {
+	if i == nil || i.texts == nil {
+		return noFunction("a VectorIndex")
+	}
 	if err := checkIndexName(i.name); err != nil {
 		return err
 	}
