@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -211,74 +209,4 @@ func (c *Collection[T]) delete(key string, opts []DeleteOption) (Op, error) {
 		opt.delete(&op, &faults)
 	}
 	return op, faults.err
-}
-
-// maxUpdates is how often Update tries.
-const maxUpdates = 100
-
-// Update reads the item with a key, calls change with its value, and stores the result unless
-// another writer has changed the item since. In that case it starts again, so change may run
-// several times. If there is no item, change gets the zero value, and Update creates the item. An
-// error of change ends Update, which stores nothing.
-//
-// Update keeps the lifetime of the item, and the stored fields that the code does not know. In the
-// returned item, Created, Updated and Expires are zero.
-func (c *Collection[T]) Update(ctx context.Context, key string, change func(value *T) error) (Item[T], error) {
-	made := make(vectorsOf)
-	for try := 1; ; try++ {
-		it, err := c.Get(ctx, key)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return Item[T]{}, err
-		}
-		if err := change(&it.Value); err != nil {
-			return Item[T]{}, err
-		}
-		done, err := c.replace(ctx, key, &it, made)
-		if err == nil || !errors.Is(err, ErrConflict) || try == maxUpdates {
-			return done, err
-		}
-		if err := pause(ctx, try); err != nil {
-			return Item[T]{}, err
-		}
-	}
-}
-
-// replace stores an item that was read, or creates it if its version is 0. made has the vectors of
-// earlier tries.
-func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T], made vectorsOf) (Item[T], error) {
-	op, err := c.put(key, &it.Value, nil)
-	if err != nil {
-		return Item[T]{}, err
-	}
-	if len(it.unknown) > 0 {
-		if op.Value, err = c.core.codec.write(&it.Value, it.unknown); err != nil {
-			return Item[T]{}, &ValueError{c.ns, key, err}
-		}
-	}
-	op.IfAbsent, op.IfVersion = it.Version == 0, it.Version
-	if it.Version != 0 {
-		op.TTL, op.KeepExpiry = 0, true
-	}
-	if err := embed(ctx, c.core.backend, []Op{op}, made); err != nil {
-		return Item[T]{}, err
-	}
-	result, err := c.do(ctx, &op)
-	if err != nil {
-		return Item[T]{}, err
-	}
-	return Item[T]{
-		Namespace: c.Namespace(), Key: key, Value: it.Value, Version: result.Record.Version, unknown: it.unknown,
-	}, nil
-}
-
-// pause waits after a conflict, for longer after more of them.
-func pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(rand.N(min(time.Duration(tries)*100*time.Microsecond, 10*time.Millisecond)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("store: %w", ctx.Err())
-	}
 }

@@ -15,10 +15,25 @@ type PutOption interface{ put(op *Op, faults *fault) }
 // DeleteOption is an option of deletes: [IfVersion] and [Once].
 type DeleteOption interface{ delete(op *Op, faults *fault) }
 
+// UpdateOption is an option of updates: [TTL], [ExpireAt] and [Once].
+type UpdateOption interface{ update(op *Op, faults *fault) }
+
 // WriteOption is an option of puts and of deletes.
 type WriteOption interface {
 	PutOption
 	DeleteOption
+}
+
+// LifetimeOption is an option of puts and of updates.
+type LifetimeOption interface {
+	PutOption
+	UpdateOption
+}
+
+// OnceOption is an option of all writes.
+type OnceOption interface {
+	WriteOption
+	UpdateOption
 }
 
 // fault is the first error of options.
@@ -46,9 +61,11 @@ func (e expiry) put(op *Op, faults *fault) {
 	e(op, faults)
 }
 
+func (e expiry) update(op *Op, faults *fault) { e.put(op, faults) }
+
 // TTL limits the life of an item to d from now, on the server's clock. d must be at least a
 // microsecond.
-func TTL(d time.Duration) PutOption {
+func TTL(d time.Duration) LifetimeOption {
 	return expiry(func(op *Op, faults *fault) {
 		if d < time.Microsecond {
 			faults.add("ttl", d.String(), "at least a microsecond")
@@ -59,7 +76,7 @@ func TTL(d time.Duration) PutOption {
 
 // ExpireAt ends the life of an item at t, on the server's clock. An item whose time has passed is
 // stored, but never returned. A zero t is no limit, also if the collection has a [DefaultTTL].
-func ExpireAt(t time.Time) PutOption { return expiry(func(op *Op, _ *fault) { op.ExpireAt = t }) }
+func ExpireAt(t time.Time) LifetimeOption { return expiry(func(op *Op, _ *fault) { op.ExpireAt = t }) }
 
 // KeepExpiry keeps the end of the life of an item that exists. By default a put without a lifetime
 // gives the item that of the collection.
@@ -90,6 +107,8 @@ type once string
 
 func (o once) put(op *Op, faults *fault) { o.delete(op, faults) }
 
+func (o once) update(op *Op, faults *fault) { o.delete(op, faults) }
+
 func (o once) delete(op *Op, faults *fault) {
 	if o == "" {
 		faults.add("once", "an empty key", "a key such as graph.CurrentTask(ctx).Key, which is empty outside of a node")
@@ -104,7 +123,7 @@ func (o once) delete(op *Op, faults *fault) {
 //
 // A node that writes one item several times needs a key for each write. Keys are remembered for
 // [OnceFor].
-func Once(key string) WriteOption { return once(key) }
+func Once(key string) OnceOption { return once(key) }
 
 // DefaultTTL is the lifetime of items that are put without [TTL], [ExpireAt] or [KeepExpiry]. By
 // default they never expire.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/docs/howto/remember"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/store"
@@ -127,5 +128,68 @@ func TestFollowSaysWhatChanges(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("after the end of the context: got %v, want no error", err)
+	}
+}
+
+// lossy is a saver that loses the next commit after fail was set.
+type lossy struct {
+	checkpoint.Saver
+	fail bool
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (l *lossy) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	if l.fail {
+		l.fail = false
+		return checkpoint.AppendResult{}, errKilled
+	}
+	return l.Saver.Append(ctx, a)
+}
+
+// TestANodeThatRunsAgainWritesOnce: the commit after the node is lost, so Resume runs it again.
+func TestANodeThatRunsAgainWritesOnce(t *testing.T) {
+	backend, saver := memory.NewStore(), &lossy{Saver: memory.New()}
+	facts, err := remember.FactsOf(backend, "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	g := graph.New("count", remember.StateSchema)
+	g.Node("learn", func(ctx context.Context, s remember.State) (remember.StateUpdate, error) {
+		saver.fail = runs == 0
+		runs++
+		once := store.Once(graph.CurrentTask(ctx).Key)
+		if _, err := facts.Put(ctx, "home", remember.Fact{Text: s.Said}, once); err != nil {
+			return remember.StateUpdate{}, err
+		}
+		_, err := facts.Update(ctx, "talks", func(f *remember.Fact) error { f.Text += "x"; return nil }, once)
+		return remember.StateUpdate{}, err
+	})
+	g.Edge(graph.Start, "learn")
+	g.Edge("learn", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := app.Thread("1")
+	if _, err := thread.Invoke(t.Context(), remember.StateUpdate{Said: state.Set("Rome")}); !errors.Is(err, errKilled) {
+		t.Fatalf("the first run: got %v, want %v", err, errKilled)
+	}
+	first, err := facts.GetMany(t.Context(), []string{"home", "talks"})
+	if err != nil || len(first) != 2 {
+		t.Fatalf("after the first run: got %+v, %v, want two facts", first, err)
+	}
+	if _, err := thread.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := facts.GetMany(t.Context(), []string{"home", "talks"})
+	if err != nil || runs != 2 {
+		t.Errorf("the node ran %d times, %v, want 2", runs, err)
+	}
+	for key, it := range first {
+		if got := again[key]; got.Version != it.Version || got.Value != it.Value {
+			t.Errorf("%s: got %+v after the second run, want %+v: one write", key, got, it)
+		}
 	}
 }

@@ -105,6 +105,8 @@ func Cases() []Case {
 		{"a typed batch", testTypedBatch},
 		{"a value of another release", testEvolution},
 		{"updates under many writers lose nothing", testUpdates},
+		{"an update once", testUpdateOnce},
+		{"an update sets or keeps the lifetime", testUpdateLife},
 		{"a scope confines", testScoped},
 
 		{"a watch sees all changes", testWatch},

@@ -343,8 +343,10 @@ func faults() map[string]*broken {
 				op.Index = nil
 			}
 		}},
-		"a scope confines":         {op: func(op *store.Op) { op.Namespace = op.Namespace[len(op.Namespace)-1:] }},
-		"a watch sees all changes": {find: backwards()},
+		"an update once":                       {op: func(op *store.Op) { op.Once = "" }},
+		"an update sets or keeps the lifetime": {op: func(op *store.Op) { op.KeepExpiry = false }},
+		"a scope confines":                     {op: func(op *store.Op) { op.Namespace = op.Namespace[len(op.Namespace)-1:] }},
+		"a watch sees all changes":             {find: backwards()},
 		"a watch is bounded, and ends": {find: func(context.Context, store.Backend, store.Query) ([]store.Record, error) {
 			return nil, errors.New("no items")
 		}},
