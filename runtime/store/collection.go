@@ -74,6 +74,21 @@ func (c *Collection[T]) In(parts ...string) *Collection[T] {
 // Namespace returns the namespace of c.
 func (c *Collection[T]) Namespace() Namespace { return c.ns.Below() }
 
+// Declare makes the vector indexes of c in the backend, unless they exist, and checks their models.
+// Call it when a program starts. It returns a [*ModelError] if an index holds vectors of another
+// model, or of other dimensions. Without Declare, the error is that of the first call that needs
+// vectors: a write of a value with a text, a search, or Reindex.
+//
+// Declare stores no items. A program that reads by keys only need not call it.
+func (c *Collection[T]) Declare(ctx context.Context) error {
+	for _, i := range c.core.vectors {
+		if err := i.of.declare(ctx, c.core.backend); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // do runs one operation.
 func (c *Collection[T]) do(ctx context.Context, op *Op) (Result, error) {
 	results, err := c.core.backend.Do(ctx, []Op{*op})

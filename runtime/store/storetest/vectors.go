@@ -237,8 +237,29 @@ func testModel(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
 	l := newLibrary(tb, b, textOf)
-	l.put(tb, "a", map[string]fact.Fact{"k": {Text: "old"}})
 	ctx := tb.Context()
+	for range 2 {
+		if err := l.Declare(ctx); err != nil {
+			tb.Errorf("declare: %v", err)
+		}
+	}
+	wantModel := func(what string, err error, e store.Embedder) {
+		tb.Helper()
+		var fault *store.ModelError
+		want := store.ModelError{
+			Index: "text", Want: store.VectorSpec{Name: "text", Model: e.Model, Dims: e.Dims},
+			Stored: store.VectorSpec{Name: "text", Model: "words", Dims: wordDims},
+		}
+		if !errors.As(err, &fault) || *fault != want {
+			tb.Errorf("%s: got %v, want %v", what, err, &want)
+		}
+	}
+	early := store.Embedder{Model: "early", Dims: wordDims, Embed: l.words.embed}
+	wantModel("declare before the first item", collection[fact.Fact](tb, b, store.NewVectorIndex("text", early, textOf)).Declare(ctx), early)
+	if err := collection[fact.Fact](tb, b).Declare(ctx); err != nil {
+		tb.Errorf("declare of a collection without vector indexes: %v", err)
+	}
+	l.put(tb, "a", map[string]fact.Fact{"k": {Text: "old"}})
 	for what, e := range map[string]store.Embedder{
 		"another model":            {Model: "other", Dims: wordDims},
 		"other dimensions":         {Model: "words", Dims: wordDims + 1},
@@ -251,15 +272,8 @@ func testModel(tb testing.TB, place Storage) {
 		_, put := c.Put(ctx, "k", fact.Fact{Text: "new"})
 		_, search := c.Search(ctx, index, "new")
 		_, again := c.Reindex(ctx)
-		for call, err := range map[string]error{"put": put, "search": search, "reindex": again} {
-			var fault *store.ModelError
-			want := store.ModelError{
-				Index: "text", Want: store.VectorSpec{Name: "text", Model: e.Model, Dims: e.Dims},
-				Stored: store.VectorSpec{Name: "text", Model: "words", Dims: wordDims},
-			}
-			if !errors.As(err, &fault) || *fault != want {
-				tb.Errorf("%s, %s: got %v, want %v", what, call, err, &want)
-			}
+		for call, err := range map[string]error{"declare": c.Declare(ctx), "put": put, "search": search, "reindex": again} {
+			wantModel(what+", "+call, err, e)
 		}
 		if asked != 0 {
 			tb.Errorf("%s: the embedder was called %d times, want 0", what, asked)
