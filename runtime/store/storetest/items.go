@@ -45,19 +45,23 @@ func testReplace(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
 	first := one(tb, b, put(users, "city", "rome"))
+	made := one(tb, b, get(users, "city")).Record
 	until(tb, "a later time", func() bool {
 		one(tb, b, put(users, "city", "paris"))
 		now := one(tb, b, get(users, "city")).Record
-		if !now.Created.Equal(one(tb, b, get(users, "city")).Record.Created) {
-			tb.Errorf("created: it has changed to %v", now.Created)
+		if !now.Created.Equal(made.Created) {
+			tb.Errorf("created: got %v after a put, want %v, the time of the first put", now.Created, made.Created)
 		}
-		return now.Updated.After(now.Created)
+		return now.Updated.After(made.Created)
 	})
 	second := one(tb, b, put(users, "city", "oslo"))
 	if !second.Found || second.Record.Version <= first.Record.Version {
 		tb.Errorf("second put: got found %v, version %d after %d, want true and a larger one", second.Found, second.Record.Version, first.Record.Version)
 	}
 	wantValue(tb, b, users, "city", "oslo")
+	if found, err := b.Find(tb.Context(), store.Query{Limit: 1}); err != nil || len(found) != 1 || !found[0].Created.Equal(made.Created) {
+		tb.Errorf("find: got %+v, %v, want one item, created at %v", found, err, made.Created)
+	}
 }
 
 func testDelete(tb testing.TB, place Storage) {

@@ -116,6 +116,7 @@ func Cases() []Case {
 		{"a search finds the nearest", testSearch},
 		{"texts of one value are embedded apart", testSearchTexts},
 		{"a search with a filter that selects 1 %", testSearchFilter},
+		{"searches by meaning and by words with every filter", testSearchOperators},
 		{"a search is of its namespace", testSearchApart},
 		{"equal scores are in order", testSearchTies},
 		{"hostile texts and names of vector indexes", testHostileTexts},

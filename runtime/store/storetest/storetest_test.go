@@ -204,7 +204,8 @@ func tears() func(ctx context.Context, b store.Backend, ops []store.Op) ([]store
 	}
 }
 
-// faults has a broken backend for each case that one can break from outside.
+// faults has a broken backend for each case that one can break from outside. A key is the name of a
+// case, or the name, a colon and the fault.
 func faults() map[string]*broken {
 	joined := func(op *store.Op) {
 		if len(op.Namespace) > 0 {
@@ -215,6 +216,7 @@ func faults() map[string]*broken {
 	kept := make(map[string][]byte)
 	all := vectorFaults()
 	maps.Copy(all, textFaults())
+	maps.Copy(all, moreFaults())
 	maps.Copy(all, map[string]*broken{
 		"a put is read": {result: func(_ *store.Op, r *store.Result) { r.Record.Created = time.Time{} }},
 		"an empty value is a value": {result: func(_ *store.Op, r *store.Result) {
@@ -398,7 +400,8 @@ func TestBrokenBackendsFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := all[name]
 			b.Backend = memory.NewStore()
-			if got := failuresOf(t, name, b); len(got) == 0 {
+			ofCase, _, _ := strings.Cut(name, ": ")
+			if got := failuresOf(t, ofCase, b); len(got) == 0 {
 				t.Error("the case passes, want a failure")
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/store"
@@ -20,6 +21,52 @@ func testCancelled(tb testing.TB, place Storage) {
 	wantAbsent(tb, b, users, "k")
 }
 
+// found is a vector index, near a search by it, and having a search by words.
+var (
+	found  = store.VectorSpec{Name: "found", Model: "m", Dims: 2}
+	near   = store.VectorQuery{Query: store.Query{Limit: 10}, Index: "found", Vector: []float32{1, 0}}
+	having = store.TextQuery{Query: store.Query{Limit: 10}, Index: "found", Words: []string{"word"}}
+)
+
+// putFound returns a put that both searches find.
+func putFound(n store.Namespace, key string) store.Op {
+	op := put(n, key, "v")
+	op.Vectors = []store.Vector{{Index: "found", Hash: [16]byte{1}, Values: []float32{1, 0}}}
+	op.Texts = []store.Text{{Index: "found", Words: []store.Word{{Word: "word", Count: 1}}}}
+	return op
+}
+
+// wantSearches fails unless both searches find an item with a version, or none for version 0.
+func wantSearches(tb testing.TB, what string, b store.Backend, version int64) {
+	tb.Helper()
+	byMeaning, err := b.Search(tb.Context(), near)
+	byWords, wordsErr := b.SearchText(tb.Context(), having)
+	if err != nil || wordsErr != nil {
+		tb.Errorf("%s: a search: %v, %v", what, err, wordsErr)
+	}
+	for kind, hits := range map[string][]store.Hit{"meaning": byMeaning, "words": byWords} {
+		got := int64(0)
+		for i := range hits {
+			got = hits[i].Version
+		}
+		if len(hits) > 1 || got != version {
+			tb.Errorf("%s: a search by %s: got %d items, the last of version %d, want version %d", what, kind, len(hits), got, version)
+		}
+	}
+}
+
+// declareFound declares the vector index found.
+func declareFound(tb testing.TB, b store.Backend) {
+	tb.Helper()
+	other := found
+	other.Model = "other"
+	for _, spec := range []store.VectorSpec{found, other} {
+		if got, err := b.Declare(tb.Context(), spec); err != nil || got != found {
+			tb.Errorf("declare %+v: got %+v, %v, want %+v", spec, got, err, found)
+		}
+	}
+}
+
 // calls returns the errors of all calls.
 func calls(ctx context.Context, b store.Backend) map[string]error {
 	all := make(map[string]error)
@@ -28,6 +75,12 @@ func calls(ctx context.Context, b store.Backend) map[string]error {
 	_, all["Find"] = b.Find(ctx, store.Query{Limit: 1})
 	_, all["Namespaces"] = b.Namespaces(ctx, store.NamespaceQuery{})
 	_, all["Sweep"] = b.Sweep(ctx, 1)
+	_, all["Declare"] = b.Declare(ctx, found)
+	_, all["Search"] = b.Search(ctx, near)
+	_, all["SearchText"] = b.SearchText(ctx, having)
+	if n, can := b.(store.Notifier); can {
+		_, all["Notify"] = n.Notify(ctx, users, func() {})
+	}
 	return all
 }
 
@@ -76,6 +129,8 @@ func testReopen(tb testing.TB, place Storage) {
 	}
 	fillIndexed(tb, b, users)
 	version := one(tb, b, putOnce("once", "1", "task")).Record.Version
+	declareFound(tb, b)
+	searched := one(tb, b, putFound(store.Namespace{"searched"}, "k")).Record.Version
 	if err := b.Close(); err != nil {
 		tb.Fatal(err)
 	}
@@ -88,6 +143,12 @@ func testReopen(tb testing.TB, place Storage) {
 	}
 	if got := one(tb, b, put(users, "once", "3")).Record.Version; got <= version {
 		tb.Errorf("the next version: got %d, want more than %d", got, version)
+	}
+	declareFound(tb, b)
+	wantSearches(tb, "after a new start", b, searched)
+	vectors := one(tb, b, store.Op{Kind: store.OpVectors, Namespace: store.Namespace{"searched"}, Key: "k"}).Record.Vectors
+	if want := putFound(nil, "").Vectors; !reflect.DeepEqual(vectors, want) {
+		tb.Errorf("the vectors after a new start: got %+v, want %+v", vectors, want)
 	}
 }
 
@@ -108,4 +169,14 @@ func testShared(tb testing.TB, place Storage) {
 		wantConflict(tb, "a put under a version that another backend replaced", err, version, next)
 		wantValue(tb, a, users, key, "b")
 	}
+	declareFound(tb, a)
+	declareFound(tb, b)
+	one(tb, a, putFound(users, "k"))
+	version := one(tb, b, putFound(users, "k")).Record.Version
+	wantSearches(tb, "by the backend that did not write", a, version)
+	one(tb, a, put(users, "k", "v"))
+	wantSearches(tb, "after a put without vectors and words", b, 0)
+	one(tb, b, remove(users, "k"))
+	version = one(tb, a, putFound(users, "k")).Record.Version
+	wantSearches(tb, "after a delete", b, version)
 }
