@@ -62,6 +62,21 @@ func TestStoreReadsByIndex(t *testing.T) {
 			t.Errorf("%s: %d rows and entries read, want at most %d", name, got, c.most)
 		}
 	}
+	batch := func() int {
+		read := -rowsRead(t, db) - own
+		if _, err := b.Do(t.Context(), []store.Op{
+			{Kind: store.OpPut, Namespace: ns, Key: "00500", Value: []byte("new"), Once: fmt.Sprint(read)},
+			{Kind: store.OpDelete, Namespace: ns, Key: "none"}, {Kind: store.OpGet, Namespace: ns, Key: "00999"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return read + rowsRead(t, db)
+	}
+	batch() // may prepare statements
+	got := batch()
+	if t.Logf("a batch: %d rows", got); got > 60 {
+		t.Errorf("a batch of three operations reads %d rows and entries, want at most 60", got)
+	}
 }
 
 // TestSearchByWordsReadsByIndex counts the rows that searches read among 1,000 items of 10

@@ -12,7 +12,8 @@ import (
 )
 
 // TestStoreRoundTrips counts the round trips of batches through a proxy. The protocol has no
-// pipeline: a put locks and writes its item, each in a round trip.
+// pipeline: one statement locks all items, one reads the uses of Once, and each put writes its item
+// in a round trip.
 func TestStoreRoundTrips(t *testing.T) {
 	config, err := driver.ParseDSN(testenv.MySQL(t))
 	if err != nil {
@@ -26,10 +27,13 @@ func TestStoreRoundTrips(t *testing.T) {
 	}
 	defer saver.Close()
 	b := saver.Store()
-	trips := func(kind store.OpKind, n int) int {
+	trips := func(kind store.OpKind, n int, once ...string) int {
 		ops := make([]store.Op, n)
 		for i := range ops {
 			ops[i] = store.Op{Kind: kind, Namespace: store.Namespace{"n"}, Key: fmt.Sprint(i)}
+			for _, key := range once {
+				ops[i].Once = key
+			}
 		}
 		before := proxy.RoundTrips()
 		if _, err := b.Do(t.Context(), ops); err != nil {
@@ -42,7 +46,7 @@ func TestStoreRoundTrips(t *testing.T) {
 		kind       store.OpKind
 		each, more int // round trips for each operation, and for the transaction
 	}{
-		{"put", store.OpPut, 2, 3}, {"get", store.OpGet, 1, 3}, {"delete", store.OpDelete, 2, 3},
+		{"put", store.OpPut, 1, 4}, {"get", store.OpGet, 1, 3}, {"delete", store.OpDelete, 1, 4},
 	} {
 		trips(store.OpPut, 50) // there are items, and prepared statements
 		trips(c.kind, 50)
@@ -50,6 +54,13 @@ func TestStoreRoundTrips(t *testing.T) {
 		if got, want := trips(c.kind, 50), 50*c.each+c.more; got != want {
 			t.Errorf("%s: 50 take %d round trips, want %d", c.name, got, want)
 		}
+	}
+	trips(store.OpPut, 50, "task 1")
+	if got, want := trips(store.OpPut, 50, "task 2"), 50*2+5; got != want { // an item and a use for each
+		t.Errorf("50 puts that run once take %d round trips, want %d", got, want)
+	}
+	if got, want := trips(store.OpPut, 50, "task 2"), 5; got != want {
+		t.Errorf("50 repeated puts take %d round trips, want %d", got, want)
 	}
 	for _, n := range []int{1, 1000} {
 		op := store.Op{Kind: store.OpPut, Namespace: store.Namespace{"n"}, Key: fmt.Sprint("words", n)}

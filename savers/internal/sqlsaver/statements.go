@@ -152,6 +152,7 @@ const (
 	stUpdateInboxes
 	stStoreNow
 	stStoreLock
+	stStoreLockAll
 	stStoreInsert
 	stStoreUpdate
 	stStoreTouch
@@ -163,6 +164,7 @@ const (
 	stStoreDropWords
 	stStoreDeclare
 	stStoreUsed
+	stStoreUsedAll
 	stStoreUse
 	stStoreExpired
 	stStorePurge

@@ -112,26 +112,16 @@ func (b *storeBatch) read(ctx context.Context) error {
 		}
 		return bytes.Compare(x.key, y.key)
 	})
-	var calls []Call
-	var scans []func(Rows) error
-	ask := func(scan func(Rows) error, st statement, args ...any) {
-		calls, scans = append(calls, b.t.s.ask(st, args...)), append(scans, scan)
-	}
-	for _, s := range b.order {
-		ask(s.scan, stStoreLock, s.ns, s.key)
-	}
-	for _, s := range b.order {
-		if s.reads {
-			ask(s.scanValue, stStoreGet, s.ns, s.key)
-		}
-	}
-	for _, u := range b.uses {
-		ask(u.scan, stStoreUsed, u.slot.ns, u.slot.key, u.once)
+	a := asking{s: b.t.s}
+	if b.t.s.has(stStoreLockAll) && len(b.order) > 1 {
+		b.askAll(&a)
+	} else {
+		b.askEach(&a)
 	}
 	if b.t.s.has(stStoreNow) {
-		ask(func(rows Rows) error { return rows.Scan(&b.now) }, stStoreNow)
+		a.ask(func(rows Rows) error { return rows.Scan(&b.now) }, stStoreNow)
 	}
-	if err := b.tx.Pipeline(ctx, calls, func(call int, rows Rows) error { return scans[call](rows) }); err != nil {
+	if err := b.tx.Pipeline(ctx, a.calls, func(call int, rows Rows) error { return a.scans[call](rows) }); err != nil {
 		return err
 	}
 	b.over = b.now
@@ -144,25 +134,6 @@ func (b *storeBatch) read(ctx context.Context) error {
 		b.last = max(b.last, s.stored.version)
 	}
 	return nil
-}
-
-func (s *storeSlot) scan(rows Rows) error {
-	r := &s.stored
-	r.found = true
-	return rows.Scan(&r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
-}
-
-func (s *storeSlot) scanValue(rows Rows) error {
-	var r storeRow
-	var now int64
-	err := rows.Scan(r.targets(&now)...)
-	s.stored.value = r.value
-	return err
-}
-
-func (u *storeUse) scan(rows Rows) error {
-	u.found = true
-	return rows.Scan(&u.version)
 }
 
 // do runs an operation on its slot.

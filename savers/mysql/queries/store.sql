@@ -23,6 +23,18 @@ FROM graph_store_item
 WHERE namespace = ? AND item_key = ?
 FOR UPDATE;
 
+-- name: store_lock_all
+-- Reads items in order, and locks their rows in that order until the transaction ends. keys is a list of namespaces and
+-- keys in hexadecimal, and 1 for an item whose value is read. n is the place of an item in the list. Without the hint,
+-- MySQL scans a small table and locks all of its rows.
+-- parameters: keys
+-- returns: n, version, created, updated, expires, ttl, entries, value
+SELECT k.n, i.version, i.created, i.updated, i.expires, i.ttl, i.entries, IF(k.r = 1, i.value, NULL) AS value
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
+		n FOR ORDINALITY, ns VARCHAR(1024) PATH '$[0]', k VARCHAR(1024) PATH '$[1]', r INT PATH '$[2]')) k
+	STRAIGHT_JOIN graph_store_item i FORCE INDEX (PRIMARY) ON i.namespace = UNHEX(k.ns) AND i.item_key = UNHEX(k.k)
+FOR UPDATE;
+
 -- name: store_insert
 -- Inserts an item.
 -- parameters: namespace, item_key, version, created, updated, expires, ttl, entries, value
@@ -62,6 +74,17 @@ WHERE name = ? AND namespace = ? AND value = ? AND item_key = ?;
 SELECT version
 FROM graph_store_once
 WHERE namespace = ? AND item_key = ? AND once_key = ?;
+
+-- name: store_used_all
+-- Reads what writes that run once have stored. uses is a list of namespaces, keys and keys of Once in hexadecimal. n is the
+-- place of a write in the list.
+-- parameters: uses
+-- returns: n, version
+SELECT u.n, o.version
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
+		n FOR ORDINALITY, ns VARCHAR(1024) PATH '$[0]', k VARCHAR(1024) PATH '$[1]', o VARCHAR(1024) PATH '$[2]')) u
+	STRAIGHT_JOIN graph_store_once o FORCE INDEX (PRIMARY)
+	ON o.namespace = UNHEX(u.ns) AND o.item_key = UNHEX(u.k) AND o.once_key = UNHEX(u.o);
 
 -- name: store_use
 -- Remembers a write that runs once.

@@ -156,7 +156,7 @@ func value(parameter string) any {
 		return "{}"
 	case "roots", "threads", "numbers":
 		return "[1, 2]"
-	case "keys", "write_keys", "messages", "posts", "inboxes", "label_list":
+	case "keys", "uses", "write_keys", "messages", "posts", "inboxes", "label_list":
 		return "[]"
 	case "payloads", "schema_keys", "schemas":
 		return "{}"
