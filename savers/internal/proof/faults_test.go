@@ -121,12 +121,14 @@ func proveDeadlines(t *testing.T, b *bench, c *count) {
 	c.deadlines += int(all.stopped.Load()) // those that came too late for a run are none
 }
 
-// proveRestarts kills the server while runs are in progress, and starts it again. It alternates
-// with the pooler, if there is one.
+// proveRestarts kills the server while runs and writes of the store are in progress, and starts it
+// again. It alternates with the pooler, if there is one.
 func proveRestarts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, dir := b.open(t), t.TempDir()
 	all := set(t, "restart-", steady(t, s, dir), dir)
+	items := b.openStore(t, b.url)
+	writers := writeLanes(t, items, "restart ")
 	for b.more(&c.restarts, 4) {
 		rest(randomly(300 * time.Millisecond))
 		victim := b.server
@@ -141,6 +143,7 @@ func proveRestarts(t *testing.T, b *bench, c *count) {
 			t.Fatal(err)
 		}
 	}
+	writers.finish(t, items, c)
 	all.finish(t, s, c)
 }
 

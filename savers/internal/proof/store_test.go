@@ -29,13 +29,15 @@ const storeItems = 5
 const storeIndex = "number"
 
 // storeBatch returns batch n of a writer: it puts items in two namespaces, and one more, which the
-// next batch deletes.
+// next batch deletes. The index entry, the vector and the words of an item are those of the number,
+// and items of odd batches expire.
 func storeBatch(writer string, n int) []store.Op {
 	var ops []store.Op
 	for i := range storeItems + 1 {
 		op := store.Op{
 			Kind: store.OpPut, Namespace: store.Namespace{writer, strconv.Itoa(i % 2)}, Key: fmt.Sprint("item ", i), Value: strconv.AppendInt(nil, int64(n), 10),
 			Index: []store.Entry{{Index: storeIndex, Value: strconv.AppendInt(nil, int64(n), 10)}}, Once: fmt.Sprint("batch ", n),
+			Vectors: storeVectors(n), Texts: storeTexts(n), TTL: storeLife(n),
 		}
 		if i == storeItems && n%2 == 1 {
 			op = store.Op{Kind: store.OpDelete, Namespace: op.Namespace, Key: op.Key, Once: op.Once}
@@ -51,6 +53,9 @@ func (j *job) writeStore() error {
 	b, err := open.Store(context.Background(), j.URL)
 	if err != nil {
 		return err
+	}
+	if _, err := b.Declare(context.Background(), storeSpec()); err != nil {
+		return errors.Join(err, b.Close())
 	}
 	for n := j.First[0]; ; n++ {
 		fmt.Fprintln(os.Stdout, "try", n)
@@ -194,8 +199,8 @@ func storedBatch(t *testing.T, s store.Backend, writer string) (n int) {
 	return n
 }
 
-// checkStore fails unless all items of a writer are as batch n has left them, and the index
-// agrees.
+// checkStore fails unless all items of a writer are as batch n has left them, and the index and
+// both searches agree.
 func checkStore(t *testing.T, s store.Backend, writer string, n int) {
 	t.Helper()
 	want := storeItems + 1 - n%2
@@ -216,8 +221,13 @@ func checkStore(t *testing.T, s store.Backend, writer string, n int) {
 			if string(r.Value) != value {
 				t.Errorf("batch %d: %s: %s has the value of batch %s", n, name, r.Key, r.Value)
 			}
+			if got := life(&r); got != storeLife(n) {
+				t.Errorf("batch %d: %s: %s lives for %v, want %v", n, name, r.Key, got, storeLife(n))
+			}
 		}
 	}
+	checkVectors(t, s, writer, n)
+	checkSearches(t, s, writer, n)
 }
 
 // openStore opens the store at a URL. It closes with the test.
@@ -235,29 +245,12 @@ func (b *bench) openStore(tb testing.TB, url string) store.Backend {
 	return s
 }
 
-// proveStoreCuts cuts connections of writers, who repeat each batch until it is acknowledged. The
-// version of an item counts its writes, so it shows a repeated write.
+// proveStoreCuts cuts connections of writers, who repeat each batch until it is acknowledged.
 func proveStoreCuts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	proxy := testenv.NewProxy(t, b.front.Addr)
 	s, direct := b.openStore(t, b.via(proxy.Addr)), b.openStore(t, b.url)
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	var last [lanes]int
-	var errs [lanes]error
-	for lane := range lanes {
-		all.Go(func() {
-			for n := 1; errs[lane] == nil; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				errs[lane] = doUntilKnown(t.Context(), s, storeBatch(fmt.Sprint("cut ", lane), n), nil)
-				last[lane] = n
-			}
-		})
-	}
+	all := writeLanes(t, s, "cut ")
 	least := 40
 	if testing.Short() {
 		least = 10
@@ -276,23 +269,59 @@ func proveStoreCuts(t *testing.T, b *bench, c *count) {
 	}
 	proxy.Disarm()
 	c.cuts += proxy.Cuts()
-	close(stop)
-	all.Wait()
-	for lane, n := range last {
-		writer := fmt.Sprint("cut ", lane)
-		if errs[lane] != nil {
-			t.Fatal(errs[lane])
+	all.finish(t, direct, c)
+}
+
+// storeWriters writes batches in lanes, each by a writer of its own.
+type storeWriters struct {
+	name string
+	stop chan struct{}
+	all  sync.WaitGroup
+	last [lanes]int
+	errs [lanes]error
+}
+
+// writeLanes starts writers that repeat each batch until it is acknowledged.
+func writeLanes(t *testing.T, s store.Backend, name string) *storeWriters {
+	t.Helper()
+	w := &storeWriters{name: name, stop: make(chan struct{})}
+	for lane := range lanes {
+		w.all.Go(func() {
+			for n := 1; w.errs[lane] == nil; n++ {
+				select {
+				case <-w.stop:
+					return
+				default:
+				}
+				w.errs[lane] = doUntilKnown(t.Context(), s, storeBatch(fmt.Sprint(name, lane), n), nil)
+				w.last[lane] = n
+			}
+		})
+	}
+	return w
+}
+
+// finish stops the writers, and checks what they have stored. The version of an item counts its
+// writes, so it shows a repeated write.
+func (w *storeWriters) finish(t *testing.T, s store.Backend, c *count) {
+	t.Helper()
+	close(w.stop)
+	w.all.Wait()
+	for lane, n := range w.last {
+		writer := fmt.Sprint(w.name, lane)
+		if w.errs[lane] != nil {
+			t.Fatal(w.errs[lane])
 		}
 		if n == 0 {
 			continue
 		}
 		c.acknowledged += n
-		checkStore(t, direct, writer, n)
-		first, err := direct.Do(t.Context(), storeBatch(writer, 1)) // repeated: it has the first version
+		checkStore(t, s, writer, n)
+		first, err := s.Do(t.Context(), storeBatch(writer, 1)) // repeated: it has the first version
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := direct.Do(t.Context(), []store.Op{{Kind: store.OpGet, Namespace: store.Namespace{writer, "0"}, Key: "item 0"}})
+		now, err := s.Do(t.Context(), []store.Op{{Kind: store.OpGet, Namespace: store.Namespace{writer, "0"}, Key: "item 0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
