@@ -22,10 +22,13 @@ func TestARateLimiterServesRunsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := graph.Limit(graph.Rate(rate.NewLimiter(rate.Every(time.Minute), 1)))
 		began := time.Now()
+		var mu sync.Mutex
 		var order []string // one a minute
 		run := func(ctx context.Context, name string) {
 			b := newWork()
 			b.Node("a", func(context.Context, work) (update, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				order = append(order, fmt.Sprintf("%s@%s", name, time.Since(began).Truncate(time.Second)))
 				return update{}, nil
 			}, limit)
