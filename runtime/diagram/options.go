@@ -22,6 +22,6 @@ func Details() Option { return func(o *options) { o.details = true } }
 // bottom.
 func LeftToRight() Option { return func(o *options) { o.across = true } }
 
-// At marks the nodes of a place as done, due, waiting or failed. If several options are At, the last
+// At marks the nodes of a place as done, due, waiting or failed. Of several options At, the last
 // one counts.
 func At(p Place) Option { return func(o *options) { o.place = p } }

@@ -94,8 +94,8 @@ func relative(s *graph.Snapshot[[]byte], namespace string) {
 	}
 }
 
-// calls marks the nodes inside the calls of a snapshot. If all their tasks have finished, the nodes
-// are done.
+// calls marks the nodes inside the calls of a snapshot. If finished is true, or the task of a call
+// has finished, the nodes are done.
 func (r *reader) calls(ctx context.Context, p *Place, d *graph.Description, snap *graph.Snapshot[[]byte], finished bool) error {
 	ended := make(map[graph.PathElement]bool)
 	for _, t := range snap.Tasks {
