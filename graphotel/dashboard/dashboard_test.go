@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -135,7 +134,7 @@ func TestDashboardShowsExportedSeries(t *testing.T) {
 		}
 	}
 	for _, one := range c.series {
-		name := one.Metric.Get(labels.MetricName)
+		name := one.Metric.Get(nameLabel)
 		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"), "_sum")
 		if strings.HasPrefix(name, "graphgen_") && !c.used[base] && !c.used[base+"_bucket"] && !c.used[base+"_count"] {
 			t.Errorf("no panel shows %s", name)

@@ -36,6 +36,9 @@ type scrapes struct {
 	ended  time.Time                 // of the last scrape
 }
 
+// nameLabel is the label that has the name of a series.
+const nameLabel = "__name__"
+
 // scrapeInterval is the time between the two samples of a series.
 const scrapeInterval = 30 * time.Second
 
@@ -104,7 +107,7 @@ func (s *scrapes) add(f *client.MetricFamily) {
 
 // sample adds a sample of a series with the labels of m and more.
 func (s *scrapes) sample(name string, m *client.Metric, value float64, more ...string) {
-	pairs := append([]string{labels.MetricName, name}, more...)
+	pairs := append([]string{nameLabel, name}, more...)
 	for _, l := range m.Label {
 		pairs = append(pairs, l.GetName(), l.GetValue())
 	}
@@ -120,7 +123,7 @@ func (s *scrapes) sample(name string, m *client.Metric, value float64, more ...s
 // labelled reports whether a series with a name has a label.
 func (s *scrapes) labelled(name, label string) bool {
 	for _, one := range s.series {
-		if one.Metric.Get(labels.MetricName) == name && one.Metric.Has(label) {
+		if one.Metric.Get(nameLabel) == name && one.Metric.Has(label) {
 			return true
 		}
 	}
