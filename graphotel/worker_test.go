@@ -275,6 +275,7 @@ func TestAnUnsampledRunStaysUnsampled(t *testing.T) {
 
 // unsampled returns a context with the span of another process, which is not sampled.
 func unsampled(tb testing.TB) context.Context {
+	tb.Helper()
 	return trace.ContextWithSpanContext(tb.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true,
 	}))
