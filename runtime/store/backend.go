@@ -87,15 +87,15 @@ type Op struct {
 	Namespace Namespace
 	Key       string
 
-	Value []byte  // OpPut: empty is a value
+	Value []byte  // OpPut: nil and empty are a value without bytes
 	Index []Entry // OpPut, OpIndex: without repetition
 
 	Vectors []Vector // OpPut, OpIndex: of indexes that are declared, with their dimensions
 	Texts   []Text   // OpPut, OpIndex: one for each text index
 
 	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero
-	// is no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for
-	// OpPut.
+	// is no limit. Both are cut to microseconds. KeepExpiry keeps the limit of a live item. At
+	// most one is set. All are for OpPut.
 	TTL        time.Duration
 	ExpireAt   time.Time
 	KeepExpiry bool

@@ -41,9 +41,13 @@ func (b *Batch) add(backend Backend, op Op, err error) int {
 }
 
 // Do runs the operations in order. All of them take effect at one moment, or none does. Each sees
-// the effects of those before it. It returns the error of the first operation that fails: after a
-// [*ConflictError] nothing is stored. It embeds texts
-// for vector indexes first, of all operations together.
+// the effects of those before it. Before that, Do embeds the texts of all operations together.
+//
+// Do returns the error of the first operation that fails, such as a [*ConflictError], and all
+// errors of the Queue methods together. Then nothing is stored, unless the error is an
+// [ErrUnavailable]: it is unknown whether the batch was stored. A second Do returns [ErrRan].
+// More than [MaxOps] operations are an [*InvalidError]. A missing item or a value that cannot be
+// read is no error of Do, but of [BatchGet.Item].
 func (b *Batch) Do(ctx context.Context) error {
 	switch {
 	case b.ran:
@@ -105,7 +109,8 @@ func (c *Collection[T]) QueueGet(b *Batch, key string, opts ...GetOption) *Batch
 	return &BatchGet[T]{b, b.add(c.core.backend, c.get(key, opts), nil), c.core}
 }
 
-// QueuePut adds a put to a batch. It encodes the value immediately.
+// QueuePut adds a put to a batch. It encodes the value immediately. [Batch.Do] returns the
+// errors.
 func (c *Collection[T]) QueuePut(b *Batch, key string, value T, opts ...PutOption) *BatchPut {
 	op, err := c.put(key, &value, opts)
 	return &BatchPut{b, b.add(c.core.backend, op, err)}

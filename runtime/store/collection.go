@@ -2,14 +2,16 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Collection holds values of one type in a namespace and those below it. It is a view: it keeps no
-// data. It is safe for concurrent use.
+// Collection holds values of one type in a namespace and those below it. It is a view: it keeps
+// no data. It is safe for concurrent use, and so must be the functions of its indexes, which run
+// in the goroutines of the callers.
 type Collection[T any] struct {
 	core *core[T]
 	ns   Namespace
@@ -32,7 +34,7 @@ type Item[T any] struct {
 	Value     T
 	Version   int64     // larger after each write; never used again for the key
 	Created   time.Time // on the server's clock; a write keeps it
-	Updated   time.Time
+	Updated   time.Time // when the value was written last, on the server's clock; a refresh keeps it
 	Expires   time.Time // zero for never
 
 	unknown []field
@@ -74,10 +76,10 @@ func (c *Collection[T]) In(parts ...string) *Collection[T] {
 // Namespace returns the namespace of c.
 func (c *Collection[T]) Namespace() Namespace { return c.ns.Below() }
 
-// Declare makes the vector indexes of c in the backend, unless they exist, and checks their models.
-// Call it when a program starts. It returns a [*ModelError] if an index holds vectors of another
-// model, or of other dimensions. Without Declare, the error is that of the first call that needs
-// vectors: a write of a value with a text, a search, or Reindex.
+// Declare makes the vector indexes of c in the backend, unless they exist, and checks their
+// models. Call it when a program starts. It returns a [*ModelError] if an index holds vectors of
+// another model, or of other dimensions. Without Declare, the error is that of the first call that
+// needs vectors: a write of a value with a text, a search, or Reindex.
 //
 // Declare stores no items. A program that reads by keys only need not call it.
 func (c *Collection[T]) Declare(ctx context.Context) error {
@@ -122,8 +124,9 @@ func (c *core[T]) item(r *Record) (Item[T], error) {
 	return it, nil
 }
 
-// Get returns the item with a key in the namespace of c. It returns a [*NotFoundError] if there is
-// none.
+// Get returns the item with a key in the namespace of c. It returns a [*NotFoundError] if there
+// is none, and a [*ValueError] if the stored value cannot be read as T. A key or a namespace that
+// no backend accepts is an [*InvalidError].
 func (c *Collection[T]) Get(ctx context.Context, key string, opts ...GetOption) (Item[T], error) {
 	op := c.get(key, opts)
 	result, err := c.do(ctx, &op)
@@ -150,7 +153,8 @@ func (c *core[T]) result(op *Op, result *Result) (Item[T], error) {
 }
 
 // GetMany returns the items with the keys in the namespace of c, as they are at one moment. Keys
-// without an item are not in the result. There may be at most [MaxOps] keys.
+// without an item are not in the result. An item that cannot be read is left out, and GetMany
+// returns the others with a [*ValueError]. More than [MaxOps] keys are an [*InvalidError].
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string, opts ...GetOption) (map[string]Item[T], error) {
 	ops := make([]Op, len(keys))
 	for i, key := range keys {
@@ -161,21 +165,31 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string, opts ...GetO
 		return nil, err
 	}
 	items := make(map[string]Item[T], len(keys))
+	var faults []error
 	for i := range results {
 		if !results[i].Found {
 			continue
 		}
-		if items[keys[i]], err = c.core.item(&results[i].Record); err != nil {
-			return nil, err
+		it, err := c.core.item(&results[i].Record)
+		if err != nil {
+			faults = append(faults, err)
+			continue
 		}
+		items[keys[i]] = it
 	}
-	return items, nil
+	return items, errors.Join(faults...)
 }
 
 // Put stores a value under a key in the namespace of c, and returns its version. It replaces the
-// value and the lifetime of an item that exists. With [IfAbsent] or [IfVersion] it returns a
-// [*ConflictError] if the condition does not hold. With [Once] a repeated call returns the version
-// that the first call wrote.
+// value and the lifetime of an item that exists. A zero value is a value; [Collection.Delete]
+// removes an item. With [Once] a repeated call returns the version that the first call wrote.
+//
+// Put stores nothing if it returns one of these errors:
+//   - a [*ConflictError] if the condition of [IfAbsent] or [IfVersion] does not hold
+//   - a [*ValueError] if the value cannot be encoded
+//   - an [*InvalidError] for an argument beyond a limit, such as [MaxValue]
+//   - an [*EmbedError] if an embedder fails, and a [*ModelError] if a vector index is of another
+//     model
 func (c *Collection[T]) Put(ctx context.Context, key string, value T, opts ...PutOption) (int64, error) {
 	op, err := c.put(key, &value, opts)
 	if err != nil {
@@ -206,8 +220,8 @@ func (c *core[T]) entries(value *T) (all []Entry) {
 	return all
 }
 
-// Delete removes the item with a key in the namespace of c. It succeeds if there is none, except
-// with [IfVersion].
+// Delete removes the item with a key in the namespace of c. It succeeds if there is none. With
+// [IfVersion] it returns a [*ConflictError] if there is none, or one of another version.
 func (c *Collection[T]) Delete(ctx context.Context, key string, opts ...DeleteOption) error {
 	op, err := c.delete(key, opts)
 	if err != nil {

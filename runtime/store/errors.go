@@ -61,8 +61,8 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // InvalidError reports an argument that no backend accepts. The call stored nothing.
 type InvalidError struct {
 	Field string // the wrong argument: "namespace", "key", "ttl" ...
-	Found string
-	Want  string
+	Found string // the argument, or its size
+	Want  string // what the argument must be
 }
 
 func (e *InvalidError) Error() string {

@@ -64,6 +64,7 @@ func (n limit) list(l *listing) {
 }
 
 // Limit sets the maximum number of items. The default is all for a list, and 10 for a search.
+// Less than 1 is an [*InvalidError], and in a search also more than [MaxPage].
 func Limit(n int) FindOption { return limit(n) }
 
 type after Position
@@ -149,7 +150,8 @@ func (l *listing) records(ctx context.Context, b Backend) iter.Seq2[Record, erro
 
 // Namespaces yields the namespaces with items in c, and in the namespaces below it. q.Prefix
 // begins after the parts of c. The namespaces are whole, with the parts of c, and q.Depth counts
-// all parts. Namespaces reads lazily, in pages.
+// all parts. q.After is a whole namespace too, as the sequence yields them. Namespaces reads
+// lazily, in pages of [MaxPage]. An error ends the sequence.
 func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.Seq2[Namespace, error] {
 	prefix := make([]Part, 0, len(c.ns)+len(q.Prefix))
 	for _, name := range c.ns {

@@ -139,7 +139,7 @@ type NamespaceQuery struct {
 	Prefix []Part    // match the first parts
 	Suffix []Part    // match the last parts
 	Depth  int       // the maximum number of parts: longer namespaces are cut, and listed once; less than 1 is no limit
-	After  Namespace // only namespaces that sort after this one, for paging; nil is all
+	After  Namespace // only namespaces that sort after this whole one, for paging; nil is all
 	Limit  int       // the maximum number of namespaces; less than 1 is all, for a Backend MaxPage
 }
 

@@ -25,7 +25,7 @@ func (e *TooManyError) Error() string {
 }
 
 // Nearest keeps the items nearest to the vector of a query, among those that a backend compares
-// one by one. Backends without an index of vectors use it.
+// one by one. Backends without an index of vectors use it. It must not be used concurrently.
 type Nearest struct {
 	q        *VectorQuery
 	compared int
@@ -48,7 +48,8 @@ func (a *Near) compare(b *Near) int {
 }
 
 // Compare returns the score of a vector, and whether its item may be one of the nearest: then the
-// backend calls Keep. It returns a [*TooManyError] after MaxCompared vectors.
+// backend calls Keep. It does not keep values. It returns a [*TooManyError] after MaxCompared
+// vectors, and an ErrDamaged if values have other dimensions than the vector of the query.
 func (n *Nearest) Compare(values []float32) (score float64, near bool, err error) {
 	if n.compared++; n.compared > MaxCompared {
 		return 0, false, &TooManyError{Index: n.q.Index}

@@ -49,8 +49,9 @@ type refresh struct{}
 
 func (refresh) get(op *Op) { op.Refresh = true }
 
-// Refresh starts the life of an item again that was put with [TTL]: it then expires after the same
-// duration from now. The version of the item stays.
+// Refresh starts the life of an item again that was put with [TTL]: it then expires after the
+// same duration from now. The version of the item stays. Refresh is a write for the server.
+// Lists, searches and watches refresh nothing.
 func Refresh() GetOption { return refresh{} }
 
 // expiry is an option that limits the life of an item.
@@ -63,8 +64,8 @@ func (e expiry) put(op *Op, faults *fault) {
 
 func (e expiry) update(op *Op, faults *fault) { e.put(op, faults) }
 
-// TTL limits the life of an item to d from now, on the server's clock. d must be at least a
-// microsecond.
+// TTL limits the life of an item to d from now, on the server's clock. d counts in microseconds.
+// Less than one is an [*InvalidError].
 func TTL(d time.Duration) LifetimeOption {
 	return expiry(func(op *Op, faults *fault) {
 		if d < time.Microsecond {
@@ -74,12 +75,14 @@ func TTL(d time.Duration) LifetimeOption {
 	})
 }
 
-// ExpireAt ends the life of an item at t, on the server's clock. An item whose time has passed is
-// stored, but never returned. A zero t is no limit, also if the collection has a [DefaultTTL].
+// ExpireAt ends the life of an item at t, cut to microseconds, on the server's clock. An item
+// whose time has passed is stored, but never returned. A zero t is no limit, also if the
+// collection has a [DefaultTTL].
 func ExpireAt(t time.Time) LifetimeOption { return expiry(func(op *Op, _ *fault) { op.ExpireAt = t }) }
 
-// KeepExpiry keeps the end of the life of an item that exists. By default a put without a lifetime
-// gives the item that of the collection.
+// KeepExpiry keeps the end of the life of an item that exists. A new item then never expires,
+// also if the collection has a [DefaultTTL]. By default a put without a lifetime gives the item
+// that of the collection.
 func KeepExpiry() PutOption { return expiry(func(op *Op, _ *fault) { op.KeepExpiry = true }) }
 
 type ifAbsent struct{}
@@ -100,7 +103,8 @@ func (v ifVersion) delete(op *Op, faults *fault) {
 	op.IfVersion = int64(v)
 }
 
-// IfVersion makes a write fail with a [*ConflictError] unless the item has this version.
+// IfVersion makes a write fail with a [*ConflictError] unless the item has this version, also if
+// there is no item. A version below 1 is an [*InvalidError].
 func IfVersion(version int64) WriteOption { return ifVersion(version) }
 
 type once string
@@ -122,11 +126,13 @@ func (o once) delete(op *Op, faults *fault) {
 //	facts.Put(ctx, "city", fact, store.Once(graph.CurrentTask(ctx).Key))
 //
 // A node that writes one item several times needs a key for each write. Keys are remembered for
-// [OnceFor].
+// [OnceFor]. An empty key, as CurrentTask has it outside of a node, and one of more than
+// [MaxOnce] bytes are an [*InvalidError].
 func Once(key string) OnceOption { return once(key) }
 
 // DefaultTTL is the lifetime of items that are put without [TTL], [ExpireAt] or [KeepExpiry]. By
-// default they never expire.
+// default they never expire. It counts in microseconds; less than one is an [*InvalidError] of
+// [NewCollection]. Items that exist keep their lifetime.
 func DefaultTTL[T any](d time.Duration) CollectionOption[T] { return defaultTTL[T](d) }
 
 type defaultTTL[T any] time.Duration

@@ -12,7 +12,7 @@ const (
 // Ranking ranks items by the words of a search. The score is BM25, as in "The Probabilistic
 // Relevance Framework" by Robertson and Zaragoza, 2009. All backends use Ranking, so they give an
 // item the same score. Its statistics are of the items that the search selects and that have one
-// of the words. So a score depends on no other items.
+// of the words. So a score depends on no other items. A Ranking must not be used concurrently.
 type Ranking struct {
 	q        *TextQuery
 	numbers  map[[2]string]int // of items, by namespace and key

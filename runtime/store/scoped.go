@@ -17,8 +17,8 @@ import (
 //	})
 //
 // An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of
-// all scopes. Close does nothing: the caller closes the inner backend. The result is a [Notifier] if
-// b is one.
+// all scopes. Close does nothing: the caller closes the inner backend. The result is a [Notifier]
+// if b is one.
 func Scoped(b Backend, scope func(ctx context.Context) (Namespace, error)) Backend {
 	s := &scoped{b, scope}
 	if inner, can := b.(Notifier); can {

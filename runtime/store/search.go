@@ -45,8 +45,9 @@ type offset int
 
 func (n offset) search(s *searching) { s.offset = int(n) }
 
-// Offset leaves out the n best items of a search, for paging. Limit and offset together may be
-// at most [MaxPage].
+// Offset leaves out the n best items of a search, for paging. Limit and offset together may be at
+// most [MaxPage], and [MaxFused] in a hybrid search. More, and a negative n, are an
+// [*InvalidError].
 func Offset(n int) SearchOption { return offset(n) }
 
 // Search returns the items of c and of the namespaces below it that match text best, the best

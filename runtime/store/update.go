@@ -19,13 +19,13 @@ const maxUpdates = 100
 // Update keeps the stored fields that the code does not know. It keeps the lifetime of the item,
 // unless an option sets it. In the returned item, Created, Updated and Expires are zero.
 //
-// With [Once] a repeated call stores nothing, and returns the item as it is now, whole. If the item
-// does not exist any more, its Version is 0. change may run in a repeated call too; Update drops
-// its result and its error.
+// With [Once] a repeated call stores nothing, and returns the item as it is now, whole. If the
+// item does not exist any more, its Version is 0. change may run in a repeated call too; Update
+// drops its result and its error.
 //
-// Update stores nothing if change returns an error, which it returns. It returns a [*ConflictError]
-// after 100 tries, a [*ValueError] if it cannot read the item or encode the value, and an
-// [*EmbedError] or a [*ModelError] as [Collection.Put] does.
+// Update stores nothing if change returns an error, and returns that error. After 100 conflicts it
+// returns a [*ConflictError]. An item that cannot be read, and a value that cannot be encoded, are a
+// [*ValueError]. The other errors are those of [Collection.Put].
 func (c *Collection[T]) Update(
 	ctx context.Context, key string, change func(value *T) error, opts ...UpdateOption,
 ) (Item[T], error) {
@@ -101,7 +101,8 @@ func (c *Collection[T]) current(ctx context.Context, key string) (Item[T], error
 	return it, err
 }
 
-// unlessUsed returns the error of a change, unless the update has run before under the key of Once.
+// unlessUsed returns the error of a change, unless the update has run before under the key of
+// Once.
 func (c *Collection[T]) unlessUsed(ctx context.Context, key, once string, fault error) (Item[T], error) {
 	if once == "" {
 		return Item[T]{}, fault

@@ -28,10 +28,12 @@ type Embedder struct {
 	// Embed returns a vector for each text, in order. Vectors need not have length 1, but they
 	// must have a direction: a zero vector, NaN and Inf are an [*EmbedError]. Embed is never
 	// called while the store holds a lock or a transaction. It must be safe for concurrent use.
+	// It must not keep texts. The store does not modify or keep the vectors after the call, so
+	// Embed may return them from a cache, if nobody else modifies them.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
 	// EmbedQuery returns the vector for the text of a search, for models that embed queries and
-	// documents differently. If it is nil, Embed does that.
+	// documents differently. If it is nil, Embed does that. The rules are those of Embed.
 	EmbedQuery func(ctx context.Context, text string) ([]float32, error)
 
 	// MaxTexts is the maximum number of texts in a call of Embed. The default is 96.

@@ -184,7 +184,7 @@ func TestUpdateEmbedsOnceWhateverOtherWritersDo(t *testing.T) {
 	}
 }
 
-func TestASearchReturnsWhatCanBeRead(t *testing.T) {
+func TestReadsReturnWhatCanBeRead(t *testing.T) {
 	b := memory.NewStore()
 	index := store.NewVectorIndex("text", store.Embedder{Model: "m", Dims: 2, Embed: length}, textOf)
 	facts, err := store.NewCollection[Fact](b, store.Namespace{"facts"}, index)
@@ -201,8 +201,12 @@ func TestASearchReturnsWhatCanBeRead(t *testing.T) {
 	if _, err := b.Do(t.Context(), []store.Op{damaged}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := facts.Search(t.Context(), index, "same")
+	many, err := facts.GetMany(t.Context(), []string{"a", "b", "c", "d"})
 	var bad *store.ValueError
+	if !errors.As(err, &bad) || bad.Key != "b" || len(many) != 2 || many["a"].Value.Text != "same" || many["c"].Value.Text != "same" {
+		t.Errorf("GetMany: got %+v, %v, want a and c, and a *ValueError of b", many, err)
+	}
+	found, err := facts.Search(t.Context(), index, "same")
 	if !errors.As(err, &bad) || bad.Key != "b" || len(found) != 2 || found[0].Key != "a" || found[1].Key != "c" {
 		t.Errorf("got %+v, %v, want a and c, and a *ValueError of b", found, err)
 	}

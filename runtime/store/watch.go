@@ -20,7 +20,9 @@ type Change[T any] struct {
 // earlier. A notification can be lost or be one too many.
 type Notifier interface {
 	// Notify calls changed after writes in the namespace n and those below it, until stop is
-	// called. changed returns immediately.
+	// called. ctx limits only the call of Notify. changed returns immediately and does not call
+	// the backend. It may be called on any goroutine, concurrently, and once more while stop
+	// runs, but not after stop has returned. The caller calls stop once.
 	Notify(ctx context.Context, n Namespace, changed func()) (stop func(), err error)
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // TestStoreRoundTrips counts the round trips of batches through a proxy. The protocol has no
-// pipeline: one statement locks all items, one reads the uses of Once, and each put writes its item
-// in a round trip.
+// pipeline: one statement locks all items, one reads the uses of Once, and each put writes its
+// item in a round trip.
 func TestStoreRoundTrips(t *testing.T) {
 	config, err := driver.ParseDSN(testenv.MySQL(t))
 	if err != nil {

@@ -26,8 +26,8 @@ type Storage struct {
 	// that are opened later.
 	Shared bool
 
-	// Notifies reports whether the backends are a [store.Notifier]. The suite fails if a backend is
-	// one and Notifies is false, or the reverse.
+	// Notifies reports whether the backends are a [store.Notifier]. The suite fails if a backend
+	// is one and Notifies is false, or the reverse.
 	Notifies bool
 }
 

@@ -204,8 +204,8 @@ func tears() func(ctx context.Context, b store.Backend, ops []store.Op) ([]store
 	}
 }
 
-// faults has a broken backend for each case that one can break from outside. A key is the name of a
-// case, or the name, a colon and the fault.
+// faults has a broken backend for each case that one can break from outside. A key is the name of
+// a case, or the name, a colon and the fault.
 func faults() map[string]*broken {
 	joined := func(op *store.Op) {
 		if len(op.Namespace) > 0 {

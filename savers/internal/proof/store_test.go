@@ -28,9 +28,9 @@ const storeItems = 5
 // storeIndex is the index of the numbers.
 const storeIndex = "number"
 
-// storeBatch returns batch n of a writer: it puts items in two namespaces, and one more, which the
-// next batch deletes. The index entry, the vector and the words of an item are those of the number,
-// and items of odd batches expire.
+// storeBatch returns batch n of a writer: it puts items in two namespaces, and one more, which
+// the next batch deletes. The index entry, the vector and the words of an item are those of the
+// number, and items of odd batches expire.
 func storeBatch(writer string, n int) []store.Op {
 	var ops []store.Op
 	for i := range storeItems + 1 {

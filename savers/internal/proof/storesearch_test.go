@@ -62,7 +62,7 @@ func checkVectors(t *testing.T, s store.Backend, writer string, n int) {
 }
 
 // checkSearches fails unless searches by the vector and the words of batch n find each item of a
-// writer once, and searches by the word of the batch before find none.
+// writer once. Searches by the word of the batch before must find none.
 func checkSearches(t *testing.T, s store.Backend, writer string, n int) {
 	t.Helper()
 	in := store.Query{Namespace: store.Namespace{writer}, Limit: 100}
