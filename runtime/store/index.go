@@ -23,7 +23,8 @@ type Index[T any, V Indexable] struct {
 }
 
 // NewIndex returns an index with one value for each item: the result of value. The form of a
-// string may have at most [MaxIndexValue] bytes. value must not change its argument.
+// string may have at most [MaxIndexValue] bytes. value must not change its argument, and must be
+// safe for concurrent use. A nil value is an [*InvalidError] of [NewCollection].
 func NewIndex[T any, V Indexable](name string, value func(*T) V) *Index[T, V] {
 	if value == nil {
 		return &Index[T, V]{name: name}
@@ -32,7 +33,9 @@ func NewIndex[T any, V Indexable](name string, value func(*T) V) *Index[T, V] {
 }
 
 // NewListIndex returns an index with any number of values for each item, such as tags. A condition
-// holds for an item if it holds for one of its values. An optional field has no value or one.
+// holds for an item if it holds for one of its values. An optional field has no value or one. An
+// item may have at most [MaxEntries] values in all its indexes. The rules for values are those of
+// [NewIndex].
 func NewListIndex[T any, V Indexable](name string, values func(*T) []V) *Index[T, V] {
 	return &Index[T, V]{name, values}
 }

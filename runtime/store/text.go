@@ -25,7 +25,8 @@ type TextIndex[T any] struct {
 
 // NewTextIndex returns an index for full-text search. texts returns the texts of a value, such as
 // its fields; their words count together. An item may have at most [MaxWords] different words.
-// texts must not change its argument.
+// texts must not change its argument, and must be safe for concurrent use. A nil texts is an
+// [*InvalidError] of [NewCollection].
 //
 // A word is a run of letters, marks and digits. Each character of a script without spaces, such as
 // Chinese or Thai, and each symbol, such as an emoji, is a word of its own. Upper and lower case

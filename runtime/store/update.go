@@ -24,8 +24,8 @@ const maxUpdates = 100
 // drops its result and its error.
 //
 // Update stores nothing if change returns an error, and returns that error. After 100 conflicts it
-// returns a [*ConflictError]. An item that cannot be read, and a value that cannot be encoded, are a
-// [*ValueError]. The other errors are those of [Collection.Put].
+// returns a [*ConflictError]. An item that cannot be read, and a value that cannot be encoded, are
+// a [*ValueError]. The other errors are those of [Collection.Put].
 func (c *Collection[T]) Update(
 	ctx context.Context, key string, change func(value *T) error, opts ...UpdateOption,
 ) (Item[T], error) {

@@ -55,7 +55,8 @@ type VectorIndex[T any] struct {
 // NewVectorIndex returns an index for search by meaning. texts returns the texts of a value, such
 // as its fields. Each text gets a vector of its own, and an item is as near to a query as its
 // nearest text. Empty texts get none; an item without texts is never found. An item may have at
-// most [MaxVectors] texts. texts must not change its argument.
+// most [MaxVectors] texts. texts must not change its argument, and must be safe for concurrent
+// use. A nil texts is an [*InvalidError] of [NewCollection].
 //
 // The name is stored, and belongs to one model in the whole backend. For another model, use
 // another name and call [Collection.Reindex].
