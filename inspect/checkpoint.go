@@ -57,7 +57,7 @@ func (in *Inspector) checkpointPage(w http.ResponseWriter, r *http.Request) erro
 		IsHead: v.At == v.chain.Head, May: in.may(r, &v.thread), State: treeOf(&state),
 	}
 	if desc := in.describe(&v); desc != nil {
-		d.Picture, d.Expanded = picturesOf(v.place, desc)
+		d.Picture, d.Expanded = picturesOf(v.place, desc, "")
 	}
 	if v.Namespace != "" || v.Version != 0 {
 		d.May = nil

@@ -174,7 +174,7 @@ type found struct {
 	last    cursor // the place of the last thread that was read
 	hidden  bool   // the request must not see the last thread
 	more    bool   // threads may follow
-	damaged int
+	pulsing int    // the number of rows among the first pulseSize threads, if more were read
 }
 
 // scan returns up to want threads that match, and reads up to limit threads. It leaves out threads
@@ -195,6 +195,9 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			out.more = true
 			return out, nil
 		}
+		if out.read == pulseSize {
+			out.pulsing = len(out.rows)
+		}
 		out.read++
 		denied := in.opt.Authorize != nil && (t.ID == "" || in.sees(r, a, &t) != nil)
 		if t.ID != "" && (f.ByID || !t.Created.IsZero()) {
@@ -204,7 +207,6 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			continue
 		}
 		if damaged {
-			out.damaged++
 			if f.Search == "" || f.match(&t, []mark{{Bad: true}}) {
 				out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
 			}

@@ -196,6 +196,10 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !f.whole() {
 		d.Read = plural(h.read, "checkpoint")
+	} else if f.query.Before.IsZero() { // the rest of a history does not change
+		if err := in.enliven(r, &v, &d.head); err != nil {
+			return err
+		}
 	}
 	if desc := in.describe(&v); desc != nil {
 		for i := range desc.Nodes {

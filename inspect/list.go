@@ -68,17 +68,9 @@ type bulkLink struct{ Text, Link string }
 
 // listPage shows the threads that a filter matches.
 func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
-	f, err := filterOf(r.URL.Query())
+	f, err := in.listFilter(r)
 	if err != nil {
 		return err
-	}
-	if err := in.check(r, Access{Action: View, Graph: f.Graph}); err != nil {
-		return err
-	}
-	if past := r.URL.Query().Get("past"); past != "" {
-		if f.After, err = in.unseal(past); err != nil {
-			return err
-		}
 	}
 	now, err := in.now(r.Context())
 	if err != nil {
@@ -89,6 +81,7 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
+	d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat()
 	d.Rows, d.Read = d.Found.rows, d.Found.read
 	d.Graphs = in.graphsOf(r, d.Rows, f.Graph)
 	if in.opt.Authorize != nil {
@@ -121,6 +114,20 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	in.render(w, http.StatusOK, "list", d)
 	return nil
+}
+
+// listFilter returns the filter of the list that a request asks for, and checks that it may.
+func (in *Inspector) listFilter(r *http.Request) (f filter, err error) {
+	if f, err = filterOf(r.URL.Query()); err != nil {
+		return f, err
+	}
+	if err := in.check(r, Access{Action: View, Graph: f.Graph}); err != nil {
+		return f, err
+	}
+	if past := r.URL.Query().Get("past"); past != "" {
+		f.After, err = in.unseal(past)
+	}
+	return f, err
 }
 
 // now returns the time on the saver's clock.

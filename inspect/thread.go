@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -94,14 +93,15 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d.Marks = in.marks(&v.thread, d.Now)
+	if err := in.enliven(r, &v, &d.head); err != nil {
+		return err
+	}
 	if desc := in.describe(&v); desc != nil {
-		d.Picture, d.PictureUp = picturesOf(v.place, desc)
+		d.Picture, d.PictureUp = picturesOf(v.place, desc, d.Beat)
 	}
 	d.Send = in.signalForms(&v)
 	d.RunError = in.runs.of(v.Thread)
-	if v.Namespace == "" && v.Version == 0 {
-		d.Pulse, d.Beat = v.link("pulse"), pulseOf(&v.thread)
-	} else {
+	if v.Namespace != "" || v.Version != 0 {
 		d.May = nil // actions are those of the thread itself, at its open version
 	}
 	if err := in.addMail(r, &v, &d); err != nil {
@@ -121,12 +121,17 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // picturesOf returns the addresses of the picture of a place, and of the one with the subgraphs,
-// which is empty if there are none.
-func picturesOf(p place, d *graph.Description) (plain, expanded string) {
-	plain = p.link("picture.svg")
+// which is empty if there are none. beat is the pulse of a live page: a browser shows an image that
+// it has loaded before, unless its address has changed. It is empty for a page that is not live.
+func picturesOf(p place, d *graph.Description, beat string) (plain, expanded string) {
+	var live []string
+	if beat != "" {
+		live = []string{"beat", beat}
+	}
+	plain = p.link("picture.svg", live...)
 	for i := range d.Nodes {
 		if d.Nodes[i].Subgraph != nil || d.Nodes[i].Detail {
-			expanded = p.link("picture.svg", "expand", "1")
+			expanded = p.link("picture.svg", append(live, "expand", "1")...)
 		}
 	}
 	return plain, expanded
@@ -241,25 +246,4 @@ func (in *Inspector) addMail(r *http.Request, v *view, d *threadData) error {
 		}
 	}
 	return nil
-}
-
-// pulse answers with a short text that changes whenever the page of a thread does.
-func (in *Inspector) pulse(w http.ResponseWriter, r *http.Request) error {
-	p, err := threadPlaceOf(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	t, err := in.find(r, View, p.Thread)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte(pulseOf(&t))) // the reader is gone if this fails
-	return nil
-}
-
-// pulseOf returns the pulse of a thread. The lease of a run that continues changes it, because the
-// tasks of a superstep change nothing else.
-func pulseOf(t *checkpoint.Thread) string {
-	return fmt.Sprint(t.Head, t.Status, t.Holder, t.Updated.UnixMicro(), t.Lease.UnixMicro(), t.Wake.UnixMicro(), t.Posted, t.Inputs, t.Others, len(t.Questions))
 }

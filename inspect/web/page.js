@@ -46,7 +46,7 @@ document.addEventListener("keydown", (event) => {
 	}
 });
 
-// A live page asks for the pulse of its thread, and loads itself again when that has changed.
+// A live page asks for its pulse, and loads itself again when that has changed.
 const main = document.getElementById("main");
 let beat = main.dataset.beat;
 const live = document.getElementById("live");
@@ -58,7 +58,8 @@ function busy() {
 	if (String(document.getSelection())) return true;
 	return [...main.querySelectorAll("input:not([type=hidden]), textarea, select")].some((field) =>
 		field.matches("[type=radio], [type=checkbox]") ? field.checked !== field.defaultChecked :
-			field.matches("select") ? false : field.value !== field.defaultValue);
+			field.matches("select") ? field.selectedIndex !== Math.max(0, [...field.options].findIndex((o) => o.defaultSelected)) :
+				field.value !== field.defaultValue);
 }
 
 // The folded parts that the reader has opened or closed, by their place.
@@ -71,12 +72,15 @@ async function reload() {
 	const next = fresh.getElementById("main");
 	if (!next || busy()) return;
 	const open = folds();
-	const focus = document.activeElement?.closest("a")?.getAttribute("href");
+	const link = (e) => e?.getAttribute("href");
+	const focus = link(document.activeElement?.closest("a")), current = link(rows()[row]?.querySelector("a"));
 	main.replaceChildren(...next.childNodes);
 	beat = next.dataset.beat;
 	const now = [...main.querySelectorAll("details")];
 	if (now.length === open.length) now.forEach((d, i) => { d.open = open[i]; });
-	if (focus) [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === focus)?.focus();
+	if (focus) [...main.querySelectorAll("a")].find((a) => link(a) === focus)?.focus();
+	row = current ? rows().findIndex((r) => link(r.querySelector("a")) === current) : -1;
+	rows()[row]?.classList.add("current");
 	addCopies(main);
 }
 
