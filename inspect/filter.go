@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -186,7 +185,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		q.Limit = limit + 1
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
-		damaged := errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != "" // of this thread alone
+		damaged := ofOneThread(&t, err)
 		if err != nil && !damaged {
 			return out, err
 		}

@@ -115,13 +115,18 @@ func TestTheOrderIsInTheAddresses(t *testing.T) {
 // says.
 type damagedSaver struct {
 	checkpoint.Saver
-	n int
+	n        int
+	nameless bool // their ids cannot be read either
 }
 
 func (s *damagedSaver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		for i := range s.n {
-			if q.After == "" && !yield(checkpoint.Thread{ID: fmt.Sprint("bad", i)}, checkpoint.ErrDamaged) {
+			t := checkpoint.Thread{ID: fmt.Sprint("bad", i)}
+			if s.nameless {
+				t.ID = ""
+			}
+			if q.After == "" && !yield(t, fmt.Errorf("bad%d: %w", i, checkpoint.ErrDamaged)) {
 				return
 			}
 		}

@@ -31,10 +31,10 @@ func (in *Inspector) describedGraph(r *http.Request, name string, ids ...string)
 		}
 	}
 	for t, err := range in.saver.Threads(r.Context(), checkpoint.ThreadQuery{Graph: name, Limit: describedSize}) {
-		if err != nil {
+		if err != nil && !ofOneThread(&t, err) {
 			return nil, err
 		}
-		if in.sees(r, View, &t) != nil {
+		if err != nil || in.sees(r, View, &t) != nil {
 			continue
 		}
 		if d, err := in.stored(r.Context(), &t); d != nil || err != nil {

@@ -43,11 +43,11 @@ func (in *Inspector) thread(ctx context.Context, id string) (checkpoint.Thread, 
 		return checkpoint.Thread{}, err
 	}
 	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		if err != nil {
+		switch {
+		case t.ID == id:
 			return t, err
-		}
-		if t.ID == id {
-			return t, nil
+		case err != nil && !ofOneThread(&t, err):
+			return t, err
 		}
 	}
 	versions, err := in.saver.Versions(ctx, id)
@@ -63,6 +63,12 @@ func (in *Inspector) thread(ctx context.Context, id string) (checkpoint.Thread, 
 		t.Graph, t.Title, t.Labels, t.Created = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created
 	}
 	return t, err
+}
+
+// ofOneThread reports whether an error of a list is that of the thread t alone. Savers list the
+// damaged threads that a query may not select, too.
+func ofOneThread(t *checkpoint.Thread, err error) bool {
+	return errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != ""
 }
 
 // noCall is a namespace without records. Loading it reads no records.
