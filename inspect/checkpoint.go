@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -111,12 +112,16 @@ func (in *Inspector) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var ids [2]checkpoint.ID
+	var ids [2]checkpoint.ID // zero is the head
 	for i, name := range []string{"a", "b"} {
-		if params.Get(name) == "" {
+		text := strings.TrimSpace(params.Get(name))
+		if text == "" {
 			return bad("choose two checkpoints to compare")
 		}
-		if ids[i], err = checkpoint.ParseID(params.Get(name)); err != nil {
+		if text == "head" {
+			continue
+		}
+		if ids[i], err = checkpoint.ParseID(text); err != nil {
 			return bad("%v", err)
 		}
 	}
@@ -128,11 +133,14 @@ func (in *Inspector) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := compareData{
-		head: in.head(r, "Compare checkpoints"), Place: a.at(checkpoint.ID{}), Thread: a.thread, A: a.snap, B: b.snap,
-		LinkA: a.link("checkpoint"), LinkB: b.link("checkpoint"),
+	if a.chain.Empty() || b.chain.Empty() {
+		return bad("the thread has no checkpoint to compare")
 	}
-	d.Swap = d.Place.link("compare", "a", ids[1].String(), "b", ids[0].String())
+	d := compareData{
+		head: in.head(r, "Compare checkpoints"), Place: p.at(checkpoint.ID{}), Thread: a.thread, A: a.snap, B: b.snap,
+		LinkA: a.at(a.snap.Checkpoint).link("checkpoint"), LinkB: b.at(b.snap.Checkpoint).link("checkpoint"),
+	}
+	d.Swap = d.Place.Compare(b.snap.Checkpoint.String(), a.snap.Checkpoint)
 	d.Changes, d.Hidden = changesOf(&before, &after)
 	in.render(w, http.StatusOK, "compare", d)
 	return nil

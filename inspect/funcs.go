@@ -32,6 +32,7 @@ type stepsData struct {
 	Place place
 	Steps []step
 	Now   time.Time
+	First string // the checkpoint to compare each of them with; empty if the reader has chosen none
 }
 
 // answering is the JSON form of an answer.
@@ -56,7 +57,7 @@ func funcs() template.FuncMap {
 			return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 		},
 		"crumbs":  func(p place, text string) crumbs { return crumbs{p, text} },
-		"stepsOf": func(p place, all []step, now time.Time) stepsData { return stepsData{p, all, now} },
+		"stepsOf": func(p place, all []step, now time.Time, first string) stepsData { return stepsData{p, all, now, first} },
 		"mailOf":  func(all []message, now time.Time) mailData { return mailData{all, now} },
 		"doing": func(p place, action, text, why string) doing {
 			return doing{Place: p, Action: Action(action), Text: text, Why: why}

@@ -164,6 +164,7 @@ type historyData struct {
 	Sources []checkpoint.Source
 	Filter  *historyFilter
 	Nodes   []graph.ID
+	Compare string // the checkpoint to compare each of History with; empty for none
 }
 
 // historyPage shows the checkpoints of a thread, newest first, as a tree.
@@ -201,13 +202,19 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if a := params.Get("a"); a != "" {
+		if _, err := checkpoint.ParseID(a); err != nil {
+			return bad("%v", err)
+		}
+		d.Compare = a
+	}
 	if desc := in.describe(&v); desc != nil {
 		for i := range desc.Nodes {
 			d.Nodes = append(d.Nodes, desc.Nodes[i].ID)
 		}
 	}
 	var filters []string
-	for _, name := range []string{"source", "node", "step", "failed"} {
+	for _, name := range []string{"source", "node", "step", "failed", "a"} {
 		if value := params.Get(name); value != "" {
 			filters = append(filters, name, value)
 		}

@@ -66,6 +66,14 @@ func (p place) link(page string, pairs ...string) string {
 // Link is link for templates.
 func (p place) Link(page string) string { return p.link(page) }
 
+// Compare returns the address of the differences between two checkpoints of the place.
+func (p place) Compare(a string, b checkpoint.ID) string {
+	return p.at(checkpoint.ID{}).link("compare", "a", a, "b", b.String())
+}
+
+// Choose returns the address of the history in which a reader chooses what to compare p with.
+func (p place) Choose() string { return p.at(checkpoint.ID{}).link("history", "a", p.At.String()) }
+
 // at returns the place at a checkpoint; the zero id is the head.
 func (p place) at(id checkpoint.ID) place {
 	p.At = id
