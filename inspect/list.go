@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -38,6 +39,7 @@ type load struct {
 	Oldest time.Duration // how long the thread waits that is due for longest
 	Due    int
 	Many   bool // Due is a lower bound
+	Older  bool // Oldest is a lower bound
 	Link   string
 }
 
@@ -49,6 +51,7 @@ type listData struct {
 	Graphs   []string
 	Rows     []row
 	Loads    []load
+	Counted  string // the graphs that Loads is about
 	Found    found
 	Read     int
 	Whole    bool   // Read counts all threads that were read
@@ -87,8 +90,12 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if in.opt.Authorize != nil {
 		d.Read = len(d.Rows) // the number of the other threads is not for the reader
 	}
-	if d.Loads, err = in.loads(r, d.Graphs, now); err != nil {
+	if d.Loads, err = in.loads(r, d.Graphs); err != nil {
 		return err
+	}
+	d.Counted = "Of the graphs that the filter below lists."
+	if len(d.Graphs) > loadGraphs {
+		d.Counted = fmt.Sprintf("Of the first %d graphs that the filter below lists.", loadGraphs)
 	}
 	next := f
 	if next.After = d.Found.last; d.Found.more {
@@ -163,37 +170,33 @@ func (in *Inspector) graphsOf(r *http.Request, rows []row, filtered string) []st
 	return names
 }
 
-// loadSize is the number of due threads of a graph that a page reads. Ready returns those of the
-// highest priority first, so the oldest one is exact only if there are fewer.
-const loadSize = 100
-
-// checkedLoad is the number of due threads of a graph that a page reads with Authorize. Each costs
-// a query, because Ready returns no labels.
-const checkedLoad = 20
+// Limits of the due threads that a page counts.
+const (
+	loadSize   = 100 // threads of a graph, more than checkpoint.AgedShare: one of them is the oldest
+	loadGraphs = 12  // graphs; each costs a query
+)
 
 // loads returns the number of due threads of graphs that have some, without those that the request
 // must not see.
-func (in *Inspector) loads(r *http.Request, graphs []string, now time.Time) (all []load, err error) {
-	const most = 12 // graphs; each costs a query
-	size := loadSize
-	if in.opt.Authorize != nil {
-		size = checkedLoad
-	}
-	for _, name := range graphs[:min(len(graphs), most)] {
-		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: size})
+func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err error) {
+	for _, name := range graphs[:min(len(graphs), loadGraphs)] {
+		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
 		if err != nil {
 			return nil, err
 		}
-		l := load{Graph: name, Many: len(due.Threads) == size}
+		l := load{Graph: name, Many: len(due.Threads) == loadSize}
+		var oldest time.Time
 		for i := range due.Threads {
-			if in.opt.Authorize != nil {
-				if _, err := in.find(r, View, due.Threads[i].ID); err != nil {
-					continue // another user's, or deleted meanwhile
-				}
+			t := &due.Threads[i]
+			if in.sees(r, View, &checkpoint.Thread{ID: t.ID, Graph: t.Graph, Labels: t.Labels}) != nil {
+				continue // another user's
 			}
-			l.Due++
-			l.Oldest = max(l.Oldest, now.Sub(due.Threads[i].Wake))
+			if l.Due++; oldest.IsZero() || t.Wake.Before(oldest) {
+				oldest = t.Wake
+			}
 		}
+		// No thread of the graph is due before Next. It may be the wake of a thread with a live lease.
+		l.Oldest, l.Older = due.Now.Sub(oldest), l.Many && !oldest.Equal(due.Next)
 		f := filter{Graph: name}
 		l.Link = "?" + f.values().Encode()
 		if l.Due > 0 {
