@@ -104,6 +104,15 @@ func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, wan
 	return h, nil
 }
 
+// older returns the address of the page that continues a history.
+func (h *steps) older(v *view, filters ...string) string {
+	next := append(slices.Clone(filters), "before", h.last.String())
+	if text := lanesText(h.lanes); text != "" {
+		next = append(next, "lanes", text)
+	}
+	return v.at(checkpoint.ID{}).link("history", next...)
+}
+
 // stepOf returns a record as a history shows it.
 func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time) step {
 	s := step{
@@ -155,16 +164,17 @@ func (f *failures) at(ctx context.Context, rec *checkpoint.Record) (bool, error)
 // historyData is a page of the history.
 type historyData struct {
 	head
-	Place   place
-	Thread  checkpoint.Thread
-	History []step
-	More    string // the address of the next page; empty if there is none
-	First   string // the address of the first page; empty on the first page
-	Read    string // the number of checkpoints that were read for the filter; empty without a filter
-	Sources []checkpoint.Source
-	Filter  *historyFilter
-	Nodes   []graph.ID
-	Compare string // the checkpoint to compare each of History with; empty for none
+	Place    place
+	Thread   checkpoint.Thread
+	History  []step
+	More     string // the address of the next page; empty if there is none
+	First    string // the address of the first page; empty on the first page
+	Read     string // the number of checkpoints that were read for the filter; empty without a filter
+	Sources  []checkpoint.Source
+	Filter   *historyFilter
+	Nodes    []graph.ID
+	Timeline *timeline // nil with a filter, or if there is nothing to draw
+	Compare  string    // the checkpoint to compare each of History with; empty for none
 }
 
 // historyPage shows the checkpoints of a thread, newest first, as a tree.
@@ -220,11 +230,15 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if h.more {
-		next := append(slices.Clone(filters), "before", h.last.String())
-		if text := lanesText(h.lanes); text != "" {
-			next = append(next, "lanes", text)
+		d.More = h.older(&v, filters...)
+	}
+	if d.Now, err = in.now(r.Context()); err != nil {
+		return err
+	}
+	if f.whole() {
+		if d.Timeline = timelineOf(h.records, &v, d.Now); d.Timeline != nil && h.more {
+			d.Timeline.Older = d.More + "#timeline"
 		}
-		d.More = v.link("history", next...)
 	}
 	if params.Get("before") != "" {
 		d.First = v.link("history", filters...)

@@ -104,7 +104,7 @@ func TestRetriesAndPausesAreShown(t *testing.T) {
 	}
 	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app)
 	s.has("thread?id=t", `class="status retrying"`, "the shelf is &lt;empty&gt;", `<td class="num">2</td>`, ">in 1 h<", "Retry now",
-		`class="status sleeping"`, ">in 3 d<", "nap: waiting")
+		`class="status sleeping"`, ">in 3 d<", "nap: sleeping")
 	if status, body := s.act(inspect.Resume, "t", "node", "fetch"); status != http.StatusOK {
 		t.Fatalf("retry now: got %d: %s", status, body)
 	}
@@ -179,7 +179,7 @@ func TestIdleDaysAreNarrowInTheTimeline(t *testing.T) {
 	at := time.Now().Add(-96 * time.Hour)
 	s := serve(t, &aged{saver, at}, inspect.Options{})
 	body := s.page("thread?id=order-1")
-	_, svg, _ := strings.Cut(body, `<section class="timeline">`)
+	_, svg, _ := strings.Cut(body, `<section class="timeline"`)
 	svg, _, _ = strings.Cut(svg, "</svg>")
 	wait := regexp.MustCompile(`<rect class="bar waiting" x="\d+" y="\d+" width="(\d+)"[^>]*><title>approve: waiting, 4 d`).FindStringSubmatch(svg)
 	ran := regexp.MustCompile(`<rect class="bar ran" x="\d+" y="\d+" width="(\d+)"[^>]*><title>check: ran`).FindStringSubmatch(svg)

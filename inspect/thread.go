@@ -50,6 +50,7 @@ type taskRow struct {
 	Next    time.Time // when the next attempt begins; zero for not by itself
 	Failed  time.Time // when the run ended in which it failed; zero if it is unknown
 	Node    graph.ID
+	Index   int
 	Retry   bool // a Rerun can begin the attempt now
 }
 
@@ -155,7 +156,9 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 		return err
 	}
 	d.History, d.More = h.steps, h.more
-	d.Timeline = timelineOf(h.records, v, d.Now)
+	if d.Timeline = timelineOf(h.records, v, d.Now); d.Timeline != nil && h.more {
+		d.Timeline.Older = h.older(v) + "#timeline"
+	}
 	return nil
 }
 
@@ -176,7 +179,7 @@ func tasksOf(v *view) []taskRow {
 	rows := make([]taskRow, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
-		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, State: "due", Failure: t.Failure, Summary: t.Summary}
+		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary}
 		timer, timed := timers[k]
 		switch {
 		case t.Finished:

@@ -6,16 +6,20 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // timeline draws when nodes ran, and when the thread waited. Its axis is compressed: a long pause
-// has the same width as any other.
+// has the same width as any other. A bar is a superstep, because savers store no times of its
+// tasks. Only of the superstep in progress they store the pauses before attempts.
 type timeline struct {
 	Width, Height int
 	Rows          []lineRow
 	Bars          []bar
+	Ticks         []tick
 	Gaps          []gap
 	From, To      time.Time
+	Older         string // the address of the supersteps before; empty for none
 }
 
 // lineRow is the line of a node.
@@ -30,6 +34,12 @@ type bar struct {
 	Class   string // "ran", "running", "waiting", "failed"
 	Link    string // of the checkpoint; empty for none
 	Text    string
+}
+
+// tick is when an attempt began.
+type tick struct {
+	X, Y int
+	Text string
 }
 
 // gap is a pause.
@@ -52,10 +62,17 @@ const (
 type span struct {
 	from, to time.Time
 	idle     bool
-	nodes    []string
-	class    string
+	works    []work
 	link     string
 	width    int
+}
+
+// work is a node of a superstep that has committed, or a task of the one in progress.
+type work struct {
+	name     string
+	class    string
+	state    string // as the text of the bar has it
+	attempts []graph.Timer
 }
 
 // timelineOf returns the timeline of records, which are newest first; nil if there is nothing to
@@ -73,18 +90,22 @@ func timelineOf(records []checkpoint.Record, v *view, now time.Time) *timeline {
 		if s.idle {
 			t.Gaps = append(t.Gaps, gap{x, s.width, took(s.to.Sub(s.from))})
 		}
-		for _, node := range s.nodes {
-			y, ok := lines[node]
+		for _, w := range s.works {
+			y, ok := lines[w.name]
 			if !ok {
 				if len(t.Rows) == maxLineRows {
 					continue
 				}
 				y = len(t.Rows) * lineHeight
-				lines[node] = y
-				t.Rows = append(t.Rows, lineRow{node, y + lineHeight - 8})
+				lines[w.name] = y
+				t.Rows = append(t.Rows, lineRow{w.name, y + lineHeight - 8})
 			}
-			text := fmt.Sprintf("%s: %s, %s, until %s", printable(node), s.class, took(s.to.Sub(s.from)), exact(s.to))
-			t.Bars = append(t.Bars, bar{x, y + 6, max(s.width-2, barWidth), s.class, s.link, text})
+			text := fmt.Sprintf("%s: %s, %s, until %s", printable(w.name), w.state, took(s.to.Sub(s.from)), exact(s.to))
+			t.Bars = append(t.Bars, bar{x, y + 6, max(s.width-2, barWidth), w.class, s.link, text})
+			for _, a := range w.attempts {
+				at := x + int(float64(s.width-2)*float64(a.Due.Sub(s.from))/float64(s.to.Sub(s.from)))
+				t.Ticks = append(t.Ticks, tick{at, y + 3, fmt.Sprintf("%s: attempt %d was due at %s", printable(w.name), a.Attempt, exact(a.Due))})
+			}
 		}
 		x += s.width
 	}
@@ -100,7 +121,10 @@ func spansOf(records []checkpoint.Record, v *view, now time.Time) (spans []span)
 		if last != nil && !rec.Created.Before(last.Created) {
 			s := span{from: last.Created, to: rec.Created, idle: rec.Source != checkpoint.Loop}
 			if !s.idle {
-				s.nodes, s.class, s.link = rec.Ran, "ran", v.at(rec.ID).link("checkpoint")
+				s.link = v.at(rec.ID).link("checkpoint")
+				for _, node := range rec.Ran {
+					s.works = append(s.works, work{name: node, class: "ran", state: "ran"})
+				}
 			}
 			spans = append(spans, s)
 		}
@@ -109,19 +133,46 @@ func spansOf(records []checkpoint.Record, v *view, now time.Time) (spans []span)
 	if last == nil || last.ID != v.chain.Head || !v.chain.Unfinished() || !now.After(last.Created) {
 		return spans
 	}
-	s := span{from: last.Created, to: now, class: "waiting", idle: v.thread.Holder == ""}
-	switch {
-	case !s.idle:
-		s.class = "running"
-	case v.snap.Status == checkpoint.Failed:
-		s.class = "failed"
-	}
-	for _, t := range v.snap.Tasks {
-		if !t.Finished && !slices.Contains(s.nodes, string(t.Node)) {
-			s.nodes = append(s.nodes, string(t.Node))
+	return append(spans, openSpan(last, v, now))
+}
+
+// openSpan returns the span of the superstep that has not committed, after its base.
+func openSpan(base *checkpoint.Record, v *view, now time.Time) span {
+	s := span{from: base.Created, to: now, idle: v.thread.Holder == ""}
+	begun := make(map[graph.PathElement][]graph.Timer)
+	timers, _ := graph.OpenTimers(checkpoint.Thread{Questions: v.chain.Writes}) // without those that cannot be read
+	for _, t := range timers {
+		if k := outer(t.Path, t.Node, t.Index); t.Attempt > 0 && t.Due.After(s.from) && !t.Due.After(now) {
+			begun[k] = append(begun[k], t)
 		}
 	}
-	return append(spans, s)
+	for _, t := range tasksOf(v) {
+		w := work{name: t.Name, class: classOf(t.State, s.idle), attempts: begun[graph.PathElement{Node: t.Node, Index: t.Index}]}
+		if w.state = w.class; t.State != "due" {
+			w.state = t.State
+		}
+		if t.Attempt > 0 && !t.Next.IsZero() {
+			w.state += fmt.Sprintf(", attempt %d begins %s", t.Attempt, ago(now, t.Next))
+		}
+		if t.Failure != "" {
+			w.state += ", last error: " + clip(shortText, t.Failure)
+		}
+		s.works = append(s.works, w)
+	}
+	return s
+}
+
+// classOf returns the class of the bar of a task that has not committed.
+func classOf(state string, idle bool) string {
+	switch {
+	case state == "finished":
+		return "ran"
+	case state == "failed":
+		return "failed"
+	case state == "due" && !idle:
+		return "running"
+	}
+	return "waiting"
 }
 
 // layOut sets the widths of spans. A pause that is longer than all work together gets a fixed
