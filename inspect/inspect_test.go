@@ -132,15 +132,22 @@ func TestASubgraphCallIsShown(t *testing.T) {
 	}
 	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app)
 	body := s.has("thread?id=order-1", "wrap/ribbon", "gift", "Subgraph calls")
+	_, form, _ := strings.Cut(body, `<article class="card question"`)
+	if form, _, _ = strings.Cut(form, "</form>"); !strings.Contains(form, `name="v.OK" value="true"`) || !strings.Contains(form, `name="v.Note"`) {
+		t.Errorf("the question inside the subgraph has no form: %s", form)
+	}
 	_, rest, _ := strings.Cut(body, `Subgraph calls</h2><ul class="plain"><li><a href="`)
 	link, _, ok := strings.Cut(rest, `"`)
 	if !ok {
 		t.Fatal("there is no link to the call")
 	}
 	link = strings.ReplaceAll(link, "&amp;", "&")
-	s.has(link, "box", "subgraph call", "State")
+	s.has(link, "box", "subgraph call", "State", `<td>ribbon</td><td><span class="status waiting">`, "asked by ribbon")
+	if svg := s.page(strings.Replace(link, "thread?", "picture.svg?", 1)); strings.Count(svg, "waiting") == 0 {
+		t.Errorf("the picture of the call has no node that waits: %s", svg)
+	}
 	s.lacks(link, `value="wake"`)
-	if status, body := s.act(inspect.Answer, "order-1", "question", field(t, body, "question"), "as", "json", "json", `{"OK": true, "Note": "red"}`); status != http.StatusOK {
+	if status, body := s.act(inspect.Answer, "order-1", "question", field(t, body, "question"), "v.OK", "true", "v.Note", "red"); status != http.StatusOK {
 		t.Fatalf("answer: got %d: %s", status, body)
 	}
 	final, err := thread.Resume(t.Context())

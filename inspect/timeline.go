@@ -142,7 +142,7 @@ func openSpan(base *checkpoint.Record, v *view, now time.Time) span {
 	begun := make(map[graph.PathElement][]graph.Timer)
 	timers, _ := graph.OpenTimers(checkpoint.Thread{Questions: v.chain.Writes}) // without those that cannot be read
 	for _, t := range timers {
-		if k := outer(t.Path, t.Node, t.Index); t.Attempt > 0 && t.Due.After(s.from) && !t.Due.After(now) {
+		if k := outer(v.inner(t.Path), t.Node, t.Index); t.Attempt > 0 && t.Due.After(s.from) && !t.Due.After(now) {
 			begun[k] = append(begun[k], t)
 		}
 	}

@@ -105,8 +105,34 @@ func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err err
 	if v.snap, err = read(v.ref(), &v.chain); err != nil {
 		return v, err
 	}
+	v.shorten()
 	v.schemas, err = in.schemas(ctx, v.place)
 	return v, err
+}
+
+// shorten makes the paths of a subgraph call begin in the call, as its tasks and its picture do.
+func (v *view) shorten() {
+	for i := range v.snap.Questions {
+		v.snap.Questions[i].Path = v.inner(v.snap.Questions[i].Path)
+	}
+	for i := range v.snap.Timers {
+		v.snap.Timers[i].Path = v.inner(v.snap.Timers[i].Path)
+	}
+	for i := range v.snap.Signals {
+		v.snap.Signals[i].Path = v.inner(v.snap.Signals[i].Path)
+	}
+	for i := range v.snap.Stops {
+		v.snap.Stops[i].Path = v.inner(v.snap.Stops[i].Path)
+	}
+}
+
+// inner returns the part of a path that is in the subgraph call of the view. A namespace has a part
+// for each of the calls around its tasks.
+func (v *view) inner(path []graph.PathElement) []graph.PathElement {
+	if v.Namespace == "" {
+		return path
+	}
+	return path[min(strings.Count(v.Namespace, "/")+1, len(path)):]
 }
 
 // lockedChain returns why the payloads of a chain cannot be read, or nil. Then it removes the
