@@ -232,6 +232,25 @@ func (b *Browser) Resize(width, height int, dark bool) {
 	}
 }
 
+// Scripts sets whether pages run their scripts. Those of Do and Await always run.
+func (b *Browser) Scripts(on bool) {
+	b.t.Helper()
+	if err := b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !on}, nil); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// AllowClipboard lets pages read and write the clipboard.
+func (b *Browser) AllowClipboard() {
+	b.t.Helper()
+	tab := b.tab
+	defer b.Use(tab)
+	b.tab = "" // a command of the browser
+	if err := b.call("Browser.grantPermissions", map[string]any{"permissions": []string{"clipboardReadWrite", "clipboardSanitizedWrite"}}, nil); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // Screenshot returns the whole page as PNG.
 func (b *Browser) Screenshot() []byte {
 	b.t.Helper()
