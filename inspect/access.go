@@ -86,12 +86,18 @@ type permits map[string]bool
 func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	may := make(permits)
 	for a := range in.allowed {
-		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Resume) {
+		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Resume) || a == Wake && !wakes(t) {
 			continue
 		}
 		may[string(a)] = in.sees(r, a, t) == nil
 	}
 	return may
+}
+
+// wakes reports whether a worker can continue a thread. It keeps a static stop, and finds nothing due
+// in a thread that has ended.
+func wakes(t *checkpoint.Thread) bool {
+	return t.Status != checkpoint.Paused && t.Status != checkpoint.Done && t.Status != checkpoint.Cancelled
 }
 
 // policy is the Content-Security-Policy of the pages. Forms and scripts reach only this server.

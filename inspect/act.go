@@ -61,6 +61,9 @@ func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.T
 	case Signal:
 		return "signalled", in.signal(r, t)
 	case Wake:
+		if t.Status == checkpoint.Paused {
+			return "", &conflictError{"the thread stops for a person, and a worker keeps the stop; resume it"}
+		}
 		return "woken", in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
 	case Cancel:
 		return "cancelled", in.cancel(ctx, t, form.Get("reason"))

@@ -177,8 +177,8 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 func (in *Inspector) one(ctx context.Context, j *job, t *checkpoint.Thread) error {
 	switch j.action {
 	case Wake:
-		if t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled {
-			return nil // nothing is due
+		if !wakes(t) {
+			return nil
 		}
 		return in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
 	case Cancel:

@@ -240,7 +240,7 @@ func (in *Inspector) marks(t *checkpoint.Thread, now time.Time) (marks []mark) {
 		add(true, "died", "its run has not ended, and its lease is over")
 	}
 	if late := now.Sub(t.Wake); !t.Wake.IsZero() && !held && late > overdue {
-		add(true, "no worker", "it is due since "+took(late)+", and no worker takes it")
+		add(true, "no worker", "it has been due for "+took(late)+", and no worker takes it")
 	}
 	if t.Attempts > 0 && t.Status != checkpoint.Done {
 		add(t.Attempts > 1, retries(t.Attempts), "runs in a row that failed or died without a new result")

@@ -130,7 +130,7 @@ func TestManyBranchesAreDrawn(t *testing.T) {
 			t.Fatalf("GET %s: got %d", page, status)
 		}
 		drawn += strings.Count(body, "<circle")
-		for _, width := range regexp.MustCompile(`<svg width="(\d+)"`).FindAllStringSubmatch(body, -1) {
+		for _, width := range regexp.MustCompile(`<svg width="(\d+)" height="34"`).FindAllStringSubmatch(body, -1) {
 			if n, err := strconv.Atoi(width[1]); err != nil || n > 12*14 {
 				t.Errorf("a tree is %s wide", width[1])
 			}

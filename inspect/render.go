@@ -35,7 +35,7 @@ var notes = map[string]string{
 	"answered":  "The answer is stored. A worker resumes the thread, or the next Resume takes it.",
 	"signalled": "The signal is stored.",
 	"submitted": "The input is stored. A worker runs it.",
-	"woken":     "The thread is due now. A worker resumes it.",
+	"woken":     "The thread is due now. A worker runs what has failed or was left. Questions stay open.",
 	"resumed":   "A run was started in this process.",
 	"replayed":  "The thread has a new branch from that checkpoint. It is due now.",
 	"cancelled": "The cancel is stored. A run in progress ends within about a second.",
