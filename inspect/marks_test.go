@@ -103,7 +103,7 @@ func TestRetriesAndPausesAreShown(t *testing.T) {
 		t.Fatalf("got %v, %v, %v; want two timers", res.Status, res.Timers, err)
 	}
 	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app)
-	s.has("thread?id=t", `class="status retrying"`, "the shelf is &lt;empty&gt;", `<td class="num">2</td>`, ">in 1 h<", "Retry now",
+	s.has("thread?id=t", `class="status retrying"`, "the shelf is &lt;empty&gt;", `<td class="num">1</td><td>attempt 2 <time`, ">in 1 h<", "Retry now",
 		`class="status sleeping"`, ">in 3 d<", "nap: sleeping")
 	if status, body := s.act(inspect.Resume, "t", "node", "fetch"); status != http.StatusOK {
 		t.Fatalf("retry now: got %d: %s", status, body)
@@ -212,4 +212,50 @@ func (s *aged) History(ctx context.Context, ref checkpoint.Ref, q checkpoint.Que
 			}
 		}
 	}
+}
+
+// updated is a saver whose threads were last updated at another time than their runs.
+type updated struct {
+	checkpoint.Saver
+
+	at time.Time
+}
+
+func (s *updated) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		for t, err := range s.Saver.Threads(ctx, q) {
+			t.Updated = s.at
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// A failed task has the number of its last attempt and the time of its error, which is not that of
+// the thread.
+func TestAFailedTaskHasItsAttemptAndTime(t *testing.T) {
+	saver := newSaver(t)
+	g := graph.New("fails", ShopSchema)
+	g.Node("fetch", func(context.Context, Shop) (ShopUpdate, error) {
+		return ShopUpdate{}, errors.New("the shelf is empty")
+	}, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: time.Microsecond}))
+	g.Edge(graph.Start, "fetch")
+	g.Edge("fetch", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var node *graph.NodeError
+	if _, err := app.Thread("t").Invoke(t.Context(), ShopUpdate{}); !errors.As(err, &node) {
+		t.Fatalf("got %v, want an error of the node", err)
+	}
+	snap, err := app.Thread("t").State(t.Context())
+	if err != nil || len(snap.Tasks) != 1 {
+		t.Fatalf("got the tasks %+v, %v", snap.Tasks, err)
+	}
+	at := snap.Tasks[0].FailedAt.Format("2006-01-02 15:04:05.000 UTC")
+	s := serve(t, &updated{saver, time.Now().Add(-72 * time.Hour)}, inspect.Options{})
+	s.has("thread?id=t", "<dt>Updated</dt><dd><time datetime=", ">3 d ago</time>",
+		`<span class="status failed">failed</span>`, `<div class="dim"><time datetime="`+at+`"`, `<td class="num">3</td>`)
 }

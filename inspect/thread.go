@@ -46,9 +46,10 @@ type taskRow struct {
 	State   string // "finished", "failed", "waiting", "retrying" or "due"
 	Failure string
 	Summary string
-	Attempt int       // the next one; 0 if it is unknown
+	Attempt int       // the last one that failed; 0 for none, or if it is unknown
+	Then    int       // the number of the next attempt in the same run; 0 for none
 	Next    time.Time // when the next attempt begins; zero for not by itself
-	Failed  time.Time // when the run ended in which it failed; zero if it is unknown
+	Failed  time.Time // when Attempt failed, by the clock of its process; zero if it is unknown
 	Node    graph.ID
 	Index   int
 	Retry   bool // a Rerun can begin the attempt now
@@ -179,22 +180,20 @@ func tasksOf(v *view) []taskRow {
 	rows := make([]taskRow, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
-		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary}
+		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary,
+			Attempt: t.Attempt, Failed: t.FailedAt}
 		timer, timed := timers[k]
 		switch {
 		case t.Finished:
 			row.State = "finished"
 		case timed && timer.Attempt > 0:
-			row.State, row.Attempt, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
+			row.State, row.Then, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
 		case t.Failure != "":
 			row.State, row.Next, row.Retry = "failed", v.thread.Wake, true
 		case timed:
 			row.State, row.Next = "sleeping", timer.Due
 		case waits[k]:
 			row.State = "waiting"
-		}
-		if t.Failure != "" && v.thread.Holder == "" {
-			row.Failed = v.thread.Updated
 		}
 		rows = append(rows, row)
 	}

@@ -36,7 +36,7 @@ type bar struct {
 	Text    string
 }
 
-// tick is when an attempt began.
+// tick is when an attempt was due, or failed.
 type tick struct {
 	X, Y int
 	Text string
@@ -69,10 +69,10 @@ type span struct {
 
 // work is a node of a superstep that has committed, or a task of the one in progress.
 type work struct {
-	name     string
-	class    string
-	state    string // as the text of the bar has it
-	attempts []graph.Timer
+	name   string
+	class  string
+	state  string  // as the text of the bar has it
+	events []event // attempts that were due or failed
 }
 
 // timelineOf returns the timeline of records, which are newest first; nil if there is nothing to
@@ -102,9 +102,9 @@ func timelineOf(records []checkpoint.Record, v *view, now time.Time) *timeline {
 			}
 			text := fmt.Sprintf("%s: %s, %s, until %s", printable(w.name), w.state, took(s.to.Sub(s.from)), exact(s.to))
 			t.Bars = append(t.Bars, bar{x, y + 6, max(s.width-2, barWidth), w.class, s.link, text})
-			for _, a := range w.attempts {
-				at := x + int(float64(s.width-2)*float64(a.Due.Sub(s.from))/float64(s.to.Sub(s.from)))
-				t.Ticks = append(t.Ticks, tick{at, y + 3, fmt.Sprintf("%s: attempt %d was due at %s", printable(w.name), a.Attempt, exact(a.Due))})
+			for _, e := range w.events {
+				at := x + int(float64(s.width-2)*float64(e.at.Sub(s.from))/float64(s.to.Sub(s.from)))
+				t.Ticks = append(t.Ticks, tick{at, y + 3, fmt.Sprintf("%s: %s %s", printable(w.name), e.text, exact(e.at))})
 			}
 		}
 		x += s.width
@@ -136,23 +136,38 @@ func spansOf(records []checkpoint.Record, v *view, now time.Time) (spans []span)
 	return append(spans, openSpan(last, v, now))
 }
 
+// event is a time within a span.
+type event struct {
+	at   time.Time
+	text string
+}
+
 // openSpan returns the span of the superstep that has not committed, after its base.
 func openSpan(base *checkpoint.Record, v *view, now time.Time) span {
 	s := span{from: base.Created, to: now, idle: v.thread.Holder == ""}
-	begun := make(map[graph.PathElement][]graph.Timer)
+	events := make(map[graph.PathElement][]event)
+	add := func(k graph.PathElement, at time.Time, format string, attempt int) {
+		if at.After(s.from) && !at.After(now) {
+			events[k] = append(events[k], event{at, fmt.Sprintf(format, attempt)})
+		}
+	}
 	timers, _ := graph.OpenTimers(checkpoint.Thread{Questions: v.chain.Writes}) // without those that cannot be read
 	for _, t := range timers {
-		if k := outer(v.inner(t.Path), t.Node, t.Index); t.Attempt > 0 && t.Due.After(s.from) && !t.Due.After(now) {
-			begun[k] = append(begun[k], t)
+		if t.Attempt > 0 {
+			add(outer(v.inner(t.Path), t.Node, t.Index), t.Due, "attempt %d was due at", t.Attempt)
 		}
 	}
 	for _, t := range tasksOf(v) {
-		w := work{name: t.Name, class: classOf(t.State, s.idle), attempts: begun[graph.PathElement{Node: t.Node, Index: t.Index}]}
+		k := graph.PathElement{Node: t.Node, Index: t.Index}
+		if t.Attempt > 0 {
+			add(k, t.Failed, "attempt %d failed at", t.Attempt)
+		}
+		w := work{name: t.Name, class: classOf(t.State, s.idle), events: events[k]}
 		if w.state = w.class; t.State != "due" {
 			w.state = t.State
 		}
-		if t.Attempt > 0 && !t.Next.IsZero() {
-			w.state += fmt.Sprintf(", attempt %d begins %s", t.Attempt, ago(now, t.Next))
+		if t.Then > 0 {
+			w.state += fmt.Sprintf(", attempt %d begins %s", t.Then, ago(now, t.Next))
 		}
 		if t.Failure != "" {
 			w.state += ", last error: " + clip(shortText, t.Failure)

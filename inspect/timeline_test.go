@@ -75,7 +75,7 @@ func TestTheTimelineTellsTasksApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The second attempt was due after an hour, and the third one is due after two.
-	body := serve(t, &ahead{saver, 90 * time.Minute}, inspect.Options{}).has("thread?id=t", "A bar is a superstep", ">an attempt was due</span>")
+	body := serve(t, &ahead{saver, 90 * time.Minute}, inspect.Options{}).has("thread?id=t", "A bar is a superstep", ">an attempt was due or failed</span>")
 	_, svg, _ := strings.Cut(body, `<section class="timeline"`)
 	svg, _, _ = strings.Cut(svg, "</svg>")
 	fast, _ := barsOf(svg, "fast")
@@ -92,8 +92,9 @@ func TestTheTimelineTellsTasksApart(t *testing.T) {
 		!strings.Contains(texts[0], "the shelf is empty") {
 		t.Errorf("the failing task: got %q, %q", fetch, texts)
 	}
-	if got := strings.Count(svg, `class="tick"`); got != 1 || !strings.Contains(svg, "<title>fetch: attempt 2 was due at ") {
-		t.Errorf("got %d attempts, want the second one:\n%s", got, svg)
+	if got := strings.Count(svg, `class="tick"`); got != 2 || !strings.Contains(svg, "<title>fetch: attempt 2 was due at ") ||
+		!strings.Contains(svg, "<title>fetch: attempt 2 failed at ") {
+		t.Errorf("got %d times of attempts, want when the second one was due, and when it failed:\n%s", got, svg)
 	}
 }
 
