@@ -94,8 +94,8 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	return may
 }
 
-// wakes reports whether a worker can continue a thread. It keeps a static stop, and finds nothing due
-// in a thread that has ended.
+// wakes reports whether a worker can continue a thread. It keeps a static stop, and finds
+// nothing due in a thread that has ended.
 func wakes(t *checkpoint.Thread) bool {
 	return t.Status != checkpoint.Paused && t.Status != checkpoint.Done && t.Status != checkpoint.Cancelled
 }

@@ -19,7 +19,7 @@ func ofOne(id string) []string {
 		"submit?from=" + id}
 }
 
-// A list has the damaged threads that its query may not select. They are no error of the page of
+// A list has all damaged threads, whatever its query selects. They are no error of the page of
 // another thread, and nobody sees them there.
 func TestDamagedThreadsLeaveOthersAlone(t *testing.T) {
 	for _, nameless := range []bool{false, true} {

@@ -15,11 +15,11 @@
 // Authorize, anybody who reaches the server can read every thread. Put the handler behind your
 // own login.
 //
-// The pages load nothing from other servers. A Content-Security-Policy forbids other scripts, and
-// requests from pages of other sites are refused. A server on a loopback address without Authorize
-// answers only requests for a loopback host, so that other sites cannot read it by DNS rebinding. A
-// server on another address does not know its names: it needs Authorize, or a proxy that checks the
-// host and the login.
+// The pages load nothing from other servers. A Content-Security-Policy forbids other scripts,
+// and requests from pages of other sites are refused. A server on a loopback address without
+// Authorize answers only requests for a loopback host, so that other sites cannot read it by DNS
+// rebinding. A server on another address does not know its names: it needs Authorize, or a proxy
+// that checks the host and the login.
 //
 // # Addresses
 //

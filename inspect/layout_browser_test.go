@@ -19,11 +19,11 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/layout instead of comparing it")
 
-// outline is a script with the structure of a page: its regions in the order of the document, each
-// with its edges in units of 16 pixels, and whether it is below or beside the one before it. Texts
-// have the sizes of their fonts, so of regions that fit their text only the place in the order is
-// written. The faults are independent of the reference: regions that overlap, that stick out of
-// the region around them, or out of the window.
+// outline is a script with the structure of a page. It has the regions in the order of the
+// document, with their edges in units of 16 pixels. It also says whether a region is below the
+// one before it, or next to it. The size of a text depends on its font. So of regions that fit
+// their text it has only the order. The faults are independent of the reference: regions that
+// overlap, that stick out of the region around them, or out of the window.
 const outline = `(() => {
 	const blocks = "header.site, main, nav, .titlebar, .note, .loads, section, article, form.filters, form.card, form.row, dl.facts, .columns, " +
 		".columns > div, .scroll, p.fault, pre.fault, p.empty, section > ul, section > p";
@@ -177,8 +177,8 @@ func show(b *browser.Browser, width int, dark bool) {
 	b.Await(fmt.Sprintf(`innerWidth === %d && matchMedia("(prefers-color-scheme: dark)").matches === %t && [...document.images].every((i) => i.complete)`, width, dark))
 }
 
-// TestPagesHaveTheirLayout compares the structure of each kind of page with testdata/layout, in two
-// sizes and both schemes. The flag -rewrite writes these files: look at the pages then.
+// TestPagesHaveTheirLayout compares the structure of each kind of page with testdata/layout, in
+// two sizes and both schemes. The flag -rewrite writes these files: look at the pages then.
 // GRAPHGEN_SCREENSHOTS names a folder for pictures.
 func TestPagesHaveTheirLayout(t *testing.T) {
 	b := browser.Open(t)

@@ -176,8 +176,8 @@ const (
 	loadGraphs = 12  // graphs; each costs a query
 )
 
-// loads returns the number of due threads of graphs that have some, without those that the request
-// must not see.
+// loads returns the number of due threads of graphs that have some, without those that the
+// request must not see.
 func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err error) {
 	for _, name := range graphs[:min(len(graphs), loadGraphs)] {
 		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
@@ -195,7 +195,8 @@ func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err er
 				oldest = t.Wake
 			}
 		}
-		// No thread of the graph is due before Next. It may be the wake of a thread with a live lease.
+		// No thread of the graph is due before Next. It may be the wake of a thread with a live
+		// lease.
 		l.Oldest, l.Older = due.Now.Sub(oldest), l.Many && !oldest.Equal(due.Next)
 		f := filter{Graph: name}
 		l.Link = "?" + f.values().Encode()

@@ -11,8 +11,9 @@ import (
 // pulseSize is the number of threads that the pulse of a list reads at most.
 const pulseSize = 500
 
-// pulse answers with a short text that changes whenever a page does: the page of a thread, of a
-// subgraph call or of their history, or the list of threads if the address has no thread.
+// pulse answers with a short text that changes whenever a page does. Without a thread in the
+// address the page is the list. Else it is that of the thread or of a subgraph call, or its
+// history.
 func (in *Inspector) pulse(w http.ResponseWriter, r *http.Request) error {
 	beat, err := in.beat(r)
 	if err != nil {
@@ -58,8 +59,8 @@ func (in *Inspector) enliven(r *http.Request, v *view, h *head) (err error) {
 }
 
 // beatOf returns the pulse of a thread, or of a subgraph call in it. The lease of a run that
-// continues changes it, because the tasks of a superstep change nothing else. The commits of a call
-// change nothing of the thread, so its newest record is read.
+// continues changes it, because the tasks of a superstep change nothing else. The commits of a
+// call change nothing of the thread, so its newest record is read.
 func (in *Inspector) beatOf(r *http.Request, p place, t *checkpoint.Thread) (string, error) {
 	var newest checkpoint.ID
 	if p.Namespace != "" {
@@ -76,8 +77,8 @@ func (in *Inspector) beatOf(r *http.Request, p place, t *checkpoint.Thread) (str
 	return fmt.Sprintf("%x", h.Sum64()), nil
 }
 
-// beat returns the pulse of a list. Leases are no part of it: those of 100 threads are renewed all
-// the time, and the list does not show them.
+// beat returns the pulse of a list. Leases are no part of it: those of 100 threads are renewed
+// all the time, and the list does not show them.
 func (f *found) beat() string {
 	h := fnv.New64a()
 	rows := f.rows

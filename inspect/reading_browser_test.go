@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Keys search, move in the table, open a row and turn pages. Tab begins at the link to the content.
+// Keys search, move in the table, open a row and turn pages. Tab begins at the link to the
+// content.
 func TestKeysWorkInTheList(t *testing.T) {
 	saver := newSaver(t)
 	for i := range 150 {
@@ -77,8 +78,8 @@ func TestButtonsCopy(t *testing.T) {
 	}
 }
 
-// Without scripts, pages show everything, folds open, and forms work. Nothing offers a button that
-// needs a script.
+// Without scripts, pages show everything, folds open, and forms work. Nothing offers a button
+// that needs a script.
 func TestPagesAreReadWithoutScripts(t *testing.T) {
 	saver := newSaver(t)
 	app := newShop(t, saver)

@@ -123,8 +123,9 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // picturesOf returns the addresses of the picture of a place, and of the one with the subgraphs,
-// which is empty if there are none. beat is the pulse of a live page: a browser shows an image that
-// it has loaded before, unless its address has changed. It is empty for a page that is not live.
+// which is empty if there are none. beat is the pulse of a live page: a browser shows an image
+// that it has loaded before, unless its address has changed. It is empty for a page that is not
+// live.
 func picturesOf(p place, d *graph.Description, beat string) (plain, expanded string) {
 	var live []string
 	if beat != "" {

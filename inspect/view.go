@@ -65,8 +65,8 @@ func (in *Inspector) thread(ctx context.Context, id string) (checkpoint.Thread, 
 	return t, err
 }
 
-// ofOneThread reports whether an error of a list is that of the thread t alone. Savers list the
-// damaged threads that a query may not select, too.
+// ofOneThread reports whether an error of a list is that of the thread t alone. Savers list all
+// damaged threads, whatever the query selects.
 func ofOneThread(t *checkpoint.Thread, err error) bool {
 	return errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != ""
 }
@@ -126,8 +126,8 @@ func (v *view) shorten() {
 	}
 }
 
-// inner returns the part of a path that is in the subgraph call of the view. A namespace has a part
-// for each of the calls around its tasks.
+// inner returns the part of a path that is in the subgraph call of the view. A namespace has a
+// part for each of the calls around its tasks.
 func (v *view) inner(path []graph.PathElement) []graph.PathElement {
 	if v.Namespace == "" {
 		return path
@@ -170,8 +170,8 @@ func (in *Inspector) search(ctx context.Context, v *view) error {
 	return fmt.Errorf("checkpoint %s: %w", v.At, checkpoint.ErrNotFound)
 }
 
-// schemas returns the stored descriptions of a version. Damaged ones are left out: pages then show
-// the names of stored data.
+// schemas returns the stored descriptions of a version. Damaged ones are left out: pages then
+// show the names of stored data.
 func (in *Inspector) schemas(ctx context.Context, p place) (map[uint64]*shape.Graph, error) {
 	stored, err := in.saver.Schemas(ctx, p.Thread, p.Version)
 	if err != nil {
