@@ -32,7 +32,7 @@ func TestAnyTwoCheckpointsAreCompared(t *testing.T) {
 	body := s.page(linkOf(t, s.page(oldest), `<a href="(checkpoint\?[^"]*)"><code>`))
 	id := linkOf(t, body, `name="a" value="([^"]*)"`)
 
-	page, body := linkOf(t, body, `href="(history\?a=[^"]*)"`), ""
+	page := linkOf(t, body, `href="(history\?a=[^"]*)"`)
 	if body = s.has(page, "Choose the checkpoint to compare with", "<code>"+id+"</code>"); strings.Contains(body, `type="radio"`) {
 		t.Error("the history offers two choices")
 	}
