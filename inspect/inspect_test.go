@@ -34,7 +34,7 @@ func TestAThreadShowsWhereItStands(t *testing.T) {
 	app := newShop(t, saver)
 	begin(t, app, "order-1", "Ada")
 	s := serve(t, saver, inspect.Options{}, app)
-	s.has("thread?id=order-1", "Customer", "Ada", "picture.svg?id=order-1", "approve", "offer", "Timeline", "input", "loop", "state.json?id=order-1")
+	s.has("thread?id=order-1", "Customer", "Ada", `src="picture.svg?beat=`, "approve", "offer", "Timeline", "input", "loop", "state.json?id=order-1")
 	s.lacks("thread?id=order-1", "<button class=\"primary\">Answer", `value="wake"`)
 	s.has("picture.svg?id=order-1", "<svg", "approve", "waiting")
 	s.has("state.json?id=order-1", `"Name": "Ada"`)
