@@ -18,9 +18,9 @@ func describe(v ssa.Value) string {
 			return v.Comment
 		}
 	case *ssa.FieldAddr:
-		return describe(v.X) + "." + fieldName(v.X.Type().Underlying().(*types.Pointer).Elem(), v.Field)
+		return describe(outside(v.X)) + "." + fieldName(elem(v.X.Type()), v.Field)
 	case *ssa.Field:
-		return describe(v.X) + "." + fieldName(v.X.Type(), v.Field)
+		return describe(outside(v.X)) + "." + fieldName(v.X.Type(), v.Field)
 	case *ssa.IndexAddr:
 		return describe(v.X) + "[...]"
 	case *ssa.Index:
@@ -61,6 +61,26 @@ func describeTuple(t ssa.Value) string {
 		return describe(t)
 	}
 	return "it"
+}
+
+// outside returns the struct that embeds the struct v, or its address; v itself if v is no embedded
+// field. A source need not name such a field.
+func outside(v ssa.Value) ssa.Value {
+	for {
+		switch a := v.(type) {
+		case *ssa.FieldAddr:
+			if embedded(elem(a.X.Type()), a.Field) {
+				v = a.X
+				continue
+			}
+		case *ssa.Field:
+			if embedded(a.X.Type(), a.Field) {
+				v = a.X
+				continue
+			}
+		}
+		return v
+	}
 }
 
 func fieldName(t types.Type, n int) string {

@@ -177,10 +177,14 @@ func (x *index) addRegistered(c *ssa.CallCommon) {
 }
 
 func (x *index) addNode(fn *ssa.Function, route bool) {
-	if fn == nil || fn.Blocks == nil || slices.ContainsFunc(x.nodes, func(n node) bool { return n.fn == fn }) {
-		return
+	if fn != nil && fn.Blocks != nil && !x.isNode(fn) {
+		x.nodes = append(x.nodes, node{fn: fn, route: route})
 	}
-	x.nodes = append(x.nodes, node{fn: fn, route: route})
+}
+
+// isNode reports whether a function is among the nodes.
+func (x *index) isNode(fn *ssa.Function) bool {
+	return slices.ContainsFunc(x.nodes, func(n node) bool { return n.fn == fn })
 }
 
 // resolve returns the function with source that a value of function type is; nil if unknown.

@@ -1,8 +1,10 @@
 package vet
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -30,44 +32,56 @@ Wait for goroutines, and keep copies:
 	}
 
 The analyzer reports a goroutine, or a function for time.AfterFunc or context.AfterFunc, that uses
-the context or memory of the state, if the node contains nothing that can wait: no call of a method
-Wait or Stop, no receive from a channel, no select. It also reports stores into the receiver, into
-variables of the package, and into variables around a closure. It does not follow calls.`
+the context or memory of the state. It does not report it if the node contains something that can
+wait: a call of a method Wait or Stop, or a receive from a channel other than ctx.Done() and those
+of timers. It also reports values that are stored into the receiver, into variables of the package
+or into variables around a closure, also by append, sync.Map and atomic.Pointer, and those that are
+sent to a channel there. It follows calls of functions in the same package.`
+
+// groupPath is the package of errgroup.
+const groupPath = "golang.org/x/sync/errgroup"
 
 // newKeep returns the analyzer of kept contexts and states.
 func newKeep(indexer *analysis.Analyzer) *analysis.Analyzer {
 	return analyzer("graphkeep", keepDoc, indexer, func(pass *analysis.Pass, x *index) {
 		for _, n := range x.nodes {
-			k := keeper{pass: pass, waits: canWait(n.fn)}
+			k := keeper{pass: pass, waits: x.canWait(n.fn, make(map[*ssa.Function]bool)), seen: make(map[string]bool)}
 			k.examine(x.nodeFlow(n))
 		}
 	})
 }
 
+// keeper examines one node, and the functions of the package that the node calls.
 type keeper struct {
 	pass  *analysis.Pass
 	waits bool
+	seen  map[string]bool // calls that are examined, by function and arguments
+	call  *ssa.Call       // of the node, that leads to the function under examination; nil for the node
 }
 
-// examine reports what a node and its closures keep.
+// examine reports what a function and its closures keep.
 func (k keeper) examine(f *flow) {
 	instructions(f.fn, func(i ssa.Instruction) {
 		switch i := i.(type) {
 		case *ssa.Go:
-			k.later(f, &i.Call, i.Pos(), "this goroutine")
+			k.later(f, i, "this goroutine", append([]ssa.Value{i.Call.Value}, i.Call.Args...))
 		case *ssa.Call:
-			if calls(callee(&i.Call), "time", "AfterFunc") || calls(callee(&i.Call), "context", "AfterFunc") {
-				k.later(f, &i.Call, i.Pos(), "this function")
-			}
+			k.called(f, i)
 		case *ssa.Store:
-			if what := f.kept(i.Val); what != "" && f.outlives(i.Addr) {
-				k.pass.Report(analysis.Diagnostic{Pos: i.Pos(), Message: describe(i.Addr) + " keeps " + what +
-					" after the node has returned; keep a copy of what you need"})
+			if f.outlives(i.Addr) && !f.released(i) {
+				k.kept(f, i, describe(i.Addr), i.Val)
 			}
 		case *ssa.MapUpdate:
-			if what := f.kept(i.Value); what != "" && f.outlivesValue(i.Map) {
-				k.pass.Report(analysis.Diagnostic{Pos: i.Pos(), Message: describe(i.Map) + " keeps " + what +
-					" after the node has returned; keep a copy of what you need"})
+			if f.outlivesValue(i.Map) {
+				k.kept(f, i, describe(i.Map), i.Value)
+			}
+		case *ssa.Send:
+			k.sent(f, i, i.Pos(), i.Chan, i.X)
+		case *ssa.Select:
+			for _, s := range i.States {
+				if s.Dir == types.SendOnly {
+					k.sent(f, i, s.Pos, s.Chan, s.Send)
+				}
 			}
 		}
 	})
@@ -78,172 +92,136 @@ func (k keeper) examine(f *flow) {
 	}
 }
 
-// later reports a call that can run after the node has returned, if it uses what the node must not
-// keep.
-func (k keeper) later(f *flow, c *ssa.CallCommon, pos token.Pos, subject string) {
-	if k.waits {
+// called reports a call that starts a goroutine or that stores an argument. It follows a call of a
+// function of this package.
+func (k keeper) called(f *flow, c *ssa.Call) {
+	fn, args := callee(&c.Call), c.Call.Args
+	switch {
+	case calls(fn, "context", "AfterFunc") && len(*c.Referrers()) > 0: // the node can stop it
+	case calls(fn, "time", "AfterFunc"), calls(fn, "context", "AfterFunc"):
+		k.later(f, c, "this function", args[1:])
+	case calls(fn, "sync", "WaitGroup.Go"), calls(fn, groupPath, "Group.Go", "Group.TryGo"):
+		k.later(f, c, "this goroutine", args[1:])
+	case isStore(fn):
+		if f.outlivesValue(args[0]) && !removes(f.fn) {
+			k.kept(f, c, describe(args[0]), args[1:]...)
+		}
+	default:
+		k.follow(f, c)
+	}
+}
+
+// follow examines a function of this package with the arguments of a call.
+func (k keeper) follow(f *flow, c *ssa.Call) {
+	fn := f.x.source(c.Call.StaticCallee())
+	if fn == nil || f.depth >= deepest || fn.Parent() != nil || len(c.Call.Args) != len(fn.Params) || f.x.isNode(fn) {
 		return
 	}
-	values := append([]ssa.Value{c.Value}, c.Args...)
-	if subject == "this function" {
-		values = c.Args[len(c.Args)-1:]
+	inner := newFlow(f.x, fn, nil, f.depth+1)
+	for i, p := range fn.Params {
+		a := c.Call.Args[i]
+		inner.params[p] = f.of(a)
+		inner.contexts[p] = isContext(a.Type()) && f.isNodeContext(a, make(map[ssa.Value]bool))
+		inner.old[p] = f.outlivesValue(a)
 	}
-	for _, v := range values {
-		what := f.kept(v)
-		if what == "" {
-			what = f.captured(v)
+	key := fmt.Sprintf("%p %v %v %v", fn, inner.params, inner.contexts, inner.old)
+	if k.seen[key] {
+		return
+	}
+	k.seen[key] = true
+	if k.call == nil {
+		k.call = c
+	}
+	k.examine(inner)
+}
+
+// isStore reports whether a function of the standard library stores its arguments in its receiver.
+func isStore(fn *types.Func) bool {
+	return calls(fn, "sync", "Map.Store", "Map.LoadOrStore", "Map.Swap", "Map.CompareAndSwap", "Pool.Put") ||
+		calls(fn, "sync/atomic", "Pointer.Store", "Pointer.Swap", "Pointer.CompareAndSwap",
+			"Value.Store", "Value.Swap", "Value.CompareAndSwap") ||
+		calls(fn, "container/list", "List.PushBack", "List.PushFront")
+}
+
+// removes reports whether a function, or a closure in it, contains a call that can remove what
+// isStore stores.
+func removes(fn *ssa.Function) bool {
+	found := slices.ContainsFunc(fn.AnonFuncs, removes)
+	instructions(fn, func(i ssa.Instruction) {
+		if c, ok := i.(ssa.CallInstruction); ok {
+			found = found || calls(callee(c.Common()), "sync", "Map.Delete", "Map.LoadAndDelete", "Map.CompareAndDelete", "Map.Clear") ||
+				calls(callee(c.Common()), "container/list", "List.Remove", "List.Init") ||
+				isStore(callee(c.Common())) && slices.ContainsFunc(c.Common().Args, isNil)
 		}
-		if what != "" {
-			k.pass.Report(analysis.Diagnostic{Pos: pos, Message: subject + " uses " + what +
-				", and can outlive the node; wait for it, or give it a copy"})
+	})
+	return found
+}
+
+// released reports whether the function around a store, or a closure in it, also stores nothing at
+// the same place, as a deferred function does.
+func (f *flow) released(s *ssa.Store) bool {
+	at, found := placeOf(s.Addr), false
+	var look func(g *flow)
+	look = func(g *flow) {
+		instructions(g.fn, func(i ssa.Instruction) {
+			other, ok := i.(*ssa.Store)
+			if !ok || !isNil(other.Val) {
+				return
+			}
+			p := placeOf(other.Addr)
+			found = found || g.origin(p.root) == f.origin(at.root) && overlaps(p.path, at.path)
+		})
+		for _, fn := range g.fn.AnonFuncs {
+			look(g.closure(fn))
+		}
+	}
+	look(f)
+	return found
+}
+
+// kept reports values that the memory named where keeps after the node has returned.
+func (k keeper) kept(f *flow, at ssa.Instruction, where string, values ...ssa.Value) {
+	for _, v := range values {
+		if what := f.kept(v, at); what != "" {
+			k.report(at.Pos(), where+" keeps "+what+" after the node has returned; keep a copy of what you need")
 			return
 		}
 	}
 }
 
-// captured returns what a closure uses that the node must not keep; "" for nothing.
-func (f *flow) captured(v ssa.Value) string {
-	c, ok := v.(*ssa.MakeClosure)
-	if !ok {
-		return ""
+// sent reports a value that is sent to a receiver that can outlive the node.
+func (k keeper) sent(f *flow, at ssa.Instruction, pos token.Pos, channel, v ssa.Value) {
+	if what := f.kept(v, at); what != "" && !k.waits && f.outlivesValue(channel) {
+		k.report(pos, "the receiver of "+describe(channel)+" gets "+what+", and can outlive the node; send a copy")
 	}
-	fn := c.Fn.(*ssa.Function)
-	inner := f.closure(fn)
-	what := ""
-	instructions(fn, func(i ssa.Instruction) {
-		if u, ok := i.(*ssa.UnOp); ok && u.Op == token.MUL && what == "" {
-			if _, captured := placeOf(u.X).root.(*ssa.Alloc); captured && placeOf(u.X).root.Parent() != fn {
-				what = inner.kept(u)
-			}
-		}
-	})
-	for i, free := range fn.FreeVars {
-		if _, pointer := free.Type().Underlying().(*types.Pointer); what == "" && !pointer {
-			what = f.kept(c.Bindings[i])
-		}
-	}
-	return what
 }
 
-// kept returns a description of v if a node must not keep it; "" otherwise.
-func (f *flow) kept(v ssa.Value) string {
-	if isContext(v.Type()) {
-		if f.isNodeContext(v, make(map[ssa.Value]bool)) {
-			return "the context of the node"
+// later reports a call that can run after the node has returned, if it uses what the node must not
+// keep.
+func (k keeper) later(f *flow, at ssa.Instruction, subject string, values []ssa.Value) {
+	if k.waits {
+		return
+	}
+	for _, v := range values {
+		what := f.kept(v, at)
+		if what == "" {
+			what = f.captured(v)
 		}
-		return ""
+		if what != "" {
+			k.report(at.Pos(), subject+" uses "+what+", and can outlive the node; wait for it, or give it a copy")
+			return
+		}
 	}
-	if m, ok := v.(*ssa.MakeInterface); ok {
-		return f.kept(m.X)
-	}
-	if f.of(v) == shared {
-		return describe(v) + ", which belongs to the run"
-	}
-	return ""
 }
 
-// isNodeContext reports whether a context is the parameter of the node, or derived from it with
-// its cancellation.
-func (f *flow) isNodeContext(v ssa.Value, seen map[ssa.Value]bool) bool {
-	if seen[v] {
-		return false
+// report reports a fault at pos. If a call of the node leads there, it reports the fault at the
+// call.
+func (k keeper) report(pos token.Pos, message string) {
+	d := analysis.Diagnostic{Pos: pos, Message: message}
+	if k.call != nil {
+		d.Pos = k.call.Pos()
+		d.Message = "in " + callee(&k.call.Call).Name() + ", " + message
+		d.Related = []analysis.RelatedInformation{{Pos: pos, Message: "the place"}}
 	}
-	seen[v] = true
-	switch v := v.(type) {
-	case *ssa.Parameter:
-		return f.given != nil && v.Parent() == f.fn && isContext(v.Type())
-	case *ssa.UnOp:
-		a := placeOf(v.X).variable()
-		if a == nil {
-			return false
-		}
-		some := false
-		for _, w := range accesses(a) {
-			if w.kind == writes {
-				if !f.rootOf(w.val).isNodeContext(w.val, seen) {
-					return false
-				}
-				some = true
-			}
-		}
-		return some
-	case *ssa.FreeVar:
-		b := binding(v)
-		return b != nil && f.outer != nil && f.outer.isNodeContext(b, seen)
-	case *ssa.Extract:
-		return f.isNodeContext(v.Tuple, seen)
-	case *ssa.Call:
-		fn := callee(&v.Call)
-		return calls(fn, "context", "WithCancel", "WithTimeout", "WithDeadline", "WithValue", "WithCancelCause") &&
-			f.isNodeContext(v.Call.Args[0], seen)
-	}
-	return false
-}
-
-// outlives reports whether an address is that of memory that exists after the node has returned.
-// That is a variable of the package, the receiver, or a variable around a closure.
-func (f *flow) outlives(addr ssa.Value) bool { return f.outlivesValue(placeOf(addr).root) }
-
-func (f *flow) outlivesValue(v ssa.Value) bool {
-	switch v := v.(type) {
-	case *ssa.Global:
-		return true
-	case *ssa.Parameter:
-		_, pointer := v.Type().Underlying().(*types.Pointer)
-		return pointer && v.Parent().Signature.Recv() != nil && v == v.Parent().Params[0]
-	case *ssa.FieldAddr:
-		return f.outlives(v)
-	case *ssa.UnOp:
-		return v.Op == token.MUL && f.outlives(v.X)
-	case *ssa.Alloc:
-		return f.rootOf(v).fn != v.Parent()
-	case *ssa.FreeVar:
-		return f.outer == nil
-	}
-	return false
-}
-
-// canWait reports whether a function or a closure in it contains something that waits.
-func canWait(fn *ssa.Function) bool {
-	found := false
-	instructions(fn, func(i ssa.Instruction) {
-		switch i := i.(type) {
-		case *ssa.Select:
-			found = true
-		case *ssa.UnOp:
-			found = found || i.Op == token.ARROW
-		case *ssa.Range:
-			_, channel := i.X.Type().Underlying().(*types.Chan)
-			found = found || channel
-		case ssa.CallInstruction:
-			found = found || waitsFor(i.Common())
-		}
-	})
-	for _, anon := range fn.AnonFuncs {
-		found = found || canWait(anon)
-	}
-	return found
-}
-
-// waitsFor reports whether a call can wait for a goroutine: a method Wait or Stop, or a function
-// that gets a channel.
-func waitsFor(c *ssa.CallCommon) bool {
-	name := ""
-	if c.IsInvoke() {
-		name = c.Method.Name()
-	} else if f := callee(c); f != nil {
-		name = f.Name()
-	}
-	if name == "Wait" || name == "Stop" {
-		return true
-	}
-	if _, builtin := c.Value.(*ssa.Builtin); builtin {
-		return false
-	}
-	for _, a := range c.Args {
-		if _, ok := a.Type().Underlying().(*types.Chan); ok {
-			return true
-		}
-	}
-	return false
+	k.pass.Report(d)
 }

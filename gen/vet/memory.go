@@ -25,9 +25,12 @@ type flow struct {
 	outer  *flow // of the function around a closure; nil for others
 	params map[ssa.Value]reach
 	given  map[ssa.Value]bool // the state and the payload of a node
-	known  map[ssa.Value]reach
-	order  []ssa.Value // of known, in which they were computed
-	depth  int         // of calls
+	// contexts are the parameters that are the context of the node. old are those that lead
+	// to memory that exists after the node has returned, such as the receiver.
+	contexts, old map[ssa.Value]bool
+	known         map[ssa.Value]reach
+	order         []ssa.Value // of known, in which they were computed
+	depth         int         // of calls
 
 	copying map[*ssa.Alloc]bool // variables that fromState examines
 }
@@ -36,7 +39,7 @@ type flow struct {
 func newFlow(x *index, fn *ssa.Function, args []reach, depth int) *flow {
 	f := &flow{
 		x: x, fn: fn, params: make(map[ssa.Value]reach), known: make(map[ssa.Value]reach), depth: depth,
-		copying: make(map[*ssa.Alloc]bool),
+		copying: make(map[*ssa.Alloc]bool), contexts: make(map[ssa.Value]bool), old: make(map[ssa.Value]bool),
 	}
 	for i, p := range fn.Params {
 		if i < len(args) {
@@ -60,6 +63,8 @@ func (x *index) nodeFlow(n node) *flow {
 	f.given = make(map[ssa.Value]bool)
 	for i, p := range n.fn.Params {
 		f.given[p] = args[i] == shared
+		f.contexts[p] = isContext(p.Type())
+		f.old[p] = i == 0 && n.fn.Signature.Recv() != nil
 	}
 	return f
 }

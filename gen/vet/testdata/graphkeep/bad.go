@@ -1,8 +1,13 @@
 package graphkeep
 
 import (
+	"container/list"
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -83,6 +88,95 @@ func (h *house) keepsResult(_ context.Context, s desk.State) (desk.StateUpdate, 
 
 func (h *house) task(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {
 	h.logs[d.Name] = d.Pages // want `h\.logs keeps d\.Pages`
+	return desk.StateUpdate{}, nil
+}
+
+func selectsDone(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	select {
+	case <-ctx.Done():
+		return desk.StateUpdate{}, ctx.Err()
+	default:
+	}
+	go print(s.Log) // want `this goroutine uses s\.Log, which belongs to the run, and can outlive the node`
+	<-time.After(time.Second)
+	return desk.StateUpdate{}, nil
+}
+
+func group(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	var wg sync.WaitGroup
+	wg.Go(func() { print(s.Log) }) // want `this goroutine uses s\.Log`
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { // want `this goroutine uses the context of the node`
+		notify(ctx, "x")
+		return nil
+	})
+	return desk.StateUpdate{}, nil
+}
+
+// book is memory that outlives its nodes.
+type book struct {
+	ch     chan []string
+	plans  []*desk.Plan
+	items  []*desk.Item
+	entry  *entry
+	cache  sync.Map
+	plan   atomic.Pointer[desk.Plan]
+	list   list.List
+	group  sync.WaitGroup
+	hidden *book
+}
+
+type entry struct{ plan *desk.Plan }
+
+func (b *book) stores(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.plans = append(b.plans, s.Plan)              // want `b\.plans keeps s\.Plan`
+	b.items = append(b.items, s.Items...)          // want `b\.items keeps s\.Items`
+	b.entry = &entry{plan: s.Plan}                 // want `b\.entry keeps s\.Plan`
+	b.cache.Store("a", s.Plan)                     // want `b\.cache keeps s\.Plan`
+	b.cache.LoadOrStore("b", s.Facts)              // want `b\.cache keeps s\.Facts`
+	b.hidden.plan.Store(s.Plan)                    // want `b\.hidden\.plan keeps s\.Plan`
+	b.list.PushBack(s.Log)                         // want `b\.list keeps s\.Log`
+	func() { b.plans = append(b.plans, s.Plan) }() // want `b\.plans keeps s\.Plan`
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) sends(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.ch <- s.Log // want `the receiver of b\.ch gets s\.Log, which belongs to the run, and can outlive the node; send a copy`
+	select {
+	case b.ch <- s.Lines: // want `the receiver of b\.ch gets s\.Lines`
+	case <-ctx.Done():
+	}
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) sharedGroup(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.group.Go(func() { notify(ctx, s.Status) }) // want `this goroutine uses the context of the node`
+	return desk.StateUpdate{}, nil
+}
+
+// start starts a goroutine for its caller.
+func (b *book) start(ctx context.Context, log []string) {
+	go func() {
+		notify(ctx, log[0])
+	}()
+}
+
+func startTwice(b *book, log []string) { b.start(context.Background(), log) }
+
+// remember keeps its argument.
+func (b *book) remember(p *desk.Plan) { b.plans = append(b.plans, p) }
+
+func (b *book) calls(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.start(ctx, nil)    // want `in start, this goroutine uses the context of the node, and can outlive the node`
+	startTwice(b, s.Log) // want `in startTwice, this goroutine uses log, which belongs to the run`
+	b.remember(s.Plan)   // want `in remember, b\.plans keeps p, which belongs to the run`
+	return desk.StateUpdate{}, nil
+}
+
+type handle struct{ ch chan []string }
+
+func (h handle) sends(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	h.ch <- s.Log // want `the receiver of h\.ch gets s\.Log`
 	return desk.StateUpdate{}, nil
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -89,6 +92,98 @@ func local(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	h.plan = s.Plan
 	logs := map[string][]string{}
 	logs["a"] = s.Log
+	return desk.StateUpdate{}, nil
+}
+
+func waitsErrGroup(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		notify(ctx, s.Log[0])
+		return nil
+	})
+	return desk.StateUpdate{}, g.Wait()
+}
+
+func (b *book) waitsInCallee(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		print(s.Log)
+	}()
+	b.join(done)
+	var wg sync.WaitGroup
+	wg.Go(func() { print(s.Log) })
+	wait(&wg)
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) join(done chan struct{}) { <-done }
+
+func wait(wg *sync.WaitGroup) { wg.Wait() }
+
+// heartbeat returns a function that ends its goroutine.
+func heartbeat(ctx context.Context) func() {
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func beats(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	defer heartbeat(ctx)()
+	stop := context.AfterFunc(ctx, func() { print(s.Log) })
+	defer stop()
+	t := time.AfterFunc(time.Second, func() { print(s.Log) })
+	defer t.Stop()
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) asks(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.ch <- s.Log
+	<-b.ch // the answer
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) storesCopies(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	p := *s.Plan
+	p.Steps = slices.Clone(p.Steps)
+	p.Next = nil
+	b.plans = append(b.plans, &p)
+	lastLog = append(lastLog, s.Log...)
+	lastLog = append(lastLog, s.Status, s.Log[0])
+	b.cache.Store(s.Status, slices.Clone(s.Log))
+	b.cache.Store("total", s.Total)
+	b.plan.Store(&p)
+	b.ch <- slices.Clone(s.Log)
+	b.start(context.Background(), slices.Clone(s.Log))
+	b.start(context.WithoutCancel(ctx), nil)
+	b.remember(&p)
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) storesMeanwhile(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b.cache.Store("a", s.Plan)
+	defer b.cache.Delete("a")
+	b.entry = &entry{plan: s.Plan}
+	defer func() { b.entry = nil }()
+	return desk.StateUpdate{}, nil
+}
+
+func (b *book) localMemory(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	var own book
+	own.remember(s.Plan)
+	own.cache.Store("a", s.Plan)
+	own.plans = append(own.plans, s.Plan)
+	lines := make(chan []string, 1)
+	lines <- s.Log
+	plans := map[string]*desk.Plan{}
+	func() { plans["a"] = s.Plan }()
 	return desk.StateUpdate{}, nil
 }
 
