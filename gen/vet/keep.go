@@ -45,7 +45,7 @@ const groupPath = "golang.org/x/sync/errgroup"
 func newKeep(indexer *analysis.Analyzer) *analysis.Analyzer {
 	return analyzer("graphkeep", keepDoc, indexer, func(pass *analysis.Pass, x *index) {
 		for _, n := range x.nodes {
-			k := keeper{pass: pass, waits: x.canWait(n.fn, make(map[*ssa.Function]bool)), seen: make(map[string]bool)}
+			k := keeper{pass: pass, x: x, waits: x.canWait(n.fn, make(map[*ssa.Function]bool)), seen: make(map[string]bool)}
 			k.examine(x.nodeFlow(n))
 		}
 	})
@@ -54,6 +54,7 @@ func newKeep(indexer *analysis.Analyzer) *analysis.Analyzer {
 // keeper examines one node, and the functions of the package that the node calls.
 type keeper struct {
 	pass  *analysis.Pass
+	x     *index
 	waits bool
 	seen  map[string]bool // calls that are examined, by function and arguments
 	call  *ssa.Call       // of the node, that leads to the function under examination; nil for the node
@@ -219,6 +220,9 @@ func (k keeper) later(f *flow, at ssa.Instruction, subject string, values []ssa.
 func (k keeper) report(pos token.Pos, message string) {
 	d := analysis.Diagnostic{Pos: pos, Message: message}
 	if k.call != nil {
+		if k.x.ignored(k.pass.Fset, "graphkeep", pos) {
+			return
+		}
 		d.Pos = k.call.Pos()
 		d.Message = "in " + callee(&k.call.Call).Name() + ", " + message
 		d.Related = []analysis.RelatedInformation{{Pos: pos, Message: "the place"}}
