@@ -24,10 +24,7 @@ type index struct {
 }
 
 // node is a function that a graph calls.
-type node struct {
-	fn    *ssa.Function
-	route bool // it returns a Next only, or a key: it has no update
-}
+type node struct{ fn *ssa.Function }
 
 // newIndex returns the analyzer that builds the index. Its result is nil for a package without
 // nodes, which costs almost nothing.
@@ -129,17 +126,27 @@ func build(pass *analysis.Pass) *index {
 	if init := x.pkg.Func("init"); init != nil { // closures in variables of the package
 		x.add(init)
 	}
+	x.addNodes()
+	return x
+}
+
+// addNodes adds the functions that the package gives to a graph, and those that have the parameters
+// and results of a node. A function with those of a route that the package calls is a helper.
+func (x *index) addNodes() {
+	called := make(map[*ssa.Function]bool)
 	for _, fn := range x.funcs {
-		if isNodeSignature(fn.Signature) {
-			x.addNode(fn, false)
-		}
 		instructions(fn, func(i ssa.Instruction) {
 			if c, ok := i.(ssa.CallInstruction); ok {
 				x.addRegistered(c.Common())
+				called[x.source(c.Common().StaticCallee())] = true
 			}
 		})
 	}
-	return x
+	for _, fn := range x.funcs {
+		if isNodeSignature(fn.Signature) || isRouteSignature(fn.Signature) && !called[fn] {
+			x.addNode(fn)
+		}
+	}
 }
 
 // endsGoroutine reports whether a function of the standard library does not return.
@@ -164,21 +171,23 @@ func (x *index) add(fn *ssa.Function) {
 // addRegistered adds the functions that a call gives to a graph.
 func (x *index) addRegistered(c *ssa.CallCommon) {
 	f := callee(c)
-	route := calls(f, graphPath, "Builder.Route", "Builder.Cache", "TaskCache")
-	if !route && !calls(f, graphPath, "Builder.Node", "Builder.RoutingNode", "Builder.Fallback", "Builder.RoutingFallback",
+	if !calls(f, graphPath, "Builder.Route", "Builder.Cache", "TaskCache",
+		"Builder.Node", "Builder.RoutingNode", "Builder.Fallback", "Builder.RoutingFallback",
 		"TaskNode", "RoutingTaskNode", "TaskFallback", "RoutingTaskFallback", "MapSubgraph", "TaskSubgraph") {
 		return
 	}
 	for _, arg := range c.Args {
 		if _, ok := arg.Type().Underlying().(*types.Signature); ok {
-			x.addNode(x.resolve(arg), route)
+			for _, fn := range x.resolve(arg, 0) {
+				x.addNode(fn)
+			}
 		}
 	}
 }
 
-func (x *index) addNode(fn *ssa.Function, route bool) {
+func (x *index) addNode(fn *ssa.Function) {
 	if fn != nil && fn.Blocks != nil && !x.isNode(fn) {
-		x.nodes = append(x.nodes, node{fn: fn, route: route})
+		x.nodes = append(x.nodes, node{fn: fn})
 	}
 }
 
@@ -187,15 +196,28 @@ func (x *index) isNode(fn *ssa.Function) bool {
 	return slices.ContainsFunc(x.nodes, func(n node) bool { return n.fn == fn })
 }
 
-// resolve returns the function with source that a value of function type is; nil if unknown.
-func (x *index) resolve(v ssa.Value) *ssa.Function {
+// resolve returns the functions with source that a value of function type can be, also those that a
+// function of this package returns.
+func (x *index) resolve(v ssa.Value, depth int) []*ssa.Function {
 	switch v := v.(type) {
 	case *ssa.ChangeType:
-		return x.resolve(v.X)
+		return x.resolve(v.X, depth)
 	case *ssa.MakeClosure:
-		return x.resolve(v.Fn)
+		return x.resolve(v.Fn, depth)
 	case *ssa.Function:
-		return x.source(v)
+		return []*ssa.Function{x.source(v)}
+	case *ssa.Call:
+		fn := x.source(v.Call.StaticCallee())
+		if fn == nil || depth >= deepest {
+			return nil
+		}
+		var list []*ssa.Function
+		instructions(fn, func(i ssa.Instruction) {
+			if r, ok := i.(*ssa.Return); ok && len(r.Results) == 1 {
+				list = append(list, x.resolve(r.Results[0], depth+1)...)
+			}
+		})
+		return list
 	}
 	return nil
 }

@@ -87,6 +87,13 @@ func isNodeSignature(sig *types.Signature) bool {
 	return ok && s.Obj().Pkg() == u.Obj().Pkg() && s.Obj().Name()+updateSuffix == u.Obj().Name()
 }
 
+// isRouteSignature reports whether a function has the parameters and results of a route.
+func isRouteSignature(sig *types.Signature) bool {
+	in, out := sig.Params(), sig.Results()
+	return in.Len() == 2 && out.Len() == 2 && isContext(in.At(0).Type()) && isState(in.At(1).Type()) &&
+		namedIs(out.At(0).Type(), graphPath, "Next") && isError(out.At(1).Type())
+}
+
 // callee returns the function that a call names; nil for calls of interfaces and variables. For an
 // instance of a generic function it returns the generic one.
 func callee(c *ssa.CallCommon) *types.Func {

@@ -2,6 +2,7 @@ package graphnext
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -82,6 +83,76 @@ func (house) choose(_ context.Context, s desk.State) (graph.Next, error) {
 	return graph.Next{}, nil // want `this returns the zero Next`
 }
 
+func fromHelper(_ context.Context, s desk.State) (graph.Next, error) {
+	return pick(s), nil // want `pick\(\.\.\.\) is the zero Next on a path to this return`
+}
+
+// pick is no route.
+func pick(s desk.State) graph.Next {
+	switch s.Status {
+	case "paid":
+		return graph.To("ship")
+	}
+	return graph.Next{}
+}
+
+func pickVariable(s desk.State) (next graph.Next) {
+	if s.Total > 3 {
+		next = graph.To("ship")
+	}
+	return next
+}
+
+func pickOrFail(s desk.State) (graph.Next, error) {
+	if s.Status == "" {
+		return graph.Next{}, errors.New("no status")
+	}
+	return pickVariable(s), nil
+}
+
+func fromHelpers(_ context.Context, s desk.State) (graph.Next, error) {
+	next, err := pickOrFail(s)
+	if err != nil {
+		return next, err
+	}
+	return next, nil // want `pickOrFail\(\.\.\.\) is the zero Next on a path`
+}
+
+func passesHelper(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Total == 7 {
+		return graph.To(graph.End), nil
+	}
+	return pickOrFail(s) // want `pickOrFail\(\.\.\.\) is the zero Next on a path`
+}
+
+// unlessLost returns a route.
+func unlessLost(id graph.ID) func(context.Context, desk.State) (graph.Next, error) {
+	return func(_ context.Context, s desk.State) (graph.Next, error) {
+		if s.Status != "lost" {
+			return graph.To(id), nil
+		}
+		return graph.Next{}, nil // want `this returns the zero Next`
+	}
+}
+
+// wrap returns a route of any state.
+func wrap[S any](choose func(S) bool) func(context.Context, S) (graph.Next, error) {
+	return func(_ context.Context, s S) (graph.Next, error) {
+		if choose(s) {
+			return graph.To("ship"), nil
+		}
+		return graph.Next{}, nil // want `this returns the zero Next`
+	}
+}
+
+// Exported is a route of other packages.
+func Exported(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Total > 3 {
+		return graph.To("ship"), nil
+	}
+	return graph.Next{}, nil // want `this returns the zero Next`
+}
+
 // BadGraph has routes of several kinds.
 func BadGraph() {
 	g := graph.New("bad", desk.StateSchema)
@@ -93,6 +164,11 @@ func BadGraph() {
 	g.Route("e", named, "ship")
 	g.Route("f", emptyCase, "ship")
 	g.Route("g", house{}.choose, "ship")
+	g.Route("j", unlessLost("ship"), "ship")
+	g.Route("k", wrap(func(s desk.State) bool { return s.Total > 3 }), "ship")
+	g.Route("l", fromHelper, "ship")
+	g.Route("m", fromHelpers, "ship")
+	g.Route("n", passesHelper, "ship")
 	g.RoutingNode("ship", routingNode, graph.Targets("ship"))
 	g.Route("h", func(_ context.Context, s desk.State) (graph.Next, error) {
 		if s.Status == "paid" {

@@ -73,16 +73,58 @@ func byClosure(_ context.Context, s desk.State) (graph.Next, error) {
 	return next, nil
 }
 
-func fromHelper(_ context.Context, s desk.State) (graph.Next, error) {
-	return pick(s), nil
+func addsToHelper(_ context.Context, s desk.State) (graph.Next, error) {
+	next := pick(s)
+	next.Add(graph.To("mail"))
+	return next, nil
 }
 
-// pick is no route: its caller adds to what it returns.
-func pick(s desk.State) graph.Next {
+func fromCompleteHelper(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Status == "" {
+		return pickOr(s, graph.To("mail")), nil
+	}
+	return pickOrError(s)
+}
+
+func pickOr(s desk.State, other graph.Next) graph.Next {
 	if s.Total > 3 {
 		return graph.To("ship")
 	}
-	return graph.Next{}
+	return other
+}
+
+func pickOrError(s desk.State) (graph.Next, error) {
+	if s.Total > 3 {
+		return graph.To("ship"), nil
+	}
+	return graph.Next{}, errors.New("no choice")
+}
+
+// maybe is no route, although it has the signature of one: its caller adds to what it returns.
+func maybe(_ context.Context, s desk.State) (graph.Next, error) {
+	if s.Total > 3 {
+		return graph.To("ship"), nil
+	}
+	return graph.Next{}, nil
+}
+
+func asksMaybe(ctx context.Context, s desk.State) (graph.Next, error) {
+	next, err := maybe(ctx, s)
+	if err != nil {
+		return graph.Next{}, err
+	}
+	next.Add(graph.To("mail"))
+	return next, nil
+}
+
+// orderRoute returns a route of other packages.
+func orderRoute(id graph.ID) func(context.Context, desk.State) (graph.Next, error) {
+	return func(_ context.Context, s desk.State) (graph.Next, error) {
+		if s.Status != "lost" {
+			return graph.To(id), nil
+		}
+		return graph.To(graph.End), nil
+	}
 }
 
 func errorOfCall(_ context.Context, s desk.State) (desk.StateUpdate, graph.Next, error) {
@@ -112,7 +154,10 @@ func GoodGraph() {
 	g.Route("d", added, "ship")
 	g.Route("e", byPointer, "ship")
 	g.Route("f", byClosure, "ship")
-	g.Route("g", fromHelper, "ship")
+	g.Route("g", addsToHelper, "ship")
+	g.Route("j", fromCompleteHelper, "ship", "mail")
+	g.Route("k", asksMaybe, "ship", "mail")
+	g.Route("l", orderRoute("ship"), "ship", graph.End)
 	g.Route("i", stub, "ship")
 	g.Route("h", ends, "ship")
 	g.RoutingNode("ship", errorOfCall, graph.Targets("ship"))
