@@ -248,6 +248,11 @@ func (f *flow) call(c *ssa.Call, result int) reach {
 		return none
 	case calls(fn, "slices", "Clip"):
 		return f.of(args[0])
+	case calls(fn, "slices", "Grow"):
+		if f.of(args[0]) == shared && !f.clipped(args[0]) {
+			return shared
+		}
+		return min(f.of(args[0]), deepIf(c.Type()))
 	}
 	if s := f.summary(&c.Call); s != nil && result < len(s.results) {
 		return s.results[result]

@@ -88,11 +88,11 @@ func (f *flow) written(i ssa.Instruction) []write {
 	switch i := i.(type) {
 	case *ssa.Store:
 		p := placeOf(i.Addr)
-		if p.variable() == nil && !isGlobal(p.root) && f.rootOf(p.root).of(p.root) == shared {
+		if p.variable() == nil && !isGlobal(p.root) && f.rootOf(p.root).changes(p.root, i) {
 			return []write{{pos: i.Pos(), what: describe(i.Addr), how: "assigns to", in: f.fn}}
 		}
 	case *ssa.MapUpdate:
-		if f.of(i.Map) == shared {
+		if f.changes(i.Map, i) {
 			return []write{{pos: i.Pos(), what: describe(i.Map) + "[...]", how: "assigns to", in: f.fn}}
 		}
 	case ssa.CallInstruction:
@@ -106,11 +106,9 @@ func (f *flow) calls(i ssa.CallInstruction) []write {
 	c := i.Common()
 	arg, how := mutated(c)
 	if arg != nil {
-		if c, ok := arg.(*ssa.MakeInterface); ok {
-			arg = c.X
-		}
-		if f.of(arg) == shared && (how != appends || !f.clipped(arg)) {
-			return []write{{pos: i.Pos(), what: describe(arg), how: how, in: f.fn, apply: i}}
+		into := unwrap(arg)
+		if f.changes(into, i) && !(grows(c, how) && f.clipped(into)) || how == decodes && f.decoded(arg) {
+			return []write{{pos: i.Pos(), what: describe(into), how: how, in: f.fn, apply: i}}
 		}
 		return nil
 	}
@@ -121,52 +119,6 @@ func (f *flow) calls(i ssa.CallInstruction) []write {
 	w := s.writes[0]
 	w.pos, w.apply = i.Pos(), i
 	return []write{w}
-}
-
-const appends = "appends in place to"
-
-// mutated returns the argument whose memory a function of the standard library changes, and how.
-func mutated(c *ssa.CallCommon) (ssa.Value, string) {
-	if b, ok := c.Value.(*ssa.Builtin); ok {
-		switch b.Name() {
-		case "append":
-			if len(c.Args) > 1 && !isNil(c.Args[1]) {
-				return c.Args[0], appends
-			}
-		case "copy":
-			return c.Args[0], "copies into"
-		case "clear":
-			return c.Args[0], "clears"
-		case "delete":
-			return c.Args[0], "deletes from"
-		}
-		return nil, ""
-	}
-	f := callee(c)
-	switch {
-	case calls(f, "sort", "Strings", "Ints", "Float64s", "Slice", "SliceStable", "Sort", "Stable"),
-		calls(f, "slices", "Sort", "SortFunc", "SortStableFunc"):
-		return c.Args[0], "sorts"
-	case calls(f, "slices", "Reverse"):
-		return c.Args[0], "reverses"
-	case calls(f, "slices", "Delete", "DeleteFunc", "Compact", "CompactFunc", "Replace"):
-		return c.Args[0], "deletes in place from"
-	case calls(f, "maps", "Copy", "Insert"):
-		return c.Args[0], "copies into"
-	case calls(f, "maps", "DeleteFunc"):
-		return c.Args[0], "deletes from"
-	case calls(f, "encoding/json", "Unmarshal", "Decoder.Decode"):
-		return pointee(c.Args[len(c.Args)-1]), "decodes into"
-	}
-	return nil, ""
-}
-
-// pointee returns an argument of type any; nil unless it is a pointer.
-func pointee(v ssa.Value) ssa.Value {
-	if m, ok := v.(*ssa.MakeInterface); ok {
-		return m.X
-	}
-	return nil
 }
 
 // clipped reports whether an append to v copies v, because v has no spare capacity: v is a field

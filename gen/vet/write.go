@@ -31,8 +31,9 @@ Put the change into the update, or change a copy:
 	}
 
 The analyzer follows calls of functions in the same package. An append to a field of the state is
-correct, because the runtime clips these slices. It does not see writes by functions of other
-packages, except those of the standard library that change their argument, such as slices.Sort.`
+correct, because the runtime clips these slices. A copy that only one branch makes does not help. It
+does not see writes by functions of other packages, except those of the standard library that change
+their argument, such as slices.Sort and json.Unmarshal.`
 
 // newWrite returns the analyzer of writes through the state.
 func newWrite(indexer *analysis.Analyzer) *analysis.Analyzer {
@@ -55,7 +56,7 @@ func reportWrite(pass *analysis.Pass, w write) {
 		}
 	}
 	d.Message = by + " " + w.how + " " + w.what + ", which belongs to the run; put the change into the update, or change a copy"
-	if w.how == appends && by == "this node" {
+	if (w.how == appends || w.how == inserts) && by == "this node" {
 		d.SuggestedFixes = clipFix(pass, w.pos)
 	}
 	pass.Report(d)

@@ -2,7 +2,7 @@ package graphcopy
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -60,7 +60,7 @@ func byPointer(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	o := s.Order
 	o.SetName("x")
 	u.Order.Set(o)
-	if err := json.Unmarshal([]byte("{}"), &s.Notes); err != nil {
+	if _, err := fmt.Sscan("paid", &s.Status); err != nil {
 		return u, err
 	}
 	return u, nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -93,6 +94,59 @@ func shallowCopies(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	more[0].N = 1 // want `this node assigns to it\[\.\.\.\]\.N`
 	order := s.Order
 	order.Items[0] = "item" // want `this node assigns to order\.Items\[\.\.\.\]`
+	return desk.StateUpdate{}, nil
+}
+
+func decodes(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	b := []byte("{}")
+	if err := json.Unmarshal(b, &s.Facts); err != nil { // want `this node decodes into s\.Facts`
+		return desk.StateUpdate{}, err
+	}
+	if err := json.NewDecoder(strings.NewReader("[]")).Decode(&s.Log); err != nil { // want `this node decodes into s\.Log`
+		return desk.StateUpdate{}, err
+	}
+	if err := json.Unmarshal(b, &s.Plan); err != nil { // want `this node decodes into s\.Plan`
+		return desk.StateUpdate{}, err
+	}
+	o := s.Order
+	return desk.StateUpdate{}, json.Unmarshal(b, &o) // want `this node decodes into o`
+}
+
+func decodesAll(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	return desk.StateUpdate{}, json.Unmarshal([]byte("{}"), &s) // want `this node decodes into s`
+}
+
+func sortsBackwards(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	sort.Sort(sort.Reverse(sort.StringSlice(s.Log))) // want `this node sorts s\.Log`
+	return desk.StateUpdate{}, nil
+}
+
+func usesCapacity(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	_ = slices.Delete(s.Log, 0, 1)                           // want `this node deletes in place from s\.Log`
+	_ = slices.Compact(s.Plan.Steps)                         // want `this node deletes in place from s\.Plan\.Steps`
+	_ = slices.Replace(s.Plan.Steps, 0, 1, "a", "b")         // want `this node replaces in place in s\.Plan\.Steps`
+	_ = slices.Replace(s.Log, 0, 2, "a")                     // want `this node replaces in place in s\.Log`
+	_ = append(slices.Grow(s.Plan.Steps, 1), "x")            // want `this node appends in place to`
+	_ = slices.AppendSeq(s.Plan.Steps, slices.Values(s.Log)) // want `this node appends in place to s\.Plan\.Steps`
+	return desk.StateUpdate{}, nil
+}
+
+func clonesInOneBranch(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	steps := s.Plan.Steps
+	if s.Status == "new" {
+		steps = slices.Clone(steps)
+	}
+	steps[0] = "x" // want `this node assigns to steps\[\.\.\.\]`
+	if s.Total > 3 {
+		s.Counts = maps.Clone(s.Counts)
+	}
+	s.Counts["a"] = 1 // want `this node assigns to s\.Counts\[\.\.\.\]`
+	p := s.Plan
+	if s.Status == "old" {
+		c := *p
+		p = &c
+	}
+	p.Steps = nil // want `this node assigns to p\.Steps`
 	return desk.StateUpdate{}, nil
 }
 

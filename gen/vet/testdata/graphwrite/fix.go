@@ -2,6 +2,7 @@ package graphwrite
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/gen/vet/testdata/desk"
 )
@@ -9,8 +10,9 @@ import (
 func appendsInPlace(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	i := 1
 	var u desk.StateUpdate
-	u.Log.Append(append(s.Log[:i], "x")...)         // want `this node appends in place to s\.Log\[:\]`
-	u.Log.Append(append(s.Plan.Steps, "x")...)      // want `this node appends in place to s\.Plan\.Steps`
-	u.Log.Append(append(s.Order.Items[:0], "x")...) // want `this node appends in place to s\.Order\.Items\[:\]`
+	u.Log.Append(append(s.Log[:i], "x")...)              // want `this node appends in place to s\.Log\[:\]`
+	u.Log.Append(append(s.Plan.Steps, "x")...)           // want `this node appends in place to s\.Plan\.Steps`
+	u.Log.Append(append(s.Order.Items[:0], "x")...)      // want `this node appends in place to s\.Order\.Items\[:\]`
+	u.Log.Append(slices.Insert(s.Plan.Steps, 0, "x")...) // want `this node inserts in place into s\.Plan\.Steps`
 	return u, nil
 }

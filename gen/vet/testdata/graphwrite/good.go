@@ -2,6 +2,7 @@ package graphwrite
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"sort"
@@ -61,6 +62,85 @@ func appendsToFields(_ context.Context, s desk.State) (desk.StateUpdate, error) 
 	lines = append(s.Notes.Lines, lines...)
 	steps := append(s.Plan.Steps[:1:1], "x")
 	steps = append(slices.Clip(s.Plan.Steps), steps...)
+	return desk.StateUpdate{}, nil
+}
+
+func copiesBeforeItUsesCapacity(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	_ = slices.Insert(s.Log, 0, "x") // the runtime clips the fields of the state
+	_ = slices.Replace(s.Log, 0, 0, "x")
+	log := slices.Grow(s.Log, 1)
+	log = append(log, "x")
+	log[0] = "y"
+	steps := slices.Delete(slices.Clone(s.Plan.Steps), 0, 1)
+	sort.Sort(sort.Reverse(sort.StringSlice(steps)))
+	_ = slices.Insert(slices.Clip(s.Plan.Steps), 0, "x")
+	return desk.StateUpdate{}, nil
+}
+
+func decodesIntoCopies(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	b := []byte("{}")
+	var facts map[string]desk.Fact
+	if err := json.Unmarshal(b, &facts); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	if err := json.Unmarshal(b, &s.Status); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	s.Facts = nil
+	if err := json.Unmarshal(b, &s.Facts); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	counts := maps.Clone(s.Counts)
+	if err := json.Unmarshal(b, &counts); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	o := s.Order
+	o.Items = nil
+	if err := json.Unmarshal(b, &o); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	f := desk.Fact{Text: s.Status}
+	return desk.StateUpdate{}, json.Unmarshal(b, &f)
+}
+
+func clonesWhereItWrites(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	m, owned := s.Counts, false
+	for _, d := range s.Docs {
+		if d.Name == "" {
+			continue
+		}
+		if !owned {
+			m, owned = maps.Clone(m), true
+		}
+		m[d.Name] = 1
+	}
+	first := s.Facts
+	for i, d := range s.Docs {
+		if i == 0 {
+			first = maps.Clone(first)
+		}
+		first[d.Name] = desk.Fact{}
+	}
+	steps := s.Plan.Steps
+	if len(steps) > 0 {
+		steps = slices.Clone(steps)
+	}
+	slices.Sort(steps)
+	facts := s.Facts
+	if _, ok := facts["a"]; ok {
+		facts = maps.Clone(facts)
+	}
+	delete(facts, "a")
+	if s.Status == "new" {
+		s.Log = slices.Clone(s.Log)
+		s.Log[0] = "x"
+	}
+	if s.Total > 3 {
+		s.Lines = slices.Clone(s.Lines)
+	} else {
+		s.Lines = []string{"x"}
+	}
+	s.Lines[0] = "y"
 	return desk.StateUpdate{}, nil
 }
 
