@@ -3,6 +3,7 @@ package vet
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -32,20 +33,88 @@ Return the error:
 
 A node can return another error instead, or handle graph.ErrExpired. The analyzer reports an error
 that is dropped, and one that no path returns, panics with or passes to a function other than
-errors.Is, errors.As and those that print. It does not see that only one of several paths forgets
-the error.`
+errors.Is, errors.As and those that print. It examines calls of functions in the same package that
+return such an error. It does not see that only one of several paths forgets the error.`
 
 // newErr returns the analyzer of dropped errors.
 func newErr(indexer *analysis.Analyzer) *analysis.Analyzer {
 	return analyzer("grapherr", errDoc, indexer, func(pass *analysis.Pass, x *index) {
+		w := waiters{x: x, known: make(map[*ssa.Function]bool)}
 		for _, fn := range x.funcs {
 			instructions(fn, func(i ssa.Instruction) {
-				if c, ok := i.(ssa.CallInstruction); ok && waits(c.Common()) {
+				if c, ok := i.(ssa.CallInstruction); ok && (waits(c.Common()) || w.calls(pass, c)) {
 					reportErr(pass, c)
 				}
 			})
 		}
 	})
+}
+
+// waiters are the functions of the package that return ErrWaiting.
+type waiters struct {
+	x     *index
+	known map[*ssa.Function]bool
+}
+
+// calls reports whether a call in the code of a node gets ErrWaiting from a function of this
+// package. A test can call a node and drop its error.
+func (w waiters) calls(pass *analysis.Pass, c ssa.CallInstruction) bool {
+	fn := w.x.source(c.Common().StaticCallee())
+	if fn == nil || callee(c.Common()) == nil || w.x.isNode(fn) || !w.returns(fn) {
+		return false
+	}
+	if !strings.HasSuffix(pass.Fset.Position(c.Pos()).Filename, "_test.go") {
+		return true
+	}
+	for caller := c.Parent(); caller != nil; caller = caller.Parent() {
+		if w.x.isNode(caller) || w.returns(caller) {
+			return true
+		}
+	}
+	return false
+}
+
+// returns reports whether a function returns an error of Ask, Receive or Sleep on some path.
+func (w waiters) returns(fn *ssa.Function) bool {
+	if known, ok := w.known[fn]; ok {
+		return known
+	}
+	w.known[fn] = false // in a recursive call
+	found := false
+	instructions(fn, func(i ssa.Instruction) {
+		r, ok := i.(*ssa.Return)
+		if n := len(i.Operands(nil)); ok && n > 0 && isError(r.Results[n-1].Type()) {
+			found = found || w.holds(r.Results[n-1], make(map[ssa.Value]bool))
+		}
+	})
+	w.known[fn] = found
+	return found
+}
+
+// holds reports whether an error can be one of Ask, Receive or Sleep, or wrap it.
+func (w waiters) holds(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return w.holds(e, seen) })
+	case *ssa.Extract:
+		return w.holds(v.Tuple, seen)
+	case *ssa.ChangeInterface:
+		return w.holds(v.X, seen)
+	case *ssa.Call:
+		if calls(callee(&v.Call), "fmt", "Errorf") || calls(callee(&v.Call), "errors", "Join") {
+			return w.holds(v.Call.Args[len(v.Call.Args)-1], seen)
+		}
+		fn := w.x.source(v.Call.StaticCallee())
+		return waits(&v.Call) || fn != nil && w.returns(fn)
+	case *ssa.Slice, *ssa.UnOp:
+		a := placeOf(*v.(ssa.Instruction).Operands(nil)[0]).variable()
+		return a != nil && slices.ContainsFunc(accesses(a), func(u access) bool { return u.kind == writes && w.holds(u.val, seen) })
+	}
+	return false
 }
 
 // waits reports whether a call returns ErrWaiting.

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/token"
+	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
@@ -26,36 +27,75 @@ Take the value from the state, or store it by graph.Do:
 	}
 
 The analyzer follows values of package time, math/rand, crypto/rand and github.com/google/uuid, and
-Attempt of graph.CurrentTask, through the function that asks and functions of the same package. It
-does not report the order of a map.`
+Attempt of graph.CurrentTask, through the function that asks, its callers, and other functions of the
+same package. It does not report the order of a map.`
 
 // newPure returns the analyzer of payloads that change.
 func newPure(indexer *analysis.Analyzer) *analysis.Analyzer {
 	return analyzer("graphpure", pureDoc, indexer, func(pass *analysis.Pass, x *index) {
+		a := asker{pass: pass, x: x, callers: make(map[*ssa.Function][]*ssa.Call)}
+		var asks []ssa.CallInstruction
 		for _, fn := range x.funcs {
 			instructions(fn, func(i ssa.Instruction) {
 				c, ok := i.(ssa.CallInstruction)
-				if !ok || !calls(callee(c.Common()), graphPath, "Question.Ask", "Question.AskNamed") {
-					return
+				if ok && calls(callee(c.Common()), graphPath, "Question.Ask", "Question.AskNamed") {
+					asks = append(asks, c)
 				}
-				args := c.Common().Args
-				payload := args[len(args)-2] // before the options
-				s := &sources{x: x, at: i, seen: make(map[ssa.Value]bool)}
-				if from := s.of(payload); from != "" {
-					pass.Report(analysis.Diagnostic{Pos: i.Pos(), Message: "the payload of this question depends on " + from +
-						", which differs when the node runs again; take it from the state, or store it by graph.Do"})
+				if call, ok := i.(*ssa.Call); ok && x.source(call.Call.StaticCallee()) != nil {
+					callee := x.source(call.Call.StaticCallee())
+					a.callers[callee] = append(a.callers[callee], call)
 				}
 			})
+		}
+		for _, c := range asks {
+			args := c.Common().Args
+			a.examine(c, args[len(args)-2], "this question", 0) // the payload is before the options
 		}
 	})
 }
 
+// asker reports questions, and calls of functions that ask.
+type asker struct {
+	pass    *analysis.Pass
+	x       *index
+	callers map[*ssa.Function][]*ssa.Call
+}
+
+// examine reports a payload that differs in each run of a node. If the payload depends on a
+// parameter, it examines the arguments of the calls in this package.
+func (a asker) examine(at ssa.Instruction, payload ssa.Value, question string, depth int) {
+	s := &sources{x: a.x, at: at, seen: make(map[ssa.Value]bool), params: make(map[*ssa.Parameter]bool)}
+	if p, ok := payload.(*ssa.Parameter); ok {
+		s.params[p] = true
+	}
+	if from := s.of(payload); from != "" {
+		a.pass.Report(analysis.Diagnostic{Pos: at.Pos(), Message: "the payload of " + question + " depends on " + from +
+			", which differs when the node runs again; take it from the state, or store it by graph.Do"})
+		return
+	}
+	fn := at.Parent()
+	if depth >= deepest || a.x.isNode(fn) || fn.Object() == nil {
+		return
+	}
+	for i, p := range fn.Params {
+		if !s.params[p] {
+			continue
+		}
+		for _, c := range a.callers[fn] {
+			if len(c.Call.Args) == len(fn.Params) {
+				a.examine(c, c.Call.Args[i], "the question in "+fn.Name(), depth+1)
+			}
+		}
+	}
+}
+
 // sources finds what a value depends on that differs in each run of a node.
 type sources struct {
-	x     *index
-	at    ssa.Instruction // that uses the value
-	seen  map[ssa.Value]bool
-	depth int
+	x      *index
+	at     ssa.Instruction // that uses the value
+	seen   map[ssa.Value]bool
+	params map[*ssa.Parameter]bool // that the value depends on; nil if nobody asks
+	depth  int
 }
 
 // of returns the name of a source of v, such as time.Now; "" for none.
@@ -79,11 +119,83 @@ func (s *sources) of(v ssa.Value) string {
 		return s.of(v.X)
 	case *ssa.Alloc, *ssa.FieldAddr, *ssa.IndexAddr:
 		return s.load(v)
-	case *ssa.Function, *ssa.MakeClosure, *ssa.Const, *ssa.Global, *ssa.Parameter, *ssa.FreeVar:
+	case *ssa.Parameter:
+		if s.params != nil && isScalar(v.Type()) {
+			s.params[v] = true
+		}
 		return ""
+	case *ssa.Function, *ssa.MakeClosure, *ssa.Const, *ssa.Global, *ssa.FreeVar:
+		return ""
+	case *ssa.Slice, *ssa.MakeSlice:
+		if from := s.filled(v); from != "" {
+			return from
+		}
 	}
 	if i, ok := v.(ssa.Instruction); ok {
 		return s.operands(i)
+	}
+	return ""
+}
+
+// isScalar reports whether a payload can only have a value of type t as a whole, such as a string or
+// a list of bytes.
+func isScalar(t types.Type) bool {
+	if namedIs(t, "time", "Time") {
+		return true
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		t = u.Elem()
+	case *types.Array:
+		t = u.Elem()
+	}
+	_, ok := t.Underlying().(*types.Basic)
+	return ok
+}
+
+// filled returns the function that fills the memory of a slice with randomness before s.at; "" for
+// none.
+func (s *sources) filled(v ssa.Value) string {
+	for {
+		c, ok := v.(*ssa.Slice)
+		if !ok {
+			break
+		}
+		v = c.X
+	}
+	from := ""
+	var look func(v ssa.Value)
+	look = func(v ssa.Value) {
+		if v.Referrers() == nil {
+			return
+		}
+		for _, i := range *v.Referrers() {
+			switch i := i.(type) {
+			case *ssa.Slice:
+				look(i)
+			case *ssa.Call:
+				if name := randomises(&i.Call, v); name != "" && reaches(i, s.at, nil) {
+					from = name
+				}
+			}
+		}
+	}
+	look(v)
+	return from
+}
+
+// randomises returns the name of the function that a call fills v by; "" if it does not.
+func randomises(c *ssa.CallCommon, v ssa.Value) string {
+	f := callee(c)
+	switch {
+	case calls(f, "crypto/rand", "Read"), calls(f, "math/rand", "Read"):
+		return "rand.Read"
+	case calls(f, "io", "ReadFull", "ReadAtLeast") && c.Args[1] == v:
+		if load, ok := c.Args[0].(*ssa.UnOp); ok {
+			if g, ok := load.X.(*ssa.Global); ok && objectIs(g.Object(), "crypto/rand", "Reader") {
+				return "rand.Reader"
+			}
+		}
 	}
 	return ""
 }

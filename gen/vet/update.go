@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -49,12 +50,35 @@ func newUpdate(indexer *analysis.Analyzer) *analysis.Analyzer {
 		}
 		for _, n := range x.nodes {
 			instructions(n.fn, func(i ssa.Instruction) {
-				if c, ok := i.(*ssa.Call); ok && isUpdate(c.Type()) && len(*c.Referrers()) == 0 {
+				if c, ok := i.(*ssa.Call); ok && dropsUpdate(c) {
 					pass.Report(analysis.Diagnostic{Pos: c.Pos(), Message: "this call returns an update, and nobody uses it; return it from the node"})
 				}
 			})
 		}
 	})
+}
+
+// dropsUpdate reports whether a call returns an update that nothing uses.
+func dropsUpdate(c *ssa.Call) bool {
+	if isUpdate(c.Type()) {
+		return len(*c.Referrers()) == 0
+	}
+	results, ok := c.Type().(*types.Tuple)
+	if !ok {
+		return false
+	}
+	update := -1
+	for n := range results.Len() {
+		if isUpdate(results.At(n).Type()) {
+			update = n
+		}
+	}
+	for _, i := range *c.Referrers() {
+		if e, ok := i.(*ssa.Extract); !ok || e.Index == update && len(*e.Referrers()) > 0 {
+			return false
+		}
+	}
+	return update >= 0
 }
 
 // reportLost reports the first operation on a variable that nothing reads afterwards.
@@ -70,7 +94,7 @@ func reportLost(pass *analysis.Pass, fn *ssa.Function, v *ssa.Alloc) {
 		return
 	}
 	for _, a := range uses {
-		if a.kind == escapes && operation(a) == nil && !asks(a) || a.at.Parent() != fn {
+		if a.kind == escapes && operation(a) == nil && !asks(a) || a.at.Parent() != fn && !neverRead(uses) {
 			return
 		}
 	}
@@ -83,6 +107,11 @@ func reportLost(pass *analysis.Pass, fn *ssa.Function, v *ssa.Alloc) {
 			return
 		}
 	}
+}
+
+// neverRead reports whether no function reads a variable.
+func neverRead(uses []access) bool {
+	return !slices.ContainsFunc(uses, func(a access) bool { return a.kind == reads || asks(a) })
 }
 
 // report reports the operation a on v.

@@ -83,6 +83,29 @@ func helper(ctx context.Context) bool {
 	return answer.OK
 }
 
+// approve returns the error of Ask.
+func approve(ctx context.Context) (bool, error) {
+	answer, err := refund.Ask(ctx, desk.Ask{})
+	if err != nil {
+		return false, fmt.Errorf("refund: %w", err)
+	}
+	return answer.OK, nil
+}
+
+func approveTwice(ctx context.Context) (ok bool, err error) {
+	if ok, err = approve(ctx); err != nil {
+		return
+	}
+	return approve(ctx)
+}
+
+func dropsHelper(ctx context.Context, _ desk.State) (desk.StateUpdate, error) {
+	ok, _ := approve(ctx)       // want `the error of approve is dropped`
+	_, err := approveTwice(ctx) // want `no path returns the error of approveTwice`
+	log.Println(ok, err)
+	return desk.StateUpdate{}, nil
+}
+
 // BadGraph has nodes that are closures and methods.
 func BadGraph(d desk2) {
 	g := graph.New("bad", desk.StateSchema)

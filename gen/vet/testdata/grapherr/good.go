@@ -110,3 +110,21 @@ func stored(ctx context.Context, _ desk.State) (desk.StateUpdate, error) {
 	}()
 	return desk.StateUpdate{}, err
 }
+
+// expired returns no error of Ask.
+func expired(ctx context.Context) (bool, error) {
+	_, err := refund.Ask(ctx, desk.Ask{})
+	if err == nil {
+		return true, nil
+	}
+	return false, errors.New("no answer")
+}
+
+func callsHelpers(ctx context.Context, _ desk.State) (desk.StateUpdate, error) {
+	if _, err := passesTuple(ctx, desk.State{}); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	_, _ = expired(ctx)
+	_ = check(nil)
+	return desk.StateUpdate{}, graph.Sleep(ctx, 1)
+}

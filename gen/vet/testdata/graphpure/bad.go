@@ -3,7 +3,9 @@ package graphpure
 import (
 	"context"
 	crand "crypto/rand"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"math/rand"
 	randv2 "math/rand/v2"
 	"time"
@@ -85,6 +87,44 @@ func byValue(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	ask := refund.AskNamed
 	_, err := ask(ctx, "seller", desk.Ask{At: time.Now()}) // want `depends on time\.Now`
 	return desk.StateUpdate{}, err
+}
+
+func fills(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b := make([]byte, 8)
+	_, _ = crand.Read(b)
+	if _, err := simple.Ask(ctx, wire.String(hex.EncodeToString(b))); err != nil { // want `depends on rand\.Read`
+		return desk.StateUpdate{}, err
+	}
+	var key [4]byte
+	_, _ = io.ReadFull(crand.Reader, key[:])
+	_, err := simple.Ask(ctx, wire.String(hex.EncodeToString(key[:]))) // want `depends on rand\.Reader`
+	return desk.StateUpdate{}, err
+}
+
+// ask asks for its callers.
+func ask(ctx context.Context, name string, at time.Time) error {
+	_, err := refund.Ask(ctx, desk.Ask{Text: name, At: at})
+	return err
+}
+
+func askLater(ctx context.Context, at time.Time) error { return ask(ctx, "later", at.Add(time.Hour)) }
+
+func send(ctx context.Context, q desk.Ask) error {
+	_, err := refund.Ask(ctx, q)
+	return err
+}
+
+func passes(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	if err := ask(ctx, s.Status, time.Now()); err != nil { // want `the payload of the question in ask depends on time\.Now`
+		return desk.StateUpdate{}, err
+	}
+	if err := askLater(ctx, time.Now()); err != nil { // want `the payload of the question in askLater depends on time\.Now`
+		return desk.StateUpdate{}, err
+	}
+	if err := send(ctx, desk.Ask{N: rand.Int()}); err != nil { // want `the payload of the question in send depends on rand\.Int`
+		return desk.StateUpdate{}, err
+	}
+	return desk.StateUpdate{}, ask(ctx, uuid.NewString(), s.At) // want `the payload of the question in ask depends on uuid\.NewString`
 }
 
 // BadGraph has a task node that asks.

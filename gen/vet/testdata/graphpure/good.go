@@ -2,6 +2,8 @@ package graphpure
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/hex"
 	"log"
 	"math/rand"
 	"strings"
@@ -80,5 +82,34 @@ func swaps(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 func seeded(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	r := rand.New(rand.NewSource(s.Total)) // the same numbers in each run
 	_, err := refund.Ask(ctx, desk.Ask{N: r.Intn(3)})
+	return desk.StateUpdate{}, err
+}
+
+// options are of askWith.
+type options struct {
+	text string
+	at   time.Time
+}
+
+func askWith(ctx context.Context, o options, started time.Time) error {
+	_, err := refund.Ask(ctx, desk.Ask{Text: o.text})
+	log.Println("asked for", time.Since(started), o.at)
+	return err
+}
+
+func passesOthers(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	if err := askWith(ctx, options{text: s.Status, at: time.Now()}, time.Now()); err != nil {
+		return desk.StateUpdate{}, err
+	}
+	return desk.StateUpdate{}, ask(ctx, s.Status, s.At)
+}
+
+func fillsOthers(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	b, key := make([]byte, 8), make([]byte, 8)
+	copy(b, s.Status)
+	_, _ = crand.Read(key)
+	_, err := simple.Ask(ctx, wire.String(hex.EncodeToString(b)))
+	_, _ = crand.Read(b)
+	log.Println(b, key)
 	return desk.StateUpdate{}, err
 }

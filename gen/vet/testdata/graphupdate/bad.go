@@ -61,6 +61,24 @@ func dropsResult(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	return desk.StateUpdate{}, nil
 }
 
+func part(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	return built(s), nil
+}
+
+func dropsPart(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	_, err := part(ctx, s) // want `this call returns an update, and nobody uses it`
+	return desk.StateUpdate{}, err
+}
+
+func inClosure(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	var u, v desk.StateUpdate
+	add := func(line string) {
+		u.Log.Append(line) // want `nothing returns this operation on u`
+	}
+	add("x")
+	return v, nil
+}
+
 type house struct{}
 
 func (house) task(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {

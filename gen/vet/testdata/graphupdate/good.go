@@ -87,6 +87,30 @@ func perField(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	return desk.StateUpdate{Log: v.Log}, nil
 }
 
+func usesPart(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	u, err := part(ctx, s)
+	if err != nil {
+		return u, err
+	}
+	if _, err := check(ctx); err != nil {
+		return u, err
+	}
+	add := func() { u.Log.Append("x") }
+	add()
+	return u, nil
+}
+
+func check(context.Context) (int, error) { return 0, nil }
+
+func readInClosure(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	var u desk.StateUpdate
+	get := func() desk.StateUpdate {
+		u.Log.Append("x")
+		return u
+	}
+	return get(), nil
+}
+
 // prints is no node: it uses an update without a graph.
 func prints() {
 	var u desk.StateUpdate

@@ -122,12 +122,11 @@ func sortsBackwards(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 }
 
 func usesCapacity(_ context.Context, s desk.State) (desk.StateUpdate, error) {
-	_ = slices.Delete(s.Log, 0, 1)                           // want `this node deletes in place from s\.Log`
-	_ = slices.Compact(s.Plan.Steps)                         // want `this node deletes in place from s\.Plan\.Steps`
-	_ = slices.Replace(s.Plan.Steps, 0, 1, "a", "b")         // want `this node replaces in place in s\.Plan\.Steps`
-	_ = slices.Replace(s.Log, 0, 2, "a")                     // want `this node replaces in place in s\.Log`
-	_ = append(slices.Grow(s.Plan.Steps, 1), "x")            // want `this node appends in place to`
-	_ = slices.AppendSeq(s.Plan.Steps, slices.Values(s.Log)) // want `this node appends in place to s\.Plan\.Steps`
+	_ = slices.Delete(s.Log, 0, 1)                   // want `this node deletes in place from s\.Log`
+	_ = slices.Compact(s.Plan.Steps)                 // want `this node deletes in place from s\.Plan\.Steps`
+	_ = slices.Replace(s.Plan.Steps, 0, 1, "a", "b") // want `this node replaces in place in s\.Plan\.Steps`
+	_ = slices.Replace(s.Log, 0, 2, "a")             // want `this node replaces in place in s\.Log`
+	_ = append(slices.Grow(s.Plan.Steps, 1), "x")    // want `this node appends in place to`
 	return desk.StateUpdate{}, nil
 }
 
