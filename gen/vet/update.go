@@ -50,7 +50,7 @@ func newUpdate(indexer *analysis.Analyzer) *analysis.Analyzer {
 		}
 		for _, n := range x.nodes {
 			instructions(n.fn, func(i ssa.Instruction) {
-				if c, ok := i.(*ssa.Call); ok && dropsUpdate(c) {
+				if c, ok := i.(*ssa.Call); ok && dropsUpdate(n.fn, c) {
 					pass.Report(analysis.Diagnostic{Pos: c.Pos(), Message: "this call returns an update, and nobody uses it; return it from the node"})
 				}
 			})
@@ -58,8 +58,9 @@ func newUpdate(indexer *analysis.Analyzer) *analysis.Analyzer {
 	})
 }
 
-// dropsUpdate reports whether a call returns an update that nothing uses.
-func dropsUpdate(c *ssa.Call) bool {
+// dropsUpdate reports whether a call in a node returns an update that nothing uses. If it also returns
+// an error, for which a node may call it, the update must be one that the node can return.
+func dropsUpdate(fn *ssa.Function, c *ssa.Call) bool {
 	if isUpdate(c.Type()) {
 		return len(*c.Referrers()) == 0
 	}
@@ -69,7 +70,7 @@ func dropsUpdate(c *ssa.Call) bool {
 	}
 	update := -1
 	for n := range results.Len() {
-		if isUpdate(results.At(n).Type()) {
+		if t := results.At(n).Type(); isUpdate(t) && returns(fn, t) {
 			update = n
 		}
 	}

@@ -100,6 +100,16 @@ func usesPart(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	return u, nil
 }
 
+// asksOnly calls a node of another state for its error.
+func asksOnly(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
+	_, err := letter(ctx, desk.Letter{})
+	return desk.StateUpdate{}, err
+}
+
+func letter(context.Context, desk.Letter) (desk.LetterUpdate, error) {
+	return desk.LetterUpdate{}, nil
+}
+
 func check(context.Context) (int, error) { return 0, nil }
 
 func readInClosure(_ context.Context, s desk.State) (desk.StateUpdate, error) {
