@@ -1,8 +1,6 @@
 package vet
 
 import (
-	"go/ast"
-	"go/types"
 	"slices"
 	"strings"
 
@@ -266,74 +264,4 @@ func stops(i *ssa.If) bool {
 func fails(r *ssa.Return) bool {
 	n := len(r.Results)
 	return n == 0 || !isError(r.Results[n-1].Type()) || !isNil(r.Results[n-1])
-}
-
-// errFix returns the error of a call that is a statement, or whose error is assigned to _. The
-// function must have an error as its last result.
-func errFix(pass *analysis.Pass, c ssa.CallInstruction) []analysis.SuggestedFix {
-	path := pathAt(pass, c.Pos())
-	ret := returnText(pass, path)
-	if ret == "" {
-		return nil
-	}
-	for _, n := range path {
-		switch n := n.(type) {
-		case *ast.ExprStmt:
-			if !isError(pass.TypesInfo.TypeOf(n.X)) {
-				return nil
-			}
-			return []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
-				{Pos: n.Pos(), End: n.Pos(), NewText: []byte("if err := ")},
-				{Pos: n.End(), End: n.End(), NewText: []byte("; err != nil {\n" + ret + "\n}")},
-			}}}
-		case *ast.BlockStmt, *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt, *ast.AssignStmt:
-			return nil
-		}
-	}
-	return nil
-}
-
-// returnText returns a return of err with zero values for the other results of the function around
-// path; "" if it cannot be written simply.
-func returnText(pass *analysis.Pass, path []ast.Node) string {
-	for _, n := range path {
-		var t *ast.FuncType
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			t = n.Type
-		case *ast.FuncDecl:
-			t = n.Type
-		default:
-			continue
-		}
-		return zeros(pass, t)
-	}
-	return ""
-}
-
-func zeros(pass *analysis.Pass, t *ast.FuncType) string {
-	if t.Results == nil {
-		return ""
-	}
-	var list []string
-	for _, field := range t.Results.List {
-		typ := pass.TypesInfo.TypeOf(field.Type)
-		var zero string
-		switch typ.Underlying().(type) {
-		case *types.Struct:
-			zero = types.ExprString(field.Type) + "{}"
-		case *types.Pointer, *types.Slice, *types.Map, *types.Interface:
-			zero = "nil"
-		default:
-			return ""
-		}
-		for range max(1, len(field.Names)) {
-			list = append(list, zero)
-		}
-	}
-	if last := t.Results.List[len(t.Results.List)-1]; !isError(pass.TypesInfo.TypeOf(last.Type)) {
-		return ""
-	}
-	list[len(list)-1] = "err"
-	return "return " + strings.Join(list, ", ")
 }

@@ -409,16 +409,24 @@ func (r *idReader) unknown(list ...ast.Expr) {
 
 // report reports an id, with the known id that resembles it most.
 func (r *idReader) report(e ast.Expr, message, id string, known map[string]bool) {
-	best, least := "", 3
+	best, least, alone := "", 3, true
 	for k := range known {
-		if n := edits(id, k); n < least || n == least && k < best {
+		n := edits(id, k)
+		alone = n < least || n > least && alone
+		if n < least || n == least && k < best {
 			best, least = k, n
 		}
 	}
+	d := analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: message}
 	if best != "" && !special(best) {
-		message += "; did you mean " + strconv.Quote(best) + "?"
+		d.Message += "; did you mean " + strconv.Quote(best) + "?"
+		// Two ids of a few letters can resemble each other although neither is misspelt.
+		if _, literal := e.(*ast.BasicLit); literal && alone && len(id) > 2*least {
+			d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Replace by " + strconv.Quote(best), TextEdits: []analysis.TextEdit{
+				{Pos: e.Pos(), End: e.End(), NewText: []byte(strconv.Quote(best))}}}}
+		}
 	}
-	r.pass.Report(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: message})
+	r.pass.Report(d)
 }
 
 // edits returns the number of letters to insert, delete or replace to turn a into b.
