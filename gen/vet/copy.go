@@ -58,7 +58,7 @@ func reportCopies(pass *analysis.Pass, f *flow) {
 			if changes(w) && !isRead(a, uses, w) {
 				pass.Report(analysis.Diagnostic{
 					Pos: w.at.Pos(),
-					Message: describe(a) + " is a copy of state, and nothing reads this change of it; " +
+					Message: f.x.describe(a) + " is a copy of state, and nothing reads this change of it; " +
 						"set the field of the update",
 				})
 			}

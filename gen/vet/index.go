@@ -16,6 +16,7 @@ import (
 // that silence reports.
 type index struct {
 	pkg     *ssa.Package
+	files   []*ast.File
 	funcs   []*ssa.Function // all functions with source, closures after their functions
 	known   map[*ssa.Function]bool
 	nodes   []node
@@ -111,6 +112,7 @@ func build(pass *analysis.Pass) *index {
 	}
 	x := &index{
 		pkg:   prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false),
+		files: pass.Files,
 		known: make(map[*ssa.Function]bool),
 	}
 	x.pkg.Build()

@@ -70,11 +70,11 @@ func (k keeper) examine(f *flow) {
 			k.called(f, i)
 		case *ssa.Store:
 			if f.outlives(i.Addr) && !f.released(i) {
-				k.kept(f, i, describe(i.Addr), i.Val)
+				k.kept(f, i, f.x.describe(i.Addr), i.Val)
 			}
 		case *ssa.MapUpdate:
 			if f.outlivesValue(i.Map) {
-				k.kept(f, i, describe(i.Map), i.Value)
+				k.kept(f, i, f.x.describe(i.Map), i.Value)
 			}
 		case *ssa.Send:
 			k.sent(f, i, i.Pos(), i.Chan, i.X)
@@ -105,7 +105,7 @@ func (k keeper) called(f *flow, c *ssa.Call) {
 		k.later(f, c, "this goroutine", args[1:])
 	case isStore(fn):
 		if f.outlivesValue(args[0]) && !removes(f.fn) {
-			k.kept(f, c, describe(args[0]), args[1:]...)
+			k.kept(f, c, f.x.describe(args[0]), args[1:]...)
 		}
 	default:
 		k.follow(f, c)
@@ -193,7 +193,7 @@ func (k keeper) kept(f *flow, at ssa.Instruction, where string, values ...ssa.Va
 // sent reports a value that is sent to a receiver that can outlive the node.
 func (k keeper) sent(f *flow, at ssa.Instruction, pos token.Pos, channel, v ssa.Value) {
 	if what := f.kept(v, at); what != "" && !k.waits && f.outlivesValue(channel) {
-		k.report(pos, "the receiver of "+describe(channel)+" gets "+what+", and can outlive the node; send a copy")
+		k.report(pos, "the receiver of "+f.x.describe(channel)+" gets "+what+", and can outlive the node; send a copy")
 	}
 }
 

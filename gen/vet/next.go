@@ -70,7 +70,7 @@ func reportNext(pass *analysis.Pass, x *index, r *ssa.Return) {
 	case isNil(v) && isNil(err):
 		pass.Report(analysis.Diagnostic{Pos: r.Pos(), Message: "this returns the zero Next, which is an error of the run" + remedy})
 	case z.onPath(v, err):
-		d := analysis.Diagnostic{Pos: r.Pos(), Message: describe(v) +
+		d := analysis.Diagnostic{Pos: r.Pos(), Message: x.describe(v) +
 			" is the zero Next on a path to this return, such as a switch without a case for it" + remedy}
 		if z.in != nil {
 			d.Related = []analysis.RelatedInformation{{Pos: z.in.Pos(), Message: "the return of the zero Next"}}

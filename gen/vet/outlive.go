@@ -53,12 +53,12 @@ func (f *flow) kept(v ssa.Value, at ssa.Instruction) string {
 		}
 	case *ssa.Alloc:
 		if f.rootOf(v).contents(v, nil, at) == shared {
-			return describe(f.held(v)) + owner
+			return f.x.describe(f.held(v)) + owner
 		}
 		return ""
 	}
 	if f.of(v) == shared {
-		return describe(v) + owner
+		return f.x.describe(v) + owner
 	}
 	return ""
 }

@@ -89,11 +89,11 @@ func (f *flow) written(i ssa.Instruction) []write {
 	case *ssa.Store:
 		p := placeOf(i.Addr)
 		if p.variable() == nil && !isGlobal(p.root) && f.rootOf(p.root).changes(p.root, i) {
-			return []write{{pos: i.Pos(), what: describe(i.Addr), how: "assigns to", in: f.fn}}
+			return []write{{pos: i.Pos(), what: f.x.describe(i.Addr), how: "assigns to", in: f.fn}}
 		}
 	case *ssa.MapUpdate:
 		if f.changes(i.Map, i) {
-			return []write{{pos: i.Pos(), what: describe(i.Map) + "[...]", how: "assigns to", in: f.fn}}
+			return []write{{pos: i.Pos(), what: f.x.describe(i.Map) + "[...]", how: "assigns to", in: f.fn}}
 		}
 	case ssa.CallInstruction:
 		return f.calls(i)
@@ -108,7 +108,7 @@ func (f *flow) calls(i ssa.CallInstruction) []write {
 	if arg != nil {
 		into := unwrap(arg)
 		if f.changes(into, i) && !(grows(c, how) && f.clipped(into)) || how == decodes && f.decoded(arg) {
-			return []write{{pos: i.Pos(), what: describe(into), how: how, in: f.fn, apply: i}}
+			return []write{{pos: i.Pos(), what: f.x.describe(into), how: how, in: f.fn, apply: i}}
 		}
 		return nil
 	}

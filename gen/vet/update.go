@@ -44,7 +44,7 @@ func newUpdate(indexer *analysis.Analyzer) *analysis.Analyzer {
 		for _, fn := range x.funcs {
 			instructions(fn, func(i ssa.Instruction) {
 				if a, ok := i.(*ssa.Alloc); ok {
-					reportLost(pass, fn, a)
+					reportLost(pass, x, fn, a)
 				}
 			})
 		}
@@ -83,7 +83,7 @@ func dropsUpdate(fn *ssa.Function, c *ssa.Call) bool {
 }
 
 // reportLost reports the first operation on a variable that nothing reads afterwards.
-func reportLost(pass *analysis.Pass, fn *ssa.Function, v *ssa.Alloc) {
+func reportLost(pass *analysis.Pass, x *index, fn *ssa.Function, v *ssa.Alloc) {
 	t := v.Type().Underlying().(*types.Pointer).Elem()
 	update := isUpdate(t)
 	if !update && !isOperations(t) {
@@ -104,7 +104,7 @@ func reportLost(pass *analysis.Pass, fn *ssa.Function, v *ssa.Alloc) {
 			continue
 		}
 		if returned := lostAt(v, a.at); returned != nil {
-			report(pass, v, a, copied, returned)
+			report(pass, x.describe(v), v, a, copied, returned)
 			return
 		}
 	}
@@ -115,14 +115,19 @@ func neverRead(uses []access) bool {
 	return !slices.ContainsFunc(uses, func(a access) bool { return a.kind == reads || asks(a) })
 }
 
-// report reports the operation a on v.
-func report(pass *analysis.Pass, v *ssa.Alloc, a access, copied bool, at *ssa.Return) {
+// report reports the operation a on v, which the source calls name.
+func report(pass *analysis.Pass, name string, v *ssa.Alloc, a access, copied bool, at *ssa.Return) {
 	d := analysis.Diagnostic{Pos: a.at.Pos()}
-	if copied {
-		d.Message = describe(v) + " is a copy, and nothing reads this operation on it; use a pointer to the update, or return " + describe(v)
-	} else {
-		d.Message = "nothing returns this operation on " + describe(v) + "; return " + describe(v) + " instead of another update"
+	switch {
+	case copied:
+		d.Message = name + " is a copy, and nothing reads this operation on it; use a pointer to the update, or return " + name
+	case !isLiteral(v):
+		d.Message = "nothing returns this operation on " + name + "; return " + name + " instead of another update"
 		d.SuggestedFixes = returnFix(pass, v, at)
+	case name == "it":
+		d.Message = "nothing returns this operation on a new update; return that update"
+	default:
+		d.Message = "nothing returns this operation on " + name + "; return *" + name + " instead of another update"
 	}
 	pass.Report(d)
 }

@@ -111,8 +111,10 @@ func callAt(pass *analysis.Pass, pos token.Pos) *ast.CallExpr {
 }
 
 // pathAt returns the syntax around pos, innermost first.
-func pathAt(pass *analysis.Pass, pos token.Pos) []ast.Node {
-	for _, file := range pass.Files {
+func pathAt(pass *analysis.Pass, pos token.Pos) []ast.Node { return path(pass.Files, pos) }
+
+func path(files []*ast.File, pos token.Pos) []ast.Node {
+	for _, file := range files {
 		if file.FileStart <= pos && pos < file.FileEnd {
 			path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 			return path

@@ -18,8 +18,9 @@ func notify(context.Context, string) {}
 func print(...any) {}
 
 var (
-	lastLog []string
-	byName  = map[string][]string{}
+	lastLog  []string
+	lastPlan *desk.Plan
+	byName   = map[string][]string{}
 )
 
 func contextInGoroutine(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
@@ -82,6 +83,8 @@ func (h *house) keeps(ctx context.Context, s desk.State) (desk.StateUpdate, erro
 func planOf(s desk.State) *desk.Plan { return s.Plan }
 
 func (h *house) keepsResult(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	p := planOf(s)
+	lastPlan = p       // want `lastPlan keeps p, which belongs to the run`
 	h.plan = planOf(s) // want `h\.plan keeps planOf\(\.\.\.\), which belongs to the run`
 	return desk.StateUpdate{}, nil
 }

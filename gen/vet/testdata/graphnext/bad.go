@@ -115,7 +115,7 @@ func fromHelpers(_ context.Context, s desk.State) (graph.Next, error) {
 	if err != nil {
 		return next, err
 	}
-	return next, nil // want `pickOrFail\(\.\.\.\) is the zero Next on a path`
+	return next, nil // want `next is the zero Next on a path`
 }
 
 func passesHelper(_ context.Context, s desk.State) (graph.Next, error) {

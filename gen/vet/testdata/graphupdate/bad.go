@@ -79,6 +79,15 @@ func inClosure(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	return v, nil
 }
 
+func byAddress(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	u := &desk.StateUpdate{}
+	u.Status.Set("x") // want `nothing returns this operation on u; return \*u instead of another update`
+	v := new(desk.StateUpdate)
+	v.Status.Set("x")                     // want `nothing returns this operation on v; return \*v instead`
+	(&desk.StateUpdate{}).Status.Set("x") // want `nothing returns this operation on a new update; return that update`
+	return desk.StateUpdate{}, nil
+}
+
 type house struct{}
 
 func (house) task(_ context.Context, _ desk.State, d desk.Doc) (desk.StateUpdate, error) {

@@ -87,11 +87,12 @@ func callsTheLibrary(_ context.Context, s desk.State) (desk.StateUpdate, error) 
 
 func shallowCopies(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	items := slices.Clone(s.Items)
-	items[0].N = 1 // want `this node assigns to Clone\(\.\.\.\)\[\.\.\.\]\.N`
+	items[0].N = 1 // want `this node assigns to items\[\.\.\.\]\.N`
 	facts := maps.Clone(s.Facts)
-	facts["a"].Tags[0] = "tag" // want `this node assigns to Clone\(\.\.\.\)\[\.\.\.\]\.Tags\[\.\.\.\]`
+	facts["a"].Tags[0] = "tag" // want `this node assigns to facts\[\.\.\.\]\.Tags\[\.\.\.\]`
 	more := append([]*desk.Item(nil), s.Items...)
-	more[0].N = 1 // want `this node assigns to it\[\.\.\.\]\.N`
+	more[0].N = 1                                  // want `this node assigns to more\[\.\.\.\]\.N`
+	append([]*desk.Item(nil), s.Items...)[0].N = 2 // want `this node assigns to append\(\.\.\.\)\[\.\.\.\]\.N`
 	order := s.Order
 	order.Items[0] = "item" // want `this node assigns to order\.Items\[\.\.\.\]`
 	return desk.StateUpdate{}, nil
@@ -126,7 +127,7 @@ func usesCapacity(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	_ = slices.Compact(s.Plan.Steps)                 // want `this node deletes in place from s\.Plan\.Steps`
 	_ = slices.Replace(s.Plan.Steps, 0, 1, "a", "b") // want `this node replaces in place in s\.Plan\.Steps`
 	_ = slices.Replace(s.Log, 0, 2, "a")             // want `this node replaces in place in s\.Log`
-	_ = append(slices.Grow(s.Plan.Steps, 1), "x")    // want `this node appends in place to`
+	_ = append(slices.Grow(s.Plan.Steps, 1), "x")    // want `this node appends in place to slices\.Grow\(\.\.\.\)`
 	return desk.StateUpdate{}, nil
 }
 
