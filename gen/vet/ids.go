@@ -5,8 +5,10 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
+	"reflect"
 	"slices"
-	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -32,18 +34,53 @@ Declare constants for the ids:
 
 The analyzer examines a graph if one function declares it, and all its nodes have constant ids. It
 examines options such as graph.Rerun and graph.AsNode, and comparisons, if all graphs of the package
-are such graphs, and the package calls no function of another package that returns a graph.`
+are such graphs, and so are those of the packages from which the package gets graphs. In tests it
+then also examines lists of ids and fields of type graph.ID.`
 
 // newIDs returns the analyzer of unknown ids.
 func newIDs(indexer *analysis.Analyzer) *analysis.Analyzer {
-	return analyzer("graphids", idsDoc, indexer, func(pass *analysis.Pass, _ *index) {
-		r := &idReader{pass: pass, senders: make(map[types.Object]string), decls: make(map[types.Object]*ast.BlockStmt),
-			chosen: make(map[*ast.BlockStmt]*targets), closed: true, all: make(map[string]bool)}
-		r.read()
+	reader := newIDReader()
+	a := analyzer("graphids", idsDoc, indexer, func(pass *analysis.Pass, _ *index) {
+		r := pass.ResultOf[reader].(*idReader)
+		r.pass = pass
 		r.reportGraphs()
 		r.reportChoices()
 		r.reportPackage()
 	})
+	a.Requires = append(a.Requires, reader)
+	return a
+}
+
+// nodeIDs is the fact about a package whose graphs are all known: the ids of their nodes.
+type nodeIDs struct{ IDs []string }
+
+// AFact makes nodeIDs a fact.
+func (*nodeIDs) AFact() {}
+
+func (f *nodeIDs) String() string { return "nodes " + strings.Join(f.IDs, " ") }
+
+// newIDReader returns the analyzer that reads the ids of a package, for graphids and for packages
+// that import it.
+func newIDReader() *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name:       "graphnodes",
+		Doc:        "reads the ids of nodes for other analyzers",
+		URL:        url + "#graphids",
+		ResultType: reflect.TypeFor[*idReader](),
+		FactTypes:  []analysis.Fact{new(nodeIDs)},
+		Run: func(pass *analysis.Pass) (any, error) {
+			r := &idReader{pass: pass, senders: make(map[types.Object]string), decls: make(map[types.Object]*ast.BlockStmt),
+				chosen: make(map[*ast.BlockStmt]*targets), closed: true, all: make(map[string]bool)}
+			if !importsGraph(pass) {
+				return r, nil
+			}
+			r.read()
+			if r.closed && len(r.all) > 0 {
+				pass.ExportPackageFact(&nodeIDs{IDs: slices.Sorted(maps.Keys(r.all))})
+			}
+			return r, nil
+		},
+	}
 }
 
 // idReader collects the ids of a package.
@@ -101,6 +138,9 @@ func (r *idReader) read() {
 		if d := r.graphOf(obj); d != nil && !calls[id] {
 			d.open = true
 		}
+		if v, ok := obj.(*types.Var); ok && v.Pkg() != nil && v.Pkg() != r.pass.Pkg && v.Parent() == v.Pkg().Scope() && holdsGraph(v.Type(), 0) {
+			r.imports(v.Pkg())
+		}
 	}
 	for _, d := range r.graphs {
 		r.closed = r.closed && !d.open
@@ -130,7 +170,7 @@ func (r *idReader) assign(s *ast.AssignStmt) {
 	}
 }
 
-// foreign notes a call of another package that returns a graph, whose ids are unknown.
+// foreign notes a call of another package that returns a graph.
 func (r *idReader) foreign(c *ast.CallExpr) {
 	f := r.function(c)
 	if f == nil || f.Pkg() == nil || f.Pkg() == r.pass.Pkg {
@@ -143,10 +183,51 @@ func (r *idReader) foreign(c *ast.CallExpr) {
 		return
 	}
 	for v := range f.Signature().Results().Variables() {
-		if namedIs(deref(v.Type()), graphPath, "Graph", "Builder", "Thread") {
-			r.closed = false
+		if !holdsGraph(v.Type(), 0) {
+			continue
+		}
+		if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+			r.closed = false // any package can implement it
+			return
+		}
+		r.imports(f.Pkg())
+	}
+}
+
+// imports adds the ids of the graphs of another package. They are unknown if the package computes
+// some of them.
+func (r *idReader) imports(pkg *types.Package) {
+	var f nodeIDs
+	if !r.pass.ImportPackageFact(pkg, &f) {
+		r.closed = false
+		return
+	}
+	for _, id := range f.IDs {
+		r.all[id] = true
+	}
+}
+
+// holdsGraph reports whether a value of type t is a graph, or has a field or an element that is one.
+func holdsGraph(t types.Type, depth int) bool {
+	if t = deref(types.Unalias(t)); namedIs(t, graphPath, "Graph", "Builder", "Thread") {
+		return true
+	}
+	if depth > 3 {
+		return false
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		return holdsGraph(u.Elem(), depth+1)
+	case *types.Map:
+		return holdsGraph(u.Elem(), depth+1)
+	case *types.Struct:
+		for f := range u.Fields() {
+			if holdsGraph(f.Type(), depth+1) {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 func deref(t types.Type) types.Type {
@@ -306,146 +387,4 @@ func (r *idReader) body(e ast.Expr) *ast.BlockStmt {
 		return r.decls[r.pass.TypesInfo.Uses[e.Sel]]
 	}
 	return nil
-}
-
-// reportGraphs reports ids in edges, joins and routes that the graph does not have.
-func (r *idReader) reportGraphs() {
-	for _, d := range r.graphs {
-		if d.open || len(d.nodes) == 0 {
-			continue
-		}
-		for _, e := range d.uses {
-			if id, ok := r.id(e); ok && !d.nodes[id] && !special(id) {
-				r.report(e, "no node of this graph has the id "+strconv.Quote(id), id, d.nodes)
-			}
-		}
-	}
-}
-
-// special reports whether an id is Start, End or Parent, or none.
-func special(id string) bool { return id == "" || len(id) > 1 && id[:2] == "__" }
-
-// reportChoices reports ids in graph.To that are not among the targets of the function.
-func (r *idReader) reportChoices() {
-	for body, t := range r.chosen {
-		if t.open {
-			continue
-		}
-		ast.Inspect(body, func(n ast.Node) bool {
-			c, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			f := r.function(c)
-			if calls(f, graphPath, "ToParent") {
-				return false
-			}
-			if !calls(f, graphPath, "To") {
-				return true
-			}
-			for _, e := range c.Args {
-				if id, ok := r.id(e); ok && !t.ids[id] && id != "" {
-					r.report(e, "the targets of this route do not contain "+quotedID(id), id, t.ids)
-				}
-			}
-			return true
-		})
-	}
-}
-
-// quotedID returns an id as in the source.
-func quotedID(id string) string {
-	switch id {
-	case "__start__":
-		return "graph.Start"
-	case "__end__":
-		return "graph.End"
-	case "__parent__":
-		return "graph.Parent"
-	}
-	return strconv.Quote(id)
-}
-
-// reportPackage reports ids in options and comparisons that no node of the package has.
-func (r *idReader) reportPackage() {
-	if !r.closed || len(r.all) == 0 {
-		return
-	}
-	for _, file := range r.pass.Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				if calls(r.function(n), graphPath, "Rerun", "InterruptBefore", "InterruptAfter", "AsNode") {
-					r.unknown(n.Args...)
-				}
-			case *ast.BinaryExpr:
-				if n.Op == token.EQL || n.Op == token.NEQ {
-					r.unknown(n.X, n.Y)
-				}
-			case *ast.SwitchStmt:
-				if n.Tag != nil && namedIs(r.pass.TypesInfo.TypeOf(n.Tag), graphPath, "ID") {
-					for _, s := range n.Body.List {
-						r.unknown(s.(*ast.CaseClause).List...)
-					}
-				}
-			}
-			return true
-		})
-	}
-}
-
-// unknown reports those of some constants of type ID that no node of the package has.
-func (r *idReader) unknown(list ...ast.Expr) {
-	for _, e := range list {
-		tv := r.pass.TypesInfo.Types[e]
-		if tv.Value == nil || !namedIs(tv.Type, graphPath, "ID") {
-			continue
-		}
-		if id, _ := r.id(e); !r.all[id] && !special(id) {
-			r.report(e, "no node of this package has the id "+strconv.Quote(id), id, r.all)
-		}
-	}
-}
-
-// report reports an id, with the known id that resembles it most.
-func (r *idReader) report(e ast.Expr, message, id string, known map[string]bool) {
-	best, least, alone := "", 3, true
-	for k := range known {
-		n := edits(id, k)
-		alone = n < least || n > least && alone
-		if n < least || n == least && k < best {
-			best, least = k, n
-		}
-	}
-	d := analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: message}
-	if best != "" && !special(best) {
-		d.Message += "; did you mean " + strconv.Quote(best) + "?"
-		// Two ids of a few letters can resemble each other although neither is misspelt.
-		if _, literal := e.(*ast.BasicLit); literal && alone && len(id) > 2*least {
-			d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Replace by " + strconv.Quote(best), TextEdits: []analysis.TextEdit{
-				{Pos: e.Pos(), End: e.End(), NewText: []byte(strconv.Quote(best))}}}}
-		}
-	}
-	r.pass.Report(d)
-}
-
-// edits returns the number of letters to insert, delete or replace to turn a into b.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			row[j+1] = min(before[j+1], row[j]) + 1
-			if a[i] == b[j] {
-				row[j+1] = min(row[j+1], before[j])
-			} else {
-				row[j+1] = min(row[j+1], before[j]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -83,10 +83,8 @@ func (x *index) private() *index {
 // concerns reports whether a package can contain nodes: it imports the runtime, or a function of
 // it returns an update.
 func concerns(pass *analysis.Pass) bool {
-	for _, p := range pass.Pkg.Imports() {
-		if p.Path() == graphPath {
-			return true
-		}
+	if importsGraph(pass) {
+		return true
 	}
 	for _, file := range pass.Files {
 		for _, d := range file.Decls {
@@ -101,6 +99,11 @@ func concerns(pass *analysis.Pass) bool {
 		}
 	}
 	return false
+}
+
+// importsGraph reports whether a package imports the runtime.
+func importsGraph(pass *analysis.Pass) bool {
+	return slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return p.Path() == graphPath })
 }
 
 // build builds the SSA of the package, and finds its nodes.

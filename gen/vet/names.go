@@ -169,10 +169,12 @@ func refers(t types.Type, seen []types.Type) bool {
 func elem(t types.Type) types.Type { return t.Underlying().(*types.Pointer).Elem() }
 
 // isAttempt reports whether a field is Attempt of graph.Task.
-func isAttempt(t types.Type, field int) bool {
+func isAttempt(t types.Type, field int) bool { return isTask(t) && fieldName(t, field) == "Attempt" }
+
+// isTask reports whether t is graph.Task.
+func isTask(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Task" && n.Obj().Pkg() != nil && strings.HasPrefix(n.Obj().Pkg().Path(), graphPath) &&
-		fieldName(t, field) == "Attempt"
+	return ok && n.Obj().Name() == "Task" && n.Obj().Pkg() != nil && strings.HasPrefix(n.Obj().Pkg().Path(), graphPath)
 }
 
 // untracked reports whether a field has the reducer untracked: programs own its memory.

@@ -31,3 +31,12 @@ func Passes() {
 func more(g *graph.Builder[desk.State, desk.StateUpdate]) { g.Node("b", node) }
 
 func compares(id graph.ID) bool { return id == "n2" || id == "else" }
+
+// Server has a graph.
+type Server struct {
+	Apps []*graph.Graph[desk.State, desk.StateUpdate]
+	Next []graph.ID
+}
+
+// Start returns a server.
+func Start() *Server { return new(Server) }
