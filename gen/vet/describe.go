@@ -69,8 +69,8 @@ func (x *index) describeTuple(t ssa.Value, n int) string {
 	return "it"
 }
 
-// isLiteral reports whether a variable is memory that an expression such as &T{} makes. Its comment is
-// a word of package ssa.
+// isLiteral reports whether a variable is memory that an expression such as &T{} makes. Its
+// comment is a word of package ssa.
 func isLiteral(v *ssa.Alloc) bool {
 	switch v.Comment {
 	case "complit", "slicelit", "new", "makeslice", "varargs":
@@ -79,8 +79,8 @@ func isLiteral(v *ssa.Alloc) bool {
 	return false
 }
 
-// assigned returns the name of the variable that gets the value n of the expression at pos. If there
-// is none, it returns a call as f(...), and "it" for others.
+// assigned returns the name of the variable that gets the value n of the expression at pos. If
+// there is none, it returns a call as f(...), and "it" for others.
 func (x *index) assigned(pos token.Pos, n int) string {
 	text := "it"
 	for _, node := range path(x.files, pos) {
@@ -120,8 +120,8 @@ func nameOr(e ast.Expr, other string) string {
 	return other
 }
 
-// outside returns the struct that embeds the struct v, or its address; v itself if v is no embedded
-// field. A source need not name such a field.
+// outside returns the struct that embeds the struct v, or its address; v itself if v is no
+// embedded field. A source need not name such a field.
 func outside(v ssa.Value) ssa.Value {
 	for {
 		switch a := v.(type) {

@@ -207,7 +207,8 @@ func (r *idReader) imports(pkg *types.Package) {
 	}
 }
 
-// holdsGraph reports whether a value of type t is a graph, or has a field or an element that is one.
+// holdsGraph reports whether a value of type t is a graph, or has a field or an element that is
+// one.
 func holdsGraph(t types.Type, depth int) bool {
 	if t = deref(types.Unalias(t)); namedIs(t, graphPath, "Graph", "Builder", "Thread") {
 		return true

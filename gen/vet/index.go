@@ -135,8 +135,9 @@ func build(pass *analysis.Pass) *index {
 	return x
 }
 
-// addNodes adds the functions that the package gives to a graph, and those that have the parameters
-// and results of a node. A function with those of a route that the package calls is a helper.
+// addNodes adds the functions that the package gives to a graph, and those that have the
+// parameters and results of a node. A function with those of a route that the package calls is a
+// helper.
 func (x *index) addNodes() {
 	called := make(map[*ssa.Function]bool)
 	for _, fn := range x.funcs {
@@ -201,8 +202,8 @@ func (x *index) isNode(fn *ssa.Function) bool {
 	return slices.ContainsFunc(x.nodes, func(n node) bool { return n.fn == fn })
 }
 
-// resolve returns the functions with source that a value of function type can be, also those that a
-// function of this package returns.
+// resolve returns the functions with source that a value of function type can be, also those that
+// a function of this package returns.
 func (x *index) resolve(v ssa.Value, depth int) []*ssa.Function {
 	switch v := v.(type) {
 	case *ssa.ChangeType:

@@ -225,7 +225,7 @@ func (k keeper) report(pos token.Pos, message string) {
 		}
 		d.Pos = k.call.Pos()
 		d.Message = "in " + callee(&k.call.Call).Name() + ", " + message
-		d.Related = []analysis.RelatedInformation{{Pos: pos, Message: "the place"}}
+		d.Related = []analysis.RelatedInformation{{Pos: pos, Message: "the statement that does it"}}
 	}
 	k.pass.Report(d)
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// What some functions do with a list. They copy it if it has no spare capacity.
+// Acts of functions that copy their list if it has no spare capacity.
 const (
 	appends   = "appends in place to"
 	inserts   = "inserts in place into"
@@ -21,7 +21,8 @@ func grows(c *ssa.CallCommon, how string) bool {
 	return how == appends || how == inserts || how == exchanges && !shrinks(c)
 }
 
-// shrinks reports whether a call of slices.Replace certainly adds no more elements than it removes.
+// shrinks reports whether a call of slices.Replace certainly adds no more elements than it
+// removes.
 func shrinks(c *ssa.CallCommon) bool {
 	i, ok1 := c.Args[1].(*ssa.Const)
 	j, ok2 := c.Args[2].(*ssa.Const)
@@ -105,8 +106,8 @@ func mutated(c *ssa.CallCommon) (ssa.Value, string) {
 	return nil, ""
 }
 
-// decoded reports whether json decodes v, the address of a variable, into memory of the run: the
-// variable refers to a map, an array or a value of the state, which json fills.
+// decoded reports whether json decodes into memory of the run. The variable with the address v
+// refers to a map, an array or a value of the state. json fills that memory.
 func (f *flow) decoded(v ssa.Value) bool {
 	m, ok := v.(*ssa.MakeInterface)
 	if !ok {

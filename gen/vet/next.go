@@ -39,7 +39,8 @@ The analyzer reports a path on which a function returns a Next that nothing has 
 error. It follows calls of functions in the same package that return a Next. It does not report a
 Next that a loop fills by Add, although the loop can be empty, and a function that always returns
 the zero Next, which is a placeholder. Routes are the functions that a graph gets, also from a
-function that returns them, and those that have the parameters and results of a route.`
+function that returns them. A function with the parameters and results of a route also counts,
+unless the package calls it.`
 
 // newNext returns the analyzer of zero choices.
 func newNext(indexer *analysis.Analyzer) *analysis.Analyzer {

@@ -92,8 +92,8 @@ func (f *flow) held(a *ssa.Alloc) ssa.Value {
 	return a
 }
 
-// origin returns the parameter that v, or the struct with v, is read from. The parameter is all that
-// the variable holds, which a closure captures. Otherwise origin returns v.
+// origin returns the parameter that v, or the struct with v, is read from. The parameter is all
+// that the variable holds, which a closure captures. Otherwise origin returns v.
 func (f *flow) origin(v ssa.Value) ssa.Value {
 	load, ok := v.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {

@@ -137,8 +137,8 @@ func (s *sources) of(v ssa.Value) string {
 	return ""
 }
 
-// isScalar reports whether a payload can only have a value of type t as a whole, such as a string or
-// a list of bytes.
+// isScalar reports whether a payload can only have a value of type t as a whole, such as a string
+// or a list of bytes.
 func isScalar(t types.Type) bool {
 	if namedIs(t, "time", "Time") {
 		return true

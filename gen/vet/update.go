@@ -58,8 +58,9 @@ func newUpdate(indexer *analysis.Analyzer) *analysis.Analyzer {
 	})
 }
 
-// dropsUpdate reports whether a call in a node returns an update that nothing uses. If it also returns
-// an error, for which a node may call it, the update must be one that the node can return.
+// dropsUpdate reports whether a call in a node returns an update that nothing uses. If it also
+// returns an error, for which a node may call it, the update must be one that the node can
+// return.
 func dropsUpdate(fn *ssa.Function, c *ssa.Call) bool {
 	if isUpdate(c.Type()) {
 		return len(*c.Referrers()) == 0

@@ -1,11 +1,11 @@
 // Package vet contains analyzers that find faults in the nodes and routes of graphs. They are
 // analyzers of go/analysis: graphgen vet runs them, and so do go vet -vettool and golangci-lint.
 //
-// The package belongs to the generator: it knows the names of the runtime as strings, and does not
-// import the runtime. The analyzers examine one package at a time, and of other packages they know
-// only the ids of nodes. Most of them follow calls of functions in the same package. They assume that
-// a function of another package does nothing wrong, except some of the standard library that change,
-// fill or store their argument. If they are not sure, they report nothing.
+// The package belongs to the generator: it knows the names of the runtime as strings, and does
+// not import the runtime. The analyzers examine one package at a time, and of other packages they
+// know only the ids of nodes. Most of them follow calls of functions in the same package. They
+// assume that a function of another package does nothing wrong, except some of the standard
+// library that change, fill or store their argument. If they are not sure, they report nothing.
 //
 // A comment //graphvet:ignore names reason in the line of a report, or in the line above, silences
 // the named analyzers. Several names have commas between them. In the doc comment of a function it

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// canWait reports whether a function contains something that can wait for a goroutine, also in its
-// closures and in functions of this package that it calls.
+// canWait reports whether a function contains something that can wait for a goroutine. It looks
+// also into closures and into functions of this package that the function calls.
 func (x *index) canWait(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
 	if fn == nil || seen[fn] {
 		return false
@@ -38,8 +38,8 @@ func (x *index) canWait(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
 	return found
 }
 
-// onlyEnds reports whether a channel is that of a context or of a timer. A receive from it does not
-// wait for a goroutine.
+// onlyEnds reports whether a channel is that of a context or of a timer. A receive from it does
+// not wait for a goroutine.
 func onlyEnds(channel ssa.Value) bool {
 	switch c := channel.(type) {
 	case *ssa.Call:
