@@ -131,6 +131,10 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
 
+.PHONY: plugin
+plugin: ## Run the plugin of golangci-lint inside golangci-lint, which takes minutes to build
+	go -C gen/vet/golangci test -tags golangci -run InGolangciLint -count=1 -timeout 30m .
+
 # The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder. ROLLOUT=1 rolls
 # out new releases meanwhile.
 ORDERS ?= 1000

@@ -142,7 +142,7 @@ func changes(a access) bool {
 
 // setter reports whether a use is a call of a method without results that sets a field.
 func setter(a access) bool {
-	if a.kind != escapes || a.call == nil {
+	if a.kind != escapes || a.call == nil || !a.recv {
 		return false
 	}
 	if _, ok := a.at.(*ssa.Call); !ok {

@@ -70,7 +70,7 @@ func newIDReader() *analysis.Analyzer {
 		FactTypes:  []analysis.Fact{new(nodeIDs)},
 		Run: func(pass *analysis.Pass) (any, error) {
 			r := &idReader{pass: pass, senders: make(map[types.Object]string), decls: make(map[types.Object]*ast.BlockStmt),
-				chosen: make(map[*ast.BlockStmt]*targets), closed: true, all: make(map[string]bool)}
+				chosen: make(map[*ast.BlockStmt]*targets), closed: true, all: make(map[string]bool), holders: make(map[types.Type]bool)}
 			if !importsGraph(pass) {
 				return r, nil
 			}
@@ -91,6 +91,7 @@ type idReader struct {
 	decls   map[types.Object]*ast.BlockStmt // bodies of functions
 	chosen  map[*ast.BlockStmt]*targets     // of the functions that routes call
 	all     map[string]bool                 // ids of all nodes
+	holders map[types.Type]bool             // whether types hold graphs
 	closed  bool                            // all holds all ids that the package can name
 }
 
@@ -138,7 +139,7 @@ func (r *idReader) read() {
 		if d := r.graphOf(obj); d != nil && !calls[id] {
 			d.open = true
 		}
-		if v, ok := obj.(*types.Var); ok && v.Pkg() != nil && v.Pkg() != r.pass.Pkg && v.Parent() == v.Pkg().Scope() && holdsGraph(v.Type(), 0) {
+		if v, ok := obj.(*types.Var); ok && v.Pkg() != nil && v.Pkg() != r.pass.Pkg && v.Parent() == v.Pkg().Scope() && r.holdsGraph(v.Type()) {
 			r.imports(v.Pkg())
 		}
 	}
@@ -183,7 +184,7 @@ func (r *idReader) foreign(c *ast.CallExpr) {
 		return
 	}
 	for v := range f.Signature().Results().Variables() {
-		if !holdsGraph(v.Type(), 0) {
+		if !r.holdsGraph(v.Type()) {
 			continue
 		}
 		if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
@@ -209,6 +210,16 @@ func (r *idReader) imports(pkg *types.Package) {
 
 // holdsGraph reports whether a value of type t is a graph, or has a field or an element that is
 // one.
+func (r *idReader) holdsGraph(t types.Type) bool {
+	known, ok := r.holders[t]
+	if !ok {
+		known = holdsGraph(t, 0)
+		r.holders[t] = known
+	}
+	return known
+}
+
+// holdsGraph is the method of this name, for a part of a value. It looks three levels deep.
 func holdsGraph(t types.Type, depth int) bool {
 	if t = deref(types.Unalias(t)); namedIs(t, graphPath, "Graph", "Builder", "Thread") {
 		return true

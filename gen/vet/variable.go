@@ -74,6 +74,7 @@ type access struct {
 	kind accessKind
 	val  ssa.Value // writes: the value
 	call *ssa.CallCommon
+	recv bool // the address is the receiver, or the first argument, of the call
 }
 
 // accesses returns all uses of a variable, also those by closures.
@@ -99,7 +100,8 @@ func usesOf(addr ssa.Value, path []int, list []access) []access {
 		case *ssa.MakeClosure:
 			list = captured(i, addr, path, list)
 		case ssa.CallInstruction:
-			list = append(list, access{at: i, path: path, kind: escapes, call: i.Common()})
+			args := i.Common().Args
+			list = append(list, access{at: i, path: path, kind: escapes, call: i.Common(), recv: len(args) > 0 && args[0] == addr})
 		default:
 			list = append(list, access{at: i, path: path, kind: escapes})
 		}

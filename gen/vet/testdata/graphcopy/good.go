@@ -66,6 +66,14 @@ func byPointer(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	return u, nil
 }
 
+func passesAddress(_ context.Context, s desk.State) (desk.StateUpdate, error) {
+	var u desk.StateUpdate
+	p := *s.Plan
+	p.Steps = nil
+	u.Plan.Set(&p)
+	return u, nil
+}
+
 func captures(_ context.Context, s desk.State) (desk.StateUpdate, error) {
 	var u desk.StateUpdate
 	add := func() { u.Total.Add(s.Total) }
