@@ -22,15 +22,16 @@ const (
 	factGraph  = "graph" // graph <name> [former <name>]
 	factNode   = "node"  // node <graph> <id> and one of the following
 	factJoin   = "join"  // join <graph> <node> <sources...>
-	hasKind    = "kind"
+	hasKind    = "kind"  // its kind; then "routing" if the node chooses its successors
 	hasFormer  = "former"
 	hasCalls   = "calls" // the graph of a subgraph node
 	hasMemory  = "stateful"
 	hasQueue   = "queue"
-	hasTarget  = "chooses" // a target of a RoutingNode
+	hasTarget  = "chooses" // a target of a node that is routing
 	hasPayload = "payload" // of a send: a path in it, and the type there
 	hasAsks    = "question"
 	hasSignal  = "signal"
+	isRouting  = "routing"
 )
 
 // fact is one line of a lock, as words.
@@ -125,6 +126,9 @@ func readFact(line string) (f fact, err error) {
 		f, rest = append(f, word), after
 	}
 	least := map[string]int{factGraph: 2, factNode: 4, factJoin: 4}
+	if len(f) == 4 && f[0] == factNode && f[3] != hasMemory {
+		return nil, errNoFact
+	}
 	if len(f) == 0 || least[f[0]] == 0 || len(f) < least[f[0]] {
 		return nil, errNoFact
 	}
@@ -189,7 +193,11 @@ func (fs *facts) addGraph(d *graph.Description) {
 func (fs *facts) addNode(name string, n *graph.NodeDescription) {
 	add := func(words ...string) { fs.add(append([]string{factNode, name, string(n.ID)}, words...)...) }
 	fs.ids[[2]string{name, string(n.ID)}] = string(n.ID)
-	add(hasKind, string(n.Kind))
+	if n.Routes {
+		add(hasKind, string(n.Kind), isRouting)
+	} else {
+		add(hasKind, string(n.Kind))
+	}
 	for _, was := range n.FormerIDs {
 		fs.ids[[2]string{name, string(was)}] = string(n.ID)
 		add(hasFormer, string(was))
@@ -303,7 +311,7 @@ func (fs *facts) missing(f fact) (why string, breaks bool) {
 	case fs.names[f[1]] == "":
 		return fmt.Sprintf("graph %q is gone; if it has another name now, list this one by graph.FormerNames", f[1]), true
 	case f[0] == factGraph:
-		return fmt.Sprintf("graph %q does not list its former name any more: %s", f[1], f), true
+		return fmt.Sprintf("graph %q does not list its former name any more: %s", f[1], f), f[len(f)-1] != f[1]
 	case f[0] == factJoin:
 		return fs.missingJoin(f)
 	case fs.ids[[2]string{f[1], f[2]}] == "":
@@ -318,8 +326,7 @@ func (fs *facts) missingPart(f fact, node string) (why string, breaks bool) {
 	case hasKind:
 		return fs.otherKind(f, node)
 	case hasFormer:
-		_, found := fs.ids[[2]string{f[1], f[len(f)-1]}]
-		return fmt.Sprintf("%s does not list its former id any more: %s", node, f), !found
+		return fs.missingFormer(f, node)
 	case hasCalls:
 		return fmt.Sprintf("%s calls another graph than %q; give the new graph a node of its own, or list the name by graph.FormerNames", node, f[len(f)-1]), true
 	case hasMemory:
@@ -351,23 +358,32 @@ func (fs *facts) change(f fact) string {
 	return fmt.Sprintf("has lost %q of type %s; keep the field, or list the name in the was option of a renamed one", f[max(0, len(f)-2)], of)
 }
 
-// otherKind is missing for a node of another kind. A node may become a subgraph, because threads
-// that wait at it have no call yet.
+// missingFormer is missing for a former id. Another node may list the id, or the node may have it
+// again. A new node of that id would get the tasks of the old one.
+func (fs *facts) missingFormer(f fact, node string) (why string, breaks bool) {
+	id := f[len(f)-1]
+	switch now := fs.ids[[2]string{f[1], id}]; {
+	case now == id && id != f[2]:
+		return fmt.Sprintf("%s does not list its former id %q any more, and a new node has it; stored tasks of %q would run the new node. "+
+			"Give the new node another id, and list %q by graph.FormerIDs", node, id, id, id), true
+	case now == "":
+		return fmt.Sprintf("%s does not list its former id %q any more; list it by graph.FormerIDs as long as threads may wait at it", node, id), true
+	}
+	return fmt.Sprintf("%s does not list its former id %q any more, because node %q has it", node, id, fs.ids[[2]string{f[1], id}]), false
+}
+
+// otherKind is missing for a node of another kind. A node may become a subgraph over a state of
+// its own, because threads that wait at it have no call yet, and stored results have the same form.
+// The result of a routing node has its choice, too, and that of a Subgraph is a list.
 func (fs *facts) otherKind(f fact, node string) (why string, breaks bool) {
-	was, now := f[len(f)-1], ""
+	was, now := f[4:].String(), ""
 	for _, other := range fs.all {
-		if len(other) == 5 && slices.Equal(other[:4], f[:4]) {
-			now = other[4]
+		if len(other) > 4 && slices.Equal(other[:4], f[:4]) {
+			now = other[4:].String()
 		}
 	}
-	switch {
-	case was == string(graph.KindNode):
-		breaks = now != string(graph.KindSubgraph) && now != string(graph.KindMapSubgraph)
-	case was == string(graph.KindTask):
-		breaks = now != string(graph.KindTaskSubgraph)
-	default:
-		breaks = true
-	}
+	to := map[string]graph.NodeKind{string(graph.KindNode): graph.KindMapSubgraph, string(graph.KindTask): graph.KindTaskSubgraph}[f[4]]
+	breaks = to == "" || now != fact(append([]string{string(to)}, f[5:]...)).String()
 	why = fmt.Sprintf("%s was of kind %s and is of kind %s", node, was, now)
 	if breaks {
 		why += "; give the new one another id, and keep the old one until no thread waits at it"

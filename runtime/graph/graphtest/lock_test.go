@@ -34,6 +34,9 @@ type shop struct {
 	noSignal  bool
 	noAsk     bool
 	noJoin    bool
+	reuse     string // the id of a node that does something else
+
+	fast string // how the node that finishes while the others wait is declared
 }
 
 func newShop() *shop {
@@ -95,21 +98,22 @@ func (p *shop) build(tb testing.TB, saver checkpoint.Saver) *graph.Graph[Order, 
 	p.addAsk(b)
 	send := p.addEach(b)
 	b.Subgraph(sub, p.child(tb), subOptions(p.sub)...)
+	p.addFast(tb, b)
 	b.Node(both, logging("both"))
 	b.Edge(graph.Start, "quick")
 	b.Edge(graph.Start, "send")
 	b.Route("send", func(context.Context, Order) (graph.Next, error) {
-		n := graph.To(ask, sub)
+		n := graph.To(ask, sub, "fast")
 		send(&n)
 		return n, nil
-	}, ask, sub, each)
+	}, ask, sub, "fast", each)
 	if p.noJoin {
 		b.Edge(ask, both)
 		b.Edge("quick", graph.End)
 	} else {
 		b.Join(p.joins, both)
 	}
-	for _, id := range []graph.ID{each, sub, both, "quick"} {
+	for _, id := range []graph.ID{each, sub, "fast", both, "quick"} {
 		if id == "quick" && (p.noJoin || slices.Contains(p.joins, id)) {
 			continue
 		}
@@ -120,11 +124,42 @@ func (p *shop) build(tb testing.TB, saver checkpoint.Saver) *graph.Graph[Order, 
 		b.Edge(both, "more")
 		b.Edge("more", graph.End)
 	}
+	if p.reuse != "" {
+		b.Node(graph.ID(p.reuse), logging("another"), sure)
+		b.Edge("quick", graph.ID(p.reuse))
+		b.Edge(graph.ID(p.reuse), graph.End)
+	}
 	app, err := b.Compile(append(p.compile, graph.Saver(saver))...)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return app
+}
+
+// addFast adds the node that finishes while the others of its superstep wait.
+func (p *shop) addFast(tb testing.TB, b *graph.Builder[Order, OrderUpdate]) {
+	tb.Helper()
+	below := graph.New("fast-child", OrderSchema)
+	below.Node("log", logging("fast"))
+	below.Chain(graph.Start, "log", graph.End)
+	child, err := below.Compile(graph.SubgraphOnly())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	switch p.fast {
+	case "RoutingNode":
+		b.RoutingNode("fast", func(ctx context.Context, s Order) (OrderUpdate, graph.Next, error) {
+			u, err := logging("fast")(ctx, s)
+			return u, graph.To(graph.End), err
+		}, graph.Targets(graph.End))
+	case "Subgraph":
+		b.Subgraph("fast", child)
+	case "MapSubgraph":
+		graph.MapSubgraph(b, "fast", child, func(context.Context, Order) (u OrderUpdate, err error) { return u, nil },
+			func(ctx context.Context, _, s Order) (OrderUpdate, error) { return logging("fast")(ctx, s) })
+	default:
+		b.Node("fast", logging("fast"))
+	}
 }
 
 func subOptions(id string) []graph.SubgraphOption {
@@ -164,11 +199,11 @@ func (p *shop) addEach(b *graph.Builder[Order, OrderUpdate]) func(n *graph.Next)
 	return func(n *graph.Next) { n.Add(each.Send("a lamp")) }
 }
 
-// resumed reports how a thread that today's program begins fares under the program after.
-func resumed(t *testing.T, after *shop) error {
+// resumed reports how a thread that one program begins fares under the program after.
+func resumed(t *testing.T, before, after *shop) error {
 	t.Helper()
 	saver := memory.New()
-	old := newShop().build(t, saver)
+	old := before.build(t, saver)
 	res, err := old.Thread("t").Invoke(t.Context(), OrderUpdate{})
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 2 || len(res.Signals) != 1 {
 		t.Fatalf("the thread has status %s, %v and %v: %v", res.Status, res.Questions, res.Signals, err)
@@ -185,7 +220,7 @@ func resumed(t *testing.T, after *shop) error {
 	if err != nil {
 		return err
 	}
-	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, "quick send ask each sub both") {
+	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, "quick send ask each sub fast both") {
 		return fmt.Errorf("%w: status %s, log %s", errLost, end.Status, log)
 	}
 	return nil
@@ -219,6 +254,10 @@ func lockFailure(t *testing.T, app graphtest.Described, path string) string {
 	return r.text
 }
 
+func renamedAsk(p *shop) {
+	p.ask, p.joins[1], p.options = "asks", "asks", []graph.RoutingNodeOption{graph.FormerIDs("ask")}
+}
+
 // TestLockAgreesWithTheRuntime changes one part of a program in which a thread waits. Lock says
 // breaking if and only if the thread cannot continue.
 func TestLockAgreesWithTheRuntime(t *testing.T) {
@@ -227,40 +266,77 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 		change func(p *shop)
 		want   string // in the report; empty if the lock does not change
 		breaks bool
+		locked func(p *shop) // a change of the program before it is locked
+		stored func(p *shop) // a change of the program that begins the thread; nil for locked
 	}{
-		"nothing":           {change: func(*shop) {}},
-		"a node is renamed": {func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, "graph.FormerIDs", true},
-		"a node has a FormerID": {func(p *shop) {
-			p.ask, p.joins[1], p.options = "asks", "asks", []graph.RoutingNodeOption{graph.FormerIDs("ask")}
-		}, "allowed: new: node shop asks former ask", false},
-		"a subgraph node has a FormerID": {func(p *shop) { p.sub = "below" }, "allowed: new: node shop below former sub", false},
-		"a task node is renamed":         {func(p *shop) { p.each = "every" }, `node "each" of graph "shop" is gone`, true},
-		"a task node becomes a node":     {func(p *shop) { p.plainEach = true }, "was of kind task and is of kind node", true},
-		"another payload":                {func(p *shop) { p.sendsInt = true }, "has type int", true},
-		"a node below is renamed":        {func(p *shop) { p.inner = "await" }, `node "wait" of graph "child" is gone`, true},
-		"a node below has a FormerID":    {func(p *shop) { p.inner, p.innerOpts = "await", []graph.NodeOption{graph.FormerIDs("wait")} }, "allowed: new: node child await former wait", false},
-		"a join is gone":                 {func(p *shop) { p.noJoin = true }, `the join of ["ask" "quick"] to "both"`, true},
-		"a join loses a source":          {func(p *shop) { p.joins = []graph.ID{"ask", "sub"} }, "the join of", true},
-		"a join gets a source":           {func(p *shop) { p.joins = append(p.joins, "sub") }, "waits for more nodes", false},
-		"the target of a join is gone":   {func(p *shop) { p.both = "all" }, `node "both" of graph "shop" is gone`, true},
-		"a question is gone":             {func(p *shop) { p.noAsk = true }, `does not list question "sure" any more`, true},
-		"a signal is gone":               {func(p *shop) { p.noSignal = true }, `does not list signal "paid" any more`, true},
-		"another name":                   {func(p *shop) { p.name = "store" }, "graph.FormerNames", true},
-		"another name with FormerNames":  {func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, "allowed: new: graph store former shop", false},
-		"a new node":                     {func(p *shop) { p.extra = true }, "allowed: new: node shop more kind node", false},
+		"nothing": {change: func(*shop) {}},
+		"a node becomes a RoutingNode": {
+			change: func(p *shop) { p.fast = "RoutingNode" }, want: "was of kind node and is of kind node routing", breaks: true,
+		},
+		"a RoutingNode becomes a node": {
+			locked: func(p *shop) { p.fast = "RoutingNode" },
+			change: func(*shop) {}, want: "was of kind node routing and is of kind node", breaks: true,
+		},
+		"a node becomes a Subgraph":    {change: func(p *shop) { p.fast = "Subgraph" }, want: "is of kind subgraph", breaks: true},
+		"a node becomes a MapSubgraph": {change: func(p *shop) { p.fast = "MapSubgraph" }, want: "is of kind mapSubgraph"},
+		"a former id is dropped": {
+			locked: renamedAsk, stored: func(*shop) {},
+			change: func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, want: `list it by graph.FormerIDs`, breaks: true,
+		},
+		"a new node has a former id": {
+			locked: renamedAsk, stored: func(*shop) {},
+			change: func(p *shop) { p.ask, p.joins[1], p.reuse = "asks", "asks", "ask" }, want: `would run the new node`, breaks: true,
+		},
+		"a node gets its former id back": {
+			locked: renamedAsk,
+			change: func(p *shop) { p.options = []graph.RoutingNodeOption{graph.FormerIDs("asks")} }, want: "new: node shop ask former asks",
+		},
+		"a former name is dropped": {
+			locked: func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, stored: func(*shop) {},
+			change: func(p *shop) { p.name = "store" }, want: "does not list its former name", breaks: true,
+		},
+		"a graph gets its former name back": {
+			locked: func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} },
+			change: func(p *shop) { p.compile = []graph.Option{graph.FormerNames("store")} }, want: "new: graph shop former store",
+		},
+		"a node is renamed":              {change: func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, want: "graph.FormerIDs", breaks: true},
+		"a node has a FormerID":          {change: renamedAsk, want: "allowed: new: node shop asks former ask"},
+		"a subgraph node has a FormerID": {change: func(p *shop) { p.sub = "below" }, want: "allowed: new: node shop below former sub"},
+		"a task node is renamed":         {change: func(p *shop) { p.each = "every" }, want: `node "each" of graph "shop" is gone`, breaks: true},
+		"a task node becomes a node":     {change: func(p *shop) { p.plainEach = true }, want: "was of kind task and is of kind node", breaks: true},
+		"another payload":                {change: func(p *shop) { p.sendsInt = true }, want: "has type int", breaks: true},
+		"a node below is renamed":        {change: func(p *shop) { p.inner = "await" }, want: `node "wait" of graph "child" is gone`, breaks: true},
+		"a node below has a FormerID":    {change: func(p *shop) { p.inner, p.innerOpts = "await", []graph.NodeOption{graph.FormerIDs("wait")} }, want: "allowed: new: node child await former wait"},
+		"a join is gone":                 {change: func(p *shop) { p.noJoin = true }, want: `the join of ["ask" "quick"] to "both"`, breaks: true},
+		"a join loses a source":          {change: func(p *shop) { p.joins = []graph.ID{"ask", "sub"} }, want: "the join of", breaks: true},
+		"a join gets a source":           {change: func(p *shop) { p.joins = append(p.joins, "sub") }, want: "waits for more nodes"},
+		"the target of a join is gone":   {change: func(p *shop) { p.both = "all" }, want: `node "both" of graph "shop" is gone`, breaks: true},
+		"a question is gone":             {change: func(p *shop) { p.noAsk = true }, want: `does not list question "sure" any more`, breaks: true},
+		"a signal is gone":               {change: func(p *shop) { p.noSignal = true }, want: `does not list signal "paid" any more`, breaks: true},
+		"another name":                   {change: func(p *shop) { p.name = "store" }, want: "graph.FormerNames", breaks: true},
+		"another name with FormerNames":  {change: func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, want: "allowed: new: graph store former shop"},
+		"a new node":                     {change: func(p *shop) { p.extra = true }, want: "allowed: new: node shop more kind node"},
 		"a retry policy":                 {change: func(p *shop) { p.options = []graph.RoutingNodeOption{graph.Retry(graph.RetryPolicy{Attempts: 2})} }},
 		"a stop":                         {change: func(p *shop) { p.compile = []graph.Option{graph.InterruptBefore("quick")} }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := lockOf(t, newShop())
-			after := newShop()
+			locked, before, after := newShop(), newShop(), newShop()
+			if test.locked != nil {
+				test.locked(locked)
+				test.locked(before)
+			}
+			if test.stored != nil {
+				before = newShop()
+				test.stored(before)
+			}
+			path := lockOf(t, locked)
 			test.change(after)
 			got := lockFailure(t, after.build(t, memory.New()), path)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) || strings.Contains(got, "breaking:") != test.breaks {
 				t.Errorf("Lock says %q, want %q, breaking: %v", got, test.want, test.breaks)
 			}
-			if err := resumed(t, after); (err != nil) != test.breaks {
+			if err := resumed(t, before, after); (err != nil) != test.breaks {
 				t.Errorf("a waiting thread resumes with: %v; breaking: %v", err, test.breaks)
 			}
 		})
@@ -297,6 +373,7 @@ node shop each kind task
 node shop each payload . string
 node shop each question sure answer . bool
 node shop each question sure asks . string
+node shop fast kind node
 node shop quick kind node
 node shop send kind node
 node shop sub calls child
