@@ -64,7 +64,7 @@ func TestVerdicts(t *testing.T) {
 		"keys change":                        {"state State A map[int]int merge\n", "state State A map[string]int merge\n", []string{"refused A: the stored type is map[int]int, which map[string]int"}, ""},
 		"elements change":                    {"state State A []int append\nstate State B []int append\n", "state State A []string append\nstate State B []string append\n", []string{"refused A: the stored type is []int, which []string cannot read", "refused B: the stored type is []int"}, ""},
 		"text becomes a string":              {"state State A Amount last\ncodec Amount text\n", "state State A string last\n", nil, ""},
-		"a codec is another type":            {"state State A Amount last\ncodec Amount text\n", "state State A Money last\ncodec Money text\n", []string{"refused A: the stored type is Amount and now Money, of which graphgen cannot see"}, ""},
+		"a codec is another type":            {"state State A Amount last\ncodec Amount text\n", "state State A Money last\ncodec Money text\n", []string{"refused A: the stored type is Amount and now Money; graphgen cannot see"}, ""},
 		"a struct has another name in Go":    {"state State A []Old append\nstruct Old X int\n", "state State A []New append\nstruct New X int\n", nil, ""},
 		"the state has another name in Go":   {"state Old A int sum\n", "state New A int sum\n", []string{"allowed New: the type has the name Old in graphgen.lock"}, ""},
 		"the state is gone":                  {"state Old A int sum\n", "state New A string last\n", []string{"refused Old: state Old is gone", "allowed New: state New is new"}, ""},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // kind is the outermost layer of a type.
@@ -29,6 +31,18 @@ type layer struct {
 	key   string // dict
 	elem  string // pointer, list, dict
 	codec string // codec: its form
+}
+
+// shape returns the layer as package shape describes it, which has the rule of what can be read.
+func (l layer) shape() shape.Layer {
+	switch l.kind {
+	case basic:
+		return shape.Layer{Kind: l.name}
+	case codec:
+		return shape.Layer{Kind: l.codec, Type: &shape.Type{Name: l.name}}
+	}
+	kind := map[kind]string{bytes: "bytes", list: "list", dict: "map", structure: string(shape.Struct), union: string(shape.Union)}[l.kind]
+	return shape.Layer{Kind: kind, Len: l.size, Key: l.key, Elem: l.elem}
 }
 
 // basics are the types without parts.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/shape"
 )
 
 // lockHead begins the first line of a lock. The number of its format follows.
@@ -125,14 +124,28 @@ func readFact(line string) (f fact, err error) {
 		}
 		f, rest = append(f, word), after
 	}
-	least := map[string]int{factGraph: 2, factNode: 4, factJoin: 4}
-	if len(f) == 4 && f[0] == factNode && f[3] != hasMemory {
-		return nil, errNoFact
-	}
-	if len(f) == 0 || least[f[0]] == 0 || len(f) < least[f[0]] {
+	if !f.valid() {
 		return nil, errNoFact
 	}
 	return f, nil
+}
+
+// valid reports whether the fact has as many words as its kind needs.
+func (f fact) valid() bool {
+	switch {
+	case len(f) < 2:
+		return false
+	case f[0] == factGraph:
+		return len(f) == 2 || len(f) == 4
+	case f[0] == factJoin:
+		return len(f) >= 4
+	case f[0] != factNode || len(f) < 4:
+		return false
+	}
+	words := map[string]int{
+		hasKind: 5, hasFormer: 5, hasCalls: 5, hasMemory: 4, hasQueue: 5, hasTarget: 5, hasPayload: 6, hasAsks: 8, hasSignal: 7,
+	}[f[3]]
+	return words == len(f) || f[3] == hasKind && len(f) == 6
 }
 
 // factsOf returns what stored threads need of a graph.
@@ -213,68 +226,6 @@ func (fs *facts) addNode(name string, n *graph.NodeDescription) {
 	}
 }
 
-// addPayloads adds the payloads of a node.
-func (fs *facts) addPayloads(p *graph.NodePayloads) {
-	under := func(words ...string) func(path, of string) {
-		words = append([]string{factNode, p.Graph, string(p.Node)}, words...)
-		return func(path, of string) { fs.add(append(slices.Clone(words), path, of)...) }
-	}
-	if p.Input.Type != "" {
-		addPayload(p.Input, under(hasPayload))
-	}
-	for _, q := range p.Questions {
-		addPayload(q.Question, under(hasAsks, q.Name, "asks"))
-		addPayload(q.Answer, under(hasAsks, q.Name, "answer"))
-	}
-	for _, s := range p.Signals {
-		addPayload(s.Payload, under(hasSignal, s.Name))
-	}
-}
-
-// addPayload calls add with each place in a payload, and with the type that is stored there. A
-// former name of a field is a place, too, because it is also read.
-func addPayload(p shape.Payload, add func(path, of string)) {
-	open := make(map[string]bool)
-	var walk func(path, text string)
-	walk = func(path, text string) {
-		layer := p.Types.Outer(text)
-		t := layer.Type
-		switch {
-		case t != nil && open[t.Name]:
-			add(path, "recursive")
-		case t != nil && t.Kind == shape.Struct:
-			add(path, "struct")
-			open[t.Name] = true
-			for _, f := range t.Fields {
-				for _, name := range append([]string{f.Wire}, f.Was...) {
-					walk(strings.TrimSuffix(path, ".")+"."+name, f.Type)
-				}
-			}
-			delete(open, t.Name)
-		case t != nil && t.Kind == shape.Union:
-			add(path, "union")
-			open[t.Name] = true
-			for _, m := range t.Members {
-				walk(path+"("+m.Tag+")", m.Type)
-			}
-			delete(open, t.Name)
-		case t != nil:
-			add(path, string(t.Kind)+":"+t.Name)
-		case layer.Kind == "list":
-			walk(path+"["+layer.Len+"]", layer.Elem)
-		case layer.Kind == "map":
-			walk(path+"{"+layer.Key+"}", layer.Elem)
-		case layer.Kind == "pointer":
-			walk(path+"*", layer.Elem)
-		case layer.Kind == "":
-			add(path, "unknown")
-		default:
-			add(path, layer.Kind+layer.Len)
-		}
-	}
-	walk(".", p.Type)
-}
-
 // rename returns a fact of a lock under today's names of graphs and nodes.
 func (fs *facts) rename(f fact) fact {
 	f = slices.Clone(f)
@@ -296,9 +247,9 @@ func (fs *facts) rename(f fact) fact {
 	switch {
 	case f[0] == factJoin:
 		slices.Sort(f[3:])
-	case f[3] == hasCalls && len(f) == 5 && fs.names[f[4]] != "":
+	case f[3] == hasCalls && fs.names[f[4]] != "":
 		f[4] = fs.names[f[4]]
-	case f[3] == hasTarget && len(f) == 5 && fs.ids[[2]string{f[1], f[4]}] != "":
+	case f[3] == hasTarget && fs.ids[[2]string{f[1], f[4]}] != "":
 		f[4] = fs.ids[[2]string{f[1], f[4]}]
 	}
 	return f
@@ -336,26 +287,14 @@ func (fs *facts) missingPart(f fact, node string) (why string, breaks bool) {
 	case hasTarget:
 		return fmt.Sprintf("%s cannot choose %q any more; a stored choice of it is refused", node, f[len(f)-1]), true
 	case hasPayload:
-		return fmt.Sprintf("%s: the payload of sends to it %s", node, fs.change(f)), true
-	case hasAsks, hasSignal:
-		prefix := fact(append([]string(nil), f[:min(5, len(f))]...)).String() + " "
-		if !slices.ContainsFunc(fs.all, func(f fact) bool { return strings.HasPrefix(f.String(), prefix) }) {
-			return fmt.Sprintf("%s does not list %s %q any more; list it as long as threads may wait for it", node, f[3], f[min(4, len(f)-1)]), true
-		}
-		return fmt.Sprintf("%s: %s %q: its payload %s", node, f[3], f[min(4, len(f)-1)], fs.change(f)), true
+		how, breaks := fs.otherPayload(f)
+		return fmt.Sprintf("%s: the payload of sends to it %s", node, how), breaks
 	}
-	return fmt.Sprintf("%s has lost %q", node, f.String()), true
-}
-
-// change returns how a place in a payload has changed.
-func (fs *facts) change(f fact) string {
-	place, of := f[:len(f)-1].String()+" ", f[len(f)-1]
-	for _, now := range fs.all {
-		if was, ok := strings.CutPrefix(now.String(), place); ok && len(now) == len(f) {
-			return fmt.Sprintf("has type %s at %q, and stored ones have %s", was, f[len(f)-2], of)
-		}
+	if !slices.ContainsFunc(fs.all, func(now fact) bool { return len(now) == len(f) && slices.Equal(now[:5], f[:5]) }) {
+		return fmt.Sprintf("%s does not list %s %q any more; list it as long as threads may wait for it", node, f[3], f[4]), true
 	}
-	return fmt.Sprintf("has lost %q of type %s; keep the field, or list the name in the was option of a renamed one", f[max(0, len(f)-2)], of)
+	how, breaks := fs.otherPayload(f)
+	return fmt.Sprintf("%s: %s %q: its payload %s", node, f[3], f[4], how), breaks
 }
 
 // missingFormer is missing for a former id. Another node may list the id, or the node may have it

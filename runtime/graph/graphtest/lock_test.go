@@ -304,7 +304,7 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 		"a subgraph node has a FormerID": {change: func(p *shop) { p.sub = "below" }, want: "allowed: new: node shop below former sub"},
 		"a task node is renamed":         {change: func(p *shop) { p.each = "every" }, want: `node "each" of graph "shop" is gone`, breaks: true},
 		"a task node becomes a node":     {change: func(p *shop) { p.plainEach = true }, want: "was of kind task and is of kind node", breaks: true},
-		"another payload":                {change: func(p *shop) { p.sendsInt = true }, want: "has type int", breaks: true},
+		"another payload":                {change: func(p *shop) { p.sendsInt = true }, want: "and stored ones have string", breaks: true},
 		"a node below is renamed":        {change: func(p *shop) { p.inner = "await" }, want: `node "wait" of graph "child" is gone`, breaks: true},
 		"a node below has a FormerID":    {change: func(p *shop) { p.inner, p.innerOpts = "await", []graph.NodeOption{graph.FormerIDs("wait")} }, want: "allowed: new: node child await former wait"},
 		"a join is gone":                 {change: func(p *shop) { p.noJoin = true }, want: `the join of ["ask" "quick"] to "both"`, breaks: true},
