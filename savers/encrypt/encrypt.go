@@ -183,8 +183,12 @@ func KeyID(stored []byte) (id string, ok bool) {
 
 // header returns the id of the key of a stored payload, and what follows it.
 func header(stored []byte) (key string, rest []byte, err error) {
-	if len(stored) < 2 || stored[0] != format || len(stored) < 2+int(stored[1]) {
-		return "", nil, fmt.Errorf("encrypt: %w: a payload that is not encrypted, or in another format than %d", checkpoint.ErrDamaged, format)
+	if len(stored) > 0 && stored[0] != format {
+		return "", nil, fmt.Errorf("encrypt: %w: a payload has format %d, and this version reads format %d: it is not encrypted, or a newer version stored it; "+
+			"open the saver as the program that stored it does", checkpoint.ErrDamaged, stored[0], format)
+	}
+	if len(stored) < 2 || len(stored) < 2+int(stored[1]) {
+		return "", nil, fmt.Errorf("encrypt: %w: a payload of %d bytes ends within its header; restore the thread from a backup", checkpoint.ErrDamaged, len(stored))
 	}
 	end := 2 + int(stored[1])
 	return string(stored[2:end]), stored[end:], nil

@@ -338,6 +338,32 @@ func TestKeysAreChecked(t *testing.T) {
 	}
 }
 
+// TestAPayloadOfAnotherFormatNamesBothNumbers reads payloads that another saver or version stored.
+func TestAPayloadOfAnotherFormatNamesBothNumbers(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored []byte
+		want   string
+	}{
+		"a newer format": {[]byte{7, 1, 'k', 0, 0}, "has format 7, and this version reads format 1"},
+		"not encrypted":  {[]byte{0x81, 0xa1, 'a', 1}, "has format 129, and this version reads format 1: it is not encrypted"},
+		"a short header": {[]byte{1, 9, 'k'}, "of 3 bytes ends within its header"},
+		"one byte":       {[]byte{1}, "of 1 bytes ends within its header"},
+	} {
+		inner, id := memory.New(), newID(t)
+		_, err := inner.Append(t.Context(), checkpoint.Append{
+			Thread: "t", Open: &checkpoint.Opening{}, End: true,
+			Records: []checkpoint.Record{{ID: id, Base: id, Source: checkpoint.Input, Snapshot: true, Payload: test.stored}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = open(t, inner, key("k", 1)).Load(t.Context(), checkpoint.Ref{Thread: "t"})
+		if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: Load returned %v; want ErrDamaged with %q", name, err, test.want)
+		}
+	}
+}
+
 // FuzzOpen feeds any bytes as a stored payload.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(nil))
