@@ -131,6 +131,7 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			if !cfg.lockOnly {
 				result.Files = append(result.Files, src.orphans(nil)...)
 			}
+			src.locked(cfg, nil, nil, marked, result, diags) // it may have questions, or a lock file
 			continue
 		}
 		result.Packages++

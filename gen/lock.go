@@ -70,7 +70,7 @@ func (src *source) locked(cfg Config, units []*unit, models []*model, marked map
 	r := newResolver(src, marked, new(diagnostics))
 	r.states = src.stateNames(units)
 	now := src.describeLock(lockable(models), r)
-	if missing && len(now.States)+len(now.Payloads) == 0 {
+	if missing && len(now.States)+len(now.Payloads)+len(now.Questions)+len(now.Signals) == 0 {
 		return // the package has nothing to lock
 	}
 	next, changes := lock.Compare(old, now, src.declared)

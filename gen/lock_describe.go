@@ -43,6 +43,7 @@ func (l *locker) target(t *target) {
 	l.lock.States[t.name] = g
 	for _, f := range t.fields {
 		if !f.stored() {
+			g.Untracked = append(g.Untracked, f.wire)
 			continue
 		}
 		hint := t.name + "." + f.wire
@@ -63,10 +64,9 @@ func (t *target) migrates(wire string) bool {
 	return slices.ContainsFunc(t.migrations, func(m migration) bool { return m.wires == nil || slices.Contains(m.wires, wire) })
 }
 
-// messages adds the questions and signals. Two of one name and different types belong to different
-// graphs. They are left out, because nothing says which of them a thread has stored.
+// messages adds the questions and signals. Those of one name and different types belong to
+// different graphs.
 func (l *locker) messages(r *resolver) {
-	twice := make(map[string]bool)
 	for _, m := range l.src.messages() {
 		faults := len(r.diags.list)
 		at := place{pos: m.pos, subject: m.verb + " " + strconv.Quote(m.name)}
@@ -83,19 +83,11 @@ func (l *locker) messages(r *resolver) {
 		if m.verb == "question" {
 			e.Answer, entries = l.text(args[1], m.name+".answer"), l.lock.Questions
 		}
-		if other := entries[m.name]; other != nil && (other.Type != e.Type || other.Answer != e.Answer) {
-			twice[m.verb+m.name] = true
-		}
-		entries[m.name] = e
-	}
-	for name := range l.lock.Questions {
-		if twice["question"+name] {
-			delete(l.lock.Questions, name)
-		}
-	}
-	for name := range l.lock.Signals {
-		if twice["signal"+name] {
-			delete(l.lock.Signals, name)
+		switch first := entries[m.name]; {
+		case first == nil:
+			entries[m.name] = e
+		case first.Type != e.Type || first.Answer != e.Answer:
+			first.Others = append(first.Others, e)
 		}
 	}
 }

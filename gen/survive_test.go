@@ -19,11 +19,19 @@ type survival struct {
 	update   string // what the old program stores: a body of func(u *StateNUpdate)
 	replace  string // a change of the lock file before the comparison: from -> to
 	refused  bool
+	noted    bool
+	pending  string // how the new program reads the update in a result or an input: read or changed
 	want     string // the state that the new program reads, or "changed" for ErrGraphChanged
 }
 
 // survivals has each row of the table in docs/state.md.
 var survivals = []survival{
+	{
+		name: "a removed name is used again",
+		old:  "type StateN struct { A int; B int }", now: "type StateN struct { A int; B int }",
+		replace: "StateN B int replace -> StateN B int replace removed",
+		update:  "u.B.Set(7)", noted: true, want: "{A:0 B:7}",
+	},
 	{
 		name: "a field is added",
 		old:  "type StateN struct { A int }", now: "type StateN struct { A int; B string }",
@@ -31,7 +39,7 @@ var survivals = []survival{
 	}, {
 		name: "a field is removed",
 		old:  "type StateN struct { A int; B string }", now: "type StateN struct { A int }",
-		update: "u.A.Set(7); u.B.Set(`b`)", want: "{A:7}",
+		update: "u.A.Set(7); u.B.Set(`b`)", noted: true, pending: "changed", want: "{A:7}",
 	}, {
 		name: "a removed name has another type",
 		old:  "type StateN struct { A int; B int }", now: "type StateN struct { A int; B string }",
@@ -61,11 +69,11 @@ var survivals = []survival{
 	}, {
 		name: "a reducer changes",
 		old:  "type StateN struct { A []int; B int }", now: "type StateN struct { A []int `graph:\"union\"`; B int `graph:\"max\"` }",
-		update: "u.A.Set([]int{1, 1}); u.B.Set(3)", want: "{A:[1 1] B:3}",
+		update: "u.A.Set([]int{1, 1}); u.B.Set(3)", noted: true, pending: "changed", want: "{A:[1 1] B:3}",
 	}, {
 		name: "a field is not stored any more",
 		old:  "type StateN struct { A int }", now: "type StateN struct { A int `graph:\"untracked\"` }",
-		update: "u.A.Set(7)", want: "{A:0}",
+		update: "u.A.Set(7)", noted: true, pending: "changed", want: "{A:0}",
 	}, {
 		name: "an integer grows",
 		old:  "type StateN struct { A int32; B float32; C uint16 }", now: "type StateN struct { A int64; B float64; C int32 }",
@@ -87,7 +95,7 @@ var survivals = []survival{
 		old:  "type StateN struct { A string }",
 		now: "type StateN struct { A int }\n" +
 			"func (s *StateN) Migrate(from *state.OldFields) error {\n\tif a, ok := from.String(`A`); ok { s.A = len(a) }\n\treturn nil\n}",
-		update: "u.A.Set(`seven`)", want: "{A:5}",
+		update: "u.A.Set(`seven`)", noted: true, pending: "changed", want: "{A:5}",
 	}, {
 		name: "a method Migrate is removed",
 		old:  "type StateN struct { A string }", now: "type StateN struct { A int }",
@@ -98,7 +106,7 @@ var survivals = []survival{
 		old:  "type StateN struct { A ItemN }; type ItemN struct { B string }",
 		now: "type StateN struct { A ItemN }; type ItemN struct { B int }\n" +
 			"func (s *StateN) Migrate(from *state.OldFields) error {\n\t_, _ = from.Raw(`A`)\n\treturn nil\n}",
-		update: "u.A.Set(ItemN{B: `b`})", want: "{A:{B:0}}",
+		update: "u.A.Set(ItemN{B: `b`})", noted: true, pending: "changed", want: "{A:{B:0}}",
 	}, {
 		name: "a field of a nested struct is added",
 		old:  "type StateN struct { A []ItemN `graph:\"append\"` }; type ItemN struct { B int }",
@@ -174,17 +182,32 @@ func TestLockAndRuntimeAgree(t *testing.T) {
 		writeCase(t, dir, "now", i, c.now)
 	}
 	generateIn(t, dir, "./old", "./now")
-	refused := refusals(t, dir)
+	verdicts := verdicts(t, dir)
 	read := strings.Split(strings.TrimSpace(runProgram(t, dir, survivalProgram())), "\n")
 	if len(read) != len(survivals) {
 		t.Fatalf("the program printed %d lines, want one for each of the %d cases:\n%s", len(read), len(survivals), strings.Join(read, "\n"))
 	}
 	for i, c := range survivals {
-		if got := refused[fmt.Sprintf("case%d.go", i)]; got != c.refused {
-			t.Errorf("%s: the lock refuses it: %v, want %v", c.name, got, c.refused)
+		verdict := verdicts[fmt.Sprintf("case%d.go", i)]
+		want := gen.Allowed
+		if c.noted {
+			want = gen.Noted
 		}
-		if want := numbered(c.want, i); read[i] != want {
-			t.Errorf("%s: the new program reads %s, want %s", c.name, read[i], want)
+		if c.refused {
+			want = gen.Refused
+		}
+		if verdict != want {
+			t.Errorf("%s: the verdict of the lock is %d, want %d", c.name, verdict, want)
+		}
+		state, pending, _ := strings.Cut(read[i], "; ")
+		if want := numbered(c.want, i); state != want {
+			t.Errorf("%s: the new program reads %s, want %s", c.name, state, want)
+		}
+		if c.pending == "" && verdict != gen.Refused {
+			c.pending = "read"
+		}
+		if pending != c.pending && c.pending != "" {
+			t.Errorf("%s: the update in a stored result or an input is %s, want %s", c.name, pending, c.pending)
 		}
 	}
 }
@@ -198,9 +221,9 @@ func writeCase(t *testing.T, dir, pkg string, n int, source string) {
 	writeFile(t, filepath.Join(dir, pkg, fmt.Sprintf("case%d.go", n)), numbered(text, n))
 }
 
-// refusals locks the package old and compares the package now with its lock file. It returns the
-// files with refused changes.
-func refusals(t *testing.T, dir string) map[string]bool {
+// verdicts locks the package old and compares the package now with its lock file. It returns the
+// worst verdict on each file.
+func verdicts(t *testing.T, dir string) map[string]gen.Verdict {
 	t.Helper()
 	result, err := gen.Lock(t.Context(), gen.Config{Dir: dir, Patterns: []string{"./old"}})
 	if err != nil || len(result.Files) != 1 {
@@ -220,13 +243,12 @@ func refusals(t *testing.T, dir string) map[string]bool {
 	if result, err = gen.Lock(t.Context(), gen.Config{Dir: dir, Patterns: []string{"./now"}}); err != nil {
 		t.Fatal(err)
 	}
-	refused := make(map[string]bool)
+	worst := make(map[string]gen.Verdict)
 	for _, c := range result.Changes {
-		if c.Verdict == gen.Refused {
-			refused[filepath.Base(c.Pos.Filename)] = true
-		}
+		name := filepath.Base(c.Pos.Filename)
+		worst[name] = max(worst[name], c.Verdict)
 	}
-	return refused
+	return worst
 }
 
 // survivalProgram returns a program that prints what the new states read, one line for each case.
@@ -270,12 +292,26 @@ func read[S, U, T, V any](old *state.Schema[S, U], now *state.Schema[T, V], upda
 	snap, err := compile(now, saver).Thread("t").State(context.Background())
 	switch {
 	case errors.Is(err, graph.ErrGraphChanged):
-		fmt.Println("changed")
+		fmt.Print("changed")
 	case err != nil:
-		fmt.Println(err)
+		fmt.Print(err)
 	default:
-		fmt.Printf("%+v\n", snap.State)
+		fmt.Printf("%+v", snap.State)
 	}
+	fmt.Println(";", pending(old, now, state.Build(update)))
+}
+
+// pending reports whether the new schema reads an update as a result or an input stores it.
+func pending[S, U, T, V any](old *state.Schema[S, U], now *state.Schema[T, V], update U) string {
+	b, err := old.AppendUpdate(nil, &update)
+	if err != nil {
+		panic(err)
+	}
+	var u V
+	if err := now.DecodeUpdate(b, &u); err != nil {
+		return "changed"
+	}
+	return "read"
 }
 
 func main() {

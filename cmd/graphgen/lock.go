@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/gen"
 )
@@ -51,10 +53,61 @@ func (c *command) compareLocks(ctx context.Context) int {
 			status = exitFailed
 		}
 	}
-	if !c.accept {
+	if !c.accept.given {
 		return status
 	}
+	if err := c.accept.check(result.Changes, begun); err != nil {
+		return c.fail(err)
+	}
 	return c.write(result)
+}
+
+// acceptance is the value of -accept: all changes without a value, or the subjects of the refused
+// changes to record.
+type acceptance struct {
+	given bool
+	names []string
+}
+
+// String implements flag.Value.
+func (a *acceptance) String() string { return strings.Join(a.names, ",") }
+
+// IsBoolFlag lets package flag accept -accept without a value.
+func (a *acceptance) IsBoolFlag() bool { return true }
+
+// Set implements flag.Value.
+func (a *acceptance) Set(text string) error {
+	if a.given {
+		return errors.New("it is given twice")
+	}
+	if a.given = true; text != "true" {
+		a.names = strings.Split(text, ",")
+	}
+	return nil
+}
+
+// check reports refused changes that the names leave out, and names without a refused change.
+func (a *acceptance) check(changes []gen.Change, begun map[string]bool) error {
+	if len(a.names) == 0 {
+		return nil
+	}
+	refused := make(map[string]bool)
+	for _, change := range changes {
+		if change.Verdict == gen.Refused && !begun[change.Lock] {
+			refused[change.Subject] = true
+		}
+	}
+	for subject := range refused {
+		if !slices.Contains(a.names, subject) {
+			return fmt.Errorf("-accept does not name %s, which has a refused change; nothing is recorded", subject)
+		}
+	}
+	for _, name := range a.names {
+		if !refused[name] {
+			return fmt.Errorf("-accept names %q, which has no refused change; nothing is recorded", name)
+		}
+	}
+	return nil
 }
 
 // begin writes the lock files that are missing, and returns their paths.

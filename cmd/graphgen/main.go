@@ -4,7 +4,7 @@
 // Usage:
 //
 //	go tool graphgen [flags] [packages]
-//	go tool graphgen lock [-accept] [-type State,Doc] [packages]
+//	go tool graphgen lock [-accept[=names]] [-type State,Doc] [packages]
 //	go tool graphgen vet [flags] [packages]
 //
 // Packages are named as for the go command. The default is the package in the current directory.
@@ -68,8 +68,9 @@
 // The command lock begins a file graphgen.lock in each package, which lists the names and types
 // that threads may store. With that file, graphgen refuses a change that stored threads could not
 // survive, and records all others. If the file exists, lock prints the changes with verdicts. With
-// -accept it records all of them, also the refused ones. The exit status is then 0. Without
-// -accept, it is 1 if something has changed, and 2 if a change is refused.
+// -accept it records all of them, also the refused ones. The exit status is then 0. With
+// -accept=State.Note,refund it does so only if all refused changes begin with one of these names.
+// Without -accept, the exit status is 1 if something has changed, and 2 if a change is refused.
 //
 // Graphgen prints all faults in the sources, one a line, as file:line:column: State.Field: what is
 // wrong; how to fix it. It then writes no files. The exit status is 0 on success, 1 if -check
@@ -109,7 +110,8 @@ func main() {
 type command struct {
 	types, output           string
 	check, verbose, version bool
-	lock, accept            bool
+	lock                    bool
+	accept                  acceptance
 	patterns                []string
 	stdout, stderr          io.Writer
 }
@@ -146,7 +148,7 @@ func (c *command) parse(args []string) error {
 	once(flags, "type", &c.types)
 	if len(args) > 0 && args[0] == "lock" {
 		c.lock, args = true, args[1:]
-		flags.BoolVar(&c.accept, "accept", false, "")
+		flags.Var(&c.accept, "accept", "")
 	} else {
 		once(flags, "o", &c.output)
 		flags.BoolVar(&c.check, "check", false, "")

@@ -214,19 +214,43 @@ func (c *comparer) messages(kind string, old, now, next map[string]*Entry, decla
 			next[name] = c.carried(was)
 			next[name].Removed = true
 		default:
-			for _, part := range [][2]string{{was.Type, e.Type}, {was.Answer, e.Answer}} {
-				if part[0] == "" {
-					continue
-				}
-				if reason := c.read(part[0], part[1], false); reason != "" {
-					c.refuse(e.At, "%s; declare a %s of another name for the new type", reason, kind)
-				}
+			fits := c.message(kind, was, e)
+			for _, other := range e.Others {
+				fits = c.message(kind, was, other) && fits
+			}
+			switch {
+			case len(e.Others) == 0:
+			case fits: // the file keeps what all declarations read
+				next[name] = c.carried(was)
+				next[name].Removed = false
+			default:
+				delete(next, name)
 			}
 		}
 	}
 	for _, name := range sorted(now) {
-		if old[name] == nil {
+		switch {
+		case old[name] != nil:
+		case len(now[name].Others) > 0:
+			delete(next, name) // nothing says which of them a thread has stored
+		default:
 			c.report(now[name].At, Allowed, "%s %q is new", kind, name)
 		}
 	}
+}
+
+// message compares a question or signal with one of its declarations. It reports whether the
+// declaration reads the types in the file.
+func (c *comparer) message(kind string, was, e *Entry) (fits bool) {
+	fits = true
+	for _, part := range [][2]string{{was.Type, e.Type}, {was.Answer, e.Answer}} {
+		if part[0] == "" {
+			continue
+		}
+		if reason := c.read(part[0], part[1], false); reason != "" {
+			c.refuse(e.At, "%s; declare a %s of another name for the new type", reason, kind)
+			fits = false
+		}
+	}
+	return fits
 }

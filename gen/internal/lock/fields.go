@@ -29,7 +29,7 @@ func (c *comparer) fields(old, now, next *Group, isState, migrates bool) {
 				gone = append(gone, name)
 			}
 			next.Entries[name] = c.removed(was)
-			c.reused(was, now)
+			c.reused(was, old, now)
 			continue
 		}
 		readers[by] = append(readers[by], name)
@@ -61,7 +61,7 @@ func (c *comparer) field(name string, was *Entry, by string, e, next *Entry, isS
 	case name != by:
 		c.report(e.At, Allowed, "reads what is stored as %s", quote(name))
 	case was.Removed:
-		c.report(e.At, Allowed, "is used again with its type")
+		c.report(e.At, Noted, "%s", usedAgain)
 	}
 	if !isState {
 		return
@@ -75,8 +75,8 @@ func (c *comparer) field(name string, was *Entry, by string, e, next *Entry, isS
 	}
 }
 
-// reused reports fields with a former name of a missing field and a type that cannot read it.
-func (c *comparer) reused(was *Entry, now *Group) {
+// reused reports fields with a former name of a missing field.
+func (c *comparer) reused(was *Entry, old, now *Group) {
 	for _, former := range was.Was {
 		e := now.Entries[former]
 		if e == nil {
@@ -84,9 +84,13 @@ func (c *comparer) reused(was *Entry, now *Group) {
 		}
 		if reason := c.read(was.Type, e.Type, e.Migrates); reason != "" {
 			c.differs(e, true, e.Migrates, true, reason)
+		} else if was.Removed && old.Entries[former] == nil {
+			c.report(e.At, Noted, "%s", usedAgain)
 		}
 	}
 }
+
+const usedAgain = "has the stored name of a removed field; threads that stored that field still have its value"
 
 // differs reports a field that cannot read a type as it is stored.
 func (c *comparer) differs(e *Entry, reused, migrates, isState bool, reason string) {
@@ -94,7 +98,7 @@ func (c *comparer) differs(e *Entry, reused, migrates, isState bool, reason stri
 	switch {
 	case migrates:
 		c.migrated = true
-		c.report(e.At, Noted, "%s; Migrate must read it", reason)
+		c.report(e.At, Noted, "%s; Migrate must read it, and %s", reason, pending)
 		return
 	case reused:
 		reason = "has the stored name of a removed field: " + reason
@@ -104,6 +108,9 @@ func (c *comparer) differs(e *Entry, reused, migrates, isState bool, reason stri
 	}
 	c.refuse(e.At, "%s; %s", reason, remedy)
 }
+
+// pending is the effect of a change on operations that no state contains yet.
+const pending = "stored results and inputs that set it, and are not merged yet, return ErrGraphChanged"
 
 // formerNames reports names of was= that the sources do not read any more.
 func (c *comparer) formerNames(name string, was *Entry, now, next *Group) {
@@ -122,7 +129,7 @@ func (c *comparer) formerNames(name string, was *Entry, now, next *Group) {
 
 // reducers notes changes that affect only operations on their way.
 func (c *comparer) reducers(was, e *Entry) {
-	const effect = "no checkpoint is affected, but results and inputs that are stored and not yet merged return ErrGraphChanged"
+	const effect = "no checkpoint is affected, but " + pending
 	switch {
 	case was.Reducer != e.Reducer:
 		c.report(e.At, Noted, "the reducer changes from %s to %s; %s", was.Reducer, e.Reducer, effect)
@@ -141,7 +148,8 @@ func (c *comparer) unread(old, now *Group, gone []string, readers map[string][]s
 	for _, name := range gone {
 		was := old.Entries[name]
 		to := ""
-		if !c.probing {
+		untracked := slices.Contains(now.Untracked, name)
+		if !c.probing && !untracked {
 			to = c.renameOf(was, now, func(wire string) bool { return len(readers[wire]) == 0 && !renamed[wire] })
 		}
 		switch {
@@ -152,8 +160,10 @@ func (c *comparer) unread(old, now *Group, gone []string, readers map[string][]s
 				fix = "keep " + quote(name) + ", too"
 			}
 			c.refuse(now.Entries[to].At, "is new, and %s is gone; if this is a rename, add was=%s to the tag; %s", quote(name), name, fix)
+		case untracked:
+			c.report(now.At, Noted, "field %s is untracked now, and zero in threads that have stored it; %s", quote(name), pending)
 		case isState && !c.probing:
-			c.report(now.At, Allowed, "field %s is removed; programs without it keep its stored value", quote(name))
+			c.report(now.At, Noted, "field %s is removed; programs without it keep its stored value, but %s", quote(name), pending)
 		default:
 			c.refuse(now.At, "field %s is gone, and stored values that have it return ErrGraphChanged; restore it", quote(name))
 		}
@@ -193,8 +203,16 @@ func (c *comparer) members(old, now, next *Group, migrates bool) {
 			next.Entries[tag] = c.removed(was)
 			continue
 		}
-		if reason := c.read(was.Type, e.Type, migrates); reason != "" {
-			c.differs(e, was.Removed, migrates, false, "member "+quote(tag)+": "+reason)
+		reason := c.read(was.Type, e.Type, migrates)
+		switch {
+		case reason == "":
+		case migrates:
+			c.migrated = true
+			c.report(e.At, Noted, "member %s: %s; Migrate must read it", quote(tag), reason)
+		case was.Removed:
+			c.refuse(e.At, "member %s has the stored name of a removed one: %s; give its type another name", quote(tag), reason)
+		default:
+			c.refuse(e.At, "member %s: %s; keep the type, and add a member whose type has another name", quote(tag), reason)
 		}
 	}
 	for _, tag := range sorted(now.Entries) {

@@ -46,8 +46,9 @@ func (l *Lock) Has(label string) bool {
 
 // Group is a state, a struct or a union.
 type Group struct {
-	Entries map[string]*Entry // by stored name
-	At      Place
+	Entries   map[string]*Entry // by stored name
+	Untracked []string          // states in the sources: the names of fields that are not stored
+	At        Place
 }
 
 // NewGroup returns a Group without entries.
@@ -63,7 +64,8 @@ type Entry struct {
 	Migrated bool     // fields of states: threads may have stored a type that only Migrate reads
 	Removed  bool     // the sources do not have it any more
 
-	Migrates bool // fields of states in the sources: a method Migrate gets the field
+	Migrates bool     // fields of states in the sources: a method Migrate gets the field
+	Others   []*Entry // questions and signals in the sources: declarations of the name with other types
 	At       Place
 }
 

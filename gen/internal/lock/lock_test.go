@@ -71,6 +71,17 @@ func TestOrderAndRepetitionOfLinesDoNotMatter(t *testing.T) {
 	}
 }
 
+// TestLinesOfTwoBranchesBecomeOne reads what git writes for merge=union: the lines of both branches.
+func TestLinesOfTwoBranchesBecomeOne(t *testing.T) {
+	const union = "graphgen.lock 1\n" +
+		"state State A int replace removed\nstate State B int replace\nstate State A int replace\nstate State B int replace was=C\n" +
+		"state State D int replace was=E\nstate State D int replace was=F migrated\nsignal s int removed\nsignal s int\n"
+	const want = "state State A int replace removed\nstate State B int replace was=C\nstate State D int replace was=E was=F migrated\n\nsignal s int removed\n"
+	if got := string(parse(t, union).Text()); !strings.HasSuffix(got, "\n\n"+want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestFaultsOfAFileNameTheirLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -95,7 +106,7 @@ func TestFaultsOfAFileNameTheirLine(t *testing.T) {
 		"a type of nothing":       {"graphgen.lock 1\nstruct A B []C\n", 2, "type C is not described"},
 		"a key of nothing":        {"graphgen.lock 1\nstruct A B map[A]int\n", 2, "has the key A"},
 		"a type of itself":        {"graphgen.lock 1\ntype A B\ntype B A\n", 1, "is described by itself alone"},
-		"two meanings":            {"graphgen.lock 1\nsignal a int\nsignal a string\n", 3, "signal a is listed differently on line 2; keep one of the lines"},
+		"two meanings":            {"graphgen.lock 1\nsignal a int\nsignal a string\n", 3, "signal a is listed differently on line 2; keep the line that fits the sources"},
 		"two codecs":              {"graphgen.lock 1\ncodec a text\ncodec a json\n", 3, "is listed differently"},
 		"two kinds":               {"graphgen.lock 1\nstruct A\ncodec A json\n", 1, "A has lines of two kinds"},
 		"an open quote":           {"graphgen.lock 1\nsignal \"a int\n", 2, "has a quote that is not closed"},

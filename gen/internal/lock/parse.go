@@ -21,7 +21,8 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", Name, e.Line, e.Message) }
 
 // Parse reads a file. The order of its lines does not matter, and equal lines count once, so the
-// lines of two branches can be merged. It returns a *SyntaxError.
+// lines of two branches can be merged. Two lines of a name that differ only in their options count
+// as one line with the options of both. Parse returns a *SyntaxError.
 func Parse(data []byte) (*Lock, error) {
 	p := &parser{lock: New()}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
@@ -171,8 +172,12 @@ func (p *parser) entry(start string, entries map[string]*Entry, words []string) 
 	if err := p.fill(e, start, words[1:]); err != nil {
 		return err
 	}
-	if other := entries[name]; other != nil && !slices.Equal(other.words(), e.words()) {
-		return fmt.Errorf("%s %s is listed differently on line %d; keep one of the lines", start, quote(name), other.At.Pos.Line)
+	if other := entries[name]; other != nil {
+		if other.Type != e.Type || other.Answer != e.Answer || other.Reducer != e.Reducer || other.Input != e.Input {
+			return fmt.Errorf("%s %s is listed differently on line %d; keep the line that fits the sources", start, quote(name), other.At.Pos.Line)
+		}
+		e.Was = slices.Compact(slices.Sorted(slices.Values(append(e.Was, other.Was...))))
+		e.Migrated, e.Removed = e.Migrated || other.Migrated, e.Removed || other.Removed
 	}
 	entries[name] = e
 	return nil
