@@ -86,27 +86,42 @@ func (fs *facts) String() string {
 func readFacts(text string) (*facts, error) {
 	head, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	number, ok := strings.CutPrefix(head, lockHead)
-	if !ok {
-		return nil, fmt.Errorf("line 1: got %q, want %q and a number; remove the file and write it again", head, lockHead)
-	}
-	if number != strconv.Itoa(lockFormat) {
-		return nil, fmt.Errorf("line 1: format %q; this program reads format %d; use a newer graphgen, or write the file again", number, lockFormat)
+	switch {
+	case isMergeMark(head):
+		return nil, fmt.Errorf("line 1: %w", errMergeMark)
+	case !ok:
+		return nil, fmt.Errorf("line 1: got %q, want %q and a number; restore the file", head, lockHead)
+	case number != strconv.Itoa(lockFormat):
+		return nil, fmt.Errorf("line 1: format %q; this program reads format %d; use a newer graphgen, or restore the file", number, lockFormat)
 	}
 	fs := newFacts()
 	for i, line := range strings.Split(rest, "\n") {
 		if line == "" {
 			continue
 		}
+		if isMergeMark(line) {
+			return nil, fmt.Errorf("line %d: %w", i+2, errMergeMark)
+		}
 		f, err := readFact(line)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w: %q; restore the line, or write the file again", i+2, err, line)
+			return nil, fmt.Errorf("line %d: %w: %q; restore the line", i+2, err, line)
 		}
 		fs.add(f...)
 	}
 	return fs, nil
 }
 
-var errNoFact = errors.New("it states no fact")
+var (
+	errNoFact    = errors.New("it states no fact")
+	errMergeMark = errors.New("it has the marks of a merge conflict; keep the lines of both sides, remove the marks, and run the test again")
+)
+
+// isMergeMark reports whether git wrote the line for a conflict.
+func isMergeMark(line string) bool {
+	return slices.ContainsFunc([]string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"}, func(mark string) bool {
+		return line == mark || strings.HasPrefix(line, mark+" ")
+	})
+}
 
 // readFact reads a line of a lock.
 func readFact(line string) (f fact, err error) {

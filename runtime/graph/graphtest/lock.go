@@ -30,19 +30,30 @@ type Described interface {
 // that is gone, and a payload that lost a field. An allowed difference only makes the file out of
 // date, such as a new node. Set the environment variable GRAPHGEN_REWRITE=1 to write the file.
 // That does not accept a breaking difference: set GRAPHGEN_REWRITE=accept when no thread needs the
-// old graph any more.
+// old graph any more. A file that Lock cannot read fails the test, also with GRAPHGEN_REWRITE. A
+// deleted file cannot be compared, so its deletion is part of the review of a commit.
 //
 // The file does not list what threads survive: edges, routes of Route, any-of joins, static stops,
-// policies and the fields of states. Replay checks states.
+// policies and the fields of states. Replay checks states. Nor does it list the results of durable
+// calls (graph.Do), whose types a graph does not know.
 func Lock(tb testing.TB, app Described, path string) {
 	tb.Helper()
+	mode := os.Getenv(rewriteVariable)
+	switch mode {
+	case "0":
+		mode = ""
+	case "", "1", "accept":
+	default:
+		tb.Fatalf("graphtest: %s is %q; want 1, which writes allowed changes of locks, or accept, which writes all", rewriteVariable, mode)
+	}
 	now := factsOf(app)
 	stored, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if os.Getenv(rewriteVariable) == "" {
-			tb.Fatalf("graphtest: there is no lock %s; run the test again with %s=1 to write it, and commit it", path, rewriteVariable)
+		if mode == "" {
+			tb.Fatalf("graphtest: there is no lock %s; if it was committed once, restore it. To begin one, run the test again with %s=1, and commit the file", path, rewriteVariable)
 		}
 		write(tb, path, now)
+		tb.Logf("graphtest: began the lock %s; commit it", path)
 		return
 	}
 	if err != nil {
@@ -53,7 +64,7 @@ func Lock(tb testing.TB, app Described, path string) {
 		tb.Fatalf("graphtest: %s: %v", path, err)
 	}
 	breaking, allowed := compare(locked, now)
-	switch mode := os.Getenv(rewriteVariable); {
+	switch {
 	case len(breaking) > 0 && mode != "accept":
 		tb.Fatalf("graphtest: threads that wait in graph %q cannot continue:\n  breaking: %s%s\nRestore these parts, or wait until no thread needs them. Then run the test with %s=accept",
 			now.graph, strings.Join(breaking, "\n  breaking: "), listed(allowed), rewriteVariable)

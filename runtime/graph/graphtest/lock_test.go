@@ -411,22 +411,46 @@ func TestLockRefusesFilesThatItCannotRead(t *testing.T) {
 	t.Setenv("GRAPHGEN_REWRITE", "")
 	app := newShop().build(t, memory.New())
 	path := filepath.Join(t.TempDir(), "graph.lock")
-	if got := lockFailure(t, app, path); !strings.Contains(got, "GRAPHGEN_REWRITE=1 to write it") {
+	if got := lockFailure(t, app, path); !strings.Contains(got, "run the test again with GRAPHGEN_REWRITE=1") {
 		t.Errorf("no file: %q", got)
 	}
 	for text, want := range map[string]string{
 		"":                                       "line 1",
 		"hello":                                  "line 1",
 		"# graphgen lock of a graph, format 2\n": `format "2"; this program reads format 1`,
-		"# graphgen lock of a graph, format 1\nnode shop\n":         "line 2: it states no fact",
-		"# graphgen lock of a graph, format 1\n\nnode \"shop a b\n": "line 3: it states no fact",
-		"# graphgen lock of a graph, format 1\n<<<<<<< HEAD\n":      "line 2: it states no fact",
+		"# graphgen lock of a graph, format 1\nnode shop\n":                "line 2: it states no fact",
+		"# graphgen lock of a graph, format 1\nnode shop ask question a\n": "line 2: it states no fact",
+		"# graphgen lock of a graph, format 1\n\nnode \"shop a b\n":        "line 3: it states no fact",
+		"# graphgen lock of a graph, format 1\n<<<<<<< HEAD\n":             "line 2: it has the marks of a merge conflict; keep the lines of both sides",
+		"<<<<<<< HEAD\n# graphgen lock of a graph, format 1\n":             "line 1: it has the marks of a merge conflict",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		for _, mode := range []string{"", "1", "accept"} {
+			t.Setenv("GRAPHGEN_REWRITE", mode)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := lockFailure(t, app, path); !strings.Contains(got, want) || strings.Contains(got, "write the file") {
+				t.Errorf("%q: got %q, want %q", text, got, want)
+			}
+			if after, err := os.ReadFile(path); err != nil || string(after) != text {
+				t.Errorf("%q with GRAPHGEN_REWRITE=%s is now %q, %v", text, mode, after, err)
+			}
 		}
+	}
+}
+
+func TestLockWritesOnlyIfTheVariableSaysSo(t *testing.T) {
+	app := newShop().build(t, memory.New())
+	path := filepath.Join(t.TempDir(), "graph.lock")
+	for value, want := range map[string]string{
+		"0": "there is no lock", "": "there is no lock", "true": `GRAPHGEN_REWRITE is "true"; want 1`, "Accept": `GRAPHGEN_REWRITE is "Accept"`,
+	} {
+		t.Setenv("GRAPHGEN_REWRITE", value)
 		if got := lockFailure(t, app, path); !strings.Contains(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
+			t.Errorf("GRAPHGEN_REWRITE=%s: got %q, want %q", value, got, want)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("GRAPHGEN_REWRITE=%s has written the lock", value)
 		}
 	}
 }

@@ -19,31 +19,31 @@ import (
 // The payloads of TestLockAgreesWithTheCodecs.
 type (
 	//graphgen:payload
-	ofInt32 struct{ V int32 }
-	ofInt64 struct{ V int64 }
-	ofUint32 struct{ V uint32 }
-	ofFloat struct{ V float64 }
-	ofString struct{ V string }
-	ofPointer struct{ V *string }
-	ofBytes struct{ V []byte }
-	ofBytes2 struct{ V [2]byte }
-	ofArray struct{ V [2]int32 }
-	ofList struct{ V []int64 }
-	ofMap struct{ V map[int8]int32 }
-	ofLargerMap struct{ V map[int64]int64 }
-	ofItem struct{ V item }
-	ofItems struct{ V []item }
-	ofItemRef struct{ V *itemMore }
-	ofItemRefs struct{ V []*itemMore }
-	ofRenamed struct{ V itemWas }
-	ofUnion struct{ V figure }
+	ofInt32       struct{ V int32 }
+	ofInt64       struct{ V int64 }
+	ofUint32      struct{ V uint32 }
+	ofFloat       struct{ V float64 }
+	ofString      struct{ V string }
+	ofPointer     struct{ V *string }
+	ofBytes       struct{ V []byte }
+	ofBytes2      struct{ V [2]byte }
+	ofArray       struct{ V [2]int32 }
+	ofList        struct{ V []int64 }
+	ofMap         struct{ V map[int8]int32 }
+	ofLargerMap   struct{ V map[int64]int64 }
+	ofItem        struct{ V item }
+	ofItems       struct{ V []item }
+	ofItemRef     struct{ V *itemMore }
+	ofItemRefs    struct{ V []*itemMore }
+	ofRenamed     struct{ V itemWas }
+	ofUnion       struct{ V figure }
 	ofLargerUnion struct{ V moreFigures }
-	ofText struct{ V cents }
-	ofBinary struct{ V blob }
-	ofTree struct{ V tree }
-	ofNode struct{ V *node }
-	ofOther struct{ W int32 }
-	ofWas struct {
+	ofText        struct{ V cents }
+	ofBinary      struct{ V blob }
+	ofTree        struct{ V tree }
+	ofNode        struct{ V *node }
+	ofOther       struct{ W int32 }
+	ofWas         struct {
 		W int64 `graph:"was=V"`
 	}
 )

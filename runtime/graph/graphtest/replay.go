@@ -29,7 +29,8 @@ type Rehearser interface {
 // Replay resumes each thread dry: it does the work of a worker up to the first call of a node or a
 // route. So it finds the causes of graph.ErrGraphChanged. It also decodes each
 // checkpoint of the thread, its stored results, its open questions and its messages. Reducers and
-// codecs run. Nothing is written to the files. See graph.Graph.Rehearse.
+// codecs run. Nothing is written to the files. It does not decode the results of durable calls
+// (graph.Do), because only a node knows their types. See graph.Graph.Rehearse.
 //
 // scratch is an empty saver for copies of the threads, such as memory.New(). It has one thread at
 // a time. Replay refuses a thread that scratch already has. The saver of app is not used.
