@@ -1,6 +1,7 @@
 package graphtest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,10 @@ type shop struct {
 	reuse     string // the id of a node that does something else
 
 	fast string // how the node that finishes while the others wait is declared
+
+	below       string // the name of the graph of sub; "child" if it is empty
+	otherAnswer bool   // ask gets another type of answers
+	otherSignal bool   // the node below gets another type of signals
 }
 
 func newShop() *shop {
@@ -68,9 +73,12 @@ func (p *shop) asking(word string) func(context.Context, Order) (OrderUpdate, er
 
 func (p *shop) child(tb testing.TB) *graph.Graph[Order, OrderUpdate] {
 	tb.Helper()
-	b := graph.New("child", OrderSchema)
+	b := graph.New(cmp.Or(p.below, "child"), OrderSchema)
 	opts := append([]graph.NodeOption{}, p.innerOpts...)
-	if !p.noSignal {
+	switch {
+	case p.otherSignal:
+		opts = append(opts, graph.NewSignal[wire.Int]("paid"))
+	case !p.noSignal:
 		opts = append(opts, paid)
 	}
 	b.Node(graph.ID(p.inner), func(ctx context.Context, _ Order) (u OrderUpdate, err error) {
@@ -152,11 +160,34 @@ func (p *shop) addFast(tb testing.TB, b *graph.Builder[Order, OrderUpdate]) {
 			u, err := logging("fast")(ctx, s)
 			return u, graph.To(graph.End), err
 		}, graph.Targets(graph.End))
+	case "RoutingNode to late":
+		b.RoutingNode("fast", func(ctx context.Context, s Order) (OrderUpdate, graph.Next, error) {
+			u, err := logging("fast")(ctx, s)
+			return u, graph.To("late"), err
+		}, graph.Targets(graph.End, "late"))
+		b.Node("late", logging("late"))
+		b.Edge("late", graph.End)
+	case "RoutingNode without late":
+		b.RoutingNode("fast", func(ctx context.Context, s Order) (OrderUpdate, graph.Next, error) {
+			u, err := logging("fast")(ctx, s)
+			return u, graph.To(graph.End), err
+		}, graph.Targets(graph.End))
+		b.Node("late", logging("late"))
+		b.Edge("quick", "late")
+		b.Edge("late", graph.End)
+	case "Queue":
+		b.Node("fast", logging("fast"), graph.Queue("gpu"))
 	case "Subgraph":
 		b.Subgraph("fast", child)
-	case "MapSubgraph":
+	case "MapSubgraph", "Stateful":
+		var opts []graph.MapSubgraphOption
+		if p.fast == "Stateful" {
+			opts = append(opts, graph.Stateful())
+		}
 		graph.MapSubgraph(b, "fast", child, func(context.Context, Order) (u OrderUpdate, err error) { return u, nil },
-			func(ctx context.Context, _, s Order) (OrderUpdate, error) { return logging("fast")(ctx, s) })
+			func(ctx context.Context, _, s Order) (OrderUpdate, error) {
+				return logging(strings.Repeat("fast", len(s.Log)))(ctx, s) // the second call of a stateful one logs fastfast
+			}, opts...)
 	default:
 		b.Node("fast", logging("fast"))
 	}
@@ -174,7 +205,10 @@ func (p *shop) addAsk(b *graph.Builder[Order, OrderUpdate]) {
 	for _, o := range p.options {
 		opts = append(opts, o.(graph.NodeOption))
 	}
-	if !p.noAsk {
+	switch {
+	case p.otherAnswer:
+		opts = append(opts, graph.NewQuestion[wire.String, wire.Int]("sure"))
+	case !p.noAsk:
 		opts = append(opts, sure)
 	}
 	b.Node(graph.ID(p.ask), p.asking("ask"), opts...)
@@ -208,22 +242,41 @@ func resumed(t *testing.T, before, after *shop) error {
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 2 || len(res.Signals) != 1 {
 		t.Fatalf("the thread has status %s, %v and %v: %v", res.Status, res.Questions, res.Signals, err)
 	}
+	if err := old.Thread("t").Signal(t.Context(), paid.With("yes")); err != nil { // a message does not know the program
+		t.Fatal(err)
+	}
 	th := after.build(t, saver).Thread("t")
-	var answers []graph.ResumeOption
-	for _, q := range res.Questions {
-		answers = append(answers, sure.Answer(q, true))
-	}
-	if err := th.Signal(t.Context(), paid.With("yes")); err != nil {
-		return err
-	}
-	end, err := th.Resume(t.Context(), answers...)
+	end, err := th.Resume(t.Context(), answersTo(res.Questions)...)
 	if err != nil {
 		return err
 	}
-	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, "quick send ask each sub fast both") {
+	want := "quick send ask each sub fast both"
+	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, want) {
 		return fmt.Errorf("%w: status %s, log %s", errLost, end.Status, log)
 	}
+	if before.fast != "Stateful" {
+		return nil
+	}
+	if res, err = th.Invoke(t.Context(), OrderUpdate{}); err != nil {
+		return err
+	}
+	if err := th.Signal(t.Context(), paid.With("again")); err != nil {
+		return err
+	}
+	if end, err = th.Resume(t.Context(), answersTo(res.Questions)...); err != nil {
+		return err
+	}
+	if log := strings.Join(end.State.Log, " "); !strings.Contains(log, "fastfast") {
+		return fmt.Errorf("%w: log %s", errLost, log)
+	}
 	return nil
+}
+
+func answersTo(questions []graph.OpenQuestion) (answers []graph.ResumeOption) {
+	for _, q := range questions {
+		answers = append(answers, sure.Answer(q, true))
+	}
+	return answers
 }
 
 var errLost = errors.New("work is lost")
@@ -279,6 +332,21 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 		},
 		"a node becomes a Subgraph":    {change: func(p *shop) { p.fast = "Subgraph" }, want: "is of kind subgraph", breaks: true},
 		"a node becomes a MapSubgraph": {change: func(p *shop) { p.fast = "MapSubgraph" }, want: "is of kind mapSubgraph"},
+		"a RoutingNode has lost a target that it has chosen": {
+			locked: func(p *shop) { p.fast = "RoutingNode to late" },
+			change: func(p *shop) { p.fast = "RoutingNode without late" }, want: `cannot choose "late" any more`, breaks: true,
+		},
+		"a subgraph forgets": {
+			locked: func(p *shop) { p.fast = "Stateful" },
+			change: func(p *shop) { p.fast = "MapSubgraph" }, want: "is not Stateful any more", breaks: true,
+		},
+		"a subgraph stays Stateful": {
+			locked: func(p *shop) { p.fast = "Stateful" },
+			change: func(p *shop) { p.fast = "Stateful" },
+		},
+		"a subgraph calls another graph": {change: func(p *shop) { p.below = "another" }, want: `node "sub" of graph "shop" calls another graph than "child"`, breaks: true},
+		"an answer has another type":     {change: func(p *shop) { p.otherAnswer = true }, want: `question "sure": its payload has int64 at "."`, breaks: true},
+		"a signal has another type":      {change: func(p *shop) { p.otherSignal = true }, want: `signal "paid": its payload has int64 at "."`, breaks: true},
 		"a former id is dropped": {
 			locked: renamedAsk, stored: func(*shop) {},
 			change: func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, want: `list it by graph.FormerIDs`, breaks: true,
@@ -351,6 +419,17 @@ func lockOf(t *testing.T, p *shop) string {
 	graphtest.Lock(t, p.build(t, memory.New()), path)
 	t.Setenv("GRAPHGEN_REWRITE", "")
 	return path
+}
+
+// TestLockAllowsToLeaveAQueue does not run the program, because no worker serves the queue.
+func TestLockAllowsToLeaveAQueue(t *testing.T) {
+	queued := newShop()
+	queued.fast = "Queue"
+	path := lockOf(t, queued)
+	const want = `allowed: node "fast" of graph "shop" has left the queue "gpu"`
+	if got := lockFailure(t, newShop().build(t, memory.New()), path); !strings.Contains(got, want) || strings.Contains(got, "breaking:") {
+		t.Errorf("Lock says %q, want %q", got, want)
+	}
 }
 
 func TestLockWritesOneFactALine(t *testing.T) {
