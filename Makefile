@@ -41,7 +41,7 @@ run: ## Generate, build and run the ticket triage example, in DIR= or an empty t
 	@dir="$(DIR)"; [ -n "$$dir" ] || dir=$$(mktemp -d); bin/triage run -dir "$$dir" -latency 100ms
 
 .PHONY: generate
-generate: ## Write all generated code anew
+generate: ## Write all generated code again
 	@go generate ./...
 	@go run ./cmd/graphgen ./testdata/golden/...
 	@for mod in $(GENERATED); do go -C $$mod generate ./... || exit 1; done
