@@ -34,8 +34,8 @@ type Described interface {
 // deleted file cannot be compared, so its deletion is part of the review of a commit.
 //
 // The file does not list what threads survive: edges, routes of Route, any-of joins, static stops,
-// policies and the fields of states. Replay checks states. Nor does it list the results of durable
-// calls (graph.Do), whose types a graph does not know.
+// policies and the fields of states. Replay checks states. A graph does not know the types of the
+// results of durable calls (graph.Do), so the file does not list them either.
 func Lock(tb testing.TB, app Described, path string) {
 	tb.Helper()
 	mode := os.Getenv(rewriteVariable)
