@@ -6,19 +6,22 @@ import (
 )
 
 // Reads reports whether data with the outermost layer old can be read as the layer l. It does not
-// compare the elements of lists and maps, nor the fields and members of types. A pointer reads what
-// is stored for its element, too, so callers remove pointers first.
+// compare the elements of lists and maps, nor the fields and members of types. A pointer reads
+// what is stored for its element, too, so callers remove pointers first.
 //
 // A number reads numbers of types whose values it all holds. A slice reads arrays. A string reads
-// types with the kinds Text and JSON, and bytes read those of the kind Binary. Two types that store
-// themselves fit if they have one name.
+// types with the kinds Text and JSON, and bytes read those of the kind Binary. Two types that
+// store themselves fit if they have one name.
 func (l Layer) Reads(old Layer) bool {
-	switch Kind(old.Kind) {
+	switch kind := Kind(old.Kind); kind {
 	case Wire, Binary, Text, JSON:
-		if l.Kind == old.Kind {
+		switch {
+		case l.Kind == old.Kind:
 			return l.Type != nil && old.Type != nil && l.Type.Name == old.Type.Name
+		case kind == Binary:
+			return l.Kind == "bytes" && l.Len == ""
 		}
-		return Kind(old.Kind) == Binary && l.Kind == "bytes" && l.Len == "" || Kind(old.Kind) != Binary && Kind(old.Kind) != Wire && l.Kind == "string"
+		return kind != Wire && l.Kind == "string"
 	}
 	switch {
 	case l.Kind != old.Kind:

@@ -71,7 +71,7 @@ func TestOrderAndRepetitionOfLinesDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestLinesOfTwoBranchesBecomeOne reads what git writes for merge=union: the lines of both branches.
+// TestLinesOfTwoBranchesBecomeOne reads what git writes for merge=union: the lines of both sides.
 func TestLinesOfTwoBranchesBecomeOne(t *testing.T) {
 	const union = "graphgen.lock 1\n" +
 		"state State A int replace removed\nstate State B int replace\nstate State A int replace\nstate State B int replace was=C\n" +
