@@ -222,3 +222,24 @@ func TestInspectWithoutKeysSaysHowToPassThem(t *testing.T) {
 		t.Errorf("the refused thread: got status %d", status)
 	}
 }
+
+// TestInspectEndsByTheTimeout repeats the command with longer timeouts until the saver is open
+// before the timeout passes.
+func TestInspectEndsByTheTimeout(t *testing.T) {
+	saver, _ := newDesk(t)
+	for timeout := 200 * time.Millisecond; timeout < 5*time.Minute; timeout *= 4 {
+		var out, failed strings.Builder
+		a := &app{in: strings.NewReader(""), out: &out, err: &failed, env: func(string) string { return "" }, now: time.Now, since: time.Since}
+		code := run(t.Context(), a, []string{"inspect", "-s", saver, "--timeout", timeout.String()})
+		if strings.HasPrefix(out.String(), "http://") {
+			if code != exitOK {
+				t.Errorf("the command exits with %d after it has served pages: %s", code, failed.String())
+			}
+			return
+		}
+		if code != exitUnavailable {
+			t.Fatalf("the command exits with %d before it has served pages: %s", code, failed.String())
+		}
+	}
+	t.Error("the command has not served pages in a minute")
+}

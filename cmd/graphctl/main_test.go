@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,15 +31,33 @@ func TestMain(m *testing.M) {
 }
 
 // steady is main, but the ages of what a script has just stored are always 0, however slow the
-// machine is.
+// machine is. With INTERRUPT=output, its first output interrupts the command.
 func steady() {
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	var out io.Writer = os.Stdout
+	if os.Getenv("INTERRUPT") == "output" {
+		out = &interrupting{out, interrupt}
+	}
 	since := func(at time.Time) time.Duration {
 		if d := time.Since(at); d < 0 || d > 10*time.Minute {
 			return d
 		}
 		return 0
 	}
-	os.Exit(run(context.Background(), &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, since: since}, os.Args[1:]))
+	os.Exit(run(ctx, &app{in: os.Stdin, out: out, err: os.Stderr, env: os.Getenv, now: time.Now, since: since}, os.Args[1:]))
+}
+
+// interrupting is a writer that calls a function after each write.
+type interrupting struct {
+	io.Writer
+
+	interrupt func()
+}
+
+func (w *interrupting) Write(b []byte) (int, error) {
+	defer w.interrupt()
+	return w.Writer.Write(b)
 }
 
 // TestScripts runs the command as a user does.
