@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"crypto/rand"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
@@ -16,7 +17,8 @@ func TestLoadReadsFewRowsOfTablesThatGrew(t *testing.T) {
 	if s == nil {
 		return
 	}
-	exec(t, dsn, `ALTER TABLE graph_thread SET (autovacuum_enabled = false);
+	filling := "filling " + rand.Text()
+	exec(t, named(t, dsn, filling), `ALTER TABLE graph_thread SET (autovacuum_enabled = false);
 		ALTER TABLE graph_version SET (autovacuum_enabled = false);
 		ALTER TABLE graph_log SET (autovacuum_enabled = false);
 		ALTER TABLE graph_line SET (autovacuum_enabled = false);
@@ -49,7 +51,7 @@ func TestLoadReadsFewRowsOfTablesThatGrew(t *testing.T) {
 	for range 10 { // after the fifth execution, a server may keep a plan
 		load()
 	}
-	exec(t, dsn, `INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+	exec(t, named(t, dsn, filling), `INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
 			SELECT convert_to(n::text, 'UTF8'), 1, 1, 1000000 + n, 1, status, fence, holder, lease_until, updated, asked
 			FROM graph_thread, generate_series(1, 3000) n;
 		INSERT INTO graph_version (thread_no, number, root, status, updated, released)
@@ -62,6 +64,7 @@ func TestLoadReadsFewRowsOfTablesThatGrew(t *testing.T) {
 			FROM graph_checkpoint, generate_series(1, 3000) n;
 		INSERT INTO graph_write (root, base, write_key, kind, data)
 			SELECT 1000000 + n, base, write_key, kind, data FROM graph_write, generate_series(1, 3000) n`)
+	waitForEnd(t, s.conn, filling)
 	const read = `SELECT CAST((SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE schemaname = current_schema())
 		+ (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = current_schema()) AS integer)`
 	before := s.count(t, read)
