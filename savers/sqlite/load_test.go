@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
@@ -41,6 +42,39 @@ func TestALoadSeesOneMoment(t *testing.T) {
 		_, err := s.Release(ctx, "t", checkpoint.ID{})
 		return err
 	}
+	var r *run
+	var seen uint64
+	opened := func(ctx context.Context, s *sqlite.Saver) (err error) {
+		seen = 0
+		r, err = begin(ctx, s, "t")
+		return err
+	}
+	ended := func(ctx context.Context, s *sqlite.Saver) error {
+		if err := opened(ctx, s); err != nil {
+			return err
+		}
+		_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Failed})
+		return err
+	}
+	post := func(ctx context.Context, s *sqlite.Saver) error {
+		seen++
+		_, err := s.Post(ctx, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}})
+		return err
+	}
+	rewake := func(ctx context.Context, s *sqlite.Saver) error {
+		return s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: r.fence, Wake: time.Now().Add(time.Hour)})
+	}
+	// withResult stores the result of a task after another change. It does not renew the lease.
+	withResult := func(change func(context.Context, *sqlite.Saver) error) func(context.Context, *sqlite.Saver) error {
+		return func(ctx context.Context, s *sqlite.Saver) error {
+			if err := change(ctx, s); err != nil {
+				return err
+			}
+			_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour, Messages: checkpoint.Handled{Seen: seen},
+				Writes: []checkpoint.Write{{Base: r.head, Task: "task", Kind: checkpoint.Result, Payload: []byte("done")}}})
+			return err
+		}
+	}
 	for name, c := range map[string]struct {
 		at             func(ids []checkpoint.ID) checkpoint.Ref
 		before, change func(ctx context.Context, s *sqlite.Saver) error
@@ -61,6 +95,10 @@ func TestALoadSeesOneMoment(t *testing.T) {
 				Writes: []checkpoint.Write{{Base: r.head, Task: "task", Kind: checkpoint.Question, Payload: []byte("?")}}})
 			return err
 		}},
+		"a message, and a result of a run in progress": {at: head, before: opened, change: withResult(post)},
+		"a message, and a result of an ended run":      {at: head, before: ended, change: withResult(post)},
+		"a wake, and a result of an ended run":         {at: head, before: ended, change: withResult(rewake)},
+
 		"a pack":            {at: head, change: packed},
 		"a pack, of middle": {at: middle, change: packed},
 		"a prune": {at: middle, change: func(ctx context.Context, s *sqlite.Saver) error {

@@ -87,10 +87,6 @@ func (j *job) linear(saver checkpoint.Saver) error {
 // Ready of the Redis savers reads the index and then the threads. If a call sets the wake of a due
 // thread again in between, Ready omits the thread, and its Next says when to look again. On the
 // file saver, Ready can omit a thread because of a lease, for the reason above.
-//
-// Load of the SQL savers reads the thread and then its writes. It notices a change in between by
-// the lease, which a put of a run that has ended does not renew. So such a put either stores the
-// result of a task, or changes messages or attempts.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)
@@ -314,7 +310,7 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 	for name, wrap := range wrong {
 		t.Run(name, func(t *testing.T) {
 			r := round{Threads: []string{"t"}, Clients: 4, Ops: 30}
-			for r.Seed = range 500 { // usually far fewer; on a slow machine, leases end at other calls
+			for r.Seed = range 500 { // usually far fewer; on a slow machine, contexts end at other calls
 				if got := linearizable(r.takeTurns(memory.New())); got != porcupine.Ok {
 					t.Fatalf("seed %d: got the memory saver %s, want it linearizable", r.Seed, got)
 				}

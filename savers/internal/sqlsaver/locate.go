@@ -31,6 +31,12 @@ type wanted struct {
 type stamp struct {
 	version, versions, status, until, updated, log, head, root int64
 	fence                                                      checkpoint.ID
+	mail                                                       mailStamp
+}
+
+// mailStamp has the values of a stamp that change when the lease does not.
+type mailStamp struct {
+	posted, inputs, others, cancels, attempts, wake int64
 }
 
 // locate runs stPlace.
@@ -73,7 +79,7 @@ func (s *Saver) locate(ctx context.Context, db Runner, p checkpoint.Ref) (pl *lo
 	}
 	pl.stamp = stamp{
 		int64(pl.t.open), int64(pl.t.versions), int64(pl.t.status), pl.t.until, pl.t.updated, pl.at.log, pl.head.seq, pl.root.seq,
-		pl.t.fence,
+		pl.t.fence, mailStamp{pl.t.posted, pl.t.inputs, pl.t.others, pl.t.cancels, int64(pl.t.attempts), pl.t.wake},
 	}
 	return pl, err
 }

@@ -26,6 +26,7 @@ const (
 	partLine
 	partWrite
 	partBase
+	partMailStamp
 )
 
 // partRow is a row of stChain. Its part says which values it has.
@@ -78,7 +79,9 @@ func (p *parts) add(at *spot, r *partRow) (err error) {
 	n := &r.n
 	switch r.part {
 	case partStamp:
-		p.stamp = stamp{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], checkpoint.ID(r.id)}
+		p.stamp = stamp{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], checkpoint.ID(r.id), p.stamp.mail}
+	case partMailStamp:
+		p.stamp.mail = mailStamp{n[0], n[1], n[2], n[3], n[4], n[5]}
 	case partRecord:
 		e := entry{line: n[1], commitsPrevious: n[4] != 0, markedCommitted: n[5] != 0, body: r.body, payload: r.payload}
 		e.Seq, e.Source, e.Snapshot, e.Step = uint64(n[0]), checkpoint.Source(n[2]), n[3] != 0, int(n[6])

@@ -55,9 +55,10 @@ WHERE t.thread_key = ?;
 -- 3. the packs that have such records: first_seq, last_seq, whole, and the body;
 -- 4. the lines of the records: line_no, fingerprint, the line as id, and the graph as body;
 -- 5. the pending writes of the version whose base is not committed: write_no, and data as body;
--- 6. the record base: log_no, seq, and whether it is committed.
+-- 6. the record base: log_no, seq, and whether it is committed;
+-- 7. more values of place, as part 1: posted, inputs, others, cancels, attempts, wake.
 -- No line of the log has a number below least_line.
--- parameters: thread_no, number, ns_key, log_no, root, thread_no, log_no, first, last, log_no, first, last, root, log_no, first, least_line, last_line, root, root, base
+-- parameters: thread_no, number, ns_key, log_no, root, thread_no, log_no, first, last, log_no, first, last, root, log_no, first, least_line, last_line, root, root, base, thread_no
 -- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
 SELECT 1 AS part, t.version AS n1, t.versions AS n2, t.status AS n3, t.lease_until AS n4, t.updated AS n5,
 	COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = ? AND l.version = ? AND l.ns_key = ?), 0) AS n6,
@@ -91,4 +92,8 @@ WHERE w.root = ? AND w.base > x'00000000000000000000000000000000' AND NOT EXISTS
 UNION ALL
 SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
-WHERE b.root = ? AND b.id = ?;
+WHERE b.root = ? AND b.id = ?
+UNION ALL
+SELECT 7, t.posted, t.inputs, t.others, t.cancels, t.attempts, t.wake, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
+FROM graph_thread t
+WHERE t.thread_no = ?;

@@ -27,7 +27,8 @@ FROM graph_place($1, $2, $3, $4);
 -- 3. the packs that have such records: first_seq, last_seq, whole, and the body;
 -- 4. the lines of the records: line_no, fingerprint, the line as id, and the graph as body;
 -- 5. the pending writes of the version whose base is not committed: write_no, and data as body;
--- 6. the record base: log_no, seq, and whether it is committed.
+-- 6. the record base: log_no, seq, and whether it is committed;
+-- 7. more values of place, as part 1: posted, inputs, others, cancels, attempts, wake.
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line
 -- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload

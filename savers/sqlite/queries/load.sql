@@ -60,7 +60,8 @@ WHERE t.thread_key = ?1;
 -- 3. the packs that have such records: first_seq, last_seq, whole, and the body;
 -- 4. the lines of the records: line_no, fingerprint, the line as id, and the graph as body;
 -- 5. the pending writes of the version whose base is not committed: write_no, and data as body;
--- 6. the record base: log_no, seq, and whether it is committed.
+-- 6. the record base: log_no, seq, and whether it is committed;
+-- 7. more values of place, as part 1: posted, inputs, others, cancels, attempts, wake.
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line
 -- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
@@ -96,4 +97,8 @@ WHERE w.root = ?5 AND w.base > x'00000000000000000000000000000000' AND NOT EXIST
 UNION ALL
 SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.pos = b.pos + 1
-WHERE b.root = ?5 AND substr(b.id, 3, 6) = substr(?8, 3, 6) AND b.id = ?8;
+WHERE b.root = ?5 AND substr(b.id, 3, 6) = substr(?8, 3, 6) AND b.id = ?8
+UNION ALL
+SELECT 7, t.posted, t.inputs, t.others, t.cancels, t.attempts, t.wake, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
+FROM graph_thread t
+WHERE t.thread_no = ?1;

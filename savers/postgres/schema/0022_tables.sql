@@ -595,4 +595,7 @@ BEGIN
 		0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
 		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea
 	FROM graph_checkpoint b WHERE b.root = p_root AND b.id = p_base;
+	RETURN QUERY SELECT 7::bigint, t.posted, t.inputs, t.others, t.cancels, t.attempts, t.wake, 0::bigint, 0::bigint,
+		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea
+	FROM graph_thread t WHERE t.thread_no = p_thread;
 END $$;
