@@ -5,7 +5,6 @@ package worker_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -37,21 +36,15 @@ func leaseOf(url string) time.Duration {
 // work is a worker in another process. It writes a line for each execution of a node, and for each
 // thread that it has finished. It ends with its standard input.
 func work(url string) error {
-	var s checkpoint.Saver
-	err := errors.New("not opened")
-	for try := 0; err != nil; try++ {
-		if s, err = open.Saver(context.Background(), url); err != nil && try == 100 {
-			return err
-		}
-		if err != nil { // the server starts, or the connection was cut
-			<-time.After(50 * time.Millisecond)
-		}
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
+	s, err := opened(ctx, url)
+	if err != nil {
+		return err
+	}
 	g, err := walk(s, url)
 	if err != nil {
 		return err
@@ -68,6 +61,18 @@ func work(url string) error {
 		return err
 	}
 	return s.Close()
+}
+
+// opened opens a saver. It tries again for minutes, because the server may start, or the connection
+// may be cut.
+func opened(ctx context.Context, url string) (checkpoint.Saver, error) {
+	for until := time.Now().Add(5 * time.Minute); ; {
+		s, err := open.Saver(ctx, url)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) {
+			return s, err
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 // walk compiles the graph of the workers: nodes in a line, of a few milliseconds each.
