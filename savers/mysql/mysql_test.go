@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -32,6 +33,9 @@ func backend() *sqltest.Backend {
 		},
 		Open: func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
 			return mysql.Open(ctx, dsn, mysql.MaxConns(conns))
+		},
+		Patient: func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
+			return mysql.Open(ctx, dsn, mysql.MaxConns(conns), mysql.RetryTimeout(5*time.Minute))
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,6 +34,9 @@ func backend() *sqltest.Backend {
 		},
 		Open: func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
 			return postgres.Open(ctx, dsn, postgres.MaxConns(conns))
+		},
+		Patient: func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
+			return postgres.Open(ctx, dsn, postgres.MaxConns(conns), postgres.RetryTimeout(5*time.Minute))
 		},
 	}
 }

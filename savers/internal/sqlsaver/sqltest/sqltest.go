@@ -27,6 +27,8 @@ type Backend struct {
 	At func(tb testing.TB, dsn, address string) string
 	// Open opens a saver that uses at most so many connections.
 	Open func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error)
+	// Patient is like Open, but the saver retries calls for minutes.
+	Patient func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error)
 }
 
 // through opens a saver that reaches its server through a proxy.
@@ -39,7 +41,13 @@ func (b *Backend) through(t *testing.T, conns int) (checkpoint.Saver, *testenv.P
 
 func (b *Backend) open(t *testing.T, dsn string, conns int) checkpoint.Saver {
 	t.Helper()
-	s, err := b.Open(t.Context(), dsn, conns)
+	return closing(t, b.Open, dsn, conns)
+}
+
+// closing opens a saver that closes with the test.
+func closing(t *testing.T, open func(context.Context, string, int) (checkpoint.Saver, error), dsn string, conns int) checkpoint.Saver {
+	t.Helper()
+	s, err := open(t.Context(), dsn, conns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +309,7 @@ func BrokenConnections(t *testing.T, b *Backend) {
 func KilledServer(t *testing.T, b *Backend) {
 	t.Helper()
 	server, dsn := b.Start(t)
-	s := b.open(t, dsn, 8)
+	s := closing(t, b.Patient, dsn, 8) // a busy machine starts the server slowly
 	const threads, kills = 4, 3
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
