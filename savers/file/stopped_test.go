@@ -90,10 +90,13 @@ func stopped(t *testing.T, role, dir string) (*exec.Cmd, *bufio.Scanner, string)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, state, _ := strings.Cut(string(stat), ") ")
-		if strings.HasPrefix(state, "T") {
+		switch _, state, _ := strings.Cut(string(stat), ") "); state[:min(len(state), 1)] {
+		case "T":
 			return cmd, lines, id
+		case "Z", "X":
+			t.Fatal("the other process has ended, want it stopped")
 		}
+		<-time.After(time.Millisecond)
 	}
 }
 

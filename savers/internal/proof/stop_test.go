@@ -158,9 +158,13 @@ func signal(tb testing.TB, p *process, sig syscall.Signal) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "T") {
+		switch _, state, _ := strings.Cut(string(stat), ") "); state[:min(len(state), 1)] {
+		case "T":
 			return
+		case "Z", "X":
+			tb.Fatal("the process has ended, want it stopped")
 		}
+		rest(time.Millisecond)
 	}
 }
 
