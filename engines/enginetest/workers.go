@@ -20,6 +20,7 @@ import (
 type fleet struct {
 	tb      testing.TB
 	place   Place
+	engine  worker.Engine                              // of the process that submits
 	app     *graph.Graph[work.State, work.StateUpdate] // of the process that submits
 	members []*member
 
@@ -32,8 +33,8 @@ type fleet struct {
 func startFleet(tb testing.TB, place Place, poll time.Duration, change func(worker.Engine) worker.Engine) *fleet {
 	tb.Helper()
 	stored := memory.New()
-	f := &fleet{tb: tb, place: place, ran: make(map[string]int), changed: make(chan struct{})}
-	f.app = f.compile(worker.Announce(stored, change(place.Open(tb)), nil))
+	f := &fleet{tb: tb, place: place, engine: change(place.Open(tb)), ran: make(map[string]int), changed: make(chan struct{})}
+	f.app = f.compile(worker.Announce(stored, f.engine, nil))
 	for range 2 {
 		m := &member{Saver: stored, Engine: place.Open(tb), f: f}
 		f.members = append(f.members, m)
@@ -163,6 +164,23 @@ func (f *fleet) submit(prefix string, n int) {
 	}
 }
 
+// wake sends a hint. It tries again as long as the engine has no connection.
+func (f *fleet) wake(thread string) {
+	f.tb.Helper()
+	for deadline := time.Now().Add(f.place.patience()); ; {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		err := f.engine.Wake(ctx, "orders", thread)
+		cancel()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.tb.Fatalf("Wake: %v after %s", err, f.place.patience())
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
 // awaitRuns waits until n threads have run. Each must run once.
 func (f *fleet) awaitRuns(n int) {
 	f.tb.Helper()
@@ -213,10 +231,14 @@ func testWorkerInterrupted(tb testing.TB, place Place) {
 	f := startFleet(tb, place, time.Hour, plain)
 	for round := range 3 {
 		f.settle()
+		prefix := fmt.Sprint("round ", round, " ")
 		var both sync.WaitGroup
-		both.Go(func() { f.submit(fmt.Sprint("round ", round, " "), 20) })
+		both.Go(func() { f.submit(prefix, 20) })
 		place.Interrupt(tb)
 		both.Wait()
+		// The workers may have looked before a Submit whose hint was lost, because the process that
+		// submits had no connection.
+		f.wake(prefix + "0")
 		f.awaitRuns((round + 1) * 20)
 	}
 }
