@@ -68,23 +68,38 @@ func serveQueue(
 	return stop
 }
 
-// handOuts counts the tasks that are published from now on, also those that the stream refuses.
-func handOuts(tb testing.TB, conn *nats.Conn) *nats.Subscription {
+// handedOut are the tasks that are published from some time on.
+type handedOut struct {
+	all       *nats.Subscription // to all subjects
+	published map[string]string  // the subject of a task by the subject of the answer
+}
+
+func handOuts(tb testing.TB, conn *nats.Conn) *handedOut {
 	tb.Helper()
-	sub, err := conn.SubscribeSync("acme.graphs.tasks.>")
+	sub, err := conn.SubscribeSync(">")
 	if err == nil {
 		err = conn.Flush()
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return sub
+	return &handedOut{sub, make(map[string]string)}
 }
 
-func await(tb testing.TB, published *nats.Subscription) {
+// next waits until the stream has stored or refused a task, and returns the subject of the task.
+func (h *handedOut) next(tb testing.TB) string {
 	tb.Helper()
-	if _, err := published.NextMsg(time.Minute); err != nil {
-		tb.Fatal(err)
+	for {
+		m, err := h.all.NextMsg(5 * time.Minute)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if strings.HasPrefix(m.Subject, "acme.graphs.tasks.") && m.Reply != "" {
+			h.published[m.Reply] = m.Subject
+		} else if task := h.published[m.Subject]; task != "" {
+			delete(h.published, m.Subject)
+			return task
+		}
 	}
 }
 
@@ -102,7 +117,7 @@ func TestTaskQueue(t *testing.T) {
 			HandOuts: func(tb testing.TB) func() {
 				tb.Helper()
 				published := handOuts(tb, p.connect(tb))
-				return func() { await(tb, published) }
+				return func() { published.next(tb) }
 			},
 		}
 	})
@@ -120,7 +135,7 @@ func TestDoNoticesThatTheStreamHasLostTheTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := newTask(t, "a")
 			done := do(t.Context(), q, task)
-			await(t, published)
+			published.next(t)
 			s, err := js.Stream(t.Context(), "acme-graphs-tasks")
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +147,7 @@ func TestDoNoticesThatTheStreamHasLostTheTask(t *testing.T) {
 				t.Error("got no error from Do, want one")
 			}
 			done = do(t.Context(), q, task)
-			await(t, published)
+			published.next(t)
 			stop := serveQueue(t, q, "g", "gpu", 1, returnNil)
 			if err := <-done; err != nil {
 				t.Error(err)
@@ -208,11 +223,8 @@ func TestAMessageThatIsNoTaskBlocksNobody(t *testing.T) {
 	if err := q.Do(t.Context(), newTask(t, "a")); err != nil {
 		t.Fatal(err)
 	}
-	m, err := published.NextMsg(time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := m.Subject[:strings.LastIndexByte(m.Subject, '.')]
+	subject := published.next(t)
+	place := subject[:strings.LastIndexByte(subject, '.')]
 	if _, err := js.Publish(t.Context(), place+".x", []byte("no task")); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +238,7 @@ func TestAQueueWithoutAServerReturnsErrors(t *testing.T) {
 	q, js := p.queueOn(t, 50*time.Millisecond)
 	published := handOuts(t, js.Conn())
 	done := do(t.Context(), q, newTask(t, "a"))
-	await(t, published)
+	published.next(t)
 	lost := js.Conn().StatusChanged(nats.RECONNECTING)
 	p.kill(t)
 	<-lost
