@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -71,5 +72,88 @@ func TestManyDueThreadsAreReturnedOnce(t *testing.T) {
 	if len(found) != n+1 || found["thread 150"] != 0 || found["posted elsewhere"] != 1 {
 		t.Errorf("got %d threads, %d times the deleted one, %d times the last one; want %d, 0 and 1",
 			len(found), found["thread 150"], found["posted elsewhere"], n+1)
+	}
+}
+
+// A thread that a call makes due is found by the next call of Ready, although Ready knows more due
+// threads than it returns.
+func TestAThreadThatACallMakesDueIsFoundAtOnce(t *testing.T) {
+	ended := func(s *file.Saver, fence checkpoint.ID, wake time.Time) error {
+		_, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "x", Fence: fence, End: true, Status: checkpoint.Ready, Wake: wake})
+		return err
+	}
+	post := func(s *file.Saver, id string) error {
+		done, err := s.Post(t.Context(), checkpoint.Post{
+			Thread: "x", Messages: []checkpoint.Message{{ID: id, Kind: checkpoint.InputMessage}},
+		})
+		if err == nil {
+			err = done[0].Err
+		}
+		return err
+	}
+	for name, c := range map[string]struct {
+		before, change func(s *file.Saver, fence checkpoint.ID) error
+	}{
+		"an end with a wake": {change: func(s *file.Saver, fence checkpoint.ID) error { return ended(s, fence, time.Now()) }},
+		"an end with mail": {
+			before: func(s *file.Saver, _ checkpoint.ID) error { return post(s, "m") },
+			change: func(s *file.Saver, fence checkpoint.ID) error { return ended(s, fence, time.Time{}) },
+		},
+		"a commit that ends": {change: func(s *file.Saver, fence checkpoint.ID) error {
+			next := step(t, checkpoint.Append{Thread: "x", Records: []checkpoint.Record{{ID: fence, Base: fence, Line: fence}}}, fence)
+			next.End, next.Status, next.Wake = true, checkpoint.Ready, time.Now()
+			_, err := s.Append(t.Context(), next)
+			return err
+		}},
+		"a release with an input": { // which the first call of Ready has reserved
+			before: func(s *file.Saver, fence checkpoint.ID) error {
+				return errors.Join(ended(s, fence, time.Time{}), post(s, "m"))
+			},
+			change: func(s *file.Saver, _ checkpoint.ID) error {
+				_, err := s.Release(t.Context(), "x", checkpoint.ID{})
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := file.Open(t.TempDir(), file.NoSync())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for i := range 100 {
+				_, err := s.Post(t.Context(), checkpoint.Post{
+					Thread: fmt.Sprint("other ", i), Graph: "g", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := opening(t, "x", checkpoint.ID{})
+			a.Open.Priority, a.Records[0].Graph, a.Lease = checkpoint.Urgent, "g", time.Hour
+			mustAppend(t, s, a)
+			if c.before != nil {
+				if err := c.before(s, a.Records[0].ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			take := func() (ids []string) {
+				got, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 5, Reserve: time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range got.Threads {
+					ids = append(ids, r.ID)
+				}
+				return ids
+			}
+			take()
+			if err := c.change(s, a.Records[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			if got := take(); !slices.Contains(got, "x") {
+				t.Errorf("got %q, want the thread that is due now among them", got)
+			}
+		})
 	}
 }

@@ -382,6 +382,7 @@ func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[check
 	if err != nil {
 		return errors.Join(err, b.discard())
 	}
+	s.forgetDue()
 	return b.f.Close()
 }
 

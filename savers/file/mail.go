@@ -21,7 +21,6 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 		return nil, err
 	}
 	defer s.calls.Done()
-	defer s.forgetDue()
 	all := make([]checkpoint.Posted, len(posts))
 	for i := range posts {
 		done, err := s.post(ctx, &posts[i])

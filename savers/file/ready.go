@@ -130,6 +130,5 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	if errors.Is(err, errAbsent) {
 		err = ledger.Missing(r.Thread, "", r.Fence, "fence", false)
 	}
-	s.forgetDue()
 	return err
 }

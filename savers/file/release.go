@@ -206,6 +206,7 @@ func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID
 		return checkpoint.Version{}, err
 	}
 	defer v.unlock()
+	defer s.forgetDue()
 	return v.release(ifHead)
 }
 

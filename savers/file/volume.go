@@ -407,6 +407,9 @@ func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
 	if e.Ends {
 		v.trim()
 	}
+	if wakes := e.Ends || e.Releases || e.Wake != nil; wakes && !v.v.Wake.IsZero() && !v.v.Wake.After(time.Now()) {
+		v.s.forgetDue()
+	}
 	return nil
 }
 

@@ -100,6 +100,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err == nil && a.Release {
 		// The release is stored. Only renames remain; the next writer does them if they fail now.
 		_ = v.settle(ctx)
+		s.forgetDue()
 	}
 	return done, err
 }
