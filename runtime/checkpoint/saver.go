@@ -364,7 +364,9 @@ type Retention struct {
 
 	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
 	// or all of its versions are released. The thread was last updated before this time on the
-	// saver's clock, and no message waits. Then the other fields have no effect. Zero removes no
+	// saver's clock, and no message waits. A release is no update: the age of a thread without an
+	// open version is that of the newest run of its last version. Then the other fields have no
+	// effect, so Released does not protect a version from it. Zero removes no
 	// thread. Prune checks this and removes the thread in one act, so it loses no message, and no
 	// run.
 	Ended time.Time
