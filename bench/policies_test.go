@@ -32,9 +32,9 @@ func rowOf(opts []graph.NodeOption, add applied) *counter {
 	return g
 }
 
-// BenchmarkPolicies is the chain with a policy on each node. No node fails, so that the figures are
-// the price of a policy that has nothing to do. The cache is the exception: it has all results.
-// One op is a run of 100 steps.
+// BenchmarkPolicies is the chain with a policy on each node. No node fails, so that the figures
+// are the price of a policy that has nothing to do. The cache is the exception: it has all
+// results. One op is a run of 100 steps.
 func BenchmarkPolicies(b *testing.B) {
 	cache := graph.MemoryCache(1 << 20)
 	for _, c := range []struct {

@@ -43,8 +43,8 @@ func BenchmarkTaskSubgraph(b *testing.B) {
 		return graph.TaskNode(g, "each", func(ctx context.Context, s flow.Counter, _ wire.Int) (flow.CounterUpdate, error) {
 			var all flow.CounterUpdate
 			for range 3 {
-				if _, err := count(ctx, s); err != nil {
-					return all, err
+				if one, err := count(ctx, s); err != nil {
+					return one, err
 				}
 				all.N.Add(1)
 			}

@@ -16,11 +16,11 @@ import (
 // SaverOption configures Saver.
 type SaverOption func(*calls)
 
-// SaverAttributes adds attributes to the spans of all calls of the saver, to their durations, and to
-// the gauges of WatchThreads. So the metrics of two savers are separate. Use attributes of the
+// SaverAttributes adds attributes to the spans of all calls of the saver, to their durations, and
+// to the gauges of WatchThreads. So the metrics of two savers are separate. Use attributes of the
 // semantic conventions for databases, such as semconv.DBSystemNamePostgreSQL and
-// semconv.DBNamespace("orders"). With db.system.name, spans also have db.operation.name. The default
-// is none. Metrics need attributes with few values.
+// semconv.DBNamespace("orders"). With db.system.name, spans also have db.operation.name. The
+// default is none. Metrics need attributes with few values.
 func SaverAttributes(attrs ...attribute.KeyValue) SaverOption {
 	return func(c *calls) { c.attrs = append(c.attrs, attrs...) }
 }

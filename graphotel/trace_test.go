@@ -187,8 +187,8 @@ func TestAResumeWithoutASpanLinksToTheStoredRun(t *testing.T) {
 	}
 }
 
-// linked checks that a run has one link, to a stored span. The run must be a child of that span, or
-// the root of another trace.
+// linked checks that a run has one link, to a stored span. The run must be a child of that span,
+// or the root of another trace.
 func linked(tb testing.TB, run, stored *traces.Span, child bool) {
 	tb.Helper()
 	if len(run.Links) != 1 || !slices.Equal(run.Links[0].SpanId, stored.SpanId) || !slices.Equal(run.Links[0].TraceId, stored.TraceId) {

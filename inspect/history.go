@@ -157,7 +157,7 @@ func (f *failures) at(ctx context.Context, rec *checkpoint.Record) (bool, error)
 		return false, err
 	}
 	return slices.ContainsFunc(c.Writes, func(w checkpoint.Write) bool {
-		return w.Kind == checkpoint.Failure && w.Namespace == ref.Namespace
+		return w.Kind == checkpoint.Failure && w.Name == "" && w.Namespace == ref.Namespace
 	}), nil
 }
 

@@ -4,14 +4,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/diagram"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
-
-// drawnSize is the number of checkpoints whose nodes a picture marks as done.
-const drawnSize = 200
 
 // picture serves the graph of a place as SVG, with the marks of the checkpoint. It is an image of
 // its own, so that its style needs no exception in the policy of the pages.
@@ -28,11 +23,11 @@ func (in *Inspector) picture(w http.ResponseWriter, r *http.Request) error {
 	if d == nil {
 		return bad("the graph of thread %q is not part of these pages", p.Thread)
 	}
-	older, err := in.ran(r, &v)
+	marks, err := in.placeIn(r, &v, d)
 	if err != nil {
 		return err
 	}
-	opts := []diagram.Option{diagram.At(diagram.PlaceOf(v.snap, older...))}
+	opts := []diagram.Option{diagram.At(marks)}
 	if r.URL.Query().Get("expand") != "" {
 		opts = append(opts, diagram.Expand(), diagram.Details())
 	}
@@ -48,32 +43,11 @@ func (in *Inspector) picture(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ran returns snapshots of older checkpoints of the same branch, as far as one read has them.
-func (in *Inspector) ran(r *http.Request, v *view) ([]graph.Snapshot[[]byte], error) {
-	if v.chain.Empty() {
-		return nil, nil
+// placeIn returns where the thread of a view stands. Of payloads that cannot be read, it has the
+// nodes that ran and that are due.
+func (in *Inspector) placeIn(r *http.Request, v *view, d *graph.Description) (diagram.Place, error) {
+	if readable := v.locked == nil && !v.chain.Empty(); !readable {
+		return diagram.PlaceOf(v.snap), nil
 	}
-	q := checkpoint.Query{Limit: drawnSize, Before: v.snap.Checkpoint, Headers: true, Sources: tree.Sources()}
-	ref := v.ref()
-	ref.At = checkpoint.ID{}
-	var older []graph.Snapshot[[]byte]
-	parent := v.snap.Parent
-	for rec, err := range in.saver.History(r.Context(), ref, q) {
-		if err != nil {
-			return nil, err
-		}
-		if rec.ID != parent {
-			continue // of another branch
-		}
-		parent = rec.Parent
-		var s graph.Snapshot[[]byte]
-		for _, node := range rec.Ran {
-			s.Ran = append(s.Ran, graph.ID(node))
-		}
-		older = append(older, s)
-		if rec.Source == checkpoint.Input {
-			break // of this input; earlier ones marked the same nodes
-		}
-	}
-	return older, nil
+	return diagram.ReadPlace(r.Context(), in.saver, d, v.ref())
 }

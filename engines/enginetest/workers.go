@@ -236,8 +236,8 @@ func testWorkerInterrupted(tb testing.TB, place Place) {
 		both.Go(func() { f.submit(prefix, 20) })
 		place.Interrupt(tb)
 		both.Wait()
-		// The workers may have looked before a Submit whose hint was lost, because the process that
-		// submits had no connection.
+		// The workers may have looked before a Submit whose hint was lost, because the process
+		// that submits had no connection.
 		f.wake(prefix + "0")
 		f.awaitRuns((round + 1) * 20)
 	}

@@ -92,8 +92,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// next asks for one task. It returns nil if there was none for some time. If ctx has ended, it asks
-// for none: the server would send the task to nobody, and another worker would get it after
+// next asks for one task. It returns nil if there was none for some time. If ctx has ended, it
+// asks for none: the server would send the task to nobody, and another worker would get it after
 // AckWait.
 func (s *serving) next(ctx context.Context) (jetstream.Msg, error) {
 	if ctx.Err() != nil {

@@ -39,8 +39,8 @@ type checker struct {
 	used   map[string]bool // the names of the series in queries
 }
 
-// run runs a query at the end of the last scrape. All values of the result must be numbers, and all
-// samples must have the labels that the legend shows.
+// run runs a query at the end of the last scrape. All values of the result must be numbers, and
+// all samples must have the labels that the legend shows.
 func (c *checker) run(t *testing.T, expr, format string) {
 	t.Helper()
 	expr = grafana.Replace(expr)

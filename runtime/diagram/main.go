@@ -27,7 +27,7 @@ import (
 // status 1. The status is 2 if the command line is wrong.
 func Main(app interface{ Describe() *graph.Description }, err error) {
 	if status := run(app, err, os.Args[1:], os.Stderr); status != 0 {
-		os.Exit(status)
+		os.Exit(status) //nolint:forbidigo // Main is the main function of a program
 	}
 }
 

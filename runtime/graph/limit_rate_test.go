@@ -56,7 +56,7 @@ func TestARateLimiterServesRunsInOrder(t *testing.T) {
 func TestATaskWhoseTurnIsBehindTheDeadlineIsCancelled(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
 		b := wide(3, func(ctx context.Context, _ work) (update, error) {
-			return logged(string(graph.CurrentTask(ctx).Node)), nil
+			return logged(graph.CurrentTask(ctx).Node), nil
 		},
 			graph.Limit(graph.Rate(rate.NewLimiter(rate.Every(time.Minute), 1))), graph.Retry(graph.RetryPolicy{Attempts: 2}))
 		th := compile(t, b, graph.Saver(memory.New()), d).Thread("t")

@@ -44,7 +44,7 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 		return r.cancelled()
 	}
 	if err == nil && len(newest) != 1 {
-		err = fmt.Errorf("News answered for %d threads; want 1", len(newest))
+		err = fmt.Errorf("the call of News answered for %d threads; want 1", len(newest))
 	}
 	if err != nil {
 		return r.saving("news", err)

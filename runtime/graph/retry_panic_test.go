@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestAPanicIsRetriedOnlyOnRequest: only a policy with an If that accepts the *PanicError retries a
-// panic, by rule 11.4. The node panics twice and then succeeds.
+// TestAPanicIsRetriedOnlyOnRequest: only a policy with an If that accepts the *PanicError retries
+// a panic, by rule 11.4. The node panics twice and then succeeds.
 func TestAPanicIsRetriedOnlyOnRequest(t *testing.T) {
 	isPanic := func(err error) bool { return errors.As(err, new(*graph.PanicError)) }
 	for name, c := range map[string]struct {
@@ -54,17 +54,20 @@ func panicking() map[string]func(*testing.T, func(context.Context, work) (update
 	type node = func(context.Context, work) (update, error)
 	return map[string]func(*testing.T, node, graph.AnyNodeOption) *app{
 		"a node": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+			t.Helper()
 			b := newWork()
 			b.Node("n", f, retry)
 			return compile(t, line(b, "n"), graph.Saver(memory.New()))
 		},
 		"a subgraph": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+			t.Helper()
 			inner, b := newWork(), newWork()
 			inner.Node("n", f)
 			b.Subgraph("sub", compile(t, line(inner, "n"), graph.SubgraphOnly()), retry)
 			return compile(t, line(b, "sub"), graph.Saver(memory.New()))
 		},
 		"a queue": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+			t.Helper()
 			g := queued(t, f, memory.New(), nil, retry)
 			serving(t, g, 1)
 			return g

@@ -12,16 +12,16 @@ import (
 // maxUpdates is how often Update tries.
 const maxUpdates = 100
 
-// Update reads the item with a key, calls change with its value, and stores the result unless
-// another writer has changed the item since. In that case it starts again, so change may run
-// several times. If there is no item, change gets the zero value, and Update creates the item.
+// Update reads the item with a key, calls change with its value, and stores the result. If another
+// writer has changed the item meanwhile, it starts again, so change may run several times. If
+// there is no item, change gets the zero value, and Update creates the item.
 //
 // Update keeps the stored fields that the code does not know. It keeps the lifetime of the item,
 // unless an option sets it. In the returned item, Created, Updated and Expires are zero.
 //
 // With [Once] a repeated call stores nothing, and returns the item as it is now, whole. If the
-// item does not exist any more, its Version is 0. change may run in a repeated call too; Update
-// drops its result and its error.
+// item does not exist any more, its Version is 0. change may run in a repeated call too. Update
+// then drops its result and its error.
 //
 // Update stores nothing if change returns an error, and returns that error. After 100 conflicts it
 // returns a [*ConflictError]. An item that cannot be read, and a value that cannot be encoded, are

@@ -63,8 +63,8 @@ func work(url string) error {
 	return s.Close()
 }
 
-// opened opens a saver. It tries again for minutes, because the server may start, or the connection
-// may be cut.
+// opened opens a saver. It tries again for minutes, because the server may start, or the
+// connection may be cut.
 func opened(ctx context.Context, url string) (checkpoint.Saver, error) {
 	for until := time.Now().Add(5 * time.Minute); ; {
 		s, err := open.Saver(ctx, url)

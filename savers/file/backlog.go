@@ -57,8 +57,8 @@ func (s *Saver) dropDue(id string) {
 	delete(s.backlog.due, id)
 }
 
-// forgetDue makes the next call of Ready look at all files: this process has made a thread due, or
-// has given a due thread another file.
+// forgetDue makes the next call of Ready look at all files. It is called after this process has
+// made a thread due, or has given a due thread another file.
 func (s *Saver) forgetDue() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

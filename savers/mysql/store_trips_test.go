@@ -12,7 +12,7 @@ import (
 )
 
 // TestStoreRoundTrips counts the round trips of batches through a proxy. The protocol has no
-// pipeline: one statement locks all items, one reads the uses of Once, and each put writes its
+// pipeline. One statement locks all items, and one reads the uses of Once. Each put writes its
 // item in a round trip.
 func TestStoreRoundTrips(t *testing.T) {
 	config, err := driver.ParseDSN(testenv.MySQL(t))

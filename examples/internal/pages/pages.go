@@ -44,7 +44,7 @@ func Serve(ctx context.Context, addr, title string, saver checkpoint.Saver, out 
 	mux.Handle("/", http.RedirectHandler("/inspect/", http.StatusFound))
 	mux.Handle("/inspect/", http.StripPrefix("/inspect", pages))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	fmt.Fprintf(out, "http://%s/inspect/\n", l.Addr())
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

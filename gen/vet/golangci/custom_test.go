@@ -84,8 +84,9 @@ func TestInGolangciLint(t *testing.T) {
 	}
 }
 
-// buildCustom builds golangci-lint with the plugin in a module of its own. golangci-lint custom does
-// the same, but it needs a release of graphgen, because it has one replacement of a module only.
+// buildCustom builds golangci-lint with the plugin in a module of its own. golangci-lint custom
+// does the same, but it needs a release of graphgen, because it has one replacement of a module
+// only.
 func buildCustom(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()

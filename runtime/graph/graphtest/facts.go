@@ -327,7 +327,7 @@ func (fs *facts) missingFormer(f fact, node string) (why string, breaks bool) {
 }
 
 // otherKind is missing for a node of another kind. A node may become a subgraph over a state of
-// its own: threads that wait at it have no call yet, and stored results have the same form. The
+// its own. Threads that wait at it have no call yet, and stored results have the same form. The
 // result of a routing node has its choice, too. The result of a Subgraph is a list.
 func (fs *facts) otherKind(f fact, node string) (why string, breaks bool) {
 	was, now := f[4:].String(), ""

@@ -69,7 +69,7 @@ func TestRoundTripsOfAThread(t *testing.T) {
 	})
 }
 
-// countTrips counts the round trips of several threads, of which the least must be those wanted.
+// countTrips counts the round trips of several threads. The least of them must be those wanted.
 // For the first few, a connection reads descriptions of statements. On a busy machine, a run also
 // renews its lease or asks for news.
 func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want trips) {

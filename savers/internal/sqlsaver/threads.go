@@ -17,9 +17,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Threads yields the threads that q selects, as [checkpoint.Saver] says: a page at a time, by index.
-// NewestFirst with a prefix or IdleSince that selects many threads reads by the creation time, and
-// leaves out those that are not selected.
+// Threads yields the threads that q selects, as [checkpoint.Saver] says: a page at a time, by
+// index. NewestFirst with a prefix or IdleSince that selects many threads reads by the creation
+// time, and leaves out those that are not selected.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {

@@ -86,7 +86,7 @@ func (s *Site) Post(page string, pairs ...string) string {
 // Until reads a page until it has a text.
 func (s *Site) Until(page, text string) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { //nolint:forbidigo // another program changes the page
 		body := s.Get(page)
 		if strings.Contains(body, text) {
 			return
