@@ -78,7 +78,7 @@ func BenchmarkPolicyOfSends(b *testing.B) {
 	}
 }
 
-// runs runs a graph of so many tasks.
+// runs measures a graph of so many tasks.
 func runs(b *testing.B, app *graph.Graph[flow.Counter, flow.CounterUpdate], tasks int) {
 	b.Helper()
 	ctx := context.Background()
