@@ -157,4 +157,8 @@ func TestASubgraphCallIsShown(t *testing.T) {
 	if got := final.State.Log[len(final.State.Log)-2]; got != "ribbon: red" {
 		t.Errorf("the answer was lost: got %q", got)
 	}
+	closed, open := s.page("picture.svg?id=order-1"), s.page("picture.svg?id=order-1&expand=1")
+	if outside, all := strings.Count(closed, `class="node done"`), strings.Count(open, `class="node done"`); all != outside+2 {
+		t.Errorf("the picture has %d nodes that are done, and %d with those of the subgraph; want 2 more", outside, all)
+	}
 }
