@@ -236,7 +236,7 @@ func TestThePagesOfThreads(t *testing.T) {
 	s.settled(path)
 	id := strings.TrimPrefix(path, "/requests/")
 	body := s.get("/inspect/thread?id=" + id)
-	for _, want := range []string{"A chair", "approve", "picture.svg?id=" + id, "waiting"} {
+	for _, want := range []string{"A chair", "approve", `src="picture.svg?`, "waiting"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page of the thread lacks %q: %s", want, body)
 		}
