@@ -71,6 +71,10 @@ type failureJSON struct {
 	Node  string `json:"node,omitempty"` // empty if it is of the run
 	Index int    `json:"index,omitempty"`
 	Text  string `json:"text"`
+
+	// The attempt that failed, and when. Both are missing if they are not stored, or cannot be read.
+	Attempt int        `json:"attempt,omitempty"`
+	Failed  *time.Time `json:"failed,omitempty"`
 }
 
 func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showFlags) error {
@@ -168,40 +172,49 @@ func failures(ref checkpoint.Ref, c checkpoint.Chain) ([]failureJSON, error) {
 	if c.Empty() {
 		return nil, nil
 	}
-	// Without the other writes, no payload has to be decrypted.
+	// No payload of the other writes has to be decrypted.
 	c.Thread.Questions = nil
 	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
-		return w.Kind != checkpoint.Failure && w.Kind != checkpoint.Result
+		text := w.Kind == checkpoint.Result || w.Kind == checkpoint.Failure && w.Name == ""
+		return !text && (w.Kind != checkpoint.Failure || sealed(w.Payload) != nil)
 	})
 	s, err := graph.ReadPosition(ref, &c)
 	if err != nil {
 		return nil, err
 	}
 	var all []failureJSON
-	add := func(node graph.ID, index int, text string) {
-		if text == "" {
-			return
-		}
-		if err := sealed([]byte(text)); err != nil {
-			text = err.Error()
-		}
-		all = append(all, failureJSON{string(node), index, text})
-	}
-	for _, t := range s.Tasks {
-		if !t.Finished {
-			add(t.Node, t.Index, t.Failure)
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; !t.Finished && t.Failure != "" {
+			all = append(all, failureJSON{string(t.Node), t.Index, failureText(t.Failure), t.Attempt, utc(t.FailedAt)})
 		}
 	}
-	add("", 0, s.Reason)
+	if s.Reason != "" {
+		all = append(all, failureJSON{Text: failureText(s.Reason)})
+	}
 	return all, nil
 }
 
-// title names the task of a failure.
-func (f *failureJSON) title() string {
+// failureText returns the text of a failure, or the reason why it cannot be read.
+func failureText(text string) string {
+	if err := sealed([]byte(text)); err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// failureTitle names the task of a failure, its attempt and its time.
+func (a *app) failureTitle(f *failureJSON) string {
 	if f.Node == "" {
 		return "Failure of the run"
 	}
-	return "Failure of " + cell(taskText(f.Node, f.Index))
+	title := "Failure of " + cell(taskText(f.Node, f.Index))
+	if f.Attempt > 0 {
+		title += fmt.Sprintf(", attempt %d", f.Attempt)
+	}
+	if f.Failed != nil {
+		title += ", " + a.moment(*f.Failed)
+	}
+	return title
 }
 
 // showText prints a page for people.
@@ -287,8 +300,9 @@ func (p *page) statusText() string {
 
 // showLists prints the questions, failures, messages and versions of a thread.
 func (a *app) showLists(p *page) error {
-	for _, f := range p.Failures {
-		fmt.Fprintf(a.out, "\n%s:\n  %s\n", f.title(), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
+	for i := range p.Failures {
+		f := &p.Failures[i]
+		fmt.Fprintf(a.out, "\n%s:\n  %s\n", a.failureTitle(f), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
 	}
 	sections := []struct {
 		title string

@@ -64,7 +64,7 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		return out.String()
 	}
 	text := show()
-	for _, want := range []string{"\nFailure of read[1]:\n  ", "\nFailure of read[3]:\n  ", "\nFailure of the run:\n  ", "the page is torn"} {
+	for _, want := range []string{"\nFailure of read[1], attempt 1, 20", "\nFailure of read[3], attempt 1, 20", "s ago):\n  ", "\nFailure of the run:\n  ", "the page is torn"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got\n%s\nwant %q", text, want)
 		}
@@ -72,7 +72,10 @@ func TestShowNamesFailedNodes(t *testing.T) {
 	if n := strings.Count(text, "Failure of"); n != 3 {
 		t.Errorf("got\n%s\nwant 3 failures", text)
 	}
-	if got, want := show("-o", "jsonl"), `"failures":[{"node":"read","index":1,"text":"`; !strings.Contains(got, want) {
-		t.Errorf("got %s\nwant %q", got, want)
+	got := show("-o", "jsonl")
+	for _, want := range []string{`"failures":[{"node":"read","index":1,"text":"`, `"attempt":1,"failed":"20`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %q", got, want)
+		}
 	}
 }
