@@ -58,8 +58,8 @@ test: ## Run every test under the race detector
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
 
-.PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site
-check: check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
+.PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site
+check: check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -96,6 +96,10 @@ check-lint:
 	$(TOOL) golangci-lint run
 	@set -x; for mod in $(MODULES); do (cd $$mod && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run) || exit 1; done
 
+# It builds golangci-lint with the plugin. After check-lint, most of the packages are in the build cache.
+check-plugin:
+	go -C gen/vet/golangci test -tags golangci -run InGolangciLint -count=1 -timeout 30m .
+
 # It is not in the module tools, because it does not compile with the version of a package that golangci-lint needs.
 check-workflows:
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -130,10 +134,6 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
-
-.PHONY: plugin
-plugin: ## Run the plugin of golangci-lint inside golangci-lint, which takes minutes to build
-	go -C gen/vet/golangci test -tags golangci -run InGolangciLint -count=1 -timeout 30m .
 
 # The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder. ROLLOUT=1 rolls
 # out new releases meanwhile.

@@ -46,7 +46,8 @@ linters:
 `
 
 // TestInGolangciLint builds golangci-lint with the plugin, and runs it on the packages that the
-// analyzers are tested with. The build takes minutes: the tag golangci enables the test.
+// analyzers are tested with. The build takes minutes if golangci-lint was not built before, so the
+// tag golangci enables the test.
 func TestInGolangciLint(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
