@@ -72,7 +72,8 @@ type failureJSON struct {
 	Index int    `json:"index,omitempty"`
 	Text  string `json:"text"`
 
-	// The attempt that failed, and when. Both are missing if they are not stored, or cannot be read.
+	// The attempt that failed, and when. Both are missing if they are not stored or cannot be
+	// read.
 	Attempt int        `json:"attempt,omitempty"`
 	Failed  *time.Time `json:"failed,omitempty"`
 }
