@@ -47,7 +47,7 @@ func TestKeysWorkInTheList(t *testing.T) {
 	}
 	b.Await(current + `"t-000"`)
 	b.Press("n")
-	b.Await(`document.querySelector("tbody a")?.textContent === "t-100"`)
+	b.Await(`document.querySelector("tbody a")?.textContent === "t-100" && document.readyState === "complete"`)
 	b.Press("p")
 	b.Await(`document.querySelector("tbody a")?.textContent === "t-000" && document.readyState === "complete"`)
 
