@@ -52,7 +52,7 @@ const outline = `(() => {
 		if (r.block) {
 			line += " " + unit(r.box.left) + "-" + unit(r.box.right);
 			const last = parent.last;
-			if (last) line += r.box.top >= last.box.bottom - 2 ? " below" : r.box.left >= last.box.right - 2 ? " beside" : " before";
+			if (last) line += r.box.top >= last.box.bottom - 2 ? " below" : r.box.left >= last.box.right - 2 ? " right" : " before";
 			parent.last = r;
 		}
 		lines.push(line);

@@ -176,8 +176,10 @@ func failures(ref checkpoint.Ref, c checkpoint.Chain) ([]failureJSON, error) {
 	// No payload of the other writes has to be decrypted.
 	c.Thread.Questions = nil
 	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
-		text := w.Kind == checkpoint.Result || w.Kind == checkpoint.Failure && w.Name == ""
-		return !text && (w.Kind != checkpoint.Failure || sealed(w.Payload) != nil)
+		if w.Kind == checkpoint.Failure {
+			return w.Name != "" && sealed(w.Payload) != nil
+		}
+		return w.Kind != checkpoint.Result
 	})
 	s, err := graph.ReadPosition(ref, &c)
 	if err != nil {
