@@ -185,6 +185,9 @@ func TestNoSyncSyncsNothing(t *testing.T) {
 }
 
 func TestConformanceNoSync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second site of the suite")
+	}
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		dir := tb.TempDir()
@@ -192,10 +195,15 @@ func TestConformanceNoSync(t *testing.T) {
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return file.Open(dir, file.NoSync()) },
 		}
-	})
+	}, savertest.Without("NoSync replaces the functions of disk.go that sync and reserve room; no content depends on what they do",
+		savertest.Records, savertest.History, savertest.Writes, savertest.Outcomes, savertest.Schemas, savertest.Leases,
+		savertest.Versions, savertest.Listings, savertest.Wakes, savertest.Inbox, savertest.Transfer))
 }
 
 func TestConformanceWithRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second site of the suite")
+	}
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		dir := tb.TempDir()
@@ -209,5 +217,6 @@ func TestConformanceWithRoom(t *testing.T) {
 				return s, err
 			},
 		}
-	})
+	}, savertest.Without("room is zeros after the last frame, which only writes and the scan for frames see: room.go and scan.go",
+		savertest.History, savertest.Outcomes, savertest.Schemas, savertest.Leases, savertest.Listings, savertest.Wakes))
 }

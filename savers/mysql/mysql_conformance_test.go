@@ -12,14 +12,14 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-func TestConformance(t *testing.T) { conform(t) }
+func TestConformance(t *testing.T) { conform(t, nil) }
 
 // TestConformancePacked packs every record but the head as soon as it is stored.
 func TestConformancePacked(t *testing.T) {
-	conform(t, mysql.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
+	conform(t, []savertest.Option{sqltest.Packed()}, mysql.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
 }
 
-func conform(t *testing.T, opts ...mysql.Option) {
+func conform(t *testing.T, suite []savertest.Option, opts ...mysql.Option) {
 	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
@@ -41,5 +41,5 @@ func conform(t *testing.T, opts ...mysql.Option) {
 				return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = REPLACE(%[2]s, ?, ?) WHERE INSTR(%[2]s, ?) > 0", stored, altered, stored)
 			},
 		}
-	})
+	}, suite...)
 }

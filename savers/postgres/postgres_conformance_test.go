@@ -14,14 +14,14 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-func TestConformance(t *testing.T) { conform(t) }
+func TestConformance(t *testing.T) { conform(t, nil) }
 
 // TestConformancePacked packs every record but the head as soon as it is stored.
 func TestConformancePacked(t *testing.T) {
-	conform(t, postgres.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
+	conform(t, []savertest.Option{sqltest.Packed()}, postgres.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
 }
 
-func conform(t *testing.T, opts ...postgres.Option) {
+func conform(t *testing.T, suite []savertest.Option, opts ...postgres.Option) {
 	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
@@ -44,5 +44,5 @@ func conform(t *testing.T, opts ...postgres.Option) {
 					"WHERE position($1::bytea in %[2]s) > 0", stored, altered)
 			},
 		}
-	})
+	}, suite...)
 }

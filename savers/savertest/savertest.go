@@ -13,6 +13,7 @@
 package savertest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -43,18 +44,68 @@ type Storage struct {
 // a new Storage; use tb.Cleanup to remove it. Under -short, Run uses smaller payloads and fewer
 // rounds.
 //
+// A saver runs the whole suite once. A second site for the same saver, such as one with another
+// setting or behind a wrapper, can leave out areas: pass [Without].
+//
 // Tests wait for leases of a few milliseconds on the saver's own clock, so that clock must run.
 // One subtest makes random calls. If it fails, it prints a seed; set SAVERTEST_SEED to that seed
 // to repeat the calls.
-func Run(t *testing.T, open func(tb testing.TB) Storage) {
+func Run(t *testing.T, open func(tb testing.TB) Storage, opts ...Option) {
 	t.Helper()
+	var left options
+	for _, opt := range opts {
+		opt(&left)
+	}
+	for _, reason := range left.reasons {
+		t.Log("areas are left out: " + reason)
+	}
 	for _, c := range Cases() {
-		t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })
+		if !slices.Contains(left.areas, c.Area) {
+			t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })
+		}
 	}
 }
 
+// Option is an option of [Run].
+type Option func(*options)
+
+type options struct {
+	areas   []Area
+	reasons []string
+}
+
+// Without leaves out the cases of areas. The reason names the code that makes these cases the same
+// as at a site that runs the whole suite. Run logs it.
+func Without(reason string, areas ...Area) Option {
+	return func(o *options) {
+		o.areas = append(o.areas, areas...)
+		o.reasons = append(o.reasons, reason)
+	}
+}
+
+// Area is a part of the contract. The cases of an area use the same parts of a storage.
+type Area int
+
+// The areas.
+const (
+	Records   Area = iota // appends and loads
+	History               // lists of records
+	Writes                // pending writes
+	Outcomes              // outcomes of tasks that other processes run
+	Schemas               // descriptions of schemas
+	Leases                // fences and leases
+	Versions              // releases and deletions
+	Listings              // lists of threads, and descriptions of threads
+	Wakes                 // due threads
+	Inbox                 // messages
+	Transfer              // exports, imports and prunes
+	Sequences             // random calls of every method
+	Storing               // names, sizes, contexts, closing and damage
+)
+
 // Case is one promise with its test.
 type Case struct {
+	Area Area
 	Name string
 	Test func(tb testing.TB, place Storage)
 }
@@ -63,137 +114,137 @@ type Case struct {
 // another way.
 func Cases() []Case {
 	return []Case{
-		{"a thread that does not exist", testAbsent},
-		{"a record comes back as it was stored", testRecord},
-		{"the caller may change its arguments after a call", testCopies},
-		{"returned payloads never change", testLasting},
-		{"a chain starts with a snapshot", testChain},
-		{"every checkpoint loads by its id", testByID},
-		{"an append of many records is whole", testMany},
-		{"a wrong head is a conflict", testWrongHead},
-		{"an id is used once", testSameID},
-		{"an append sent again changes nothing", testRepeat},
-		{"an append sent again after a prune changes nothing", testRepeatPruned},
-		{"an opening sent again changes nothing", testRepeatOpening},
-		{"invalid calls return errors", testInvalid},
-		{"threads and namespaces are apart", testApart},
+		{Records, "a thread that does not exist", testAbsent},
+		{Records, "a record comes back as it was stored", testRecord},
+		{Records, "the caller may change its arguments after a call", testCopies},
+		{Records, "returned payloads never change", testLasting},
+		{Records, "a chain starts with a snapshot", testChain},
+		{Records, "every checkpoint loads by its id", testByID},
+		{Records, "an append of many records is whole", testMany},
+		{Records, "a wrong head is a conflict", testWrongHead},
+		{Records, "an id is used once", testSameID},
+		{Records, "an append sent again changes nothing", testRepeat},
+		{Records, "an append sent again after a prune changes nothing", testRepeatPruned},
+		{Records, "an opening sent again changes nothing", testRepeatOpening},
+		{Records, "invalid calls return errors", testInvalid},
+		{Records, "threads and namespaces are apart", testApart},
 
-		{"history is newest first", testHistoryOrder},
-		{"history filters", testHistoryFilters},
-		{"history in pages", testHistoryPages},
-		{"history without payloads", testHistoryHeaders},
-		{"history stops with its loop", testHistoryStops},
-		{"history shows no later records", testHistoryFollows},
+		{History, "history is newest first", testHistoryOrder},
+		{History, "history filters", testHistoryFilters},
+		{History, "history in pages", testHistoryPages},
+		{History, "history without payloads", testHistoryHeaders},
+		{History, "history stops with its loop", testHistoryStops},
+		{History, "history shows no later records", testHistoryFollows},
 
-		{"pending writes of a task", testWrites},
-		{"a result is final and the rest is replaced", testReplace},
-		{"a discard drops the results of a task", testDiscard},
-		{"pending writes go with the commit", testCommit},
-		{"an opening returns the pending writes", testOpeningWrites},
-		{"an opening reads writes after it took the fence", testTakeOverRace},
+		{Writes, "pending writes of a task", testWrites},
+		{Writes, "a result is final and the rest is replaced", testReplace},
+		{Writes, "a discard drops the results of a task", testDiscard},
+		{Writes, "pending writes go with the commit", testCommit},
+		{Writes, "an opening returns the pending writes", testOpeningWrites},
+		{Writes, "an opening reads writes after it took the fence", testTakeOverRace},
 
-		{"an outcome is stored without a fence", testOutcome},
-		{"the first outcome of a name stays", testOutcomeFirst},
-		{"an outcome changes nothing else", testOutcomeAlone},
-		{"an outcome of a committed base has no effect", testOutcomeCommitted},
-		{"an outcome for a version that is gone is refused", testOutcomeGone},
-		{"an opening returns outcomes", testOutcomeOpening},
-		{"outcomes are copied and keep their base", testOutcomeCopied},
-		{"invalid outcomes are refused", testOutcomeInvalid},
+		{Outcomes, "an outcome is stored without a fence", testOutcome},
+		{Outcomes, "the first outcome of a name stays", testOutcomeFirst},
+		{Outcomes, "an outcome changes nothing else", testOutcomeAlone},
+		{Outcomes, "an outcome of a committed base has no effect", testOutcomeCommitted},
+		{Outcomes, "an outcome for a version that is gone is refused", testOutcomeGone},
+		{Outcomes, "an opening returns outcomes", testOutcomeOpening},
+		{Outcomes, "outcomes are copied and keep their base", testOutcomeCopied},
+		{Outcomes, "invalid outcomes are refused", testOutcomeInvalid},
 
-		{"schemas are described once a version", testSchemas},
-		{"descriptions of schemas are no pending writes", testSchemasApart},
-		{"descriptions of schemas stay with their version", testSchemasStay},
-		{"descriptions of schemas are copied", testSchemasCopied},
+		{Schemas, "schemas are described once a version", testSchemas},
+		{Schemas, "descriptions of schemas are no pending writes", testSchemasApart},
+		{Schemas, "descriptions of schemas stay with their version", testSchemasStay},
+		{Schemas, "descriptions of schemas are copied", testSchemasCopied},
 
-		{"a lease keeps others out", testBusy},
-		{"a lease is taken over", testTakeOver},
-		{"a lease expires", testExpiry},
-		{"a lease is renewed by every write", testRenewal},
-		{"a lease ends with its run", testEnd},
-		{"a run that lost its fence is refused everywhere", testZombie},
-		{"one of many starts gets a thread and the others are busy", testStarts},
-		{"one of many writers wins each place", testWriters},
-		{"one of many appends under a fence wins", testSameFence},
+		{Leases, "a lease keeps others out", testBusy},
+		{Leases, "a lease is taken over", testTakeOver},
+		{Leases, "a lease expires", testExpiry},
+		{Leases, "a lease is renewed by every write", testRenewal},
+		{Leases, "a lease ends with its run", testEnd},
+		{Leases, "a run that lost its fence is refused everywhere", testZombie},
+		{Leases, "one of many starts gets a thread and the others are busy", testStarts},
+		{Leases, "one of many writers wins each place", testWriters},
+		{Leases, "one of many appends under a fence wins", testSameFence},
 
-		{"a release starts an empty version", testRelease},
-		{"a release checks the head and the lease", testReleaseRefused},
-		{"the last write of a run releases", testReleaseAtEnd},
-		{"a head of another version is a conflict", testOtherVersion},
-		{"delete removes all versions", testDelete},
+		{Versions, "a release starts an empty version", testRelease},
+		{Versions, "a release checks the head and the lease", testReleaseRefused},
+		{Versions, "the last write of a run releases", testReleaseAtEnd},
+		{Versions, "a head of another version is a conflict", testOtherVersion},
+		{Versions, "delete removes all versions", testDelete},
 
-		{"threads are listed by id", testThreads},
-		{"threads are listed by what they wait for", testThreadsWaiting},
-		{"every status is stored", testStatuses},
-		{"a thread has a graph, a time of creation, a title and labels", testDescribed},
-		{"a refused opening describes nothing", testDescribedRefused},
-		{"a description stays until the thread is deleted", testDescribedStays},
-		{"descriptions are copied", testDescribedCopied},
-		{"descriptions have limits", testDescribedLimits},
-		{"threads are listed by graph and label", testThreadsDescribed},
-		{"threads are listed by the time of their creation", testThreadsCreated},
-		{"threads are listed newest first", testThreadsNewest},
-		{"pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
-		{"threads with released versions only are listed if the caller asks", testThreadsReleased},
-		{"a list of released threads follows releases and deletions", testReleasedComesAndGoes},
-		{"threads are ready when they are due", testReady},
-		{"a thread can be due in centuries", testReadyFar},
-		{"ready threads have their labels", testReadyLabels},
-		{"ready threads come by priority", testPriority},
-		{"a post changes the priority of a held thread", testPriorityHeld},
-		{"a post gives a thread without a graph its graph", testPostNamesGraph},
-		{"low priorities do not starve", testPriorityAges},
-		{"a thread is ready when its lease has ended", testReadyLeases},
-		{"a wake is set if the fence is that of the newest run", testRewake},
-		{"attempts without progress are counted", testAttempts},
-		{"an opening returns the time", testOpeningTime},
-		{"a ready thread is reserved once", testReadyOnce},
-		{"callers hear of due threads that they did not get", testReadyTogether},
+		{Listings, "threads are listed by id", testThreads},
+		{Listings, "threads are listed by what they wait for", testThreadsWaiting},
+		{Listings, "every status is stored", testStatuses},
+		{Listings, "a thread has a graph, a time of creation, a title and labels", testDescribed},
+		{Listings, "a refused opening describes nothing", testDescribedRefused},
+		{Listings, "a description stays until the thread is deleted", testDescribedStays},
+		{Listings, "descriptions are copied", testDescribedCopied},
+		{Listings, "descriptions have limits", testDescribedLimits},
+		{Listings, "threads are listed by graph and label", testThreadsDescribed},
+		{Listings, "threads are listed by the time of their creation", testThreadsCreated},
+		{Listings, "threads are listed newest first", testThreadsNewest},
+		{Listings, "pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
+		{Listings, "threads with released versions only are listed if the caller asks", testThreadsReleased},
+		{Listings, "a list of released threads follows releases and deletions", testReleasedComesAndGoes},
+		{Wakes, "threads are ready when they are due", testReady},
+		{Wakes, "a thread can be due in centuries", testReadyFar},
+		{Wakes, "ready threads have their labels", testReadyLabels},
+		{Wakes, "ready threads come by priority", testPriority},
+		{Wakes, "a post changes the priority of a held thread", testPriorityHeld},
+		{Wakes, "a post gives a thread without a graph its graph", testPostNamesGraph},
+		{Wakes, "low priorities do not starve", testPriorityAges},
+		{Wakes, "a thread is ready when its lease has ended", testReadyLeases},
+		{Wakes, "a wake is set if the fence is that of the newest run", testRewake},
+		{Wakes, "attempts without progress are counted", testAttempts},
+		{Wakes, "an opening returns the time", testOpeningTime},
+		{Wakes, "a ready thread is reserved once", testReadyOnce},
+		{Wakes, "callers hear of due threads that they did not get", testReadyTogether},
 
-		{"messages come back as they were posted", alone(testMail)},
-		{"invalid messages are refused", alone(testMailInvalid)},
-		{"a message posted again changes nothing", alone(testPostAgain)},
-		{"the ids of taken messages are kept", alone(testPostForgets)},
-		{"an inbox has limits", alone(testPostLimits)},
-		{"a post may ask for an idle thread", alone(testPostIdle)},
-		{"a write takes messages", alone(testTake)},
-		{"a refused message is kept", alone(testRefuse)},
-		{"a message is returned to the inbox", alone(testReturn)},
-		{"a listing shows which threads are being cancelled", alone(testCancels)},
-		{"a write reports the newest message", alone(testPosted)},
-		{"a message makes a thread due", alone(testMailWakes)},
-		{"a run that ends with unseen messages is due", alone(testUnseen)},
-		{"a wake message starts a failed thread", alone(testWakeMessage)},
-		{"a thread has messages before its first version", alone(testNoVersion)},
-		{"a release keeps inputs", alone(testMailRelease)},
-		{"a copy has the messages", alone(testMailCopies)},
-		{"posters at the same time", alone(testPosters)},
-		{"a post while a run ends", alone(testPostAtEnd)},
-		{"two savers share an inbox", testMailLasts},
+		{Inbox, "messages come back as they were posted", alone(testMail)},
+		{Inbox, "invalid messages are refused", alone(testMailInvalid)},
+		{Inbox, "a message posted again changes nothing", alone(testPostAgain)},
+		{Inbox, "the ids of taken messages are kept", alone(testPostForgets)},
+		{Inbox, "an inbox has limits", alone(testPostLimits)},
+		{Inbox, "a post may ask for an idle thread", alone(testPostIdle)},
+		{Inbox, "a write takes messages", alone(testTake)},
+		{Inbox, "a refused message is kept", alone(testRefuse)},
+		{Inbox, "a message is returned to the inbox", alone(testReturn)},
+		{Inbox, "a listing shows which threads are being cancelled", alone(testCancels)},
+		{Inbox, "a write reports the newest message", alone(testPosted)},
+		{Inbox, "a message makes a thread due", alone(testMailWakes)},
+		{Inbox, "a run that ends with unseen messages is due", alone(testUnseen)},
+		{Inbox, "a wake message starts a failed thread", alone(testWakeMessage)},
+		{Inbox, "a thread has messages before its first version", alone(testNoVersion)},
+		{Inbox, "a release keeps inputs", alone(testMailRelease)},
+		{Inbox, "a copy has the messages", alone(testMailCopies)},
+		{Inbox, "posters at the same time", alone(testPosters)},
+		{Inbox, "a post while a run ends", alone(testPostAtEnd)},
+		{Inbox, "two savers share an inbox", testMailLasts},
 
-		{"a damaged thread does not end a listing", testThreadsDamaged},
-		{"a load where no records are describes the thread", testThreadAlone},
+		{Listings, "a damaged thread does not end a listing", testThreadsDamaged},
+		{Listings, "a load where no records are describes the thread", testThreadAlone},
 
-		{"a copy resumes", testCopy},
-		{"a copy of a released version", testCopyReleased},
-		{"an export is one view", testExportView},
-		{"an import is whole or not at all", testImportFails},
-		{"an import must be in order", testImportOrder},
-		{"prune keeps what loads", testPrune},
-		{"prune keeps what is needed", testPruneNeeded},
-		{"prune folds what it cuts", testPruneFolds},
-		{"prune removes released versions", testPruneReleased},
-		{"prune removes ended threads", testPruneEnded},
+		{Transfer, "a copy resumes", testCopy},
+		{Transfer, "a copy of a released version", testCopyReleased},
+		{Transfer, "an export is one view", testExportView},
+		{Transfer, "an import is whole or not at all", testImportFails},
+		{Transfer, "an import must be in order", testImportOrder},
+		{Transfer, "prune keeps what loads", testPrune},
+		{Transfer, "prune keeps what is needed", testPruneNeeded},
+		{Transfer, "prune folds what it cuts", testPruneFolds},
+		{Transfer, "prune removes released versions", testPruneReleased},
+		{Transfer, "prune removes ended threads", testPruneEnded},
 
-		{"random calls match the memory saver", testModel},
+		{Sequences, "random calls match the memory saver", testModel},
 
-		{"hostile names", testHostileNames},
-		{"large payloads", testLarge},
-		{"a cancelled context", testCancelled},
-		{"use after close", testClosed},
-		{"close waits for calls under way", testCloseWaits},
-		{"a new saver finds all of it", testReload},
-		{"two savers share one place", testShared},
-		{"altered bytes are never returned", testAltered},
+		{Storing, "hostile names", testHostileNames},
+		{Storing, "large payloads", testLarge},
+		{Storing, "a cancelled context", testCancelled},
+		{Storing, "use after close", testClosed},
+		{Storing, "close waits for calls under way", testCloseWaits},
+		{Storing, "a new saver finds all of it", testReload},
+		{Storing, "two savers share one place", testShared},
+		{Storing, "altered bytes are never returned", testAltered},
 	}
 }

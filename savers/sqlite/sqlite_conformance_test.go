@@ -23,14 +23,17 @@ func alter(tb testing.TB, path string, stored, altered []byte) int {
 	return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = unhex(replace(hex(%[2]s), hex(?1), hex(?2))) WHERE instr(%[2]s, ?1) > 0", stored, altered)
 }
 
-func TestConformance(t *testing.T) { conform(t) }
+func TestConformance(t *testing.T) { conform(t, nil) }
 
 // TestConformancePacked packs every record but the head as soon as it is stored.
 func TestConformancePacked(t *testing.T) {
-	conform(t, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
+	if testing.Short() {
+		t.Skip("a second site of the suite")
+	}
+	conform(t, []savertest.Option{sqltest.Packed()}, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
 }
 
-func conform(t *testing.T, opts ...sqlite.Option) {
+func conform(t *testing.T, suite []savertest.Option, opts ...sqlite.Option) {
 	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
@@ -44,5 +47,5 @@ func conform(t *testing.T, opts ...sqlite.Option) {
 				return alter(tb, path, stored, altered)
 			},
 		}
-	})
+	}, suite...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/compress"
+	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
 // Modes opens a saver on one database in each mode.
@@ -249,4 +250,10 @@ func delta(status string) []byte {
 	b := wire.AppendInt(wire.AppendArrayLen(nil, 2), 0)
 	b = wire.AppendString(wire.AppendMapLen(b, 1), "Status")
 	return wire.AppendString(wire.AppendInt(wire.AppendArrayLen(b, 2), 0), status)
+}
+
+// Packed leaves out the cases of savertest that packing cannot change.
+func Packed() savertest.Option {
+	return savertest.Without("packs hold old records and their writes; messages, threads and descriptions of schemas are never packed",
+		savertest.Schemas, savertest.Listings, savertest.Wakes, savertest.Inbox)
 }
