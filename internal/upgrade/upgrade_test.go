@@ -193,10 +193,10 @@ var (
 // The replicas of a fleet are replaced one after another, under load. One old and one new replica
 // are killed. Each thread ends, and each of its nodes is committed once.
 func TestOldAndNewReplicasShareThreads(t *testing.T) {
-	n := 20
 	if testing.Short() {
-		n = 8
+		t.Skip("it builds and runs processes of two versions")
 	}
+	n := 20
 	f := newFleet(t)
 	old := []*process{f.start("old"), f.start("old")}
 	parcels, letters := ids("parcel", 3*n), ids("letter", 3*n)
@@ -252,6 +252,9 @@ func TestOldAndNewReplicasShareThreads(t *testing.T) {
 // A worker leaves threads that it cannot read, and says so. They wait for a replica of the new
 // version.
 func TestOldReplicasLeaveThreadsOfTheNewVersion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs processes of two versions")
+	}
 	f := newFleet(t)
 	first := f.start("new")
 	first.submit("parcels", "late-1") // it stops at a node that the old version does not have

@@ -34,6 +34,9 @@ func (f *forgetting) Append(ctx context.Context, a checkpoint.Append) (checkpoin
 // TestManySendsIntoSubgraphsKeepFewStates makes calls of three steps over a state of 16 KiB each.
 // More sends may need more memory for themselves, but not for their states.
 func TestManySendsIntoSubgraphsKeepFewStates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is long")
+	}
 	n := 2_500
 	if testing.Short() {
 		n = 1_250

@@ -303,6 +303,9 @@ func TestTheLogShrinksAfterALargeTransaction(t *testing.T) {
 }
 
 func TestRecordsArePackedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is long")
+	}
 	path := filepath.Join(t.TempDir(), "threads.db")
 	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
 		tb.Helper()

@@ -9,10 +9,10 @@ import (
 
 // A short fleet; make fleet runs a long one.
 func TestEachOrderOfAFleetEndsOnce(t *testing.T) {
-	args := []string{"-orders", "60", "-kills", "6"}
 	if testing.Short() {
-		args = []string{"-orders", "20", "-kills", "2"}
+		t.Skip("it builds and kills processes")
 	}
+	args := []string{"-orders", "60", "-kills", "6"}
 	var out strings.Builder
 	if code := command(t.Context(), append(args, "-lease", "1s", "-pay-within", "5s"), &out, t.Output()); code != 0 {
 		t.Errorf("got code %d, want 0", code)
@@ -22,10 +22,10 @@ func TestEachOrderOfAFleetEndsOnce(t *testing.T) {
 
 // A short rollout of three releases, with old and new processes side by side.
 func TestEachOrderOfARolloutEndsOnce(t *testing.T) {
-	args := []string{"-rollout", "-orders", "100", "-kills", "6"}
 	if testing.Short() {
-		args = []string{"-rollout", "-orders", "40", "-kills", "2"}
+		t.Skip("it builds and kills processes")
 	}
+	args := []string{"-rollout", "-orders", "100", "-kills", "6"}
 	var out strings.Builder
 	if code := command(t.Context(), append(args, "-lease", "1s", "-pay-within", "5s"), &out, t.Output()); code != 0 {
 		t.Errorf("got code %d, want 0", code)
