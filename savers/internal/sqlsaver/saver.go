@@ -265,7 +265,9 @@ func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) err
 	return s.try(ctx, worst, func() error { return s.transact(ctx, f) })
 }
 
-// transact is write without retries.
+// transact is write without retries. If the connection is lost before the commit was sent, the
+// server rolls back, so nothing was stored. That happens to a client that was slow for longer than
+// IdleLimit.
 func (s *Saver) transact(ctx context.Context, f func(tx Tx) error) error {
 	tx, err := s.db.Begin(ctx, true)
 	if err != nil {
@@ -273,6 +275,9 @@ func (s *Saver) transact(ctx context.Context, f func(tx Tx) error) error {
 	}
 	defer tx.Rollback(ctx)
 	if err := f(tx); err != nil {
+		if s.fault(err) == Lost {
+			return &againError{err}
+		}
 		return err
 	}
 	return tx.Commit(ctx)
