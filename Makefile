@@ -29,6 +29,10 @@ UNWATCHED := $(if $(RACE),$(foreach p,modernc.org/sqlite/lib modernc.org/libc mo
 # Only make servers and CI install what tests need.
 NEEDED := if [ -n "$$CI" ]; then internal/testenv/install.sh; else internal/testenv/install.sh -check; fi
 
+# Packages that start no goroutines: the race detector finds next to nothing in them, and their tests take several
+# times as long with it. Their tests of concurrent callers, which are named Concurrently or Together, have it.
+SEQUENTIAL := ./gen/... ./cmd/graphgen ./shape/... ./runtime/wire/... ./runtime/diagram ./site ./testdata/golden/...
+
 TOOL := go tool -modfile=tools/go.mod
 
 # A test binary and its children wait at their end for races, a second by default: many children of tests end.
@@ -61,7 +65,9 @@ test-all: ## Run every test, on real servers, in a browser and under the race de
 		echo "make test-all: the race detector needs a C compiler: install gcc, or test without it: make test-all RACE=" >&2; exit 1; fi
 	@case " $(TESTFLAGS) " in *" -short "*) ;; *) $(NEEDED);; esac
 	@failed=; tags=$$(internal/testenv/install.sh -browser); set -x; \
-	$(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $(PACKAGES) || failed=1; \
+	$(GOTEST) $$tags -vet=off -timeout 30m $(TESTFLAGS) $(SEQUENTIAL) || failed=1; \
+	$(GOTEST) $(RACE) -run 'Concurrently|Together' -vet=off $(TESTFLAGS) ./gen/... || failed=1; \
+	$(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vxF "$$(go list $(SEQUENTIAL))") || failed=1; \
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
 
