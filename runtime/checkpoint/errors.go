@@ -22,6 +22,9 @@ var (
 	// deadlock or a lost connection. It is unknown whether a write was stored. The caller may
 	// repeat the call.
 	ErrUnavailable = errors.New("the server is unavailable for now")
+	// ErrTooLarge is the error of a call with a value that the storage never stores, because of
+	// its size. The call stored nothing, and fails each time. A *SizeError has the details.
+	ErrTooLarge = errors.New("too large for the storage")
 )
 
 // ConflictError reports a refused write, which stored nothing. It is an ErrConflict.
@@ -80,6 +83,33 @@ func (e *BusyError) Error() string {
 
 // Is reports whether target is ErrConflict.
 func (e *BusyError) Is(target error) bool { return target == ErrConflict }
+
+// SizeError reports a value that the storage refuses because of its size. The call stored nothing.
+// It is an ErrTooLarge.
+type SizeError struct {
+	Size    int    // bytes of the largest value of the call
+	Limit   int64  // the greatest number of bytes that the storage takes; 0 if the saver does not know
+	Setting string // what sets the limit, such as "max_allowed_packet of the server"; empty if the saver does not know
+	Err     error  // the error of the storage; nil if there is none
+}
+
+func (e *SizeError) Error() string {
+	text := fmt.Sprintf("%d bytes are %s", e.Size, ErrTooLarge)
+	if e.Limit > 0 {
+		text += fmt.Sprintf(", which takes at most %d bytes (%s)", e.Limit, e.Setting)
+	}
+	text += "; raise the limit, or store large data elsewhere and its name in the state"
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Is reports whether target is ErrTooLarge.
+func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
+
+// Unwrap returns the error of the storage.
+func (e *SizeError) Unwrap() error { return e.Err }
 
 // InvalidError reports an argument that no saver accepts. The call stored nothing.
 type InvalidError struct {

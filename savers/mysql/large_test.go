@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.T) {
 	server, dsn := start(t)
 	exec(t, server.DSN, "SET GLOBAL max_allowed_packet = 4194304")
-	s, err := mysql.Open(t.Context(), dsn)
+	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +34,23 @@ func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.
 	put := checkpoint.PutWrites{Thread: "t", Fence: id, End: true, Lease: time.Hour}
 	for _, size := range []int{5 << 20, 28 << 20} { // the driver sends them in different ways
 		put.Writes = []checkpoint.Write{{Base: id, Task: "task", Kind: checkpoint.Result, Payload: make([]byte, size)}}
-		if _, err := s.PutWrites(t.Context(), put); err == nil || !strings.Contains(err.Error(), "max_allowed_packet") {
-			t.Errorf("a write of %d bytes: got %v, want an error that names max_allowed_packet", size, err)
+		var tooLarge *checkpoint.SizeError
+		_, err := s.PutWrites(t.Context(), put)
+		if !errors.As(err, &tooLarge) || tooLarge.Size != size || tooLarge.Limit != 4194304 || !strings.Contains(err.Error(), "max_allowed_packet") {
+			t.Errorf("a write of %d bytes: got %v, want a *checkpoint.SizeError with both sizes", size, err)
+		}
+		if err := s.PutOutcome(t.Context(), "t", checkpoint.Write{Base: id, Task: "task", Kind: checkpoint.Outcome, Name: "0/0.1", Payload: make([]byte, size)}); !errors.Is(err, checkpoint.ErrTooLarge) {
+			t.Errorf("an outcome of %d bytes: got %v, want %v", size, err, checkpoint.ErrTooLarge)
+		}
+		if done, err := s.Post(t.Context(), checkpoint.Post{Thread: "u", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage, Payload: make([]byte, size)}}}); !errors.Is(err, checkpoint.ErrTooLarge) {
+			t.Errorf("a message of %d bytes: got %v, %v, want %v", size, done, err, checkpoint.ErrTooLarge)
+		}
+		put := checkpoint.PutWrites{Thread: "t", Fence: id, Lease: time.Hour, Writes: []checkpoint.Write{{Base: id, Task: "small", Kind: checkpoint.Result, Payload: []byte{0xc0}}}}
+		for range 10 { // the same statements, on the connections that have failed
+			put.Writes[0].Task += "."
+			if _, err := s.PutWrites(t.Context(), put); err != nil {
+				t.Fatalf("a small write after one of %d bytes: %v", size, err)
+			}
 		}
 	}
 	put.Writes = nil

@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -126,7 +127,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Classify: classify}
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Classify: classify, Limit: limit}
 	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
@@ -185,7 +186,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return conn, nil
+	return watch(conn)
 }
 
 // waitLimit is how long MySQL keeps a connection whose client sends nothing, with the transaction
@@ -208,6 +209,8 @@ const (
 	errAutoInc     = 1467 // a deadlock on the lock of AUTO_INCREMENT, among others
 	errKilled      = 1317
 	errConnKilled  = 1927
+	errUnknown     = 1105 // of MariaDB: a value is larger than a packet, among others
+	errPacket      = 1153
 	errIdle        = 4031
 )
 
@@ -223,14 +226,38 @@ func classify(err error) sqlsaver.Fault {
 			return sqlsaver.Lost
 		case errDiskFull, errRecordFull:
 			return sqlsaver.Full
+		case errUnknown, errPacket:
+			if strings.Contains(e.Message, packetSetting) {
+				return sqlsaver.TooLarge
+			}
 		}
 		return sqlsaver.Other
 	}
 	var network net.Error
 	switch {
+	case errors.Is(err, mysql.ErrPktTooLarge):
+		return sqlsaver.TooLarge
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
 		return sqlsaver.Lost
 	}
 	return sqlsaver.Other
+}
+
+// packetSetting is the variable of the server that limits the size of a value.
+const packetSetting = "max_allowed_packet"
+
+// limit returns how many bytes a value can have.
+func limit(ctx context.Context, db sqlsaver.Runner) (bytes int64, setting string) {
+	rows, err := db.Query(ctx, "SELECT @@"+packetSetting)
+	if err != nil {
+		return 0, ""
+	}
+	for rows.Next() {
+		err = rows.Scan(&bytes)
+	}
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return 0, ""
+	}
+	return bytes, packetSetting + " of the server"
 }

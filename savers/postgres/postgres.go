@@ -158,7 +158,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{
-		Name: "postgres", Files: files, Statements: statements, Classify: classify,
+		Name: "postgres", Files: files, Statements: statements, Classify: classify, Limit: limit,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
@@ -172,6 +172,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 func classify(err error) sqlsaver.Fault {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
+		if strings.HasPrefix(e.Message, "invalid memory alloc request size") {
+			return sqlsaver.TooLarge
+		}
 		return classifyCode(e.Code)
 	}
 	var network net.Error
@@ -198,9 +201,16 @@ func classifyCode(code string) sqlsaver.Fault {
 		return sqlsaver.Lost
 	case "53100": // the disk is full
 		return sqlsaver.Full
+	case "54000": // a limit of the program
+		return sqlsaver.TooLarge
 	}
 	if strings.HasPrefix(code, "08") { // of the connection
 		return sqlsaver.Lost
 	}
 	return sqlsaver.Other
+}
+
+// limit returns how many bytes a value can have.
+func limit(context.Context, sqlsaver.Runner) (bytes int64, setting string) {
+	return 1<<30 - 1, "PostgreSQL"
 }

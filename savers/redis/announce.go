@@ -160,7 +160,7 @@ func (s *Saver) announceTogether(ctx context.Context, single *goredis.Client, ca
 	}
 	_, err := pipe.Exec(ctx)
 	if err != nil && (!eachOwn(notices) || !eachOwn(commands)) {
-		return nil, err
+		return nil, s.sizedAny(ctx, err, calls)
 	}
 	for _, c := range notices {
 		if c.Err() != nil { // the server does not have the script of the index
@@ -180,7 +180,7 @@ func (s *Saver) pipelined(ctx context.Context, pipe goredis.Pipeliner, calls []a
 		commands[i] = pipe.EvalSha(ctx, calls[i].script.Hash(), calls[i].keys(), calls[i].args...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !eachOwn(commands) {
-		return nil, err
+		return nil, s.sizedAny(ctx, err, calls)
 	}
 	return s.replies(ctx, commands, calls)
 }

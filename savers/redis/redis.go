@@ -287,6 +287,9 @@ func again(ctx context.Context, f func(context.Context) error) error {
 
 // transient reports whether err may be gone the next time.
 func transient(err error) bool {
+	if errors.Is(err, checkpoint.ErrTooLarge) {
+		return false
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

@@ -119,7 +119,7 @@ func newScripts() scripts {
 func (s *Saver) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) (*reply, error) {
 	v, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return nil, damaged(err)
+		return nil, damaged(s.sized(ctx, err, args))
 	}
 	return &reply{values: v}, nil
 }
@@ -170,7 +170,7 @@ func (s *Saver) both(ctx context.Context, sets []string, index, args []any, scri
 	case goredis.HasErrorPrefix(first.Err(), "NOSCRIPT"), goredis.HasErrorPrefix(second.Err(), "NOSCRIPT"):
 		return s.oneByOne(ctx, sets, index, args, script, key)
 	case err != nil:
-		return nil, damaged(err)
+		return nil, damaged(s.sized(ctx, err, args))
 	}
 	v, err := second.Slice()
 	return &reply{values: v}, err

@@ -59,12 +59,7 @@ func checkSettings(ctx context.Context, client goredis.UniversalClient) (weak *S
 		found = append(found, settings...)
 		return err
 	}
-	if c, ok := client.(*goredis.ClusterClient); ok {
-		err = c.ForEachMaster(ctx, check)
-	} else if c, ok := client.(*goredis.Client); ok {
-		err = check(ctx, c)
-	}
-	if err != nil {
+	if err := eachMaster(ctx, client, check); err != nil {
 		return nil, fmt.Errorf("redis: open: %w", err)
 	}
 	if len(found) == 0 {
@@ -77,6 +72,17 @@ func checkSettings(ctx context.Context, client goredis.UniversalClient) (weak *S
 		return found[i].Name < found[j].Name
 	})
 	return &SettingsError{Settings: found}, nil
+}
+
+// eachMaster calls f for each master, concurrently.
+func eachMaster(ctx context.Context, client goredis.UniversalClient, f func(context.Context, *goredis.Client) error) error {
+	switch c := client.(type) {
+	case *goredis.ClusterClient:
+		return c.ForEachMaster(ctx, f)
+	case *goredis.Client:
+		return f(ctx, c)
+	}
+	return nil
 }
 
 // check1 asks one server.

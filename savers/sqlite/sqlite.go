@@ -153,7 +153,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	if o.db != nil {
 		db = o.db(db)
 	}
-	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Classify: classify}
+	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Classify: classify, Limit: o.limit}
 	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
@@ -220,6 +220,7 @@ const (
 	codeBusy       = 5
 	codeLocked     = 6
 	codeFull       = 13
+	codeTooBig     = 18
 	codePrimaryKey = 1555
 	codeTrigger    = 1811 // graph_checkpoint_once
 	codeUnique     = 2067
@@ -237,6 +238,19 @@ func classify(err error) sqlsaver.Fault {
 		return sqlsaver.RolledBack
 	case code&0xff == codeFull:
 		return sqlsaver.Full
+	case code&0xff == codeTooBig:
+		return sqlsaver.TooLarge
 	}
 	return sqlsaver.Other
+}
+
+// mostBytes is SQLITE_MAX_LENGTH: how many bytes a value can have.
+const mostBytes = 1_000_000_000
+
+// limit returns how many bytes a value can have.
+func (o *options) limit(context.Context, sqlsaver.Runner) (bytes int64, setting string) {
+	if o.maxBytes > 0 && o.maxBytes < mostBytes {
+		return o.maxBytes, "MaxSize of the saver"
+	}
+	return mostBytes, "SQLite"
 }

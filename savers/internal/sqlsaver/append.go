@@ -31,7 +31,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	}
 	if err != nil {
 		s.lose(a.Fence, err)
-		return checkpoint.AppendResult{}, s.wrap(ctx, "append", err)
+		return checkpoint.AppendResult{}, s.wrapWrite(ctx, "append", err, ledger.Largest(a.Records, a.Writes))
 	}
 	s.remember(&a, h)
 	if s.readable && a.Namespace == "" && h != nil {

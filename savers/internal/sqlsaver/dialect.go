@@ -14,6 +14,10 @@ type Dialect struct {
 	Statements func() (*Statements, error) // the other statements; Load makes it
 	Classify   func(err error) Fault
 
+	// Limit returns how many bytes a value can have, and what sets this limit; 0 if that is not
+	// known.
+	Limit func(ctx context.Context, db Runner) (bytes int64, setting string)
+
 	// Vector returns a vector as a bound value, and ParseVector appends the vector of a column to
 	// a slice. Without them, a vector is bytes: its numbers, little-endian.
 	Vector      func(values []float32) any
@@ -35,4 +39,5 @@ const (
 	RolledBack              // nothing was stored, and a retry may succeed: a deadlock, or a lock held too long
 	Lost                    // the connection broke: a write may have been stored
 	Full                    // there is no room to store anything
+	TooLarge                // a value is larger than the database stores: nothing was stored, and a retry fails too
 )

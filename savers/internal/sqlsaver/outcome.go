@@ -29,7 +29,7 @@ func (s *Saver) PutOutcome(ctx context.Context, thread string, outcome checkpoin
 	if err == nil && !stored {
 		err = s.share(ctx, Lost, func(tx Tx) error { return s.putOutcomeIn(ctx, tx, thread, &outcome) })
 	}
-	return s.wrap(ctx, "put outcome", err)
+	return s.wrapWrite(ctx, "put outcome", err, len(outcome.Payload))
 }
 
 // putOutcomeIn stores an outcome in a transaction.

@@ -38,7 +38,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) (done []chec
 		})
 	}
 	if err != nil {
-		return nil, s.wrap(ctx, "post", err)
+		return nil, s.wrapWrite(ctx, "post", err, ledger.LargestMessage(posts))
 	}
 	return done, nil
 }
@@ -68,7 +68,7 @@ func (s inTx) Post(ctx context.Context, posts ...checkpoint.Post) (done []checkp
 		done, err = s.postIn(ctx, s.tx, posts)
 	}
 	if err != nil {
-		return nil, s.wrap(ctx, "post in a transaction, which must be on the database of the saver", err)
+		return nil, s.wrapWrite(ctx, "post in a transaction, which must be on the database of the saver", err, ledger.LargestMessage(posts))
 	}
 	return done, nil
 }

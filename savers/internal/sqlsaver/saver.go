@@ -327,6 +327,27 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
 }
 
+// wrapWrite is wrap for a call that stores values of at most size bytes.
+func (s *Saver) wrapWrite(ctx context.Context, what string, err error, size int) error {
+	if err == nil || ctx.Err() != nil {
+		return s.wrap(ctx, what, err)
+	}
+	fault := s.fault(err)
+	asks := fault == TooLarge || fault == Full || (fault == Lost || fault == Other) && size >= large
+	if !asks {
+		return s.wrap(ctx, what, err)
+	}
+	limit, setting := s.d.Limit(ctx, s.db)
+	if fault == TooLarge || limit > 0 && int64(size) > limit {
+		return fmt.Errorf("%s: %s: %w", s.d.Name, what, &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err})
+	}
+	return s.wrap(ctx, what, err)
+}
+
+// large is the least size of a value that a server may refuse. A server can also close the
+// connection when it gets such a value. A file is full when a value does not fit.
+const large = 1 << 20
+
 // ended returns why ctx has ended, or nil. A connection that has the deadline of ctx may notice
 // that it has passed before the timer of ctx does.
 func ended(ctx context.Context, err error) error {

@@ -119,7 +119,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	case len(in.records) >= s.packing.Every:
 		s.packer.Add(job{thread: id})
 	}
-	return s.wrap(ctx, "import", err)
+	return s.wrapWrite(ctx, "import", err, in.largest())
 }
 
 // imported is a version to store.
@@ -129,6 +129,15 @@ type imported struct {
 	writes  []checkpoint.Write
 
 	messages []checkpoint.Message
+}
+
+// largest returns the number of bytes of the largest value.
+func (in *imported) largest() int {
+	size := max(ledger.Largest(nil, in.writes), ledger.LargestMessage([]checkpoint.Post{{Messages: in.messages}}))
+	for i := range in.records {
+		size = max(size, ledger.Largest([]checkpoint.Record{in.records[i].Record}, nil))
+	}
+	return size
 }
 
 // collect takes imported items and checks them as every saver does.

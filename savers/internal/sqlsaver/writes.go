@@ -36,7 +36,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (done che
 	}
 	if err != nil {
 		s.lose(w.Fence, err)
-		return checkpoint.PutResult{}, s.wrap(ctx, "put writes", err)
+		return checkpoint.PutResult{}, s.wrapWrite(ctx, "put writes", err, ledger.Largest(nil, w.Writes))
 	}
 	return done, nil
 }
