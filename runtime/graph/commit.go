@@ -36,7 +36,11 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 		return err
 	}
 	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o)...), r.reason(rec.ID, o, r.ending)...)
-	return r.saving("commit", r.log.Commit(r.ctx, rec, writes, o))
+	err = r.log.Commit(r.ctx, rec, writes, o)
+	if tooLarge(err) {
+		err = r.refusedRecord(rec, err)
+	}
+	return r.saving("commit", err)
 }
 
 // record returns the record of the run's position, without its payload. The record is the base of
@@ -88,7 +92,19 @@ func (r recorder) acknowledge(slots []int) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	if err := r.log.Put(r.ctx, writes, journal.Outcome{}); err != nil {
+	err := r.log.Put(r.ctx, writes, journal.Outcome{})
+	switch {
+	case r.log.Keeps() && err != nil: // of an earlier write
+		return r.saving("put writes", err)
+	case tooLarge(err) && len(slots) > 1: // at least one of them
+		var all []error
+		for _, i := range slots {
+			all = append(all, r.acknowledge([]int{i}))
+		}
+		return errors.Join(all...)
+	case tooLarge(err):
+		return r.refusedResult(slots[0], err)
+	case err != nil:
 		return r.saving("put writes", err)
 	}
 	for _, i := range slots {

@@ -75,7 +75,8 @@ func (g *Graph[S, U]) Serves(saver checkpoint.Saver) ([]string, error) {
 //
 //   - A run that fails makes the thread due again after the pause of o.Retry.
 //   - After o.Retry.Attempts runs without a new result the thread is Failed and not due any more.
-//     The same holds for an error that o.Retry does not apply to, and for a *MaxStepsError.
+//     The same holds for an error that o.Retry does not apply to, for a *MaxStepsError, and for
+//     checkpoint.ErrTooLarge.
 //   - A run that o.Drain or the end of ctx interrupts leaves the thread Ready and due now.
 //   - A run that cannot store its end leaves the lease to run out.
 //   - If nothing can run, the thread is not due any more. A stop is not cleared.
@@ -220,14 +221,14 @@ func (d *due) again(r *run, cause error, writes []checkpoint.Write) (wake time.T
 // count.
 func (d *due) stopped(r *run, cause error) bool {
 	var saver *SaverError
-	return d != nil && r.ctx.Err() != nil && !errors.As(cause, &saver)
+	return d != nil && r.ctx.Err() != nil && !errors.As(cause, &saver) && !tooLarge(cause)
 }
 
 // pause returns the pause before the next attempt, or 0 for no further attempt.
 func (d *due) pause(cause error) (pause time.Duration, err error) {
 	defer rescue(&err)
 	p := exec.Retry(d.Retry)
-	if p.If != nil && !p.If(cause) || p.Attempts > 0 && d.run.Attempts >= p.Attempts {
+	if tooLarge(cause) || p.If != nil && !p.If(cause) || p.Attempts > 0 && d.run.Attempts >= p.Attempts {
 		return 0, nil
 	}
 	return max(p.Pause(d.run.Attempts+1, cause), time.Millisecond), nil

@@ -113,7 +113,7 @@ func reasonsOf(r *run, cause error) journal.Reasons {
 // the consumer left the loop.
 func interruptedBy(ctx context.Context, err error) bool {
 	var saver *SaverError
-	if errors.As(err, &saver) {
+	if errors.As(err, &saver) || tooLarge(err) {
 		return false
 	}
 	return errors.Is(err, exec.ErrLeft) || ctx.Err() != nil && errors.Is(err, ctx.Err())

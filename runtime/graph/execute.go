@@ -39,7 +39,7 @@ func (r *run) execute() error {
 	}
 	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
 	switch {
-	case err != nil && storing != nil:
+	case err != nil && storing != nil && !tooLarge(storing): // else err has it
 		return errors.Join(err, storing)
 	case err != nil || storing != nil:
 		return cmp.Or(err, storing)
@@ -170,13 +170,13 @@ func (r host) mayAfter(t *exec.Task, err error) (retry, fallBack bool) {
 	}
 	n := &r.g.nodes[t.Node]
 	stored := t.Calls != nil || n.sub != nil || len(n.signals) > 0 || n.queue != ""
-	return true, !t.Calls.Failed() && !(stored && ofStorage(err))
+	return !(stored && tooLarge(err)), !t.Calls.Failed() && !(stored && ofStorage(err))
 }
 
 // ofStorage reports whether an error is about stored data, not about the work of a node.
 func ofStorage(err error) bool {
 	var saver *SaverError
-	return errors.As(err, &saver) || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged)
+	return errors.As(err, &saver) || tooLarge(err) || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged)
 }
 
 // Panicked implements exec.Host.

@@ -71,7 +71,8 @@ type QueuedTask struct {
 }
 
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,
-// not its type. It is context.DeadlineExceeded if the Timeout of the node passed.
+// not its type. It is context.DeadlineExceeded if the Timeout of the node passed, and
+// checkpoint.ErrTooLarge if the storage has refused the result for its size.
 type QueueError struct {
 	Queue string
 	Text  string
@@ -86,9 +87,10 @@ func (e *QueueError) Error() string { return fmt.Sprintf("in queue %q: %s", e.Qu
 // RetryAfter returns the delay of an error that RetryAfter made in the node, else 0.
 func (e *QueueError) RetryAfter() time.Duration { return e.delay }
 
-// Is reports whether target is context.DeadlineExceeded and the Timeout of the node passed.
+// Is reports whether target is context.DeadlineExceeded and the Timeout of the node passed, or
+// checkpoint.ErrTooLarge and the storage has refused the result of the node for its size.
 func (e *QueueError) Is(target error) bool {
-	return e.class == classTimeout && target == context.DeadlineExceeded
+	return e.class == classTimeout && target == context.DeadlineExceeded || e.class == classTooLarge && target == checkpoint.ErrTooLarge
 }
 
 // failureClass says what a failure in a worker was, in stored outcomes.
@@ -98,7 +100,8 @@ const (
 	classError   failureClass = iota
 	classTimeout              // the Timeout passed
 	classPanic
-	classFault // Strict finds fault with the node: nothing retries or handles it
+	classFault    // Strict finds fault with the node: nothing retries or handles it
+	classTooLarge // the storage has refused the result for its size: the same
 )
 
 // appliesElsewhere returns the If of policy i of a node with a queue. The worker has called the If

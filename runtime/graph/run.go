@@ -42,6 +42,8 @@ type run struct {
 	status checkpoint.Status // the final status; zero while the run is in progress
 	ending error             // the error of a run that ended although tasks are due
 	health health
+
+	trimmed bool // the storage has refused the last write for its size: it leaves out what does not fit
 }
 
 // health says what can still be used of a run that fails.
@@ -208,7 +210,7 @@ func (r *run) commit() (err error) {
 func (r *run) uncommitted(err error) error {
 	var saver *SaverError
 	r.health = spoiled
-	if errors.As(err, &saver) {
+	if errors.As(err, &saver) && !tooLarge(err) {
 		r.health = unsure // the saver may have stored it; Resume reconciles that
 	}
 	return err
@@ -287,6 +289,10 @@ func (r *run) giveUp(cause error) error {
 	}
 	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
 	writes := r.storing().results(cause)
+	if r.trimmed {
+		r.storing().putFitting(writes)
+		writes = nil
+	}
 	if asked != nil {
 		cause = asked
 	}
@@ -302,7 +308,17 @@ func (r *run) giveUp(cause error) error {
 	}
 	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.storing().reason(r.log.Base, o, cause)...), o))
 	if err == nil {
+		if tooLarge(cause) && r.log.Keeps() {
+			r.health = max(r.health, spoiled) // it is ahead of what is stored
+		}
 		return cause
+	}
+	if tooLarge(err) && !r.trimmed {
+		r.trimmed, r.status = true, 0
+		if !tooLarge(cause) {
+			cause = errors.Join(cause, err)
+		}
+		return r.giveUp(cause)
 	}
 	if r.call == nil && r.log.Lost() == nil {
 		r.log.LetGo(r.ctx)

@@ -108,7 +108,12 @@ func (r pooled) perform(q *QueuedTask) error {
 	if err != nil {
 		return err
 	}
-	if err := r.store(q, e); err != nil {
+	err = r.store(q, e)
+	if tooLarge(err) {
+		e = r.failed(&r.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.storing().refusedResult(0, err))
+		err = r.store(q, e)
+	}
+	if err != nil {
 		return err
 	}
 	step.mark.CompareAndSwap(nil, &checkpoint.OutcomeName{Task: q.Task, Name: q.Execution})
@@ -224,7 +229,7 @@ func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
 			e.Asked = append(e.Asked, journal.AskedElsewhere(a))
 		}
 	case exec.Failed:
-		if r.ctx.Err() != nil || t.Calls.Failed() && ofStorage(t.Err) {
+		if r.ctx.Err() != nil || t.Calls.Failed() && ofStorage(t.Err) && !tooLarge(t.Err) {
 			return nil, t.Err
 		}
 		return r.failed(t, e, t.Err), nil
@@ -249,6 +254,8 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 		e.Class, e.Failure, e.Policy = uint64(classPanic), fmt.Sprint(panicked.Value), policy
 	case errors.As(err, &mutation), errors.As(err, &undeclared):
 		e.Class = uint64(classFault)
+	case tooLarge(err):
+		e.Class = uint64(classTooLarge)
 	case broke != nil:
 		e.Failure = fmt.Sprintf("%s; its Retry: %s", e.Failure, broke)
 	default:

@@ -96,7 +96,7 @@ func moved(err error) bool {
 // transient reports whether the saver failed for a reason that is not in the stored data.
 func transient(err error) bool {
 	var saver *graph.SaverError
-	return errors.As(err, &saver) && !errors.Is(err, checkpoint.ErrDamaged)
+	return errors.As(err, &saver) && !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrTooLarge)
 }
 
 // giveBack ends the reservation of a thread that was not opened, so that other workers get it. If

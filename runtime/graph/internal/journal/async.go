@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -28,11 +29,16 @@ func (a *Async) Write(ctx context.Context, e Entry) error {
 	if !e.End {
 		return a.queue.add(ctx, e)
 	}
-	if err := a.Close(); err != nil {
+	err := a.Close()
+	switch {
+	case err == nil:
+		return a.Sync.Write(ctx, e)
+	case !errors.Is(err, checkpoint.ErrTooLarge):
 		a.LetGo(ctx)
-		return err
+	case len(e.Records) == 0: // the run knows that nothing of the refused entry is stored
+		return a.Sync.Write(ctx, a.bare(&e))
 	}
-	return a.Sync.Write(ctx, e)
+	return err
 }
 
 // Stored implements Log.

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,7 @@ type OnExit struct {
 	handled checkpoint.Handled // the messages of held entries
 	owners  map[uint64]string  // by the number of a signal: the namespace that took it
 	last    []Entry            // what the last write still has to store; nil before it was tried
+	refused bool               // the storage has refused the last write for its size
 }
 
 // held is what one namespace has to store.
@@ -69,6 +71,9 @@ func (l *OnExit) Eager() bool { return false }
 // Write implements Log.
 func (l *OnExit) Write(ctx context.Context, e Entry) error {
 	l.note(&e)
+	if e.End && l.refused {
+		return l.Sync.Write(ctx, l.bare(&e))
+	}
 	l.mu.Lock()
 	l.hold(e)
 	l.mu.Unlock()
@@ -233,6 +238,9 @@ func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 func (l *OnExit) repeat(ctx context.Context) error {
 	for len(l.last) > 0 {
 		if err := l.Sync.Write(ctx, l.last[0]); err != nil {
+			if l.refused = errors.Is(err, checkpoint.ErrTooLarge); l.refused {
+				l.last = nil
+			}
 			return err
 		}
 		l.last = l.last[1:]

@@ -15,7 +15,8 @@ import (
 type Sync struct {
 	Config
 	fence checkpoint.ID
-	ended bool // the lease is given up
+	base  checkpoint.ID // that of the newest record of the run itself that is stored
+	ended bool          // the lease is given up
 	timer leaseTimer
 	now   time.Time // on the saver's clock, when the run opened the thread
 	since time.Time // the same instant or later, on the clock of this process
@@ -50,6 +51,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 		return nil, err
 	}
 	s.fence, s.ended, s.attempts.opened = e.Records[0].ID, e.End, done.Attempts
+	s.keepBase(&e)
 	s.now, s.since = done.Now, time.Now()
 	s.Tail.add(&e)
 	s.opened = done.Posted
@@ -120,6 +122,7 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 		a.Progress = progress
 		if done, err = s.Saver.Append(ctx, a); err == nil {
 			s.Tail.add(e)
+			s.keepBase(e)
 		}
 		posted = done.Posted
 	} else {
@@ -138,6 +141,26 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 		s.noted()
 	}
 	return err
+}
+
+// keepBase notes the base of the newest record of a stored entry.
+func (s *Sync) keepBase(e *Entry) {
+	if e.Namespace == "" {
+		s.base = e.Records[len(e.Records)-1].Base
+	}
+}
+
+// bare returns the last entry of a run whose records or writes the storage has refused for their
+// size. Of e it has the outcome, and the reason for that, at the newest record that is stored.
+func (s *Sync) bare(e *Entry) Entry {
+	end := Entry{Outcome: e.Outcome}
+	for _, w := range e.Writes {
+		if w.Task == RunTask {
+			w.Base = s.base
+			end.Writes = append(end.Writes, w)
+		}
+	}
+	return end
 }
 
 // renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and
