@@ -41,7 +41,7 @@ type DueRun struct {
 	Status   Status    // of the thread; zero if nothing ran because of an error
 	Steps    int       // the number of supersteps that the run committed
 	Attempts int       // runs in a row, including this one, that failed or died without a new result
-	Wake     time.Time // when a thread that failed is due again, on the saver's clock; zero for never
+	Wake     time.Time // when a thread that failed, or waits for a queue, is due again, on the saver's clock; zero for never
 }
 
 // AttemptsError reports that a thread was not resumed by a worker, because too many runs in a row
@@ -129,6 +129,8 @@ type due struct {
 	found *checkpoint.ReadyThread
 	seen  uint64 // the newest message that was looked at
 
+	fence checkpoint.ID // of the run, if it took the thread
+
 	assumed bool // a try assumed that the thread has no checkpoint
 }
 
@@ -167,7 +169,7 @@ func (d *due) opened(fence checkpoint.ID) {
 	if d == nil {
 		return
 	}
-	d.run.Opened = true
+	d.run.Opened, d.fence = true, fence
 	if d.Opened != nil {
 		d.Opened(fence)
 	}

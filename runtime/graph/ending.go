@@ -23,8 +23,8 @@ const (
 	Ready = checkpoint.Ready
 	// Running: a run is in progress, or its process died. A Result never has it.
 	Running = checkpoint.Running
-	// Waiting: a task waits for an answer or a time, and nothing else can run. Resume with an
-	// answer, or after the time, continues it.
+	// Waiting: a task waits for an answer, a signal, a time or a worker of a queue, and nothing
+	// else can run. Resume with an answer, or after the time, continues it.
 	Waiting = checkpoint.Waiting
 	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume
 	// clears the stop.
@@ -89,7 +89,11 @@ func wakeAfter(r *run, status Status) time.Time {
 		if r.opt.box.wakes(asked) {
 			return time.Unix(1, 0)
 		}
-		return nextDue(asked)
+		next := nextDue(asked)
+		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see lookForLeft
+			next = earlier(next, r.log.Now().Add(timekeeper{r}.lease()))
+		}
+		return next
 	}
 	if status == Ready && (r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()) {
 		return time.Unix(1, 0)
@@ -100,7 +104,7 @@ func wakeAfter(r *run, status Status) time.Time {
 // reasonsOf returns the reasons why r ends, because of cause, with a superstep that cannot be
 // committed.
 func reasonsOf(r *run, cause error) journal.Reasons {
-	asks, stops := r.exec.Has(exec.Asking), r.exec.Has(exec.Stopped)
+	asks, stops := r.exec.Has(exec.Asking) || r.exec.Has(exec.Elsewhere), r.exec.Has(exec.Stopped)
 	return journal.Reasons{
 		Failed:      (r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause)) && !r.opt.due.stopped(r, cause),
 		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops,

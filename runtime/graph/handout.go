@@ -21,9 +21,14 @@ type handOuts struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // the poll
 
+	keeper KeepingQueue // nil for a run that waits for the outcomes
+
 	mu      sync.Mutex
 	waiting map[awaited]chan []byte // tasks whose outcome a poll may find; nil channels never
 	polls   bool
+	busy    int                                      // the tasks that the run executes itself, see occupies
+	quiet   chan struct{}                            // closed while busy is 0
+	left    map[awaitedStep][]checkpoint.OutcomeName // the tasks that the run has left to the keeper
 }
 
 // awaited is a task whose outcome the run waits for.
@@ -38,13 +43,19 @@ type awaitedStep struct {
 	base      checkpoint.ID
 }
 
-// newHandOuts returns the hand-outs of a run on a thread; nil if the graph has no queues.
-func newHandOuts(g *core, thread string) *handOuts {
+// newHandOuts returns the hand-outs of a run on a thread; nil if the graph has no queues. due says
+// that the run is one of a worker.
+func newHandOuts(g *core, thread string, due bool) *handOuts {
 	if !g.queued {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte)}
+	h := &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte), quiet: make(chan struct{}), left: make(map[awaitedStep][]checkpoint.OutcomeName)}
+	close(h.quiet)
+	if due {
+		h.keeper, _ = g.opt.queues.(KeepingQueue)
+	}
+	return h
 }
 
 // stop ends the polls of a run that has ended.
@@ -94,10 +105,21 @@ func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
 		Node: r.g.nodes[t.Node].id, Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
 		Emits: r.relays(&r.g.nodes[t.Node]),
 	}
+	_, q.Wakes = h.g.opt.queues.(KeepingQueue)
 	b, found := r.pending.Outcome(key, q.Execution)
 	if !found {
 		var err error
-		if b, err = h.await(ctx, q, r.g.nodes[t.Node].emits); err != nil {
+		var left bool
+		if r.keeps(i) {
+			if b, left, err = h.leave(ctx, q); left {
+				t.Progress = exec.Elsewhere
+				return nil, ErrWaiting
+			}
+		}
+		if b == nil && err == nil {
+			b, err = h.await(ctx, q, r.g.nodes[t.Node].emits)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

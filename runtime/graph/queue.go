@@ -25,8 +25,8 @@ import (
 // Timeout, and the If of Retry, apply in the worker. A Fallback runs in the process of the thread.
 // An error of the node arrives as a *QueueError with its text. Untracked fields of the state are
 // zero in the node. Values that it emits are dropped, unless Emits declares their types and the
-// TaskQueue is a Relay. Graph.Run, which stores nothing, runs the node itself. Rules 23.1 to 23.5
-// have the details.
+// TaskQueue is a Relay. Graph.Run, which stores nothing, runs the node itself. Section 23 of the
+// rules has the details.
 //
 // A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
 // nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.
@@ -54,6 +54,16 @@ type TaskQueue interface {
 	Serve(ctx context.Context, graph, queue string, slots int, run func(context.Context, QueuedTask) error) error
 }
 
+// KeepingQueue is a TaskQueue that loses no task. A run of package worker does not wait for tasks
+// in such a queue: when it has nothing else to do, it ends as Waiting, and gives up its thread. The
+// outcome of a task makes the thread due.
+type KeepingQueue interface {
+	TaskQueue
+	// HandOut stores t until a worker of its queue has run it, and does not wait for that. If t is
+	// stored already, HandOut changes nothing.
+	HandOut(ctx context.Context, t QueuedTask) error
+}
+
 // QueuedTask is a task that a worker of a queue runs. It refers to stored data, and contains none.
 type QueuedTask struct {
 	Queue     string        `json:"queue"`
@@ -68,6 +78,7 @@ type QueuedTask struct {
 	Round     int           `json:"round"`               // how often the task began again by Rerun, an edit or a Resume after its failure
 	Attempt   int           `json:"attempt"`             // from 1
 	Emits     bool          `json:"emits,omitempty"`     // the caller of Do takes the values that the node emits
+	Wakes     bool          `json:"wakes,omitempty"`     // no run waits for the outcome, which makes the thread due
 }
 
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,

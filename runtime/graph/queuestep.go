@@ -24,6 +24,7 @@ type queuedStep struct {
 	due    map[string]checkpoint.Task    // by key
 	writes map[string][]checkpoint.Write // by task, as of the load
 	bytes  int
+	looked atomic.Int64 // when the thread was known to be not cancelled, in Unix nanoseconds
 
 	// mark is an outcome of the superstep. It is stored as long as the superstep has not
 	// committed. It has nil before there is one. Loads of one superstep share it.
@@ -50,6 +51,7 @@ func newQueuedStep(p callPlace, s typedState, namespace string) *queuedStep {
 	}
 	size, dead := s.Sizes()
 	step.bytes += headSize(size, dead)
+	step.looked.Store(time.Now().UnixNano())
 	step.place.chain = checkpoint.Chain{}
 	step.chain.Snapshot, step.chain.Deltas, step.chain.Due, step.chain.Writes = nil, nil, nil, nil
 	step.chain.Last.Payload, step.chain.Last.Due, step.chain.Thread.Questions = nil, nil, nil
@@ -191,7 +193,7 @@ func (k *queuedSteps) remove(i int) {
 // its outcome or the thread has continued without it.
 func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
 	at := checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
-	if s := r.root.steps.get(at); s != nil {
+	if s := r.root.steps.get(at); s != nil && s.wanted(r.ctx, r.root, q.Thread) {
 		switch found, err := s.look(r.ctx, r.root, q); {
 		case err != nil || found == settled:
 			return nil, err
@@ -202,6 +204,7 @@ func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
 	p, err := r.locate(q)
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
+	case err == nil && cancelled(&p.chain.Thread):
 	case err != nil:
 		return nil, err
 	case !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:

@@ -43,6 +43,8 @@ type run struct {
 	ending error             // the error of a run that ended although tasks are due
 	health health
 
+	own     int  // the tasks of the superstep in progress that are not handed out to a KeepingQueue
+	busy    bool // the superstep is in progress
 	trimmed bool // the storage has refused the last write for its size: it leaves out what does not fit
 }
 

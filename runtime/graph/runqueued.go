@@ -79,14 +79,19 @@ func (g *Graph[S, U]) ServeQueue(ctx context.Context, s Serving) error {
 }
 
 // RunQueued runs a task that a TaskQueue has handed out, and stores its outcome. It returns nil if
-// there is nothing to do, because the thread has continued without the task. It returns an error
+// there is nothing to do, because the thread has continued without the task, or was cancelled. It
+// ends the context of the node if that happens while the node runs. It returns an error
 // if the task has no outcome: the saver failed, ctx ended, or the code does not fit the stored
 // thread. The task must then be handed out again. An error of the node is an outcome.
 func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
-	return pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
+	err := pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
+	if err == nil && t.Wakes {
+		err = g.wakeFor(ctx, &t)
+	}
+	return err
 }
 
 // pooled is a run that executes one task in a worker of a queue. It holds no thread. Its graph is
@@ -101,10 +106,18 @@ func (r pooled) perform(q *QueuedTask) error {
 	if err != nil || step == nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	stop := r.root.watchThread(r.ctx, q.Thread, func() { cancel(errUnwanted) })
+	defer stop()
+	r.ctx = ctx
 	if due, err := r.take(step, q); err != nil || !due {
 		return err
 	}
 	e, err := r.execute(q)
+	if err != nil && errors.Is(context.Cause(ctx), errUnwanted) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	ended := false
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
 	if !o.rehearse {
-		o.handOuts = newHandOuts(&t.g.core, t.id)
+		o.handOuts = newHandOuts(&t.g.core, t.id, o.due != nil)
 	}
 	defer o.handOuts.stop()
 	defer o.listen.stop()
@@ -170,6 +170,9 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		err = r.giveUp(nil)
 	default:
 		err = r.loop()
+	}
+	if o.due != nil && err == nil {
+		err = r.lookForLeft()
 	}
 	r.telling().publishQuestions(r.waiting())
 	ended = true

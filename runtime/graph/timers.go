@@ -120,7 +120,9 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 			return nil, r.saving("put writes", err)
 		}
 	}
-	return slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) }), nil
+	woken = slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) })
+	r.begins(woken)
+	return woken, nil
 }
 
 // give gives stored answers, by the ids of the questions, to task i. It reports whether the task
@@ -159,7 +161,7 @@ func (r host) Park(i int, delay time.Duration) bool {
 // whether tasks are due again. It does not wait for a timer that is due after more than a lease.
 // It does not wait while a question is open, because nobody could open the thread to answer it.
 func (r timekeeper) await() (again bool, err error) {
-	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) {
+	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || r.opt.handOuts.kept() {
 		return false, nil
 	}
 	asked := r.asked()

@@ -61,6 +61,7 @@ func (r recorder) refusedRecord(rec *checkpoint.Record, err error) error {
 	for i := range r.exec.Tasks {
 		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Succeeded && !sl.Stored {
 			if w, err := r.resultOf(i); err == nil {
+				w.Task = r.keys.Task(r.plan.Step, string(r.g.nodes[sl.Node].id), sl.Index) // the step has been counted
 				writes = append(writes, w)
 			}
 		}

@@ -74,26 +74,12 @@ func hash(names ...string) string {
 // Do implements graph.TaskQueue. It notices the end of a task in another process only after
 // Silence; the run that waits for the task reads its outcome earlier.
 func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
-	b, err := json.Marshal(wireTask{
-		QueuedTask: t, Names: [][]byte{[]byte(t.Queue), []byte(t.Graph), []byte(t.Thread), []byte(t.Task), []byte(t.Execution), []byte(t.Node)},
-	})
-	if err != nil {
-		return err
-	}
-	thread, name := taskThread(&t), queueName(t.Graph, t.Queue)
-	ended := make(chan error, 1)
+	thread, ended := taskThread(&t), make(chan error, 1)
 	q.await(thread, ended)
 	defer q.leave(thread, ended)
-	done, err := q.saver.Post(ctx, checkpoint.Post{
-		Thread: thread, Graph: name, Messages: []checkpoint.Message{{ID: "task", Kind: checkpoint.InputMessage, Payload: b}},
-	})
-	if err == nil {
-		err = done[0].Err
+	if err := q.HandOut(ctx, t); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("worker: hand out a task: %w", err)
-	}
-	q.announce(name)
 	for {
 		select {
 		case err := <-ended:
@@ -107,6 +93,28 @@ func (q *TaskQueue) Do(ctx context.Context, t graph.QueuedTask) error {
 			return err
 		}
 	}
+}
+
+// HandOut implements graph.KeepingQueue. It is one call of the saver.
+func (q *TaskQueue) HandOut(ctx context.Context, t graph.QueuedTask) error {
+	b, err := json.Marshal(wireTask{
+		QueuedTask: t, Names: [][]byte{[]byte(t.Queue), []byte(t.Graph), []byte(t.Thread), []byte(t.Task), []byte(t.Execution), []byte(t.Node)},
+	})
+	if err != nil {
+		return err
+	}
+	name := queueName(t.Graph, t.Queue)
+	done, err := q.saver.Post(ctx, checkpoint.Post{
+		Thread: taskThread(&t), Graph: name, Messages: []checkpoint.Message{{ID: "task", Kind: checkpoint.InputMessage, Payload: b}},
+	})
+	if err == nil {
+		err = done[0].Err
+	}
+	if err != nil {
+		return fmt.Errorf("worker: hand out a task: %w", err)
+	}
+	q.announce(name)
+	return nil
 }
 
 // wireTask is a QueuedTask in JSON. Names have any bytes, which strings in JSON cannot hold.

@@ -41,7 +41,9 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		}
 		switch outcome := t.Outcome(ctx); {
 		case outcome == OutcomeWaiting:
-			t.Progress, t.Err = Asking, nil
+			if t.Err = nil; t.Progress != Elsewhere {
+				t.Progress = Asking
+			}
 			return
 		case outcome == OutcomeDone:
 			t.Progress = Succeeded

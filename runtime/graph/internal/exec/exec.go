@@ -73,6 +73,7 @@ const (
 	Drained            // its subgraph was drained
 	Beaten             // another task of its race was faster: it counts for nothing
 	Merging            // it has a result, which the Host is merging
+	Elsewhere          // another process runs it, and the run need not wait for that
 )
 
 // Outcome says how an attempt ended. The values are those of graph.Outcome.
@@ -97,7 +98,7 @@ func (t *Task) OutcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case t.Progress == Failed || err == ErrGoexit: //nolint:errorlint // as attempt sets it
 		return OutcomeFailed
-	case t.Progress == Asking: // of a subgraph
+	case t.Progress == Asking, t.Progress == Elsewhere: // of a subgraph, or set by the Host
 		return OutcomeWaiting
 	case t.Progress == Stopped:
 		return OutcomePaused

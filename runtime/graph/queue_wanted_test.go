@@ -1,0 +1,191 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// keeping is a KeepingQueue without workers. It keeps the tasks for the test.
+type keeping struct{ tasks chan graph.QueuedTask }
+
+func (k keeping) HandOut(_ context.Context, t graph.QueuedTask) error {
+	k.tasks <- t
+	return nil
+}
+
+func (k keeping) Do(ctx context.Context, t graph.QueuedTask) error {
+	k.tasks <- t
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (keeping) Serve(ctx context.Context, _, _ string, _ int, _ func(context.Context, graph.QueuedTask) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// handedOut makes thread "t" wait for its task in a queue, and returns the task. No run holds the
+// thread, as after the death of its process.
+func handedOut(t *testing.T, s checkpoint.Saver, node func(context.Context, work) (update, error)) (*app, graph.QueuedTask) {
+	t.Helper()
+	q := keeping{make(chan graph.QueuedTask, 1)}
+	g := queued(t, node, s, []graph.Option{graph.Queues(q)})
+	if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
+		t.Fatal(err)
+	}
+	run, err := resumeDue(t, g, s, graph.DueOptions{})
+	if err != nil || run.Status != graph.Waiting {
+		t.Fatalf("got %s, %v; want that the run ends while the task waits", run.Status, err)
+	}
+	return g, <-q.tasks
+}
+
+// TestATaskOfACancelledThreadDoesNotRun tests rule 23.8.
+func TestATaskOfACancelledThreadDoesNotRun(t *testing.T) {
+	for name, ends := range map[string]bool{"before a run takes the cancel": false, "after a run has taken it": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New()
+				var calls atomic.Int32
+				g, task := handedOut(t, s, countedRuns(&calls, say("gpu")))
+				if err := g.Thread("t").Cancel(t.Context(), "enough"); err != nil {
+					t.Fatal(err)
+				}
+				if ends {
+					if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Cancelled {
+						t.Fatalf("got %s, %v; want the thread cancelled", run.Status, err)
+					}
+				}
+				if err := g.RunQueued(t.Context(), task); err != nil {
+					t.Error(err)
+				}
+				same(t, "calls of the node", calls.Load(), int32(0))
+			})
+		})
+	}
+}
+
+// TestACancelEndsATaskThatNoRunWaitsFor tests rule 23.8.
+func TestACancelEndsATaskThatNoRunWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		stopped := false
+		g, task := handedOut(t, s, func(ctx context.Context, _ work) (update, error) {
+			<-ctx.Done()
+			stopped = true
+			return update{}, ctx.Err()
+		})
+		time.AfterFunc(time.Hour, func() {
+			if err := g.Thread("t").Cancel(t.Context(), "enough"); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := g.RunQueued(t.Context(), task); err != nil || !stopped {
+			t.Errorf("got %v, the node stopped: %t; want that the node has stopped", err, stopped)
+		}
+	})
+}
+
+// TestAnOutcomeMakesAThreadDueThatWaitsForIt tests rule 23.7.
+func TestAnOutcomeMakesAThreadDueThatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		g, task := handedOut(t, s, say("gpu"))
+		if due := ready(t, s); len(due) != 0 {
+			t.Errorf("before the outcome: got %v due, want nothing", due)
+		}
+		for range 2 { // the second time as after the death of the worker
+			if err := g.RunQueued(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+			t.Errorf("got %s, %v; want the thread done", run.Status, err)
+		}
+	})
+}
+
+// lateEnd stores an outcome before the write that ends a run.
+type lateEnd struct {
+	checkpoint.Saver
+	before func()
+}
+
+func (l *lateEnd) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	if before := l.before; w.End && before != nil {
+		l.before = nil
+		before()
+	}
+	return l.Saver.PutWrites(ctx, w)
+}
+
+// TestAnOutcomeThatComesBeforeTheEndOfTheRunIsNotLost tests rule 23.7.
+func TestAnOutcomeThatComesBeforeTheEndOfTheRunIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &lateEnd{Saver: memory.New()}
+		q := keeping{make(chan graph.QueuedTask, 1)}
+		g := queued(t, say("gpu"), s, []graph.Option{graph.Queues(q)})
+		if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
+			t.Fatal(err)
+		}
+		s.before = func() {
+			if err := g.RunQueued(context.Background(), <-q.tasks); err != nil {
+				t.Error(err)
+			}
+		}
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
+			t.Fatalf("got %s, %v; want that the run ends while the task waits", run.Status, err)
+		}
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+			t.Errorf("got %s, %v; want the thread done", run.Status, err)
+		}
+	})
+}
+
+// TestARunThatExecutesATaskTakesOutcomesMeanwhile: only a run that has nothing else to do leaves
+// its tasks to the queue (rule 23.7).
+func TestARunThatExecutesATaskTakesOutcomesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := memory.New(), newWork()
+		q := keeping{make(chan graph.QueuedTask, 2)}
+		var attempts atomic.Int32
+		b.Node("gpu", func(ctx context.Context, _ work) (update, error) {
+			if attempts.Add(1) == 1 {
+				return update{}, errors.New("again")
+			}
+			return logged("gpu"), nil
+		}, graph.Queue("gpu"), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second}))
+		b.Node("long", func(context.Context, work) (update, error) {
+			time.Sleep(time.Hour)
+			return logged("long"), nil
+		})
+		for _, id := range []graph.ID{"gpu", "long"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		g := compile(t, b, graph.Saver(s), graph.Queues(q))
+		if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range 2 {
+				if err := g.RunQueued(context.Background(), <-q.tasks); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		began := time.Now()
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+			t.Errorf("got %s, %v; want the thread done by one run", run.Status, err)
+		}
+		same(t, "time of the run", time.Since(began), time.Hour)
+	})
+}

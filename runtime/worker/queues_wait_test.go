@@ -1,0 +1,109 @@
+package worker_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// callCounter counts the calls of a saver, without those by which an idle worker looks for work.
+type callCounter struct {
+	checkpoint.Saver
+	calls atomic.Int64
+}
+
+func (c *callCounter) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	c.calls.Add(1)
+	return c.Saver.Append(ctx, a)
+}
+
+func (c *callCounter) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	c.calls.Add(1)
+	return c.Saver.PutWrites(ctx, w)
+}
+
+func (c *callCounter) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
+	c.calls.Add(1)
+	return c.Saver.Load(ctx, p)
+}
+
+func (c *callCounter) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
+	c.calls.Add(1)
+	return c.Saver.Outcomes(ctx, q)
+}
+
+func (c *callCounter) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	c.calls.Add(1)
+	return c.Saver.Post(ctx, posts...)
+}
+
+func (c *callCounter) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	c.calls.Add(1)
+	return c.Saver.Mail(ctx, q)
+}
+
+func (c *callCounter) Rewake(ctx context.Context, r checkpoint.Rewake) error {
+	c.calls.Add(1)
+	return c.Saver.Rewake(ctx, r)
+}
+
+// TestAThreadThatWaitsForAQueueHoldsNothing tests rule 23.7.
+func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &callCounter{Saver: memory.New()}
+		var ran, began atomic.Int32
+		tasks := func() graph.Option { return graph.Queues(worker.NewTaskQueue(s, worker.TaskQueueOptions{})) }
+		render := func(context.Context, Job) (JobUpdate, error) { ran.Add(1); return said("gpu"), nil }
+		g := heavy(t, s, render, tasks())
+		light := line(t, "light", s, func(context.Context, Job) (JobUpdate, error) { began.Add(1); return said("light"), nil })
+		stop := running(worker.New(s, worker.Options{Slots: 2}, g, light))
+		threads := ids("t", 64)
+		for _, id := range threads {
+			if _, err := g.Thread(id).Submit(t.Context(), said("in")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		for _, id := range threads {
+			if th := listed(t, s, id); th.Status != graph.Waiting || th.Holder != "" {
+				t.Fatalf("thread %s: got %s, held by %q; want it waiting, held by nobody", id, th.Status, th.Holder)
+			}
+		}
+		before := s.calls.Load()
+		time.Sleep(30 * time.Minute) // no worker serves the queue
+		if got := s.calls.Load() - before; got != 0 {
+			t.Errorf("calls of the saver while 64 threads wait: got %d, want 0", got)
+		}
+		if _, err := light.Thread("l").Submit(t.Context(), said("in")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // more than a poll
+		if began.Load() != 1 {
+			t.Error("an input of another graph has not begun")
+		}
+		stopPool := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 4}, QueuesOnly: true}, heavy(t, s, render, tasks())))
+		time.Sleep(5 * time.Minute)
+		for _, id := range threads {
+			snap, err := g.Thread(id).State(t.Context())
+			if err != nil || snap.Status != graph.Done || strings.Join(snap.State.Log, " ") != "in n0 gpu" {
+				t.Errorf("thread %s: got %v, %s and %v; want it done", id, snap.State.Log, snap.Status, err)
+			}
+		}
+		if got := ran.Load(); got != 64 {
+			t.Errorf("calls of the node: got %d, want 64", got)
+		}
+		for _, stop := range []func() error{stopPool, stop} {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
