@@ -290,3 +290,71 @@ func (r *run) saving(op string, err error) error {
 	}
 	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step, Op: op, Err: err}
 }
+
+// end is giveUp. trimmed says that the storage has refused the last write for its size: now it
+// leaves out what does not fit.
+func (r recorder) end(cause error, trimmed bool) error {
+	if r.status == 0 { // else an earlier attempt to store it failed
+		r.status = reasonsOf(r.run, cause).Status()
+	}
+	if r.log == nil {
+		return cause
+	}
+	if lost := r.log.Lost(); lost != nil {
+		if r.call == nil {
+			_ = r.log.Close() // another run has the thread, so queued writes are refused and no more may be sent
+		}
+		if !errors.Is(cause, checkpoint.ErrConflict) {
+			cause = errors.Join(cause, r.saving("keep the thread", lost))
+		}
+		return cause
+	}
+	asked, messages := r.opt.listen.cancelled(r.run)
+	if asked != nil {
+		r.status = Cancelled
+	}
+	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r.run, r.status), Messages: messages}
+	writes := r.results(cause)
+	if trimmed {
+		r.putFitting(writes)
+		writes = nil
+	}
+	if asked != nil {
+		cause = asked
+	}
+	switch {
+	case r.health == unsure:
+		o.Status = 0 // if that commit is stored, it has set the status of the thread
+		o.End = r.opt.due.ends(r.run)
+	case r.call == nil && r.status == Failed:
+		var wake time.Time
+		if wake, cause = r.opt.due.again(r.run, cause, writes); o.Wake.IsZero() {
+			o.Wake = wake
+		}
+	}
+	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reason(r.log.Base, o, cause)...), o))
+	if err == nil {
+		if tooLarge(cause) && r.log.Keeps() {
+			r.health = max(r.health, spoiled) // it is ahead of what is stored
+		}
+		return cause
+	}
+	if tooLarge(err) && !trimmed {
+		r.status = 0
+		if !tooLarge(cause) {
+			cause = errors.Join(cause, err)
+		}
+		return r.end(cause, true)
+	}
+	if r.call == nil && r.log.Lost() == nil {
+		r.log.LetGo(r.ctx)
+	}
+	r.health = max(r.health, spoiled) // only the saver knows what is stored
+	switch broken := r.log.Broken(); {
+	case cause == nil:
+		return err
+	case broken != nil && errors.Is(cause, broken):
+		return cause // cause already contains the error
+	}
+	return errors.Join(cause, err)
+}

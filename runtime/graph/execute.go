@@ -33,7 +33,7 @@ func (r *run) execute() error {
 			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
-	over := r.occupies()
+	over := keeping{r}.superstep()
 	storing := r.exec.Run(r.ctx, r.plan.Step+1)
 	over()
 	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
@@ -186,7 +186,7 @@ func (r host) Panicked(v any) error { return newPanic(v) }
 
 // Ended implements exec.Host.
 func (r host) Ended(tasks []int) error {
-	r.ends(tasks)
+	keeping{r.run}.end(tasks)
 	if err := r.storing().acknowledge(tasks); err != nil {
 		return err
 	}

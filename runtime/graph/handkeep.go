@@ -19,26 +19,29 @@ import (
 // a queue whose tasks somebody has removed.
 const handOutAgain = time.Hour
 
+// keeping is a run that leaves tasks to a KeepingQueue.
+type keeping struct{ *run }
+
 // keeps reports whether the run may leave task i to its queue. It waits for the tasks of a race,
 // because the first one that succeeds cancels the others.
-func (r host) keeps(i int) bool {
+func (r keeping) keeps(i int) bool {
 	h, t := r.opt.handOuts, &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
-	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !r.relays(n)
+	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !(host{r.run}).relays(n)
 }
 
-// ownOf returns how many of the tasks the run executes itself.
-func (r *run) ownOf(tasks []int) (n int) {
+// own returns how many of the tasks the run executes itself.
+func (r keeping) own(tasks []int) (n int) {
 	for _, i := range tasks {
-		if !(host{r}).keeps(i) {
+		if !r.keeps(i) {
 			n++
 		}
 	}
 	return n
 }
 
-// occupies counts the tasks that the superstep begins. The returned function ends the superstep.
-func (r *run) occupies() (over func()) {
+// superstep counts the tasks that the superstep begins. The returned function ends the superstep.
+func (r keeping) superstep() (over func()) {
 	h := r.opt.handOuts
 	if h == nil || h.keeper == nil {
 		return func() {}
@@ -47,29 +50,48 @@ func (r *run) occupies() (over func()) {
 	if r.call != nil {
 		call = 1
 	}
-	r.own, r.busy = r.ownOf(r.exec.Due()), true
-	h.occupy(r.own - call)
-	return func() {
-		h.occupy(call - r.own)
-		r.own, r.busy = 0, false
+	h.occupy(r.run, r.own(r.exec.Due()), -call)
+	return func() { h.vacate(r.run, call) }
+}
+
+// begin counts tasks that begin again in the superstep. end counts those that have ended.
+func (r keeping) begin(tasks []int) { r.move(r.own(tasks)) }
+func (r keeping) end(tasks []int)   { r.move(-r.own(tasks)) }
+
+func (r keeping) move(n int) {
+	if h := r.opt.handOuts; n != 0 && h != nil && h.keeper != nil {
+		h.move(r.run, n)
 	}
 }
 
-// begins counts tasks that begin again in the superstep, and ends those that have ended.
-func (r *run) begins(tasks []int) { r.moves(r.ownOf(tasks)) }
-func (r *run) ends(tasks []int)   { r.moves(-r.ownOf(tasks)) }
-
-func (r *run) moves(n int) {
-	if r.busy && n != 0 {
-		r.own += n
-		r.opt.handOuts.occupy(n)
-	}
-}
-
-// occupy adds n to busy.
-func (h *handOuts) occupy(n int) {
+// occupy begins a superstep of r with own tasks. It adds them, and also others, to busy.
+func (h *handOuts) occupy(r *run, own, others int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.own[r] = own
+	h.add(own + others)
+}
+
+// vacate ends the superstep of r. It removes its tasks from busy, and adds others.
+func (h *handOuts) vacate(r *run, others int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.add(others - h.own[r])
+	delete(h.own, r)
+}
+
+// move adds n tasks to the superstep of r, if one is in progress.
+func (h *handOuts) move(r *run, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if own, found := h.own[r]; found {
+		h.own[r] = own + n
+		h.add(n)
+	}
+}
+
+// add adds n to busy. The caller must hold h.mu.
+func (h *handOuts) add(n int) {
 	before := h.busy
 	switch h.busy += n; {
 	case before == 0 && h.busy > 0:
@@ -120,9 +142,9 @@ func (h *handOuts) leave(ctx context.Context, q QueuedTask) (b []byte, left bool
 // lookForLeft looks for outcomes that were stored before the run gave up its thread, because their
 // workers do not wake a thread that a run holds. If there is one, the thread is due now. If another
 // call or a message has made the thread due, that stands.
-func (r *run) lookForLeft() error {
+func (r keeping) lookForLeft() error {
 	h := r.opt.handOuts
-	if !h.kept() || r.status != Waiting || !wakeAfter(r, Waiting).After(time.Unix(1, 0)) {
+	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(time.Unix(1, 0)) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.g.opt.saverTimeout)

@@ -26,7 +26,8 @@ type handOuts struct {
 	mu      sync.Mutex
 	waiting map[awaited]chan []byte // tasks whose outcome a poll may find; nil channels never
 	polls   bool
-	busy    int                                      // the tasks that the run executes itself, see occupies
+	own     map[*run]int                             // by supersteps in progress: the tasks that the run executes itself
+	busy    int                                      // all of these, see handkeep.go
 	quiet   chan struct{}                            // closed while busy is 0
 	left    map[awaitedStep][]checkpoint.OutcomeName // the tasks that the run has left to the keeper
 }
@@ -50,7 +51,7 @@ func newHandOuts(g *core, thread string, due bool) *handOuts {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte), quiet: make(chan struct{}), left: make(map[awaitedStep][]checkpoint.OutcomeName)}
+	h := &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte), quiet: make(chan struct{}), left: make(map[awaitedStep][]checkpoint.OutcomeName), own: make(map[*run]int)}
 	close(h.quiet)
 	if due {
 		h.keeper, _ = g.opt.queues.(KeepingQueue)
@@ -110,7 +111,7 @@ func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
 	if !found {
 		var err error
 		var left bool
-		if r.keeps(i) {
+		if (keeping{r.run}).keeps(i) {
 			if b, left, err = h.leave(ctx, q); left {
 				t.Progress = exec.Elsewhere
 				return nil, ErrWaiting

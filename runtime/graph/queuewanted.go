@@ -18,11 +18,14 @@ import (
 // errUnwanted is the cause of the end of a task whose thread was cancelled.
 var errUnwanted = errors.New("the thread of the task was cancelled")
 
+// ofQueues is a graph as its workers of queues see the threads of their tasks.
+type ofQueues struct{ *core }
+
 // cancelled reports whether somebody has cancelled a thread.
 func cancelled(t *checkpoint.Thread) bool { return t.Status == Cancelled || t.Cancels > 0 }
 
 // listedThread returns a thread as the saver lists it. A thread that does not exist has no id.
-func (g *core) listedThread(ctx context.Context, id string) (checkpoint.Thread, error) {
+func (g ofQueues) listedThread(ctx context.Context, id string) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()
 	for t, err := range g.opt.saver.Threads(call, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
@@ -43,7 +46,7 @@ func (s *queuedStep) wanted(ctx context.Context, g *core, thread string) bool {
 	if now.Sub(time.Unix(0, s.looked.Load())) < news.Every {
 		return true
 	}
-	t, err := g.listedThread(ctx, thread)
+	t, err := ofQueues{g}.listedThread(ctx, thread)
 	if err != nil || t.ID == "" || cancelled(&t) {
 		return false
 	}
@@ -53,7 +56,7 @@ func (s *queuedStep) wanted(ctx context.Context, g *core, thread string) bool {
 
 // watchThread calls unwanted when somebody has cancelled a thread, until the returned function is
 // called. It asks for messages of the thread from a second on, so that short tasks cost nothing.
-func (g *core) watchThread(ctx context.Context, thread string, unwanted func()) (stop func()) {
+func (g ofQueues) watchThread(ctx context.Context, thread string, unwanted func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -100,7 +103,7 @@ func (g *core) watchThread(ctx context.Context, thread string, unwanted func()) 
 
 // wakeFor makes the thread of a task due that has its outcome, unless the thread does not wait for
 // it. A run that holds the thread looks for outcomes itself, see lookForLeft.
-func (g *core) wakeFor(ctx context.Context, q *QueuedTask) error {
+func (g ofQueues) wakeFor(ctx context.Context, q *QueuedTask) error {
 	ctx = context.WithoutCancel(ctx)
 	t, err := g.listedThread(ctx, q.Thread)
 	if err != nil {

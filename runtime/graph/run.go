@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -42,10 +41,6 @@ type run struct {
 	status checkpoint.Status // the final status; zero while the run is in progress
 	ending error             // the error of a run that ended although tasks are due
 	health health
-
-	own     int  // the tasks of the superstep in progress that are not handed out to a KeepingQueue
-	busy    bool // the superstep is in progress
-	trimmed bool // the storage has refused the last write for its size: it leaves out what does not fit
 }
 
 // health says what can still be used of a run that fails.
@@ -269,71 +264,7 @@ func (r *run) settle() (plan.Decision, error) {
 // giveUp ends a run whose superstep cannot be committed. It stores the results, the questions and
 // the status. cause is the error of the run. It is nil if a task asks, a subgraph stopped or was
 // drained, or the consumer left the loop.
-func (r *run) giveUp(cause error) error {
-	if r.status == 0 { // else an earlier attempt to store it failed
-		r.status = reasonsOf(r, cause).Status()
-	}
-	if r.log == nil {
-		return cause
-	}
-	if lost := r.log.Lost(); lost != nil {
-		if r.call == nil {
-			_ = r.log.Close() // another run has the thread, so queued writes are refused and no more may be sent
-		}
-		if !errors.Is(cause, checkpoint.ErrConflict) {
-			cause = errors.Join(cause, r.saving("keep the thread", lost))
-		}
-		return cause
-	}
-	asked, messages := r.opt.listen.cancelled(r)
-	if asked != nil {
-		r.status = Cancelled
-	}
-	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
-	writes := r.storing().results(cause)
-	if r.trimmed {
-		r.storing().putFitting(writes)
-		writes = nil
-	}
-	if asked != nil {
-		cause = asked
-	}
-	switch {
-	case r.health == unsure:
-		o.Status = 0 // if that commit is stored, it has set the status of the thread
-		o.End = r.opt.due.ends(r)
-	case r.call == nil && r.status == Failed:
-		var wake time.Time
-		if wake, cause = r.opt.due.again(r, cause, writes); o.Wake.IsZero() {
-			o.Wake = wake
-		}
-	}
-	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.storing().reason(r.log.Base, o, cause)...), o))
-	if err == nil {
-		if tooLarge(cause) && r.log.Keeps() {
-			r.health = max(r.health, spoiled) // it is ahead of what is stored
-		}
-		return cause
-	}
-	if tooLarge(err) && !r.trimmed {
-		r.trimmed, r.status = true, 0
-		if !tooLarge(cause) {
-			cause = errors.Join(cause, err)
-		}
-		return r.giveUp(cause)
-	}
-	if r.call == nil && r.log.Lost() == nil {
-		r.log.LetGo(r.ctx)
-	}
-	r.health = max(r.health, spoiled) // only the saver knows what is stored
-	switch broken := r.log.Broken(); {
-	case cause == nil:
-		return err
-	case broken != nil && errors.Is(cause, broken):
-		return cause // cause already contains the error
-	}
-	return errors.Join(cause, err)
-}
+func (r *run) giveUp(cause error) error { return r.storing().end(cause, false) }
 
 // resultOf returns the Result of a run with the state of a.
 func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {

@@ -89,7 +89,7 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 	}
 	err := pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
 	if err == nil && t.Wakes {
-		err = g.wakeFor(ctx, &t)
+		err = ofQueues{&g.core}.wakeFor(ctx, &t)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (r pooled) perform(q *QueuedTask) error {
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	stop := r.root.watchThread(r.ctx, q.Thread, func() { cancel(errUnwanted) })
+	stop := ofQueues{r.root}.watchThread(r.ctx, q.Thread, func() { cancel(errUnwanted) })
 	defer stop()
 	r.ctx = ctx
 	if due, err := r.take(step, q); err != nil || !due {

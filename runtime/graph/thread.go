@@ -172,7 +172,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		err = r.loop()
 	}
 	if o.due != nil && err == nil {
-		err = r.lookForLeft()
+		err = keeping{r.run}.lookForLeft()
 	}
 	r.telling().publishQuestions(r.waiting())
 	ended = true

@@ -121,7 +121,7 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 		}
 	}
 	woken = slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) })
-	r.begins(woken)
+	keeping{r.run}.begin(woken)
 	return woken, nil
 }
 

@@ -18,7 +18,7 @@ func tooLarge(err error) bool { return errors.Is(err, checkpoint.ErrTooLarge) }
 
 // blameField adds to err the largest field of payload, which the storage has refused. payload is a
 // state, a change of it, or the result of a node.
-func (r *run) blameField(err error, payload []byte) error {
+func (r recorder) blameField(err error, payload []byte) error {
 	in, name, size := wire.NewSharedReader("payload", payload), "", 0
 	if wire.IsArray(in.Peek()) { // a change begins with a number
 		in.ArrayLen()
