@@ -8,6 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
+// Classify returns what an error means for a call.
+var Classify = classify
+
 // WithPool is an option that gives a test the pool.
 func WithPool(use func(*pgxpool.Pool)) Option { return func(o *options) { o.use = use } }
 
