@@ -174,7 +174,7 @@ func (v *Version) Apply(e *Event) {
 		v.Released, v.Wake, v.Attempts = e.Time, time.Time{}, 0
 		v.Mail.refuseOthers(Released)
 		if v.Mail.Inputs > 0 {
-			v.Wake = e.Time
+			v.Wake = Micro(e.Time)
 		}
 	}
 	if e.About != nil {
