@@ -131,8 +131,9 @@ func (c *Crowd) help(ctx context.Context, t Thread, snap graph.Snapshot[State]) 
 		}
 	}
 	if snap.Status == checkpoint.Paused || snap.Status == checkpoint.Failed { // the failure may be that of a person
-		_, err := t.Resume(ctx)
-		c.explain(ctx, err)
+		if _, err := t.Resume(ctx); !errors.Is(err, checkpoint.ErrNotFound) { // it was released since
+			c.explain(ctx, err)
+		}
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Mob is a Crowd on several threads of one saver, with processes that also cancel threads and send
-// signals. Signals come before and after nodes wait for them, and some are sent twice. The states
-// depend on the time of each cancel, so no Model predicts them.
+// Mob is a Crowd on several threads of one saver, with processes that also cancel and release
+// threads, and send signals. Signals come before and after nodes wait for them, and some are sent
+// twice. The states depend on the time of each cancel, so no Model predicts them.
 type Mob struct {
 	Crowd
 	Threads int
@@ -49,7 +49,7 @@ func (s *Spec) neverExpires() {
 }
 
 // Run lets the mob work until no thread has anything to do. Then it checks rules 15.4, 21.1, 21.2,
-// 21.9, 21.10, 21.13 and 21.21.
+// 21.9, 21.10, 21.13, 21.21 and 21.24.
 func (m *Mob) Run(ctx context.Context, seed uint64) error {
 	m.diary = new(diary)
 	ctx, cancel := context.WithCancel(ctx)
@@ -64,6 +64,7 @@ func (m *Mob) Run(ctx context.Context, seed uint64) error {
 		posters.Go(func() { m.submitAll(ctx, app, draw(1)) })
 		posters.Go(func() { m.cancelSome(ctx, app, draw(2)) })
 		posters.Go(func() { m.signalEarly(ctx, app, draw(3)) })
+		posters.Go(func() { m.releaseSome(ctx, app, draw(5)) })
 		all.Go(func() { m.attend(ctx, app, draw(4)) })
 	}
 	for i := range uint64(3) {
@@ -126,6 +127,21 @@ func (m *Mob) cancelSome(ctx context.Context, app *App, r *rand.Rand) {
 	}
 }
 
+// releaseSome releases threads that are done.
+func (m *Mob) releaseSome(ctx context.Context, app *App, r *rand.Rand) {
+	for range 4 * m.Threads {
+		time.Sleep(time.Duration(r.IntN(20)) * time.Second) //nolint:forbidigo // in a bubble
+		t := m.any(app, r)
+		th, err := t.Describe(ctx)
+		if err == nil && th.Status == checkpoint.Done {
+			_, err = t.Release(ctx, graph.IfHead(th.Head))
+		}
+		if !errors.Is(err, checkpoint.ErrConflict) && !errors.Is(err, checkpoint.ErrNotFound) {
+			m.note(err)
+		}
+	}
+}
+
 // signalEarly sends signals, whether a node waits for them or not.
 func (m *Mob) signalEarly(ctx context.Context, app *App, r *rand.Rand) {
 	for range 2 * m.Threads {
@@ -177,6 +193,13 @@ func (m *Mob) attend(ctx context.Context, app *App, r *rand.Rand) {
 func (m *Mob) over(ctx context.Context, app *App) (bool, error) {
 	for i := range m.Threads {
 		th, err := app.Thread(threadName(i)).Describe(ctx)
+		if errors.Is(err, checkpoint.ErrNotFound) { // it is released, or has not begun
+			waiting, err := m.Saver.Mail(ctx, checkpoint.MailQuery{Thread: threadName(i)})
+			if err != nil || slices.ContainsFunc(waiting, isInput) {
+				return false, err
+			}
+			continue
+		}
 		rests := th.Status == checkpoint.Done || th.Status == checkpoint.Cancelled
 		if err != nil || !rests || th.Inputs+th.Cancels > 0 || !th.Wake.IsZero() {
 			return false, err
@@ -184,6 +207,8 @@ func (m *Mob) over(ctx context.Context, app *App) (bool, error) {
 	}
 	return true, nil
 }
+
+func isInput(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage }
 
 // check checks what is stored of a thread that has nothing to do.
 func (m *Mob) check(ctx context.Context, app *App, thread string) error {
@@ -193,16 +218,23 @@ func (m *Mob) check(ctx context.Context, app *App, thread string) error {
 		return err
 	}
 	snap, err := t.State(ctx)
+	released := errors.Is(err, checkpoint.ErrNotFound)
+	if err != nil && !released {
+		return err
+	}
+	versions, err := m.Saver.Versions(ctx, thread)
 	if err != nil {
 		return err
 	}
 	outcomes := map[string]int{} // by request
-	for rec, err := range m.Saver.History(ctx, checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
-		if err != nil {
-			return err
-		}
-		if rec.Request != "" && rec.Line == rec.ID {
-			outcomes[rec.Request]++
+	for _, v := range versions {
+		for rec, err := range m.Saver.History(ctx, checkpoint.Ref{Thread: thread, Version: v.Number}, checkpoint.Query{}) {
+			if err != nil {
+				return err
+			}
+			if rec.Request != "" && rec.Line == rec.ID {
+				outcomes[rec.Request]++
+			}
 		}
 	}
 	for _, one := range in.Refused {
@@ -223,6 +255,9 @@ func (m *Mob) check(ctx context.Context, app *App, thread string) error {
 		)
 	}
 	left := slices.DeleteFunc(in.Waiting, func(one checkpoint.Message) bool {
+		if released && one.Kind == checkpoint.CancelMessage {
+			return true // the next run refuses it
+		}
 		return one.Kind == checkpoint.SignalMessage || one.Kind == checkpoint.AnswerMessage // to a branch that was left
 	})
 	err = errors.Join(err, differ("messages left", messagesText(left), ""))

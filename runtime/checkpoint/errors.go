@@ -31,9 +31,11 @@ var (
 type ConflictError struct {
 	Thread    string
 	Namespace string
-	Want      ID     // the head or fence that the caller named
-	Found     ID     // the current one; zero for none
-	Reason    string // the cause: "head", "fence", "released", "mail" for newer messages, or "exists" for an id or thread that exists
+	Want      ID // the head or fence that the caller named
+	Found     ID // the current one; zero for none
+	// Reason is the cause: "head", "fence", "released", "mail" for other messages, "birth" for
+	// another thread with the id, or "exists" for an id or thread that exists.
+	Reason string
 }
 
 func (e *ConflictError) Error() string {
@@ -45,7 +47,9 @@ func (e *ConflictError) Error() string {
 	case "fence":
 		return fmt.Sprintf("checkpoint: %s: %s: the run that holds it opened with %s, not %s; open a run of your own", where, ErrConflict, e.Found, e.Want)
 	case "mail":
-		return fmt.Sprintf("checkpoint: %s: %s: it has a newer message; read its messages again", where, ErrConflict)
+		return fmt.Sprintf("checkpoint: %s: %s: its messages have changed; read them again", where, ErrConflict)
+	case "birth":
+		return fmt.Sprintf("checkpoint: %s: %s: it was deleted since it was read; read it again", where, ErrConflict)
 	case "released":
 		return fmt.Sprintf("checkpoint: %s: %s: its version was released; a new run starts an empty one", where, ErrConflict)
 	case "exists":

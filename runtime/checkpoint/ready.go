@@ -33,6 +33,7 @@ type ReadyThread struct {
 	Attempts int
 	Posted   uint64            // the number of the newest message
 	Labels   map[string]string // nil for none; the caller must not modify it
+	Birth    ID                // as in Chain
 }
 
 // Rewake sets when a thread is due.
@@ -40,6 +41,7 @@ type Rewake struct {
 	Thread string
 	Fence  ID        // of the newest run, as in ReadyThread
 	Posted uint64    // the number of the newest message, as in ReadyThread
+	Birth  ID        // of the thread, as in ReadyThread; zero is any
 	Wake   time.Time // as in Append
 }
 

@@ -17,6 +17,9 @@
 // are never used twice. So no caller can append to a log that has moved, was released, or was
 // deleted and created again.
 //
+// A thread id can be used again after a Delete. So each thread has a Birth, an id that no other
+// thread has. A caller names it where a head or a fence does not tell two threads apart.
+//
 // Savers do not interpret records. They compare ids, keep bytes, and number the records.
 package checkpoint
 
@@ -51,6 +54,11 @@ type Saver interface {
 	// It fails with ErrConflict if r.After is not the id of the head, if the version with r.After
 	// is no longer open, or if r.Fence is not the fence of the thread. An opening fails with a
 	// *BusyError if the lease of another run is alive, whatever r.After is.
+	//
+	// An opening also fails with ErrConflict if r.Open.Birth is set and is not the Birth of the
+	// thread, or if it takes or refuses a message that is not untaken. So a caller that read the
+	// inbox before another run has taken a message cannot take it again, even if the version of
+	// that run was released.
 	//
 	// Append is idempotent by record id. If the records are already stored after r.After, it
 	// succeeds and changes nothing. This also holds if Prune has removed all of them except the
@@ -105,9 +113,10 @@ type Saver interface {
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
-	// is not the fence of the thread, if r.Posted is not the number of its newest message, or if
-	// the thread has neither an open version nor a message. The fence of a thread without an open
-	// version is zero. Rewake fails with a *BusyError if a lease is alive.
+	// is not the fence of the thread, if r.Posted is not the number of its newest message, if
+	// r.Birth is set and is not the Birth of the thread, or if the thread has neither an open
+	// version nor a message. The fence of a thread without an open version is zero. Rewake fails
+	// with a *BusyError if a lease is alive.
 	Rewake(ctx context.Context, r Rewake) error
 
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil
@@ -151,8 +160,8 @@ type Saver interface {
 	// Import keeps record ids, Seq and writes. The new version has no fence and no lease, and the
 	// exported status. It is open even if the exported version was released.
 	//
-	// A new thread gets the exported Graph, Created, Title, Labels and Priority. If the thread
-	// exists, they change its own as an opening does, and Created stays.
+	// A new thread gets the exported Graph, Created, Title, Labels and Priority, and a Birth of its
+	// own. If the thread exists, they change its own as an opening does, and Created stays.
 	//
 	// Import keeps messages, and leaves out those whose id the thread has already. A message keeps
 	// its Number unless the thread has a newer one. Then it gets the next number. Import does not
@@ -207,6 +216,8 @@ type Opening struct {
 	// Retry adds one to the Attempts of the thread if the run before did not end, or failed.
 	// Without Retry, an opening sets them to 0.
 	Retry bool
+	// Birth is that of the thread whose inbox the caller has read; zero is any.
+	Birth ID
 
 	// Title replaces the title of the thread; empty leaves it.
 	Title string
@@ -228,7 +239,8 @@ type AppendResult struct {
 
 	Attempts int // for an opening: those of the thread, including this run
 
-	Now time.Time // for an opening: the time of the write, on the saver's clock
+	Now   time.Time // for an opening: the time of the write, on the saver's clock
+	Birth ID        // for an opening: that of the thread
 
 	Posted uint64 // the number of the newest message of the thread
 }
@@ -265,6 +277,7 @@ type Ref struct {
 // Chain is the data that restores one checkpoint.
 type Chain struct {
 	Version int
+	Birth   ID // of the thread: a thread that is created again has another one
 	// Last is the requested checkpoint. Its ID is zero if the thread or the namespace has no
 	// records.
 	Last Record

@@ -115,7 +115,9 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 func (g *core) rewake(ctx context.Context, d *due) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opt.saverTimeout)
 	defer cancel()
-	err := g.opt.saver.Rewake(call, checkpoint.Rewake{Thread: d.found.ID, Fence: d.found.Fence, Posted: d.seen, Wake: d.run.Wake})
+	err := g.opt.saver.Rewake(call, checkpoint.Rewake{
+		Thread: d.found.ID, Fence: d.found.Fence, Posted: d.seen, Birth: d.found.Birth, Wake: d.run.Wake,
+	})
 	if err == nil || errors.Is(err, checkpoint.ErrConflict) {
 		return nil
 	}
@@ -158,7 +160,7 @@ func (d *due) open(o *checkpoint.Opening) {
 	if d == nil {
 		return
 	}
-	o.Retry = true
+	o.Retry, o.Birth = true, d.found.Birth
 	if d.Holder != "" {
 		o.Holder = d.Holder
 	}

@@ -15,6 +15,7 @@ import (
 // the next run names the id of the head. An id always stands for the same state.
 type head[S, U any] struct {
 	thread  string
+	birth   checkpoint.ID   // of the thread
 	request string          // the RequestID of its input; empty for none
 	labels  *task.Labels    // of the thread; nil for none
 	state   live.Live[S, U] // the state at the opening of the run; nil for an empty one

@@ -106,7 +106,7 @@ func (t driver[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error
 	label(r, h.labels)
 	r.log.Look(h.looked, h.waits)
 	last := &h.tail.Last
-	r.known, r.log.Head = knownSchemas(last), last.ID
+	r.known, r.birth, r.log.Head = knownSchemas(last), h.birth, last.ID
 	r.restoring().stand(last, h.chained)
 	return r.enter(false)
 }
@@ -165,7 +165,7 @@ func (t driver[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 		return
 	}
 	h := &head[S, U]{
-		thread: t.id, request: r.opt.request, labels: r.labels,
+		thread: t.id, birth: r.log.Birth(), request: r.opt.request, labels: r.labels,
 		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
 	}
 	h.looked, h.waits = r.log.Looked()

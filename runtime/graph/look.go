@@ -13,7 +13,8 @@ import (
 
 // A run looks into the inbox of its thread before it opens the thread. Load says whether messages
 // wait; only then the run reads them. The opening itself stores which messages it takes, and what
-// they lead to.
+// they lead to. The saver refuses the opening if another run has handled one of them meanwhile, or
+// if the inbox was that of another thread (rule 21.24). Then contend looks again.
 
 // mail is the untaken messages of a thread, as an opening has found them.
 type mail struct {

@@ -19,8 +19,9 @@ type opening struct {
 	*run
 	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
 	mail    mail
-	edited  bool // the Resume starts with an edit
-	entered bool // the opening committed the merged input, which is not published yet
+	birth   checkpoint.ID // of the thread of which the mail is read; zero if the thread did not exist
+	edited  bool          // the Resume starts with an edit
+	entered bool          // the opening committed the merged input, which is not published yet
 
 	labels *task.Labels // of the thread after the opening; nil for none
 
@@ -305,7 +306,9 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
-	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels, Priority: r.opt.priority}
+	opening := checkpoint.Opening{
+		Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels, Priority: r.opt.priority, Birth: r.birth,
+	}
 	r.opt.due.open(&opening)
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)
@@ -347,7 +350,7 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		r.known = knownSchemas(&c.Last)
 	}
 	r.looking().knows(&c.Thread)
-	r.log.Head = c.Head
+	r.birth, r.log.Head = c.Birth, c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
 	}

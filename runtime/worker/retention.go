@@ -143,7 +143,9 @@ func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ 
 	}
 	p := k.walk(c.Last.Meta)
 	if ready.Now.Before(p.Next) { // a worker has begun meanwhile
-		err := k.w.saver.Rewake(ctx, checkpoint.Rewake{Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Wake: p.Next})
+		err := k.w.saver.Rewake(ctx, checkpoint.Rewake{
+			Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Birth: found.Birth, Wake: p.Next,
+		})
 		if errors.Is(err, checkpoint.ErrConflict) {
 			err = nil
 		}

@@ -104,7 +104,8 @@ func transient(err error) bool {
 func (w *Worker) giveBack(ctx context.Context, h *holding) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.opt.SaverTimeout)
 	defer cancel()
-	if w.saver.Rewake(call, checkpoint.Rewake{Thread: h.ID, Fence: h.Fence, Posted: h.Posted, Wake: h.Wake}) == nil {
+	back := checkpoint.Rewake{Thread: h.ID, Fence: h.Fence, Posted: h.Posted, Birth: h.Birth, Wake: h.Wake}
+	if w.saver.Rewake(call, back) == nil {
 		w.hint(ctx, h)
 	}
 }

@@ -273,7 +273,9 @@ func (h held) beat(ctx context.Context, over <-chan struct{}) {
 // wake makes other workers get the task after d. If that fails, the task may run twice.
 func (h held) wake(ctx context.Context, d time.Duration) {
 	at := h.now.Add(time.Since(h.since) + d)
-	_ = h.q.saver.Rewake(ctx, checkpoint.Rewake{Thread: h.thread.ID, Fence: h.thread.Fence, Posted: h.thread.Posted, Wake: at})
+	_ = h.q.saver.Rewake(ctx, checkpoint.Rewake{
+		Thread: h.thread.ID, Fence: h.thread.Fence, Posted: h.thread.Posted, Birth: h.thread.Birth, Wake: at,
+	})
 }
 
 // settle removes a task that has its outcome, and gives back another one.

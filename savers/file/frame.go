@@ -29,7 +29,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver7" // the last digit is the number of the format
+	magic     = "ggsaver8" // the last digit is the number of the format
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )
@@ -300,7 +300,7 @@ func appendEvent(
 		b = binary.AppendVarint(b, wakeMicro(*e.Wake))
 	}
 	if flags&evAbout != 0 {
-		b = binary.AppendVarint(b, e.About.Created.UnixMicro())
+		b = append(binary.AppendVarint(b, e.About.Created.UnixMicro()), e.About.Birth[:]...)
 		b = codec.AppendString(codec.AppendString(b, e.About.Graph), e.About.Title)
 		b = append(codec.AppendLabels(b, e.About.Labels), byte(e.About.Rank()))
 	}
@@ -416,7 +416,10 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 		e.Wake = &wake
 	}
 	if flags&evAbout != 0 {
-		e.About = &ledger.About{Created: codec.Time(r.Varint()), Graph: r.String(), Title: r.String(), Labels: r.Labels(), Priority: checkpoint.Priority(r.Byte())}
+		e.About = &ledger.About{
+			Created: codec.Time(r.Varint()), Birth: r.ID(), Graph: r.String(), Title: r.String(), Labels: r.Labels(),
+			Priority: checkpoint.Priority(r.Byte()),
+		}
 	}
 	if flags&evRecords != 0 {
 		e.Namespace = r.String()

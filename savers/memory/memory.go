@@ -129,16 +129,19 @@ func (t *thread) version(number int) *ledger.Version {
 	return nil
 }
 
-// start adds an empty version.
-func (t *thread) start(id string) *ledger.Version {
-	t.last++
-	v := t.next
-	if v == nil {
-		v = ledger.New(id, t.last)
+// upcoming returns the version that begins next.
+func (t *thread) upcoming(id string) *ledger.Version {
+	if t.next != nil {
+		return t.next
 	}
+	return ledger.New(id, t.last+1)
+}
+
+// start makes v, which is upcoming, the open version.
+func (t *thread) start(v *ledger.Version) {
+	t.last++
 	t.next = nil
 	t.versions = append(t.versions, v)
-	return v
 }
 
 // apply makes e part of v.

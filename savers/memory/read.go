@@ -29,6 +29,7 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, e
 	if v == nil {
 		return checkpoint.Chain{}, ledger.Absent(p)
 	}
+	v.About = t.about
 	view, err := v.View(p.Namespace, p.At)
 	if err != nil {
 		return checkpoint.Chain{}, err

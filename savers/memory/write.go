@@ -31,6 +31,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 // append stores a; starts says that it may start a version.
 func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (checkpoint.AppendResult, error) {
 	if done := t.released(a); done != nil {
+		done.About = t.about
 		result := done.Appended(a, now)
 		result.Posted = t.current().Mail.Posted
 		return result, nil
@@ -49,8 +50,9 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 		if tooMany != nil {
 			return checkpoint.AppendResult{}, tooMany
 		}
-		v = t.start(a.Thread)
+		v = t.upcoming(a.Thread)
 	}
+	v.About = t.about
 	repeated, err := v.Accept(a, busy)
 	if err == nil && !repeated {
 		err = tooMany
@@ -59,8 +61,11 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 		return checkpoint.AppendResult{}, err
 	}
 	if !repeated {
+		if v != t.open() {
+			t.start(v)
+		}
 		if a.Open != nil {
-			t.about = about
+			t.about, v.About = about, about
 		}
 		var e ledger.Event
 		v.Append(&e, a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)

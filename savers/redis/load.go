@@ -52,7 +52,9 @@ func (s *Saver) load(ctx context.Context, p checkpoint.Ref, base checkpoint.ID) 
 	chain := checkpoint.Chain{Version: r.int(), Head: r.id()}
 	l := stretch{place: place{p.Thread, p.Namespace}, first: r.seq(), next: r.seq(), items: r.items(), base: r.id(), due: r.items(), chain: &chain}
 	chain.Committed = r.text() == "1"
-	chain.Writes, chain.Thread = r.writes(p.Thread), r.thread(p.Thread).Thread
+	chain.Writes = r.writes(p.Thread)
+	d := r.thread(p.Thread)
+	chain.Thread, chain.Birth = d.Thread, d.birth
 	if r.err != nil {
 		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w", short(p.Thread), r.err)
 	}

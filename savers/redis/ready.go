@@ -217,7 +217,7 @@ func (g *graphCall) choose() {
 		c := &chosen[i]
 		g.result.Threads = append(g.result.Threads, checkpoint.ReadyThread{
 			ID: c.ID, Graph: g.graph, Priority: c.Priority, Status: c.Status, Wake: c.Wake, Fence: c.fence, Attempts: c.Attempts,
-			Posted: c.Posted, Labels: c.Labels,
+			Posted: c.Posted, Labels: c.Labels, Birth: c.birth,
 		})
 		g.s.notePriority(c.ID, c.Priority)
 	}
@@ -300,7 +300,7 @@ func (s *Saver) Rewake(ctx context.Context, w checkpoint.Rewake) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
-	args := []any{w.Fence[:], strconv.FormatUint(w.Posted, 10), wakeArg(w.Wake), s.ttl, "", ""}
+	args := []any{w.Fence[:], strconv.FormatUint(w.Posted, 10), wakeArg(w.Wake), s.ttl, "", "", w.Birth[:]}
 	r, err := s.announce(ctx, "rewake", &announced{s: s, thread: w.Thread, script: s.script.rewake, args: args, notice: 4, stamp: 5})
 	if err != nil {
 		return err
@@ -313,6 +313,6 @@ func (s *Saver) Rewake(ctx context.Context, w checkpoint.Rewake) error {
 	case "posted":
 		return &checkpoint.ConflictError{Thread: w.Thread, Want: w.Fence, Found: w.Fence, Reason: "mail"}
 	default:
-		return s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence}, outcome, r)
+		return s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence, Open: &checkpoint.Opening{Birth: w.Birth}}, outcome, r)
 	}
 }

@@ -157,6 +157,7 @@ type described struct {
 	stamp    checkpoint.ID
 	rev      string
 	fence    checkpoint.ID
+	birth    checkpoint.ID
 }
 
 // thread reads what describe of common.lua returns.
@@ -180,7 +181,7 @@ func (r *reply) thread(id string) described {
 	}
 	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
 	d.Posted, d.Inputs, d.Others, d.Priority = l.seq(), l.int(), l.int(), checkpoint.Priority(l.int())
-	d.Cancels = l.int()
+	d.Cancels, d.birth = l.int(), l.id()
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

@@ -71,8 +71,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append) []any {
 	flags, holder, graph, title := "", "", "", ""
 	var labels []byte
 	var priority any = ""
+	var birth checkpoint.ID
 	if a.Open != nil {
-		priority = priorityArg(a.Open.Priority)
+		priority, birth = priorityArg(a.Open.Priority), a.Open.Birth
 		flags, holder, graph, title, labels = "o", a.Open.Holder, a.Records[0].Graph, a.Open.Title, encodeLabels(a.Open.Labels)
 		if a.Open.TakeOver {
 			flags += "t"
@@ -90,9 +91,10 @@ func (s *Saver) appendArgs(a *checkpoint.Append) []any {
 	if a.Progress {
 		flags += "p"
 	}
-	args := make([]any, 0, 20+6*len(a.Records)+4*len(a.Writes))
+	args := make([]any, 0, 21+6*len(a.Records)+4*len(a.Writes))
 	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, "", s.ttl,
-		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records), "", strconv.FormatUint(a.Messages.Seen, 10), priority)
+		a.Thread, s.likely(a.Thread), graph, title, labels, wakeArg(a.Wake), len(a.Records), "", strconv.FormatUint(a.Messages.Seen, 10), priority,
+		birth[:])
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
@@ -156,6 +158,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, c 
 	r.check(err)
 	done.Posted = r.seq()
 	due, made := r.text() == "1", r.number()
+	done.Birth = r.id()
 	if r.err != nil {
 		return checkpoint.AppendResult{}, r.err
 	}
@@ -191,9 +194,12 @@ func (s *Saver) refused(a *checkpoint.Append, outcome string, r *reply) error {
 		return busy(a.Thread, r)
 	}
 	conflict := &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Reason: r.text(), Found: r.id()}
-	if conflict.Reason == "fence" {
+	switch conflict.Reason {
+	case "fence":
 		conflict.Want = a.Fence
 		s.lost(a.Thread, a.Fence)
+	case "birth":
+		conflict.Want = a.Open.Birth
 	}
 	if outcome != "conflict" {
 		r.fail("the outcome %q", outcome)

@@ -2,6 +2,7 @@ package savertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -288,6 +289,43 @@ var inboxBreaks = []struct {
 		}
 	}},
 	{"sees a post while a run ends", "a post while a run ends", putting(seen)},
+	{"takes a message once", "an opening takes only untaken messages", lenient},
+	{"takes an input once", "each input is taken once", lenient},
+	{"compares the birth of an opening", "a thread that is created again is another thread", func(b *brokenInbox) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			if a.Open != nil {
+				open := *a.Open
+				open.Birth, a.Open = checkpoint.ID{}, &open
+			}
+			return b.inner.Append(ctx, a)
+		}
+	}},
+	{"compares the birth of a rewake", "a thread that is created again is another thread", func(b *brokenInbox) {
+		b.rewake = func(ctx context.Context, r checkpoint.Rewake) error {
+			r.Birth = checkpoint.ID{}
+			return b.inner.Rewake(ctx, r)
+		}
+	}},
+	{"gives a copy a birth", "a thread that is created again is another thread", func(b *brokenInbox) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
+			c, err := b.inner.Load(ctx, p)
+			c.Birth = c.Head
+			return c, err
+		}
+	}},
+}
+
+// lenient makes openings leave out the messages that are not untaken.
+func lenient(b *brokenInbox) {
+	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+		var conflict *checkpoint.ConflictError
+		done, err := b.inner.Append(ctx, a)
+		if errors.As(err, &conflict) && conflict.Reason == "mail" {
+			a.Messages = checkpoint.Handled{Seen: a.Messages.Seen}
+			done, err = b.inner.Append(ctx, a)
+		}
+		return done, err
+	}
 }
 
 func TestBrokenInboxesFail(t *testing.T) {

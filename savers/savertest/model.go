@@ -147,7 +147,14 @@ func (m *modeller) call() (what, got, want string) {
 		a := m.append(thread)
 		m.touched[a.Thread] = true // it may be an Append of another thread, sent again
 		return each(appendText(a), func(s checkpoint.Saver) (any, error) {
+			a := a
+			if a.Open != nil {
+				o := *a.Open
+				o.Birth = m.birthIn(s, a.Thread, o.Birth)
+				a.Open = &o
+			}
 			done, err := s.Append(ctx, a)
+			done.Birth = checkpoint.ID{} // each saver chooses it
 			if !done.Now.IsZero() {
 				done.Now = created // the clocks may differ
 			}
@@ -309,6 +316,10 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	a.Progress = m.rare()
 	a.Release = a.End && m.rare()
 	if a.Open != nil {
+		a.Open.Birth = m.birth()
+		if m.often() {
+			m.keepUntaken(thread, &a.Messages)
+		}
 		a.Fence = checkpoint.ID{}
 		m.fences[thread] = append(m.fences[thread], a.Records[0].ID)
 	}

@@ -45,6 +45,8 @@ func (m *modeller) mailCall(thread string) (what, got, want string) {
 	}
 	r := m.rewake(thread)
 	return m.each(fmt.Sprintf("rewake %+v", r), func(s checkpoint.Saver) (any, error) {
+		r := r
+		r.Birth = m.birthIn(s, thread, r.Birth)
 		err := s.Rewake(ctx, r)
 		if errors.Is(err, checkpoint.ErrConflict) {
 			return "conflict", nil // because of a lease or of something else; both may be so
@@ -187,6 +189,46 @@ func (m *modeller) handled(thread string) checkpoint.Handled {
 	return h
 }
 
+// The births that a call names: that of the thread, which each saver chooses, or that of another
+// one.
+var (
+	ownBirth   = checkpoint.ID{1}
+	otherBirth = checkpoint.ID{2}
+)
+
+func (m *modeller) birth() checkpoint.ID {
+	if m.rare() {
+		return otherBirth
+	}
+	return oneOf(m, []checkpoint.ID{{}, ownBirth})
+}
+
+// birthIn returns a birth as a saver has it.
+func (m *modeller) birthIn(s checkpoint.Saver, thread string, birth checkpoint.ID) checkpoint.ID {
+	if birth != ownBirth {
+		return birth
+	}
+	if c := load(m.tb, s, checkpoint.Ref{Thread: thread}); !c.Empty() {
+		return c.Birth
+	}
+	for _, t := range ready(m.tb, s, checkpoint.ReadyQuery{Graphs: m.graphs, Limit: 1000}).Threads {
+		if t.ID == thread {
+			return t.Birth
+		}
+	}
+	return checkpoint.ID{} // any
+}
+
+// keepUntaken leaves out of h the messages that an opening cannot take or refuse.
+func (m *modeller) keepUntaken(thread string, h *checkpoint.Handled) {
+	untaken := make(map[uint64]bool)
+	for _, message := range mail(m.tb, m.want, checkpoint.MailQuery{Thread: thread}) {
+		untaken[message.Number] = true
+	}
+	h.Take = slices.DeleteFunc(h.Take, func(n uint64) bool { return !untaken[n] })
+	h.Refuse = slices.DeleteFunc(h.Refuse, func(r checkpoint.Refusal) bool { return !untaken[r.Number] })
+}
+
 // wake returns a random Wake: none, one that has come, or one that does not come.
 func (m *modeller) wake() time.Time {
 	return oneOf(m, []time.Time{{}, atOnce, farOff})
@@ -194,7 +236,7 @@ func (m *modeller) wake() time.Time {
 
 func (m *modeller) rewake(thread string) checkpoint.Rewake {
 	chain := load(m.tb, m.want, checkpoint.Ref{Thread: thread})
-	r := checkpoint.Rewake{Thread: thread, Posted: chain.Thread.Posted, Wake: m.wake()}
+	r := checkpoint.Rewake{Thread: thread, Posted: chain.Thread.Posted, Wake: m.wake(), Birth: m.birth()}
 	if !chain.Empty() {
 		r.Fence = recent(m, m.fences[thread])
 	}
@@ -251,6 +293,7 @@ func readyText(q *checkpoint.ReadyQuery, got checkpoint.ReadyThreads) string {
 	var b strings.Builder
 	for _, t := range got.Threads {
 		wake := t.Wake
+		t.Birth = checkpoint.ID{}
 		if t.Wake = (time.Time{}); wake.IsZero() || wake.After(got.Now) {
 			fmt.Fprintf(&b, "not due at %v: ", got.Now)
 		}

@@ -24,6 +24,8 @@ func kindOf(err error) string {
 	var busy *checkpoint.BusyError
 	var invalid *checkpoint.InvalidError
 	switch {
+	case errors.As(err, &conflict) && conflict.Reason == "birth":
+		return fmt.Sprintf("conflict %q birth", conflict.Thread)
 	case errors.As(err, &conflict):
 		if conflict.Found.IsZero() { // no version exists; some savers do not know whether one ever existed
 			conflict = &checkpoint.ConflictError{Thread: conflict.Thread, Namespace: conflict.Namespace, Want: conflict.Want}

@@ -220,6 +220,9 @@ func Cases() []Case {
 		{Inbox, "a copy has the messages", alone(testMailCopies)},
 		{Inbox, "posters at the same time", alone(testPosters)},
 		{Inbox, "a post while a run ends", alone(testPostAtEnd)},
+		{Inbox, "an opening takes only untaken messages", alone(testTakeOnce)},
+		{Inbox, "a thread that is created again is another thread", alone(testBirth)},
+		{Inbox, "each input is taken once", alone(testInputsOnce)},
 		{Inbox, "two savers share an inbox", testMailLasts},
 
 		{Listings, "a damaged thread does not end a listing", testThreadsDamaged},

@@ -13,6 +13,7 @@ import (
 type About struct {
 	Graph    string
 	Created  time.Time // zero if the thread has not begun
+	Birth    checkpoint.ID
 	Title    string
 	Labels   map[string]string
 	Priority checkpoint.Priority // zero is Normal
@@ -39,6 +40,9 @@ func (b About) with(change About, field string) (after About, changed bool, err 
 	after = b
 	if b.Created.IsZero() {
 		after.Created, changed = Micro(change.Created), true
+		if after.Birth, err = checkpoint.NewID(); err != nil {
+			return b, false, err
+		}
 	}
 	if change.Graph != "" && change.Graph != b.Graph {
 		after.Graph, changed = strings.Clone(change.Graph), true
@@ -78,6 +82,10 @@ func (b About) with(change About, field string) (after About, changed bool, err 
 func (b About) Describe(t *checkpoint.Thread) {
 	t.Graph, t.Created, t.Title, t.Labels, t.Priority = b.Graph, b.Created, b.Title, b.Labels, b.Rank()
 }
+
+// IsBirth reports whether a call that names the Birth of a thread is meant for the thread with the
+// Birth found.
+func IsBirth(named, found checkpoint.ID) bool { return named.IsZero() || named == found }
 
 // Rank returns the priority of the thread.
 func (b About) Rank() checkpoint.Priority { return b.Priority.Or(checkpoint.Normal) }

@@ -23,16 +23,23 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	case a.Fence != v.Fence:
 		return false, v.conflict("fence", a.Namespace, a.Fence, v.Fence)
 	}
-	if head := v.headID(a.Namespace); head != a.After {
+	head := v.headID(a.Namespace)
+	if head != a.After {
 		return false, v.conflict("head", a.Namespace, a.After, head)
+	}
+	if a.Open != nil && !IsBirth(a.Open.Birth, v.About.Birth) {
+		return false, v.conflict("birth", a.Namespace, a.Open.Birth, v.About.Birth)
 	}
 	for i := range n - 1 {
 		if _, found := v.where[a.Records[i].ID]; found {
 			return false, v.conflict("exists", a.Namespace, a.After, a.Records[i].ID)
 		}
 	}
-	if last != nil {
+	switch {
+	case last != nil:
 		return false, v.conflict("exists", a.Namespace, a.After, last.ID)
+	case a.Open != nil && !v.Mail.holds(&a.Messages):
+		return false, v.conflict("mail", a.Namespace, a.After, head)
 	}
 	return false, nil
 }
@@ -92,7 +99,7 @@ func (v *Version) Appended(a *checkpoint.Append, now time.Time) checkpoint.Appen
 	}
 	out := checkpoint.AppendResult{Version: v.Number, Head: e.Seq, Posted: v.Mail.Posted}
 	if a.Open != nil {
-		out.Writes, out.Attempts, out.Now = v.Writes(), v.Attempts, Micro(now)
+		out.Writes, out.Attempts, out.Now, out.Birth = v.Writes(), v.Attempts, Micro(now), v.About.Birth
 	}
 	return out
 }

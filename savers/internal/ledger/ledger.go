@@ -1,6 +1,7 @@
 // Package ledger implements the commit protocol on plain data: one version of a thread with its
 // fence, its logs and its pending writes. It does no input or output, takes no locks and reads no
-// clock. A saver that keeps its index in memory consists of a ledger and a place for bytes.
+// clock, except that a new thread gets a new id as its Birth. A saver that keeps its index in
+// memory consists of a ledger and a place for bytes.
 package ledger
 
 import (

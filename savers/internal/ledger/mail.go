@@ -87,6 +87,27 @@ func (b *Mail) Handle(h *checkpoint.Handled) {
 	}
 }
 
+// holds reports whether the messages that a write takes and refuses are untaken once it has
+// returned others.
+func (b *Mail) holds(h *checkpoint.Handled) bool {
+	untaken := func(number uint64) bool {
+		_, found := b.find(number)
+		back := slices.ContainsFunc(h.Return, func(m checkpoint.Message) bool { return m.Number == number })
+		return found || back && b.handledAt(number) >= 0
+	}
+	for _, number := range h.Take {
+		if !untaken(number) {
+			return false
+		}
+	}
+	for _, r := range h.Refuse {
+		if !untaken(r.Number) {
+			return false
+		}
+	}
+	return true
+}
+
 // handle takes an untaken message, or refuses it for a reason.
 func (b *Mail) handle(number uint64, reason string) {
 	i, found := b.find(number)
@@ -106,7 +127,7 @@ func (b *Mail) handle(number uint64, reason string) {
 }
 
 func (b *Mail) giveBack(r *checkpoint.Message) {
-	i := slices.IndexFunc(b.handled, func(m *checkpoint.Message) bool { return m.Number == r.Number })
+	i := b.handledAt(r.Number)
 	if i < 0 {
 		return
 	}
@@ -118,6 +139,11 @@ func (b *Mail) giveBack(r *checkpoint.Message) {
 	i, _ = b.find(m.Number)
 	b.untaken = slices.Insert(b.untaken, i, m)
 	b.count(m, 1)
+}
+
+// handledAt returns the index of a message that was taken or refused, or -1.
+func (b *Mail) handledAt(number uint64) int {
+	return slices.IndexFunc(b.handled, func(m *checkpoint.Message) bool { return m.Number == number })
 }
 
 // find returns the index of an untaken message.

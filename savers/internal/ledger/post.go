@@ -82,7 +82,11 @@ func (v *Version) Post(p *checkpoint.Post, open bool, until, now time.Time) (*Ev
 		wake := PostWake(v.Wake, until, now)
 		e.Wake = &wake
 	}
-	if about, changed := v.About.posted(p, now); changed {
+	about, changed, err := v.About.posted(p, now)
+	if err != nil {
+		return nil, checkpoint.Posted{Err: err}
+	}
+	if changed {
 		e.About = &about
 	}
 	return e, done
@@ -108,7 +112,7 @@ func (v *Version) acceptPost(p *checkpoint.Post, busy bool, inputs, others int) 
 }
 
 // posted returns the description after a Post.
-func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed bool) {
+func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed bool, err error) {
 	change := About{Graph: p.Graph, Created: now, Title: p.Title, Labels: p.Labels, Priority: p.Priority}
 	if !b.Created.IsZero() {
 		change.Title, change.Labels = "", nil
@@ -116,8 +120,7 @@ func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed b
 	if b.Graph != "" {
 		change.Graph = ""
 	}
-	after, changed, _ = b.with(change, "labels") // of a Post that passed its Check
-	return after, changed
+	return b.with(change, "labels")
 }
 
 // Inbox describes the thread of v, which is no open version, with its inbox. Without untaken
@@ -141,7 +144,7 @@ func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 func (v *Version) InboxReady() checkpoint.ReadyThread {
 	return checkpoint.ReadyThread{
 		ID: v.Thread, Graph: v.About.Graph, Status: checkpoint.Ready, Wake: v.Wake, Posted: v.Mail.Posted,
-		Labels: v.About.Labels, Priority: v.About.Rank(),
+		Labels: v.About.Labels, Priority: v.About.Rank(), Birth: v.About.Birth,
 	}
 }
 

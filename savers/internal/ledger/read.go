@@ -19,7 +19,7 @@ type View struct {
 // View returns what restoring a checkpoint takes; at zero is the head. Of its Chain the saver has
 // still to set Records, Due and Thread.
 func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
-	view := View{Chain: checkpoint.Chain{Version: v.Number, Head: v.headID(namespace)}}
+	view := View{Chain: checkpoint.Chain{Version: v.Number, Birth: v.About.Birth, Head: v.headID(namespace)}}
 	log := v.log(namespace)
 	last := len(log) - 1
 	if !at.IsZero() {

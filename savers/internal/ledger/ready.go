@@ -25,7 +25,7 @@ func NewRound(q *checkpoint.ReadyQuery, now time.Time, turns *Turns) *Round {
 func (v *Version) Ready() checkpoint.ReadyThread {
 	t := checkpoint.ReadyThread{
 		ID: v.Thread, Graph: v.About.Graph, Status: v.Status, Wake: v.Wake, Fence: v.Fence, Attempts: v.Attempts, Posted: v.Mail.Posted,
-		Labels: v.About.Labels, Priority: v.About.Rank(),
+		Labels: v.About.Labels, Priority: v.About.Rank(), Birth: v.About.Birth,
 	}
 	if t.Status == 0 {
 		t.Status = checkpoint.Ready // no version is open
@@ -137,6 +137,8 @@ func (v *Version) AcceptRewake(r *checkpoint.Rewake, busy error) error {
 		return v.conflict("fence", "", r.Fence, v.Fence)
 	case r.Posted != v.Mail.Posted:
 		return v.conflict("mail", "", r.Fence, v.Fence)
+	case !IsBirth(r.Birth, v.About.Birth):
+		return v.conflict("birth", "", r.Birth, v.About.Birth)
 	}
 	return busy
 }

@@ -4,6 +4,7 @@ package proof_test
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -148,6 +149,19 @@ func brokenInboxes() map[string]func(checkpoint.Saver) checkpoint.Saver {
 			}
 			return all
 		}),
+		"opens with messages that were handled": func(s checkpoint.Saver) checkpoint.Saver {
+			return (&broken{handles: func(ctx context.Context, fence checkpoint.ID, thread string, h *checkpoint.Handled) {
+				untaken, err := s.Mail(ctx, checkpoint.MailQuery{Thread: thread})
+				if err != nil || !fence.IsZero() {
+					return
+				}
+				gone := func(number uint64) bool {
+					return !slices.ContainsFunc(untaken, func(m checkpoint.Message) bool { return m.Number == number })
+				}
+				h.Take = slices.DeleteFunc(slices.Clone(h.Take), gone)
+				h.Refuse = slices.DeleteFunc(slices.Clone(h.Refuse), func(r checkpoint.Refusal) bool { return gone(r.Number) })
+			}}).on(s)
+		},
 		"takes before the write": takesBefore(func(h *checkpoint.Handled) []uint64 { return h.Take }),
 		"takes first and then returns": handling(func(h *checkpoint.Handled) {
 			back := make(map[uint64]bool)

@@ -120,6 +120,21 @@ func (b box) handle(o *operation) box {
 	return b.with(all)
 }
 
+// holds reports whether each message that an opening takes or refuses is untaken, or returned by
+// it.
+func (b box) holds(o *operation) bool {
+	for _, number := range slices.Concat(o.Take, o.Refuse) {
+		untaken := func(m message) bool { return m.number == number && m.untaken() }
+		back := func(text string) bool { return numberOf(text) == number }
+		known := func(m message) bool { return m.number == number }
+		all := b.messages()
+		if !slices.ContainsFunc(all, untaken) && !(slices.ContainsFunc(all, known) && slices.ContainsFunc(o.Back, back)) {
+			return false
+		}
+	}
+	return true
+}
+
 // numberOf returns the number of a message as "number:id".
 func numberOf(text string) uint64 {
 	number, _, _ := strings.Cut(text, ":")

@@ -167,7 +167,7 @@ func (t thread) doOpen(o *operation) (answer, thread) {
 	switch {
 	case t.open && t.holder != "" && !o.TakeOver:
 		return answer{Outcome: busy}, t
-	case !t.open && o.After != "", t.open && head(t.root) != o.After:
+	case !t.open && o.After != "", t.open && head(t.root) != o.After, !t.box.holds(o):
 		return answer{Outcome: conflict}, t
 	case !t.open:
 		t = thread{versions: t.versions + 1, open: true, box: t.box}

@@ -101,7 +101,7 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 	if t != nil && a.Release {
 		if done, released, err := s.released(ctx, tx, t, a); err != nil || released {
 			if a.Open != nil {
-				done.Now = createdAt(t.now)
+				done.Now, done.Birth = createdAt(t.now), birth(t.no)
 			}
 			return done, nil, err
 		}
@@ -120,7 +120,7 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 	}
 	done, err := l.append(ctx, a)
 	if a.Open != nil {
-		done.Attempts, done.Now = t.attempts, createdAt(t.now)
+		done.Attempts, done.Now, done.Birth = t.attempts, createdAt(t.now), birth(t.no)
 	}
 	done.Posted = uint64(t.posted)
 	return done, &held{thread: t.no, version: done.Version, root: l.at.root, log: l.at.log, head: l.head}, err

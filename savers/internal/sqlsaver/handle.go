@@ -28,14 +28,15 @@ func (t *thread) count(kind checkpoint.MessageKind, n int64) {
 }
 
 // handle returns, takes and refuses messages of a thread, whose row the transaction has locked.
-// The caller stores the row.
-func (s *Saver) handle(ctx context.Context, tx Tx, t *thread, h *checkpoint.Handled) error {
+// all reports whether each message that it takes or refuses was untaken. The caller stores the
+// row.
+func (s *Saver) handle(ctx context.Context, tx Tx, t *thread, h *checkpoint.Handled) (all bool, err error) {
 	if h.Empty() || t.posted == 0 {
-		return nil
+		return len(h.Take)+len(h.Refuse) == 0, nil
 	}
 	rows, err := s.handled(ctx, tx, t, h)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i := range h.Return {
 		r := rows[h.Return[i].Number]
@@ -46,10 +47,18 @@ func (s *Saver) handle(ctx context.Context, tx Tx, t *thread, h *checkpoint.Hand
 		t.count(r.Kind, 1)
 		payload := mailPayload(t.id, r.ID, h.Return[i].Payload)
 		if err := s.later(ctx, tx, stReturnMail, payload, t.no, int64(r.Number)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return s.takeMail(ctx, tx, t, h, rows)
+	all = true
+	isUntaken := func(number uint64) bool { return rows[number] != nil && rows[number].state == untaken }
+	for _, number := range h.Take {
+		all = all && isUntaken(number)
+	}
+	for _, r := range h.Refuse {
+		all = all && isUntaken(r.Number)
+	}
+	return all, s.takeMail(ctx, tx, t, h, rows)
 }
 
 // handled reads the messages that h names, by number.

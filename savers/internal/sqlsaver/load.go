@@ -56,7 +56,7 @@ func (s *Saver) load(ctx context.Context, db Runner, p checkpoint.Ref) (chain ch
 	if got.stamp != pl.stamp {
 		return chain, errChanged
 	}
-	chain.Version, chain.Head = pl.v.number, pl.head.id
+	chain.Version, chain.Birth, chain.Head = pl.v.number, birth(pl.t.no), pl.head.id
 	chain.Thread = describe(pl.t, pl.v, checkpoint.Record{ID: pl.root.id, Step: int(pl.root.step)}, got.writes)
 	last, err := pl.seq(p, got)
 	if err != nil || last == 0 {

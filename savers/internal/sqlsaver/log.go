@@ -62,8 +62,11 @@ func (l *log) accept(a *checkpoint.Append) error {
 	case a.Fence != l.t.fence:
 		return l.t.conflict("fence", a.Namespace, a.Fence, l.t.fence)
 	}
-	if l.head.id != a.After {
+	switch {
+	case l.head.id != a.After:
 		return l.t.conflict("head", a.Namespace, a.After, l.head.id)
+	case a.Open != nil && !ledger.IsBirth(a.Open.Birth, birth(l.t.no)):
+		return l.t.conflict("birth", a.Namespace, a.Open.Birth, birth(l.t.no))
 	}
 	return nil
 }
@@ -165,7 +168,11 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendR
 		}
 		l.t.asked = len(checkpoint.OpenQuestions(done.Writes)) > 0
 	}
-	if err := l.s.handle(ctx, l.tx, l.t, &a.Messages); err != nil {
+	untaken, err := l.s.handle(ctx, l.tx, l.t, &a.Messages)
+	if err == nil && a.Open != nil && !untaken {
+		err = l.t.conflict("mail", a.Namespace, a.After, a.After)
+	}
+	if err != nil {
 		return done, err
 	}
 	if sweeps {

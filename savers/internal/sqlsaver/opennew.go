@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -27,7 +28,7 @@ func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpo
 		key(a.Thread), rest(a.Thread), []byte(first.Graph), []byte(a.Open.Title), labelsColumn(a.Open.Labels), int64(a.Open.Priority),
 		[]byte(a.Open.Holder), micro(a.Lease), int64(cmp.Or(a.Status, checkpoint.Running)), first.Line[:], int64(first.Fingerprint),
 		args.ids, args.bases, args.sources, args.snapshots, args.commitsPrevious, args.steps, args.created, args.bodies, args.payloads,
-		args.writeKeys, args.writes, args.take,
+		args.writeKeys, args.writes, args.take, numberOf(a.Open.Birth),
 	}, &t.no, &version, &root, &t.posted, &now)
 	if err != nil || !found {
 		return done, nil, false, err
@@ -36,8 +37,17 @@ func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpo
 	h := head{id: a.Records[len(a.Records)-1].ID, seq: int64(len(a.Records)), line: at.line(&checkpoint.Record{
 		Seq: 1, Line: first.Line, Fingerprint: first.Fingerprint, Graph: first.Graph,
 	})}
-	done = checkpoint.AppendResult{Version: int(version), Head: uint64(h.seq), Now: createdAt(now), Posted: uint64(t.posted)}
+	done = checkpoint.AppendResult{Version: int(version), Head: uint64(h.seq), Now: createdAt(now), Birth: birth(t.no), Posted: uint64(t.posted)}
 	return done, &held{thread: t.no, version: done.Version, root: root, log: root, head: h}, true, nil
+}
+
+// numberOf returns the number of the thread with a Birth: 0 for any, and -1 if no thread has it.
+func numberOf(id checkpoint.ID) int64 {
+	no := int64(binary.BigEndian.Uint64(id[len(id)-8:]))
+	if birth(no) != id {
+		return -1
+	}
+	return no
 }
 
 // beginsSimply reports whether an opening begins a version, and does no more than stOpenNew can:

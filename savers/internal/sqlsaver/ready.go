@@ -263,7 +263,7 @@ func scanReady(rows Rows, graph string) (row readyRow, err error) {
 	row.no, row.wake, row.until = no.Int64, wake.Int64, until.Int64
 	row.ReadyThread = checkpoint.ReadyThread{
 		ID: nameOf(key, rest), Graph: graph, Priority: checkpoint.Priority(priority.Int64), Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64),
-		Attempts: int(attempts.Int64), Posted: uint64(posted.Int64),
+		Attempts: int(attempts.Int64), Posted: uint64(posted.Int64), Birth: birth(row.no),
 	}
 	if !setID(&row.Fence, fence) {
 		return row, fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", row.ID, checkpoint.ErrDamaged)
@@ -302,6 +302,8 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 			return t.conflict("fence", "", r.Fence, t.fence)
 		case uint64(t.posted) != r.Posted:
 			return t.conflict("mail", "", r.Fence, t.fence)
+		case !ledger.IsBirth(r.Birth, birth(t.no)):
+			return t.conflict("birth", "", r.Birth, birth(t.no))
 		}
 		if err := t.busy(); err != nil {
 			return err

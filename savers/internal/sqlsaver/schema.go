@@ -31,8 +31,8 @@ func Files(embedded embed.FS) fs.FS {
 }
 
 // tables is a list of versions of tables. folder has a file of statements for each version, in
-// order, with an empty line after each statement. A file is named for its version: 0022_tables.sql
-// makes the tables of version 22, and a file after it changes them. Where statements that change
+// order, with an empty line after each statement. A file is named for its version: 0023_tables.sql
+// makes the tables of version 23, and a file after it changes them. Where statements that change
 // tables are not part of a transaction, each must be harmless when it runs again.
 type tables struct {
 	name, folder           string

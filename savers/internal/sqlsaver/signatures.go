@@ -154,7 +154,7 @@ func signatures() [statements]signature {
 		stOpenNew: {
 			name: "open_new", optional: true,
 			parameters: "thread_key, thread_id, graph, title, labels, priority, holder, lease, status, line, fingerprint, " +
-				"ids, bases, sources, snapshots, committing, steps, times, bodies, payloads, schema_keys, schemas, take",
+				"ids, bases, sources, snapshots, committing, steps, times, bodies, payloads, schema_keys, schemas, take, birth",
 		},
 		stPutWriteFenced: {
 			name:       "put_write_fenced",

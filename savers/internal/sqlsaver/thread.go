@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -139,6 +140,12 @@ func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) 
 		return nil, err
 	}
 	return t, nil
+}
+
+// birth returns the Birth of a thread. The database never gives a number to a second thread.
+func birth(no int64) (id checkpoint.ID) {
+	binary.BigEndian.PutUint64(id[len(id)-8:], uint64(no))
+	return id
 }
 
 // leased reports whether a run's lease lives.

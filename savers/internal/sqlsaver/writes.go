@@ -89,7 +89,7 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) (post
 	}
 	asked, err := s.putWrites(ctx, tx, t, w.Writes)
 	if err == nil {
-		err = s.handle(ctx, tx, t, &w.Messages)
+		_, err = s.handle(ctx, tx, t, &w.Messages)
 	}
 	if err != nil {
 		return 0, err

@@ -3,7 +3,7 @@
 -- ARGV: flags (o opens, t takes over, a counts as an attempt, e ends, r releases, p progress), namespace, after, fence, status or '', lease in
 -- microseconds, holder, uid for a version that starts and stamp for the index, ttl in milliseconds or '', thread id, number of the version that
 -- is likely open, graph, title and labels for an opening, wake for an end, number of records, what was announced to the index (see announced of
--- common.lua), number of the newest message that the run knows, priority or '' for an opening; six for each record: id, base, commits, '1' for a snapshot, step, bytes;
+-- common.lua), number of the newest message that the run knows, priority or '' for an opening, birth or none for an opening; six for each record: id, base, commits, '1' for a snapshot, step, bytes;
 -- then the messages that are handled (see inbox.lua), and the writes.
 --
 -- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
@@ -11,7 +11,7 @@
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
 local ttl, count = ARGV[9], tonumber(ARGV[16])
-local records, at = {}, 20
+local records, at = {}, 21
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -60,6 +60,7 @@ local function stored(n, seq, revived)
 	return {
 		'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '',
 		attempts, int(now), m[13] or '0', wake ~= '0' and '1' or '', opens and after == NONE and call('HGET', key, 'created') or '0',
+		opens and call('HGET', key, 'birth') or '',
 	}
 end
 
@@ -106,15 +107,24 @@ local l = log(m[11])
 if (l and l.id or NONE) ~= after then
 	return { 'conflict', 'head', l and l.id or NONE }
 end
+if opens then
+	local birth = call('HGET', key, 'birth')
+	if not isBirth(ARGV[20], birth) then
+		return { 'conflict', 'birth', birth or '' }
+	end
+end
 for i = 1, count do
 	if taken(i) then
 		return { 'conflict', 'exists', records[i].id }
 	end
 end
+if opens and not allUntaken(at) then
+	return { 'conflict', 'mail', after }
+end
 
 local sets = {}
 if opens then
-	local described, labels = about(int(now), ARGV[12], ARGV[13], ARGV[14], ARGV[19])
+	local described, labels = about(int(now), records[1].id, ARGV[12], ARGV[13], ARGV[14], ARGV[19])
 	if not described then
 		return { 'labels', int(labels) }
 	end

@@ -4,6 +4,7 @@
 --   id                   the thread's id
 --   open first last      numbers: the open version, 0 for none; the oldest and the newest that there are
 --   created graph title  of the thread: when its first version began, what opened its newest run, its title
+--   birth                of the thread: the id that the call which created it gave it; none for a thread from before there were births
 --   labels               of the thread: for each label the length of its name in two bytes, the name, and the same of
 --                        its value
 --   stamp                of the newest call that announced the thread to the index; no other call made the same
@@ -239,8 +240,8 @@ local function relabel(labels, changes)
 end
 
 -- about returns the fields that describe a thread after a change, and their values; nil and the number of labels if it
--- would have too many. An empty value of a change leaves what is there.
-local function about(created, graph, title, labels, priority)
+-- would have too many. An empty value of a change leaves what is there. birth is that of a thread that the change creates.
+local function about(created, birth, graph, title, labels, priority)
 	local m, sets = call('HMGET', key, 'created', 'labels'), {}
 	local function put(field, value)
 		if value ~= '' then
@@ -250,6 +251,7 @@ local function about(created, graph, title, labels, priority)
 	end
 	if not m[1] then
 		put('created', created)
+		put('birth', birth)
 	end
 	put('graph', graph)
 	put('title', title)
@@ -264,6 +266,9 @@ local function about(created, graph, title, labels, priority)
 	end
 	return sets
 end
+
+-- isBirth reports whether a call that names a birth, NONE for any, is meant for the thread.
+local function isBirth(named, birth) return named == NONE or named == birth end
 
 local FAILED, CANCELLED = '4', '7'
 
@@ -417,7 +422,8 @@ local function describe(n, first, last, now)
 	local v = int(n) .. ':'
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', (n > 0 and v or int(last) .. ':') .. 'updated',
 		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev', 'created', 'graph', 'title', 'labels',
-		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open', 'priority', 'cancels')
+		v .. 'fence', 'wake', 'attempts', 'posted', 'inputs', 'others', 'open', 'priority', 'cancels',
+		'birth')
 	local asked, current = {}, n == (tonumber(m[21]) or 0) -- the wake, the attempts and the messages are not of a released one
 	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
@@ -434,6 +440,6 @@ local function describe(n, first, last, now)
 		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
 		m[11] or '0', m[12] or '', m[13] or '', m[14] or '', m[15] or '', current and m[16] or '0', current and m[17] or '0',
 		current and m[18] or '0', current and m[19] or '0', current and m[20] or '0', m[22] or '3',
-		current and m[23] or '0',
+		current and m[23] or '0', m[24] or '',
 	}
 end

@@ -25,7 +25,7 @@ local name = queue(ARGV[11], ARGV[6] ~= '' and ARGV[6] or m[2])
 if (m[1] or '0') ~= '0' and name ~= queue(m[3], m[2]) and not announced(ARGV[10], name, '') then
 	return { 'announce', name }
 end
-local described, labels = about(ARGV[5] ~= '' and ARGV[5] or int(clock()), ARGV[6], ARGV[7], ARGV[8], ARGV[11])
+local described, labels = about(ARGV[5] ~= '' and ARGV[5] or int(clock()), uid, ARGV[6], ARGV[7], ARGV[8], ARGV[11])
 if not described then
 	return { 'labels', int(labels) }
 end

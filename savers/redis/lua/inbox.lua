@@ -206,6 +206,22 @@ local function actsOf(i)
 	return acts, i
 end
 
+-- allUntaken reports whether each message that ARGV says to take or refuse, from i on, is untaken, or was given back by it.
+local function allUntaken(i)
+	local given = {}
+	for _, a in ipairs((actsOf(i))) do
+		if a[2] == 'u' then
+			given[a[1]] = true
+		else
+			local m = call('HGET', key, 'm:' .. int(a[1]))
+			if not m or string.sub(m, 1, 1) ~= 'u' and not given[a[1]] then
+				return false
+			end
+		end
+	end
+	return true
+end
+
 -- inputsAfter returns how many inputs are untaken after what ARGV says from i on.
 local function inputsAfter(i)
 	local left, is = tonumber(call('HGET', key, 'inputs')) or 0, {}

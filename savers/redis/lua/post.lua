@@ -65,7 +65,7 @@ end
 
 -- From here on it is accepted.
 if not m[1] then
-	local sets = about(int(now), ARGV[8], ARGV[9], ARGV[10], ARGV[11])
+	local sets = about(int(now), ARGV[3], ARGV[8], ARGV[9], ARGV[10], ARGV[11])
 	sets[#sets + 1] = 'id'
 	sets[#sets + 1] = ARGV[4]
 	set(sets)

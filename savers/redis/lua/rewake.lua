@@ -1,11 +1,11 @@
 -- Sets when a thread is due, if the fence is that of its newest run, no message has come, and no run holds it.
 --
 -- ARGV: fence, number of the newest message, wake: 0 for never, a time in the past for now; ttl in milliseconds or '', what was
--- announced to the index (see announced of common.lua), and the stamp of that.
+-- announced to the index (see announced of common.lua), and the stamp of that; birth or none.
 
 local now = clock()
 local open, first, last = thread()
-local m = call('HMGET', key, 'id', 'posted', 'graph', 'priority')
+local m = call('HMGET', key, 'id', 'posted', 'graph', 'priority', 'birth')
 if not m[1] or open == 0 and (m[2] or '0') == '0' then
 	return { 'missing', last >= first and '1' or '' }
 end
@@ -20,6 +20,9 @@ if other then
 end
 if (m[2] or '0') ~= ARGV[2] then
 	return { 'posted' }
+end
+if not isBirth(ARGV[7], m[5]) then
+	return { 'conflict', 'birth', m[5] or '' }
 end
 local wake = wakeAt(ARGV[3], now)
 if not announced(ARGV[5], queue(m[4], m[3]), wake) then

@@ -70,6 +70,8 @@ type Log interface {
 	Write(ctx context.Context, e Entry) error
 	// Opened returns the number of the newest message of the thread when the run took it.
 	Opened() uint64
+	// Birth returns the Birth of the thread that the run took.
+	Birth() checkpoint.ID
 	// Posted returns the number of the newest message of the thread that is known.
 	Posted() uint64
 	// Look notes that the run knows all messages of the thread up to a number, and which inputs

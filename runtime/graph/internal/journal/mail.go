@@ -112,6 +112,9 @@ func Mark(meta map[string]string) (number uint64, least bool) {
 // Opened implements Log.
 func (s *Sync) Opened() uint64 { return s.opened }
 
+// Birth implements Log.
+func (s *Sync) Birth() checkpoint.ID { return s.birth }
+
 // Posted implements Log.
 func (s *Sync) Posted() uint64 { return s.posted.Load() }
 

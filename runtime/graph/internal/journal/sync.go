@@ -21,8 +21,9 @@ type Sync struct {
 	now   time.Time // on the saver's clock, when the run opened the thread
 	since time.Time // the same instant or later, on the clock of this process
 
-	opened uint64     // see Opened
-	seat   *news.Seat // nil before the run has joined the Room
+	opened uint64        // see Opened
+	birth  checkpoint.ID // see Birth
+	seat   *news.Seat    // nil before the run has joined the Room
 
 	mu       sync.Mutex
 	gone     error // why a write was refused: another run has the thread
@@ -54,7 +55,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 	s.keepBase(&e)
 	s.now, s.since = done.Now, time.Now()
 	s.Tail.add(&e)
-	s.opened = done.Posted
+	s.opened, s.birth = done.Posted, done.Birth
 	s.reportRefused(&e)
 	s.learned(done.Posted)
 	if !s.ended {

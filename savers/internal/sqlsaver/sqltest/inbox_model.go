@@ -169,7 +169,7 @@ func (m *inboxModel) open(thread string) {
 				ID: r.fence, Parent: chain.Head, Base: r.fence, Line: r.fence, Source: checkpoint.Input, Graph: "g", Snapshot: true,
 			}},
 		})
-		done.Now = time.Time{}
+		done.Now, done.Birth = time.Time{}, checkpoint.ID{}
 		return done, err
 	})
 	if err == nil {
@@ -216,7 +216,7 @@ func (m *inboxModel) compare(n int) {
 		got, err := s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 9})
 		ids := make(map[string]checkpoint.ReadyThread)
 		for _, thread := range got.Threads {
-			thread.Wake = time.Time{}
+			thread.Wake, thread.Birth = time.Time{}, checkpoint.ID{}
 			ids[thread.ID] = thread
 		}
 		return ids, err

@@ -6,7 +6,7 @@ CREATE TABLE graph_schema (
 
 -- A thread and its open version; version is 0 when there is none.
 CREATE TABLE graph_thread (
-	thread_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	thread_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- no later thread gets it: the birth of the thread
 	thread_key   BLOB    NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
 	thread_id    BLOB,                       -- such a long id
 	last_version INTEGER NOT NULL,           -- the newest there ever was

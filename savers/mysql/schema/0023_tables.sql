@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS graph_schema (
 
 -- A thread and its open version; version is 0 when there is none.
 CREATE TABLE IF NOT EXISTS graph_thread (
-	thread_no    BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY,
+	thread_no    BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY COMMENT 'no later thread gets it: the birth of the thread',
 	thread_key   VARBINARY(240) NOT NULL COMMENT 'the id, or of an id longer than 200 bytes its beginning and a hash',
 	thread_id    MEDIUMBLOB     COMMENT 'such a long id',
 	last_version INT            NOT NULL COMMENT 'the newest there ever was',

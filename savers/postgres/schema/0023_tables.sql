@@ -6,7 +6,7 @@ CREATE TABLE graph_schema (
 
 -- A thread and its open version; version is 0 when there is none. Rows have room to be changed in place.
 CREATE TABLE graph_thread (
-	thread_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	thread_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- no later thread gets it: the birth of the thread
 	thread_key   BYTEA   NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
 	thread_id    BYTEA,                      -- such a long id
 	last_version BIGINT  NOT NULL,           -- the newest there ever was
@@ -255,12 +255,13 @@ END $$;
 -- graph_open begins the next version of a thread with its first records, and makes the thread if there is none. The records
 -- have one line and follow each other; each array has one element for each record, p_write_keys and p_writes one for each
 -- description of a schema, and p_take the numbers of the messages that the opening takes. It returns no row, and stored
--- nothing, if a version is open, the key is that of another long thread id, or the labels change; the caller runs a
--- transaction instead.
+-- nothing, if a version is open, the key is that of another long thread id, the labels change, p_birth is neither 0 nor the
+-- number of the thread, or a message is not untaken; the caller runs a transaction instead.
 CREATE FUNCTION graph_open(
 	p_key bytea, p_rest bytea, p_graph bytea, p_title bytea, p_labels bytea, p_priority bigint, p_holder bytea, p_lease bigint, p_status bigint,
 	p_line bytea, p_fingerprint bigint, p_ids bytea[], p_bases bytea[], p_sources bigint[], p_snapshots boolean[], p_commits_previous boolean[],
-	p_steps bigint[], p_created bigint[], p_bodies bytea[], p_payloads bytea[], p_write_keys bytea[], p_writes bytea[], p_take bigint[])
+	p_steps bigint[], p_created bigint[], p_bodies bytea[], p_payloads bytea[], p_write_keys bytea[], p_writes bytea[], p_take bigint[],
+	p_birth bigint)
 RETURNS TABLE (o_thread bigint, o_version bigint, o_root bigint, o_posted bigint, o_now bigint)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -273,7 +274,7 @@ BEGIN
 	LOOP
 		SELECT * INTO t FROM graph_thread WHERE thread_key = p_key FOR UPDATE;
 		EXIT WHEN FOUND;
-		IF p_labels <> '' THEN
+		IF p_labels <> '' OR p_birth <> 0 OR cardinality(p_take) > 0 THEN
 			RETURN;
 		END IF;
 		-- The indexed columns are as the UPDATE below leaves them, so that it makes no new index entries.
@@ -285,7 +286,9 @@ BEGIN
 		ON CONFLICT (thread_key) DO NOTHING;
 		made := FOUND;
 	END LOOP;
-	IF t.version > 0 OR t.thread_id IS DISTINCT FROM p_rest OR p_labels <> '' AND p_labels <> t.labels THEN
+	IF t.version > 0 OR t.thread_id IS DISTINCT FROM p_rest OR p_labels <> '' AND p_labels <> t.labels
+		OR p_birth NOT IN (0, t.thread_no) OR (SELECT COUNT(*) FROM graph_mail k
+			WHERE k.thread_no = t.thread_no AND k.number = ANY (p_take) AND k.state = 0) < cardinality(p_take) THEN
 		RETURN;
 	END IF;
 	IF NOT made THEN

@@ -1,0 +1,329 @@
+package savertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// testTakeOnce opens runs by an inbox that was read before another run took the messages.
+func testTakeOnce(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	ctx := tb.Context()
+	stale := func(what, thread string, after checkpoint.ID, h checkpoint.Handled) {
+		tb.Helper()
+		a := opening(tb, thread, after)
+		a.Messages = h
+		_, err := s.Append(ctx, a)
+		wantConflict(tb, what, err)
+	}
+	untouched := func(what, thread, mail string, version int) {
+		tb.Helper()
+		wantMail(tb, s, what, thread, mail)
+		if got := listed(tb, s, thread); got.Version != version || got.Holder != "" {
+			tb.Errorf("%s: got version %d held by %q, want version %d and no holder", what, got.Version, got.Holder, version)
+		}
+	}
+	releases := map[string]func(r *run){
+		"a release": func(r *run) {
+			r.end()
+			if _, err := s.Release(ctx, r.thread, checkpoint.ID{}); err != nil {
+				tb.Fatal(err)
+			}
+		},
+		"an end that releases": func(r *run) {
+			a := r.next("")
+			a.End, a.Release, a.Status = true, true, checkpoint.Done
+			r.append(a)
+		},
+	}
+	for how, release := range releases {
+		thread := "after " + how
+		post(tb, s, thread, input("a"), input("b"), input("c"))
+		first := opening(tb, thread, checkpoint.ID{})
+		first.Messages = take(1)
+		first.Messages.Refuse = refuse("late", 2).Refuse
+		r, _ := tryBegin(tb, s, first)
+		if _, err := s.Append(ctx, first); err != nil {
+			tb.Errorf("an opening that takes and refuses, sent again: %v", err)
+		}
+		release(r)
+		stale("an opening that takes a message again after "+how, thread, checkpoint.ID{}, take(1))
+		stale("an opening that refuses a message again after "+how, thread, checkpoint.ID{}, refuse("r", 2))
+		stale("an opening that takes a refused message after "+how, thread, checkpoint.ID{}, take(3, 2))
+		stale("an opening that takes a message that does not exist after "+how, thread, checkpoint.ID{}, take(3, 99))
+		none := take(99)
+		none.Return = []checkpoint.Message{numbered(99, input("none"))}
+		stale("an opening that returns and takes a message that does not exist after "+how, thread, checkpoint.ID{}, none)
+		untouched("after openings that were refused after "+how, thread, "3:c", 0)
+		back := opening(tb, thread, checkpoint.ID{})
+		back.Messages = checkpoint.Handled{Take: []uint64{1, 3, 3}, Return: []checkpoint.Message{numbered(1, input("a"))}}
+		tryBegin(tb, s, back)
+		wantMail(tb, s, "after an opening that returns and takes", thread, "")
+	}
+
+	// A put leaves the head as it is, so the head does not tell that a message was taken.
+	r := begin(tb, s, "t", checkpoint.ID{})
+	post(tb, s, "t", signal("a"), signal("b"))
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting, Messages: take(1)})
+	stale("an opening that takes what a put took", "t", r.heads[""], take(2, 1))
+	untouched("after an opening that was refused at the head", "t", "2:b", 1)
+
+	if err := s.Delete(ctx, "t"); err != nil {
+		tb.Fatal(err)
+	}
+	stale("an opening that takes a message of a thread that was deleted", "t", checkpoint.ID{}, take(2))
+	if left := threads(tb, s, checkpoint.ThreadQuery{Prefix: "t", Released: true}); len(left) > 0 {
+		tb.Errorf("after an opening that was refused there is %+v, want no thread", left)
+	}
+	post(tb, s, "t", input("new"))
+	wantMail(tb, s, "after a deletion and a refused opening", "t", "1:new")
+}
+
+// testBirth makes the calls of a caller that has read a thread, and the inbox of it, before
+// another thread got the id.
+func testBirth(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	ctx := tb.Context()
+	known := make(map[checkpoint.ID]string)
+	// other fails unless a thread has a Birth that was not seen before.
+	other := func(what string, birth checkpoint.ID) {
+		tb.Helper()
+		if before, found := known[birth]; found || birth.IsZero() {
+			tb.Errorf("%s has the birth %s, want one of its own; seen with %q", what, birth, before)
+		}
+		known[birth] = what
+	}
+	// same fails unless a thread still has a Birth.
+	same := func(what string, got, want checkpoint.ID) {
+		tb.Helper()
+		if got != want {
+			tb.Errorf("%s: the birth is %s, want %s", what, got, want)
+		}
+	}
+	remove := func(thread string) {
+		tb.Helper()
+		if err := s.Delete(ctx, thread); err != nil {
+			tb.Fatal(err)
+		}
+	}
+
+	post(tb, s, "t", input("a"))
+	first := readyThread(tb, s, "a posted thread")
+	other("a posted thread", first.Birth)
+	remove("t")
+	early := about(tb, "t", checkpoint.ID{}, "g", "", nil)
+	early.Open.Birth = first.Birth
+	_, err := s.Append(ctx, early)
+	wantConflict(tb, "an opening by the birth of a thread that was deleted", err)
+
+	post(tb, s, "t", input("b"))
+	second := readyThread(tb, s, "another posted thread")
+	other("another posted thread", second.Birth)
+	if second.Posted != first.Posted || second.Fence != first.Fence {
+		tb.Fatalf("the threads are %+v and %+v, want only the birth to tell them apart", first, second)
+	}
+	err = s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: first.Fence, Posted: first.Posted, Birth: first.Birth})
+	wantConflict(tb, "a rewake by the birth of another thread", err)
+	wantReady(tb, s, "after a rewake by the birth of another thread", "g", "t")
+	late := about(tb, "t", checkpoint.ID{}, "g", "", nil)
+	late.Open.Birth, late.Messages = first.Birth, take(1)
+	_, err = s.Append(ctx, late)
+	wantConflict(tb, "an opening by the birth of another thread", err)
+	wantMail(tb, s, "after an opening by the birth of another thread", "t", "1:b")
+	if got := listed(tb, s, "t"); got.Version != 0 || got.Versions != 0 {
+		tb.Errorf("after refused openings: got %d versions, want none", got.Versions)
+	}
+
+	late.Open.Birth = second.Birth
+	r, done := tryBegin(tb, s, late)
+	same("an opening", done.Birth, second.Birth)
+	if done, err = s.Append(ctx, late); err != nil {
+		tb.Fatal(err)
+	}
+	same("an opening sent again", done.Birth, second.Birth)
+	same("a loaded thread", load(tb, s, checkpoint.Ref{Thread: "t"}).Birth, second.Birth)
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Done, Messages: checkpoint.Handled{Seen: 1}})
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	if _, done = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "", nil)); done.Version != 2 {
+		tb.Errorf("got version %d, want 2", done.Version)
+	}
+	same("the next version", done.Birth, second.Birth)
+
+	opened, done := tryBegin(tb, s, opening(tb, "opened", checkpoint.ID{}))
+	other("a thread that an opening created", done.Birth)
+	post(tb, s, "opened", signal("a"))
+	same("a thread with a message", load(tb, s, checkpoint.Ref{Thread: "opened"}).Birth, done.Birth)
+	opened.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
+
+	items, err := collect(s.Export(ctx, "opened", 0))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	head, before := opened.heads[""], done.Birth
+	for _, what := range []string{"an imported thread", "a thread that was imported again"} {
+		remove("opened")
+		if err := s.Import(ctx, "opened", seq(items...)); err != nil {
+			tb.Fatal(err)
+		}
+		got := load(tb, s, checkpoint.Ref{Thread: "opened"})
+		other(what, got.Birth)
+		a := opening(tb, "opened", head) // the copy has the same head
+		a.Open.Birth, a.Messages = before, take(1)
+		_, err := s.Append(ctx, a)
+		wantConflict(tb, "an opening at the head of "+what, err)
+		wantMail(tb, s, "an opening at the head of "+what, "opened", "1:a")
+		before = got.Birth
+	}
+}
+
+// The number of inputs of testInputsOnce, of their threads, and of the callers that take them.
+const (
+	onceInputs  = 60
+	onceThreads = 3
+	onceTakers  = 4
+	onceLooks   = 6 // that a caller keeps, and picks from
+)
+
+// onceLook is a thread with its untaken messages, as a caller has read them.
+type onceLook struct {
+	found   checkpoint.ReadyThread
+	waiting []checkpoint.Message
+}
+
+// testInputsOnce posts inputs to threads whose versions are released, and that are pruned when
+// they have ended. Callers take what Ready and Mail return, late. Each input is taken once.
+func testInputsOnce(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	o := &onceRun{tb: tb, s: s, taken: make(map[string]int)}
+	var all sync.WaitGroup
+	for range onceTakers {
+		all.Go(func() {
+			var looks []onceLook
+			for o.left() && tb.Context().Err() == nil {
+				looks = append(looks, o.look()...)
+				if looks = looks[max(len(looks)-onceLooks, 0):]; len(looks) > 0 {
+					o.take(&looks[rand.IntN(len(looks))])
+				}
+			}
+		})
+	}
+	for n := range onceInputs {
+		p := checkpoint.Post{Thread: fmt.Sprint("t", n%onceThreads), Graph: "g", Messages: []checkpoint.Message{input(fmt.Sprint("input ", n))}}
+		if done := tryPost(tb, s, p); done.Err != nil {
+			tb.Errorf("post: %v", done.Err)
+		}
+	}
+	all.Wait()
+	for _, id := range slices.Sorted(maps.Keys(o.taken)) {
+		if o.taken[id] != 1 {
+			tb.Errorf("%s was taken %d times, want once", id, o.taken[id])
+		}
+	}
+}
+
+// onceRun counts how often each input was taken.
+type onceRun struct {
+	tb testing.TB
+	s  checkpoint.Saver
+
+	mu     sync.Mutex
+	taken  map[string]int
+	failed bool
+}
+
+// left reports whether inputs wait.
+func (o *onceRun) left() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.taken) < onceInputs && !o.failed
+}
+
+// check reports whether a call succeeded. A conflict is no failure.
+func (o *onceRun) check(what string, err error) bool {
+	if err != nil && !errors.Is(err, checkpoint.ErrConflict) && !errors.Is(err, checkpoint.ErrNotFound) && o.tb.Context().Err() == nil {
+		o.tb.Errorf("%s: %v", what, err)
+		o.mu.Lock()
+		o.failed = true
+		o.mu.Unlock()
+	}
+	return err == nil
+}
+
+// look reads the inboxes of the threads that are due.
+func (o *onceRun) look() (looks []onceLook) {
+	ctx := o.tb.Context()
+	got, err := o.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: onceThreads})
+	if !o.check("ready", err) {
+		return nil
+	}
+	for _, found := range got.Threads {
+		waiting, err := o.s.Mail(ctx, checkpoint.MailQuery{Thread: found.ID})
+		if o.check("mail", err) {
+			looks = append(looks, onceLook{found, waiting})
+		}
+	}
+	return looks
+}
+
+// take opens a run with the first message of a look, and ends it. If no message waited, the thread
+// is not due any more.
+func (o *onceRun) take(l *onceLook) {
+	ctx, found, waiting, after := o.tb.Context(), &l.found, l.waiting, checkpoint.ID{}
+	if len(waiting) == 0 {
+		o.check("rewake", o.s.Rewake(ctx, checkpoint.Rewake{Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Birth: found.Birth}))
+		return
+	}
+	if !found.Fence.IsZero() {
+		c, err := o.s.Load(ctx, checkpoint.Ref{Thread: found.ID})
+		if !o.check("load", err) {
+			return
+		}
+		after = c.Head
+	}
+	a := about(o.tb, found.ID, after, "g", "", nil)
+	a.Open.Birth, a.Messages = found.Birth, take(waiting[0].Number)
+	_, err := o.s.Append(ctx, a)
+	if !o.check("append", err) {
+		return
+	}
+	o.mu.Lock()
+	o.taken[waiting[0].ID]++
+	o.mu.Unlock()
+	wake := time.Time{}
+	if len(waiting) > 1 {
+		wake = atOnce
+	}
+	fence, seen := a.Records[0].ID, checkpoint.Handled{Seen: waiting[len(waiting)-1].Number}
+	how := rand.IntN(4)
+	if how == 0 {
+		r := run{tb: o.tb, s: o.s, thread: found.ID, fence: fence, heads: map[string]checkpoint.ID{"": fence}}
+		end := r.next("")
+		end.End, end.Release, end.Status, end.Messages = true, true, checkpoint.Done, seen
+		_, err = o.s.Append(ctx, end)
+	} else {
+		_, err = o.s.PutWrites(ctx, checkpoint.PutWrites{
+			Thread: found.ID, Fence: fence, End: true, Status: checkpoint.Done, Wake: wake, Messages: seen,
+		})
+	}
+	o.check("end", err)
+	switch how {
+	case 1:
+		_, err = o.s.Release(ctx, found.ID, checkpoint.ID{})
+	case 0, 2:
+		_, err = o.s.Prune(ctx, found.ID, checkpoint.Retention{Ended: farOff})
+	}
+	o.check("release or prune", err)
+}
