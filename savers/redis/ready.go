@@ -31,7 +31,12 @@ func wakeArg(wake time.Time) string {
 }
 
 // rounds bounds how often Ready looks for more threads after it has found some that are not due.
-const rounds = 64
+// Each round looks at twice as many threads as the one before, up to mostLooked. So the entries of
+// many threads that are gone do not hold up one that is due.
+const (
+	rounds     = 64
+	mostLooked = 1024
+)
 
 // Ready returns threads that are due, as [checkpoint.Saver] says. It reads the index of wakes, and
 // each thread that the index names.
@@ -92,8 +97,8 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 	for i := range g.todo {
 		g.from[i], g.todo[i] = "-inf", true
 	}
-	for range rounds {
-		lost, err := g.round(ctx)
+	for n := range rounds {
+		lost, err := g.round(ctx, n)
 		if err == nil && lost {
 			err = r.s.repair(ctx, r.q.Graphs, r.result.Now)
 		}
@@ -108,11 +113,14 @@ func (r *readyCall) graph(ctx context.Context, graph string) error {
 	return g.correct(ctx)
 }
 
-// round reads threads that may be due, and looks at them. It reports whether the index has been
-// lost.
-func (g *graphCall) round(ctx context.Context) (lost bool, err error) {
+// round reads threads that may be due, and looks at them. n counts the rounds of a call. It
+// reports whether the index has been lost.
+func (g *graphCall) round(ctx context.Context, n int) (lost bool, err error) {
 	want := g.q.Limit - len(g.result.Threads)
 	page := want + len(g.q.Except)
+	for ; n > 0 && page > 0 && page < mostLooked; n-- {
+		page *= 2
+	}
 	if want == 0 || len(g.q.Graphs) == 0 {
 		page = 0
 	}

@@ -63,10 +63,10 @@ func (s *Saver) remove(ctx context.Context, thread string, ended time.Time) (rem
 	case "stays":
 		return false, r.err
 	}
-	stamp := r.id()
+	stamp, queue := r.id(), r.text()
 	if r.err != nil || stamp.IsZero() {
 		return false, r.err
 	}
-	_, err = s.unlist(ctx, []listed{{id: thread, stamp: stamp, gone: true}})
+	_, err = s.unlist(ctx, []listed{{id: thread, stamp: stamp, set: true}, {id: thread, stamp: stamp, gone: true}}, s.wakes(queue))
 	return true, err
 }

@@ -89,7 +89,7 @@ func (s *Saver) repairFrom(ctx context.Context, set string) error {
 		}
 		from = ""
 		if len(page) == fullPage {
-			from = "(" + page[len(page)-1].ID
+			from = "(" + page[fullPage-1].ID
 		}
 		s.mu.Lock()
 		s.repairedTo = from
@@ -98,12 +98,13 @@ func (s *Saver) repairFrom(ctx context.Context, set string) error {
 	return nil
 }
 
-// repairPage adds threads to the index that are there.
-func (s *Saver) repairPage(ctx context.Context, page []candidate) error {
-	if err := s.describeAll(ctx, page); err != nil {
+// repairPage adds those of some threads to the index that are there.
+func (s *Saver) repairPage(ctx context.Context, all []candidate) error {
+	if err := s.describeAll(ctx, all); err != nil {
 		return err
 	}
-	page = slices.DeleteFunc(page, func(c candidate) bool { return c.damage != nil || !c.listed() && !c.unfinished() })
+	gone := func(c candidate) bool { return c.damage != nil || !c.listed() && !c.unfinished() }
+	page := slices.DeleteFunc(slices.Clone(all), gone) // the caller continues after the last of all
 	if len(page) == 0 {
 		return nil
 	}

@@ -1,5 +1,5 @@
 -- Deletes the thread, all versions of it. With a time, only if its open version is Done or Cancelled or none is open, it was
--- updated before that time, and no message waits.
+-- updated before that time, and no message waits. It returns the stamp of the thread, and the queue that may have its wake.
 --
 -- ARGV: the time, or ''
 
@@ -20,6 +20,6 @@ if ARGV[1] ~= '' then
 		return { 'stays' }
 	end
 end
-local stamp = call('HGET', key, 'stamp') or ''
+local m = call('HMGET', key, 'stamp', 'priority', 'graph')
 call('UNLINK', key)
-return { 'ok', stamp }
+return { 'ok', m[1] or '', queue(m[2], m[3]) }

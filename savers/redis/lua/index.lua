@@ -51,7 +51,7 @@ for i = 5, #ARGV, 3 do
 		if same then
 			call('ZREM', KEYS[6], id)
 		end
-	elseif stamp and same then
+	elseif same then
 		call('ZREM', KEYS[2], id)
 		if act == 'a' then
 			call('ZREM', KEYS[1], id)

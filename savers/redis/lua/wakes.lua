@@ -5,10 +5,11 @@
 -- KEYS: the wakes of each priority, the stamps. ARGV: how many entries to read after the first of each priority; then five for each to
 -- change: priority, thread id, its wake in the index, its stamp, the right wake or '' to remove it.
 
+local NONE = string.rep('\0', 16) -- the stamp of a thread that the index does not have, as callers know it
 for i = 2, #ARGV, 5 do
 	local wakes, id = KEYS[tonumber(ARGV[i])], ARGV[i + 1]
 	local old = redis.call('ZSCORE', wakes, id)
-	local stamp = string.sub(redis.call('HGET', KEYS[#KEYS], id) or '', 1, 16)
+	local stamp = string.sub(redis.call('HGET', KEYS[#KEYS], id) or NONE, 1, 16)
 	if old and tonumber(old) == tonumber(ARGV[i + 2]) and stamp == ARGV[i + 3] then
 		if ARGV[i + 4] == '' then
 			redis.call('ZREM', wakes, id)
