@@ -165,8 +165,21 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 // connector sets up connections.
 type connector struct{ driver.Connector }
 
-// Connect makes a connection at READ COMMITTED. Its transactions lock rows, and not the gaps
-// between them, because the unique keys keep rows out.
+// settings pins what statements rely on. A server can have other values for its sessions, and the
+// URL can ask for others.
+//
+//   - READ COMMITTED locks rows, and not the gaps between them, because the unique keys keep rows
+//     out.
+//   - sql_mode changes the syntax, the meaning of texts and of ”, and whether a value that does not
+//     fit is an error.
+//   - The others leave out rows, refuse statements, or change what a commit does.
+var settings = [...]string{
+	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
+	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = 18446744073709551615, sql_big_selects = 1, " +
+		"sql_safe_updates = 0, sql_auto_is_null = 0, autocommit = 1, completion_type = 0, unique_checks = 1",
+}
+
+// Connect makes a connection with these settings.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -176,7 +189,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the driver's connections run no statements"), conn.Close())
 	}
-	_, err = exec.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
+	for i := 0; i < len(settings) && err == nil; i++ {
+		_, err = exec.ExecContext(ctx, settings[i], nil)
+	}
 	if err == nil {
 		_, err = exec.ExecContext(ctx, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", seconds(sqlsaver.IdleLimit)), nil)
 	}
@@ -212,6 +227,11 @@ const (
 	errUnknown     = 1105 // of MariaDB: a value is larger than a packet, among others
 	errPacket      = 1153
 	errIdle        = 4031
+
+	// Of a server that takes no writes: a replica, or a primary that a failover has demoted.
+	errReadOnlyOption = 1290
+	errReadOnlyTx     = 1792
+	errReadOnlyMode   = 1836
 )
 
 func classify(err error) sqlsaver.Fault {
@@ -220,7 +240,8 @@ func classify(err error) sqlsaver.Fault {
 		switch e.Number {
 		case errDuplicate:
 			return sqlsaver.Duplicate
-		case errLockTimeout, errDeadlock, errAutoInc, errTooMany:
+		case errLockTimeout, errDeadlock, errAutoInc, errTooMany,
+			errReadOnlyOption, errReadOnlyTx, errReadOnlyMode: // the connection is closed, and the next one may find the primary
 			return sqlsaver.RolledBack
 		case errShutdown, errKilled, errConnKilled, errIdle:
 			return sqlsaver.Lost

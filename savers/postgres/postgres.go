@@ -143,6 +143,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if o.conns != defaultConns || !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = int32(o.conns)
 	}
+	sessions(config)
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.prepare {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
@@ -195,7 +196,8 @@ func classifyCode(code string) sqlsaver.Fault {
 	case "23505": // a unique key stands
 		return sqlsaver.Duplicate
 	case "40001", "40P01", "55P03", "53300", // serial order not possible, deadlock, lock not available, too many connections
-		"25P03", "57P05": // the connection was idle for too long
+		"25P03", "57P05", // the connection was idle for too long
+		codeReadOnly: // the connection is closed, and the next one may find the primary
 		return sqlsaver.RolledBack
 	case "57P01", "57P02", "57P03": // the server ends, or crashed, or is not up yet
 		return sqlsaver.Lost

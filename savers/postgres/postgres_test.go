@@ -151,14 +151,17 @@ func TestReadableState(t *testing.T) {
 		return postgres.Open(t.Context(), dsn, postgres.ReadableState(decode...))
 	}
 	conn := connect(t, dsn)
-	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) {
-		row := conn.QueryRow(t.Context(), `SELECT s.state_json->>'Status', s.seq FROM graph_state s
-			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = $1`, []byte(thread))
-		if err := row.Scan(&status, &seq); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			t.Fatal(err)
-		}
-		return status, seq
-	})
+	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) { return readState(t, conn, thread) })
+}
+
+func readState(t *testing.T, conn *pgx.Conn, thread string) (status string, seq int64) {
+	t.Helper()
+	row := conn.QueryRow(t.Context(), `SELECT s.state_json->>'Status', s.seq FROM graph_state s
+		JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = $1`, []byte(thread))
+	if err := row.Scan(&status, &seq); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		t.Fatal(err)
+	}
+	return status, seq
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {

@@ -41,11 +41,26 @@ func (e *pooledError) Error() string {
 		"leave out PrepareStatements, or use a pooler that knows, such as PgBouncer 1.21 with max_prepared_statements"
 }
 
-// explain makes an error say what to do about a pooler, once.
+// readOnlyError is the error of a write to a server that takes none.
+type readOnlyError struct{ error }
+
+func (e *readOnlyError) Unwrap() error { return e.error }
+
+func (e *readOnlyError) Error() string {
+	return e.error.Error() + ": the server is a standby, or default_transaction_read_only is on: name the primary in the URL, " +
+		"or set default_transaction_read_only = off for the role"
+}
+
+// explain makes an error say what to do about a pooler or a standby, once.
 func explain(err error) error {
 	var e *pgconn.PgError
-	if !errors.As(err, &e) || e.Code != "26000" && e.Code != "42P05" || errors.As(err, new(*pooledError)) {
+	switch {
+	case !errors.As(err, &e), errors.As(err, new(*pooledError)), errors.As(err, new(*readOnlyError)):
 		return err
+	case e.Code == "26000", e.Code == "42P05":
+		return &pooledError{err}
+	case e.Code == codeReadOnly:
+		return &readOnlyError{err}
 	}
-	return &pooledError{err}
+	return err
 }

@@ -33,7 +33,7 @@ func (v vectorIndexes) open(ctx context.Context, tx sqlsaver.Tx, spec store.Vect
 	}
 	h := hnsw{
 		schema: pgx.Identifier{schema}.Sanitize(), //nolint:misspell // it is spelled so
-		kind:   "vector", dims: spec.Dims, name: `'\x` + hex.EncodeToString([]byte(spec.Name)) + `'::bytea`,
+		kind:   "vector", dims: spec.Dims, name: `E'\\x` + hex.EncodeToString([]byte(spec.Name)) + `'::bytea`,
 	}
 	if spec.Dims > maxVector {
 		h.kind = "halfvec"

@@ -108,9 +108,9 @@ func (rows *newRows) add(at *spot, record *checkpoint.Record) {
 	r.Seq = uint64(len(rows.ids)) + 1
 	body, payload := at.body(&r)
 	rows.ids = append(rows.ids, r.ID[:])
-	rows.bases = append(rows.bases, optional(r.Base, r.Base != r.ID))
+	rows.bases = append(rows.bases, notNil(optional(r.Base, r.Base != r.ID)))
 	rows.sources, rows.snapshots = append(rows.sources, int64(r.Source)), append(rows.snapshots, r.Snapshot)
 	rows.commitsPrevious = append(rows.commitsPrevious, !r.Commits.IsZero())
 	rows.steps, rows.created = append(rows.steps, int64(r.Step)), append(rows.created, ledger.Micro(r.Created).UnixMicro())
-	rows.bodies, rows.payloads = append(rows.bodies, body), append(rows.payloads, payload)
+	rows.bodies, rows.payloads = append(rows.bodies, body), append(rows.payloads, notNil(payload))
 }

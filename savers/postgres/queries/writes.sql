@@ -11,7 +11,7 @@ SELECT CASE WHEN EXISTS (
 	AND (b.marked_committed OR n.commits_previous)
 ) THEN NULL ELSE data END AS data
 FROM graph_write
-WHERE root = $1 AND base > '\x00000000000000000000000000000000'
+WHERE root = $1 AND base > E'\\x00000000000000000000000000000000'
 ORDER BY write_no;
 
 -- name: schemas
@@ -19,7 +19,7 @@ ORDER BY write_no;
 -- parameters: root
 -- returns: data
 SELECT data FROM graph_write
-WHERE root = $1 AND base = '\x00000000000000000000000000000000'
+WHERE root = $1 AND base = E'\\x00000000000000000000000000000000'
 ORDER BY write_no;
 
 -- name: put_write

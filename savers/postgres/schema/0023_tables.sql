@@ -19,7 +19,7 @@ CREATE TABLE graph_thread (
 	lease_until  BIGINT  NOT NULL,           -- 0 when it was given up
 	updated      BIGINT  NOT NULL,
 	asked        BOOLEAN NOT NULL,           -- there may be open questions
-	packed_id    BYTEA   NOT NULL DEFAULT '\x00000000000000000000000000000000', -- no packed record has a larger id
+	packed_id    BYTEA   NOT NULL DEFAULT E'\\x00000000000000000000000000000000', -- no packed record has a larger id
 	created      BIGINT  NOT NULL DEFAULT 0, -- when the first version began
 	graph        BYTEA   NOT NULL DEFAULT '', -- the name of the graph that opened the newest run
 	title        BYTEA   NOT NULL DEFAULT '',
@@ -254,7 +254,8 @@ END $$;
 
 -- graph_open begins the next version of a thread with its first records, and makes the thread if there is none. The records
 -- have one line and follow each other; each array has one element for each record, p_write_keys and p_writes one for each
--- description of a schema, and p_take the numbers of the messages that the opening takes. It returns no row, and stored
+-- description of a schema, and p_take the numbers of the messages that the opening takes. An empty base or payload is
+-- NULL: no array has NULLs, because array_nulls = off makes texts of them. It returns no row, and stored
 -- nothing, if a version is open, the key is that of another long thread id, the labels change, p_birth is neither 0 nor the
 -- number of the thread, or a message is not untaken; the caller runs a transaction instead.
 CREATE FUNCTION graph_open(
@@ -281,7 +282,7 @@ BEGIN
 		o_now := extract(epoch from clock_timestamp()) * 1000000;
 		INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
 			created, graph, wake, priority)
-		VALUES (p_key, p_rest, 0, 0, 0, 0, p_status, '\x00000000000000000000000000000000', '', 0, o_now, FALSE,
+		VALUES (p_key, p_rest, 0, 0, 0, 0, p_status, E'\\x00000000000000000000000000000000', '', 0, o_now, FALSE,
 			o_now, p_graph, o_now + p_lease, COALESCE(NULLIF(p_priority, 0), 3))
 		ON CONFLICT (thread_key) DO NOTHING;
 		made := FOUND;
@@ -301,12 +302,13 @@ BEGIN
 	INSERT INTO graph_version (thread_no, number, root, status, updated, released) VALUES (o_thread, o_version, o_root, 1, o_now, 0);
 	INSERT INTO graph_line (root, line_no, line, fingerprint, graph) VALUES (o_root, 1, p_line, p_fingerprint, p_graph);
 	INSERT INTO graph_checkpoint (log_no, seq, root, line_no, id, base, source, snapshot, commits_previous, step, created, body, payload)
-	SELECT o_root, r.seq, o_root, 1, r.id, r.base, r.source, r.snapshot, r.commits_previous, r.step, r.created, r.body, r.payload
+	SELECT o_root, r.seq, o_root, 1, r.id, NULLIF(r.base, ''), r.source, r.snapshot, r.commits_previous, r.step, r.created, r.body,
+		NULLIF(r.payload, '')
 	FROM unnest(p_ids, p_bases, p_sources, p_snapshots, p_commits_previous, p_steps, p_created, p_bodies, p_payloads)
 		WITH ORDINALITY r(id, base, source, snapshot, commits_previous, step, created, body, payload, seq);
 	IF cardinality(p_write_keys) > 0 THEN
 		INSERT INTO graph_write (root, base, write_key, kind, data)
-		SELECT o_root, '\x00000000000000000000000000000000', w.write_key, 6, w.data
+		SELECT o_root, E'\\x00000000000000000000000000000000', w.write_key, 6, w.data
 		FROM unnest(p_write_keys, p_writes) WITH ORDINALITY w(write_key, data, at) ORDER BY w.at
 		ON CONFLICT (root, base, write_key) DO NOTHING;
 	END IF;
@@ -463,7 +465,7 @@ BEGIN
 			INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
 				fence, holder, lease_until, updated, asked, wake, priority)
 			VALUES (key, decode(p->>'rest', 'hex'), decode(p->>'graph', 'hex'), decode(p->>'title', 'hex'), decode(p->>'labels', 'hex'), clock,
-				0, 0, 0, 0, CASE WHEN new_inputs > 0 THEN 6 ELSE 0 END, '\x00000000000000000000000000000000', '', 0,
+				0, 0, 0, 0, CASE WHEN new_inputs > 0 THEN 6 ELSE 0 END, E'\\x00000000000000000000000000000000', '', 0,
 				CASE WHEN new_inputs > 0 THEN clock ELSE 9223372036854775807 END, FALSE,
 				CASE WHEN new_inputs + wakes > 0 THEN clock ELSE 0 END, COALESCE(NULLIF(CAST(p->>'priority' AS bigint), 0), 3))
 			ON CONFLICT (thread_key) DO NOTHING;
@@ -589,7 +591,7 @@ BEGIN
 		COALESCE((SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = p_log AND c.seq = p_first), p_least_line) AND p_last_line;
 	RETURN QUERY SELECT 5::bigint, w.write_no, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
 		NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea, w.data, NULL::bytea
-	FROM graph_write w WHERE w.root = p_root AND w.base > '\x00000000000000000000000000000000' AND NOT COALESCE((
+	FROM graph_write w WHERE w.root = p_root AND w.base > E'\\x00000000000000000000000000000000' AND NOT COALESCE((
 		SELECT b.marked_committed OR COALESCE(
 			(SELECT n.commits_previous FROM graph_checkpoint n WHERE n.log_no = b.log_no AND n.seq = b.seq + 1), FALSE)
 		FROM graph_checkpoint b WHERE b.root = w.root AND b.id = w.base), FALSE);

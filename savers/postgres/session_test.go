@@ -1,0 +1,114 @@
+package postgres_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+// hostile are settings of sessions that change what statements mean, how values are written, or
+// how the server plans.
+var hostile = map[string]map[string]string{
+	"bytea_output":                {"bytea_output": "escape"},
+	"array_nulls":                 {"array_nulls": "off"},
+	"standard_conforming_strings": {"standard_conforming_strings": "off", "backslash_quote": "off", "escape_string_warning": "on"},
+	"client_encoding":             {"client_encoding": "LATIN1"},
+	"isolation":                   {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on"},
+	"texts": {
+		"DateStyle": "SQL, DMY", "IntervalStyle": "sql_standard", "TimeZone": "Asia/Kathmandu", "extra_float_digits": "-15",
+		"lc_numeric": "C", "quote_all_identifiers": "on", "transform_null_equals": "on", "xmloption": "document",
+	},
+	"plans": {
+		"from_collapse_limit": "1", "join_collapse_limit": "1", "geqo_threshold": "2", "work_mem": "64kB", "gin_fuzzy_search_limit": "1", "row_security": "off",
+	},
+	"plpgsql": {"plpgsql.extra_errors": "all", "plpgsql.variable_conflict": "use_column", "check_function_bodies": "off"},
+}
+
+func TestHostileSettings(t *testing.T) {
+	for name, settings := range hostile {
+		t.Run(name, func(t *testing.T) {
+			sqltest.UnderSetting(t, func(tb testing.TB) func() (checkpoint.Saver, error) {
+				tb.Helper()
+				at := testenv.Postgres(tb)
+				for name, value := range settings {
+					at += "&" + name + "=" + url.PathEscape(value)
+				}
+				return func() (checkpoint.Saver, error) { return postgres.Open(tb.Context(), at) }
+			})
+		})
+	}
+}
+
+// TestHostileSettingsBehindAPooler changes the settings of a database while a saver is open, so
+// that some sessions of the pooler have them, and others do not.
+func TestHostileSettingsBehindAPooler(t *testing.T) {
+	sqltest.UnderSetting(t, func(tb testing.TB) func() (checkpoint.Saver, error) {
+		tb.Helper()
+		at := testenv.PostgresPooler(tb)
+		database := strings.TrimPrefix(parse(tb, at).Path, "/")
+		return func() (checkpoint.Saver, error) {
+			s, err := postgres.Open(tb.Context(), at)
+			for _, setting := range []string{"bytea_output = 'escape'", "array_nulls = off", "standard_conforming_strings = off", "extra_float_digits = -15"} {
+				exec(tb, at, "ALTER DATABASE "+database+" SET "+setting)
+			}
+			return s, err
+		}
+	})
+}
+
+// TestAReadableStateIsUTF8 has sessions of another encoding.
+func TestAReadableStateIsUTF8(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	open := func(decode ...func([]byte) ([]byte, error)) (checkpoint.Saver, error) {
+		return postgres.Open(t.Context(), dsn+"&client_encoding=LATIN1", postgres.ReadableState(decode...))
+	}
+	conn := connect(t, dsn)
+	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) { return readState(t, conn, thread) })
+}
+
+// A session that takes no writes is refused by name: the server may be a standby, which another
+// call finds to be the primary again.
+func TestSessionsThatTakeNoWritesAreRefusedByName(t *testing.T) {
+	at := testenv.Postgres(t)
+	made, err := postgres.Open(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	for _, opts := range [][]postgres.Option{nil, {postgres.PrepareStatements()}} {
+		s, err := postgres.Open(t.Context(), at+"&default_transaction_read_only=on", append(opts, postgres.RetryTimeout(time.Millisecond))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
+			t.Errorf("a load: %v", err)
+		}
+		for what, err := range map[string]error{"release": release(t, s), "post": post(t, s)} {
+			if err == nil || !strings.Contains(err.Error(), "default_transaction_read_only") || !errors.Is(err, checkpoint.ErrUnavailable) {
+				t.Errorf("%s: got %v, want ErrUnavailable that names default_transaction_read_only", what, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func release(t *testing.T, s checkpoint.Saver) error {
+	t.Helper()
+	_, err := s.Release(t.Context(), "t", checkpoint.ID{})
+	return err
+}
+
+func post(t *testing.T, s checkpoint.Inbox) error {
+	t.Helper()
+	_, err := s.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "1", Kind: checkpoint.InputMessage, Payload: []byte{1}}}})
+	return err
+}
