@@ -15,7 +15,7 @@ import (
 )
 
 // TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and on
-// one that has.
+// one that has, with prepared statements and without.
 func TestThreadsAreListedByIndex(t *testing.T) {
 	const n = 20_000
 	dsn := testenv.Postgres(t)
@@ -31,13 +31,14 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 		return
 	}
 	var pool *pgxpool.Pool
+	var opts []postgres.Option
 	l := &sqltest.Listing{
 		N: n,
 		Open: func() (checkpoint.Saver, error) {
-			return postgres.Open(t.Context(), dsn, postgres.VerifySchema(), postgres.MaxConns(1),
-				postgres.WithPool(func(p *pgxpool.Pool) { pool = p }))
+			return postgres.Open(t.Context(), dsn, append(opts, postgres.VerifySchema(), postgres.MaxConns(1),
+				postgres.WithPool(func(p *pgxpool.Pool) { pool = p }))...)
 		},
-		Read: func(s checkpoint.Saver) (read int) {
+		Read: func(s checkpoint.Saver) (read, blocks int) {
 			// The session reports its counts before it is ready for the next statement.
 			if _, err := pool.Exec(t.Context(), "SELECT pg_stat_force_next_flush()"); err != nil {
 				t.Fatal(err)
@@ -46,18 +47,23 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			row := conn.QueryRow(t.Context(), `SELECT CAST((SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE schemaname = current_schema())
-				+ (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = current_schema()) AS bigint)`)
-			if err := row.Scan(&read); err != nil {
+				+ (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = current_schema()) AS bigint),
+				CAST((SELECT sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit) FROM pg_statio_user_tables
+					WHERE schemaname = current_schema()) AS bigint)`)
+			if err := row.Scan(&read, &blocks); err != nil {
 				t.Fatal(err)
 			}
-			return read
+			return read, blocks
 		},
 	}
-	for name, statement := range map[string]string{"not counted": "SELECT 1", "counted": "ANALYZE"} { //nolint:misspell // it is spelled so
-		t.Run(name, func(t *testing.T) {
+	for _, statement := range []string{"SELECT 1", "ANALYZE"} { //nolint:misspell // it is spelled so
+		t.Run(statement, func(t *testing.T) {
 			exec(t, named(t, dsn, filling), statement)
 			waitForEnd(t, conn, filling)
-			l.ByIndex(t)
+			for name, with := range map[string][]postgres.Option{"planned for each call": nil, "prepared": {postgres.PrepareStatements()}} {
+				opts = with
+				t.Run(name, l.ByIndex)
+			}
 		})
 	}
 }

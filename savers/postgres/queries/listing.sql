@@ -290,11 +290,14 @@ FROM (SELECT CAST(value AS bigint) AS root FROM json_array_elements_text(CAST($1
 ORDER BY w.write_no;
 
 -- name: read_by_index
--- Makes the rest of the transaction read by index. A server that has no statistics of its tables
--- yet would read and sort all threads for each page.
--- returns: seqscan, bitmapscan, hashjoin, mergejoin, jit
+-- Makes the rest of the transaction read by index, in the order of the index. A server that has no
+-- statistics of its tables yet would read and sort all threads for each page. So would one that
+-- has: it expects few of them to be selected.
+-- returns: seqscan, bitmapscan, sort, incremental_sort, hashjoin, mergejoin, jit
 SELECT set_config('enable_seqscan', 'off', true) AS seqscan,
 	set_config('enable_bitmapscan', 'off', true) AS bitmapscan,
+	set_config('enable_sort', 'off', true) AS sort,
+	set_config('enable_incremental_sort', 'off', true) AS incremental_sort,
 	set_config('enable_hashjoin', 'off', true) AS hashjoin,
 	set_config('enable_mergejoin', 'off', true) AS mergejoin,
 	set_config('jit', 'off', true) AS jit;
