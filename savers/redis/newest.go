@@ -25,15 +25,19 @@ func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
 	index, further := s.set(q)
 	next := s.byTime(q)
 	if index != s.indexKeys()[keyAll] || q.Prefix != "" {
-		next = s.sorted(q, index)
+		next = s.sorted(q, index, nil)
 	}
 	begun := false
 	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
 		var damaged []candidate
 		if !begun {
 			begun = true
-			if damaged, err = s.placeAll(ctx, q); err != nil {
+			var known map[string]int64
+			if damaged, known, err = s.placeAll(ctx, q); err != nil {
 				return nil, false, err
+			}
+			if len(known) > 0 {
+				next = s.sorted(q, index, known)
 			}
 		}
 		if page, more, err = next(ctx, size); err != nil {
@@ -79,14 +83,15 @@ func (s *Saver) byTime(q *checkpoint.ThreadQuery) pager {
 // ceilMicro returns the first microsecond that is not before t.
 func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
 
-// sorted reads the names of a whole set, and sorts them by their creation time.
-func (s *Saver) sorted(q *checkpoint.ThreadQuery, set string) pager {
+// sorted reads the names of a whole set, and sorts them by their creation time. known are creation
+// times that the index does not have.
+func (s *Saver) sorted(q *checkpoint.ThreadQuery, set string, known map[string]int64) pager {
 	var all []candidate
 	begun := false
 	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
 		if !begun {
 			begun = true
-			if all, err = s.positions(ctx, q, set); err != nil {
+			if all, err = s.positions(ctx, q, set, known); err != nil {
 				return nil, false, err
 			}
 		}
@@ -97,13 +102,16 @@ func (s *Saver) sorted(q *checkpoint.ThreadQuery, set string) pager {
 }
 
 // positions returns the names in a set that q selects by prefix, time and place, newest first.
-func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery, set string) (all []candidate, err error) {
+func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery, set string, known map[string]int64) (all []candidate, err error) {
 	for from, more := rangeFrom(q), true; more; {
 		page, err := s.indexPage(ctx, set, from, rangeTo(q), namesPage)
 		if err != nil {
 			return nil, err
 		}
 		for i := range page {
+			if at := known[page[i].ID]; at != 0 {
+				page[i].placed = at
+			}
 			created := time.UnixMicro(page[i].placed)
 			if page[i].placed != 0 && inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
 				all = append(all, page[i])
@@ -125,34 +133,36 @@ func inTime(q *checkpoint.ThreadQuery, created time.Time) bool {
 }
 
 // placeAll makes the creation times of the index complete: it places the unplaced threads. It
-// returns those that are damaged and have no place, if q selects them.
-func (s *Saver) placeAll(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, err error) {
+// returns those that are damaged and have no place, if q selects them. On a replica it places
+// nothing, and returns the creation times.
+func (s *Saver) placeAll(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, known map[string]int64, err error) {
 	if err := s.unplace(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for range maxPlacing {
 		var missed int
-		if damaged, missed, err = s.place(ctx, q); err != nil || missed == 0 {
+		if damaged, known, missed, err = s.place(ctx, q); err != nil || missed == 0 {
 			break
 		}
 	}
-	return damaged, err
+	return damaged, known, err
 }
 
 // place places the unplaced threads once. missed is the number of those that a call announced
-// meanwhile.
-func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, missed int, err error) {
+// meanwhile. known are the creation times that a replica did not store.
+func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged []candidate, known map[string]int64, missed int, err error) {
 	unplaced := s.indexKeys()[keyUnplaced]
+	known = make(map[string]int64)
 	for from, more := "-", true; more; {
 		page, err := s.indexPage(ctx, unplaced, from, "+", fullPage)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 		if more = len(page) == fullPage; more {
 			from = "(" + page[len(page)-1].ID
 		}
 		if err := s.describeAll(ctx, page); err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 		var over []listed
 		for i := range page {
@@ -169,13 +179,18 @@ func (s *Saver) place(ctx context.Context, q *checkpoint.ThreadQuery) (damaged [
 				over = append(over, listed{id: c.ID, stamp: c.indexed, gone: true})
 			}
 		}
-		n, err := s.unlist(ctx, over)
+		n, replica, err := s.unlist(ctx, over)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
+		}
+		for i := range over {
+			if replica && over[i].created != 0 {
+				known[over[i].id] = over[i].created
+			}
 		}
 		missed += n
 	}
-	return damaged, missed, nil
+	return damaged, known, missed, nil
 }
 
 // unplace finds threads that have no place although they are not known to be unplaced. Somebody
@@ -202,7 +217,12 @@ func (s *Saver) unplace(ctx context.Context) error {
 			}
 		}
 		if len(found) > 0 {
-			err = s.do(ctx, "threads", func(ctx context.Context) error { return s.client.ZAdd(ctx, keys[keyUnplaced], found...).Err() })
+			err = s.do(ctx, "threads", func(ctx context.Context) error {
+				if err := s.client.ZAdd(ctx, keys[keyUnplaced], found...).Err(); !isReplica(err) {
+					return err
+				}
+				return nil
+			})
 		}
 		if missing = len(page) == namesPage; missing {
 			from = "(" + page[len(page)-1].ID

@@ -58,6 +58,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/connecting"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
@@ -152,9 +153,12 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+	if err := tryTLS(ctx, client); err != nil {
+		return nil, err
+	}
 	weak, err := checkSettings(ctx, client)
 	if err != nil {
-		return nil, err
+		return nil, guessTLS(client, err)
 	}
 	if weak != nil && !s.weaker {
 		return nil, weak
@@ -241,6 +245,9 @@ func (s *Saver) do(ctx context.Context, what string, f func(context.Context) err
 	} else {
 		err = s.apart(ctx, f)
 	}
+	if isReplica(err) {
+		err = fmt.Errorf("%w: connect to the master, or through sentinels", err)
+	}
 	if err != nil && transient(err) {
 		return fmt.Errorf("redis: %s: %w: %w", what, checkpoint.ErrUnavailable, err)
 	}
@@ -290,7 +297,7 @@ func transient(err error) bool {
 	if errors.Is(err, checkpoint.ErrTooLarge) {
 		return false
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || connecting.Hopeless(err) {
 		return false
 	}
 	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"} {

@@ -67,6 +67,6 @@ func (s *Saver) remove(ctx context.Context, thread string, ended time.Time) (rem
 	if r.err != nil || stamp.IsZero() {
 		return false, r.err
 	}
-	_, err = s.unlist(ctx, []listed{{id: thread, stamp: stamp, set: true}, {id: thread, stamp: stamp, gone: true}}, s.wakes(queue))
+	_, _, err = s.unlist(ctx, []listed{{id: thread, stamp: stamp, set: true}, {id: thread, stamp: stamp, gone: true}}, s.wakes(queue))
 	return true, err
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
@@ -106,18 +108,31 @@ func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID,
 }
 
 // unlist changes threads in the index. set is the further set that those with set leave. missed is
-// the number of threads that could not be placed, because a call has announced them meanwhile.
-func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (missed int, err error) {
+// the number of threads that could not be placed, because a call has announced them meanwhile. On a
+// replica, unlist changes nothing, and replica is true. The index is a hint, which the next listing
+// on the master repairs.
+func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (missed int, replica bool, err error) {
 	if len(over) == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
-	r, err := s.call(ctx, "index", s.script.index, s.indexKeys(set...), indexArgs("", checkpoint.ID{}, "", false, over)...)
-	if err != nil {
-		return 0, err
-	}
-	r.text()
-	return r.int(), r.err
+	keys, args := s.indexKeys(set...), indexArgs("", checkpoint.ID{}, "", false, over)
+	err = s.do(ctx, "index", func(ctx context.Context) error {
+		r, err := s.run(ctx, s.script.index, keys, args...)
+		if replica = isReplica(err); replica {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.text()
+		missed = r.int()
+		return r.err
+	})
+	return missed, replica, err
 }
+
+// isReplica reports whether an error is that of a replica, which takes no writes.
+func isReplica(err error) bool { return goredis.HasErrorPrefix(err, "READONLY") }
 
 // Threads yields the threads that q selects, as [checkpoint.Saver] says. It reads one set of the
 // index by pages: that of a label, of the unfinished threads, of the graph, or of all threads. It
@@ -244,7 +259,7 @@ func (s *Saver) look(ctx context.Context, q *checkpoint.ThreadQuery, page []cand
 	if further {
 		sets = []string{set}
 	}
-	_, err := s.unlist(ctx, over, sets...)
+	_, _, err := s.unlist(ctx, over, sets...)
 	return err
 }
 
