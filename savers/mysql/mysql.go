@@ -6,8 +6,11 @@
 // server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1
 // and sync_binlog=1 for one that survives a power cut.
 //
-// Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. A
+// Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. They
+// set sql_mode and the other variables that statements rely on, whatever the server has. A
 // checkpoint must fit in the server's max_allowed_packet.
+//
+// A call that a server refuses because it has become read-only is repeated on a new connection.
 package mysql
 
 import (
@@ -27,6 +30,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/internal/connecting"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -52,6 +56,7 @@ func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 //
 // Begin the transaction with sql.LevelReadCommitted. At REPEATABLE READ, the default of servers, a
 // Post to a new thread locks the gaps between threads. Then posts to other new threads wait.
+// The session of the transaction must have a strict sql_mode and no sql_select_limit.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
 	return sqlsaver.InTx(s.Saver, sqlsaver.RunnerOf(tx))
 }
@@ -116,6 +121,16 @@ func Schema() fs.FS { return sqlsaver.Files(files) }
 // github.com/go-sql-driver/mysql reads it. The caller must close the saver. The error says what is
 // wrong with the DSN, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
+	config, err := parse(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql: open: %w", err)
+	}
+	return OpenConfig(ctx, config, opts...)
+}
+
+// OpenConfig is Open with a configuration of the driver, for what a DSN cannot express, such as a
+// client certificate. It copies config.
+func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Saver, error) {
 	o := options{retry: sqlsaver.DefaultPatience, conns: 16}
 	for _, opt := range opts {
 		opt(&o)
@@ -123,7 +138,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 	if o.retry <= 0 || o.conns <= 0 {
 		return nil, fmt.Errorf("mysql: open: RetryTimeout %v, %d connections: want more than zero", o.retry, o.conns)
 	}
-	db, err := connect(dsn, &o)
+	db, err := connect(config.Clone(), &o)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
@@ -136,9 +151,8 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 }
 
 // connect makes the pool.
-func connect(dsn string, o *options) (*sqlsaver.Std, error) {
-	config, err := parse(dsn)
-	if err != nil {
+func connect(config *mysql.Config, o *options) (*sqlsaver.Std, error) {
+	if err := check(config); err != nil {
 		return nil, err
 	}
 	if config.MaxAllowedPacket == mysql.NewConfig().MaxAllowedPacket {
@@ -165,23 +179,21 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 // connector sets up connections.
 type connector struct{ driver.Connector }
 
-// settings pins what statements rely on. A server can have other values for its sessions, and the
-// URL can ask for others.
-//
-//   - READ COMMITTED locks rows, and not the gaps between them, because the unique keys keep rows
-//     out.
-//   - sql_mode changes the syntax, the meaning of texts and of ”, and whether a value that does not
-//     fit is an error.
-//   - The others leave out rows, refuse statements, or change what a commit does.
-var settings = [...]string{
-	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
-	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = 18446744073709551615, sql_big_selects = 1, " +
-		"sql_safe_updates = 0, sql_auto_is_null = 0, autocommit = 1, completion_type = 0, unique_checks = 1",
-}
+// variables pins what statements rely on. A server can have other values for its sessions, and the
+// URL can ask for others. sql_mode changes the syntax, the meaning of texts and of ”, and whether a
+// value that does not fit is an error. The others leave out rows, change their order, refuse
+// statements, or change what a commit does.
+const variables = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = 18446744073709551615, " +
+	"sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, autocommit = 1, completion_type = 0, unique_checks = 1, " +
+	"max_sort_length = 1024"
 
-// Connect makes a connection with these settings.
+// Connect makes a connection with these variables, at READ COMMITTED. Its transactions lock rows,
+// and not the gaps between them, because the unique keys keep rows out.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
+	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) && e.Number == errNoVariable {
+		return nil, fmt.Errorf("a setting that the driver does not know is a variable of the session: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +201,12 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the driver's connections run no statements"), conn.Close())
 	}
-	for i := 0; i < len(settings) && err == nil; i++ {
-		_, err = exec.ExecContext(ctx, settings[i], nil)
-	}
+	_, err = exec.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE", nil)
 	if err == nil {
-		_, err = exec.ExecContext(ctx, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", seconds(sqlsaver.IdleLimit)), nil)
+		_, err = exec.ExecContext(ctx, fmt.Sprintf("%s, idle_transaction_timeout = %d", variables, seconds(sqlsaver.IdleLimit)), nil)
 	}
 	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) && e.Number == errNoVariable { // MySQL limits all idle connections
-		_, err = exec.ExecContext(ctx, fmt.Sprintf("SET SESSION wait_timeout = %d", seconds(waitLimit)), nil)
+		_, err = exec.ExecContext(ctx, fmt.Sprintf("%s, wait_timeout = %d", variables, seconds(waitLimit)), nil)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -258,6 +268,8 @@ func classify(err error) sqlsaver.Fault {
 	switch {
 	case errors.Is(err, mysql.ErrPktTooLarge):
 		return sqlsaver.TooLarge
+	case connecting.Hopeless(err):
+		return sqlsaver.Other
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
 		return sqlsaver.Lost

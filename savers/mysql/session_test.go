@@ -92,3 +92,19 @@ func underSettings(t *testing.T, server *testenv.Server, settings []string) {
 		return func() (checkpoint.Saver, error) { return mysql.Open(tb.Context(), c.FormatDSN()) }
 	})
 }
+
+// TestADemotedServer has a server that takes no writes from some moment on, also in the sessions
+// that it has.
+func TestADemotedServer(t *testing.T) {
+	var dsns, admin [2]string
+	for i := range dsns {
+		server, dsn := start(t)
+		exec(t, dsn, "CREATE USER app", "GRANT ALL ON own.* TO app") // an administrator can always write
+		c := config(t, dsn)
+		c.User = "app"
+		dsns[i], admin[i] = c.FormatDSN(), server.DSN
+	}
+	sqltest.DemotedServer(t, backend(), sqltest.Failover{First: dsns[0], Second: dsns[1], Demote: func() {
+		exec(t, admin[0], "SET GLOBAL read_only = 1")
+	}})
+}

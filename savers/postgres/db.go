@@ -21,9 +21,13 @@ type db struct {
 
 var _ sqlsaver.DB = (*db)(nil)
 
+// forbidden lists the functions of the saver that the user may not execute.
+const forbidden = "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace " +
+	"WHERE n.nspname = current_schema() AND starts_with(p.proname::text, 'graph_') AND NOT has_function_privilege(p.oid, 'EXECUTE')"
+
 // Prepare lets the server check all statements, in one round trip, so that opening a saver fails
-// if tables or columns are missing. It keeps no prepared statement: behind a pooler, the next call
-// may get another connection.
+// if tables or columns are missing, or if the user may not execute a function. It keeps no prepared
+// statement: behind a pooler, the next call may get another connection.
 func (d *db) Prepare(ctx context.Context, _, all []string) error {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -34,9 +38,16 @@ func (d *db) Prepare(ctx context.Context, _, all []string) error {
 	for _, text := range all {
 		p.SendPrepare("", text, nil)
 	}
+	p.SendQueryParams(forbidden, nil, nil, nil, nil)
 	err = p.Sync()
-	for i := 0; i < len(all) && err == nil; i++ {
-		_, err = p.GetResults()
+	for i := 0; i <= len(all) && err == nil; i++ {
+		var results any
+		if results, err = p.GetResults(); err != nil {
+			break
+		}
+		if reader, ok := results.(*pgconn.ResultReader); ok {
+			err = mayExecute(reader.Read())
+		}
 	}
 	err = errors.Join(err, p.Close())
 	var e *pgconn.PgError
@@ -44,6 +55,15 @@ func (d *db) Prepare(ctx context.Context, _, all []string) error {
 		err = fmt.Errorf("the tables are not those that this program made: %w; compare them with the files of Schema", err)
 	}
 	return err
+}
+
+// mayExecute returns an error if there are forbidden functions.
+func mayExecute(found *pgconn.Result) error {
+	if found.Err != nil || len(found.Rows) == 0 {
+		return found.Err
+	}
+	return fmt.Errorf("the user may not execute the function %s, and %d others: "+
+		"GRANT EXECUTE ON the functions whose names begin with graph_", found.Rows[0][0], len(found.Rows)-1)
 }
 
 // Close closes the pool.

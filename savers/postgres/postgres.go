@@ -9,6 +9,9 @@
 // It works behind a pooler that gives a connection for one transaction only, such as PgBouncer. It
 // changes no session, and prepares no statement without [PrepareStatements]. An [Engine] needs a
 // direct connection to listen.
+//
+// No statement relies on settings of the session, such as bytea_output. A call that a server
+// refuses because it is a standby (SQLSTATE 25006) is repeated on a new connection.
 package postgres
 
 import (
@@ -28,6 +31,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/internal/connecting"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -181,6 +185,8 @@ func classify(err error) sqlsaver.Fault {
 	var network net.Error
 	var connect *pgconn.ConnectError
 	switch {
+	case connecting.Hopeless(err):
+		return sqlsaver.Other
 	case pgconn.SafeToRetry(err): // nothing was sent
 		return sqlsaver.RolledBack
 	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),

@@ -112,3 +112,47 @@ func post(t *testing.T, s checkpoint.Inbox) error {
 	_, err := s.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "1", Kind: checkpoint.InputMessage, Payload: []byte{1}}}})
 	return err
 }
+
+// TestADemotedServer has a server that takes no writes from some moment on, also in the sessions
+// that it has.
+func TestADemotedServer(t *testing.T) {
+	_, first := start(t)
+	_, second := start(t)
+	sqltest.DemotedServer(t, backend(), sqltest.Failover{First: first, Second: second, Demote: func() {
+		exec(t, first, "ALTER SYSTEM SET default_transaction_read_only = on")
+		exec(t, first, "SELECT pg_reload_conf()")
+	}})
+}
+
+// TestOpenChecksThatFunctionsMayBeExecuted has a user with rights to the tables alone, in a database
+// where functions are not for everybody.
+func TestOpenChecksThatFunctionsMayBeExecuted(t *testing.T) {
+	at := testenv.Postgres(t)
+	made, err := postgres.Open(t.Context(), at)
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := parse(t, at)
+	schema := u.Query().Get("search_path")
+	role := schema + "_app"
+	exec(t, at, "CREATE ROLE "+role+" LOGIN PASSWORD 'app'; GRANT USAGE ON SCHEMA "+schema+" TO "+role+
+		"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "+schema+" TO "+role+
+		"; REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA "+schema+" FROM PUBLIC")
+	defer exec(t, at, "DROP OWNED BY "+role+"; DROP ROLE "+role)
+	u.User = url.UserPassword(role, "app")
+	if _, err := postgres.Open(t.Context(), u.String(), postgres.VerifySchema()); err == nil || !strings.Contains(err.Error(), "GRANT EXECUTE") {
+		t.Errorf("got %v, want an error that says GRANT EXECUTE", err)
+	}
+	exec(t, at, "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "+schema+" TO "+role)
+	s, err := postgres.Open(t.Context(), u.String(), postgres.VerifySchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Exercise(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
