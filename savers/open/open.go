@@ -6,7 +6,10 @@
 //	sqlite:///var/lib/app/threads.db                 package savers/sqlite, a file
 //	redis://user:password@host:6379/0                package savers/redis; rediss:// for TLS
 //	redis://host:6379/?cluster=true&addr=host2:6379  the same, on a cluster
+//	redis-sentinel://host:26379,host2:26379/name     the same, behind sentinels; rediss-sentinel:// for TLS
+//	redis+unix:///run/redis.sock?db=0                the same, at a Unix socket
 //	mysql://user:password@host:3306/database         package savers/mysql
+//	mysql://user@unix(/run/mysqld/mysqld.sock)/app   the same, at a Unix socket; also mysql://user@/app?socket=/run/...
 //	postgres://user:password@host:5432/database      package savers/postgres
 //
 // A path without leading slashes may be relative: file:threads, sqlite:threads.db.
@@ -17,14 +20,27 @@
 //
 //	file       no_sync=true, shared_folder=true
 //	sqlite     synchronous=normal, busy_timeout=30s, max_size=1000000000, readable_state=true, shared_folder=true
-//	redis      prefix=app:, ttl=720h, allow_unsafe_settings=true
-//	mysql      schema=verify, max_conns=32, retry_timeout=30s, readable_state=true
+//	redis      prefix=app:, ttl=720h, allow_unsafe_settings=true, sentinel_auth=true
+//	mysql      schema=verify, max_conns=32, retry_timeout=30s, readable_state=true, ssl-mode=REQUIRED
 //	postgres   schema=verify, max_conns=32, retry_timeout=30s, readable_state=true, prepare_statements=true
 //
 // The packages of the savers describe these settings. Other settings are passed to the driver of a
-// server, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there is no
-// driver, they are an error. This package links the drivers of all savers. To link only one,
+// server as they are, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there
+// is no driver, they are an error. This package links the drivers of all savers. To link only one,
 // import the package of its saver instead.
+//
+// # TLS
+//
+// A client certificate is the files sslcert and sslkey, and the authority that signed the server's
+// is sslrootcert, for redis, mysql and postgres alike. For mysql, ssl-mode, sslmode and tls select
+// whether TLS is used: ssl-mode=REQUIRED is tls=skip-verify, which encrypts and does not verify the
+// server. VERIFY_CA and VERIFY_IDENTITY are tls=true, which also verifies the name of the host.
+//
+// # Sentinels
+//
+// The user and password of a redis-sentinel: URL are those of the Redis servers. With
+// sentinel_auth=true, the sentinels get them too. The path is the name of the servers, as the
+// sentinels have it, and can end with the number of a database: /main/1.
 //
 // # Passwords
 //
@@ -90,7 +106,7 @@ func schemes() []scheme {
 		{[]string{"memory"}, false, openMemory},
 		{[]string{"file"}, false, openFile},
 		{[]string{"sqlite"}, false, openSQLite},
-		{[]string{"redis", "rediss"}, true, openRedis},
+		{[]string{"redis", "rediss", "redis-sentinel", "rediss-sentinel", "redis+unix"}, true, openRedis},
 		{[]string{"mysql"}, true, openMySQL},
 		{[]string{"postgres", "postgresql"}, true, openPostgres},
 	}

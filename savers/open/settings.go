@@ -1,10 +1,13 @@
 package open
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -43,6 +46,46 @@ func (s *settings) path() string {
 		path = volume // /C:/threads
 	}
 	return filepath.FromSlash(path)
+}
+
+// rest returns the settings that are left, as the URL has them: drivers differ in what they decode.
+func (s *settings) rest() string {
+	var rest []string
+	for setting := range strings.SplitSeq(s.u.RawQuery, "&") {
+		name, _, _ := strings.Cut(setting, "=")
+		if name, err := url.QueryUnescape(name); err == nil && s.values.Has(name) {
+			rest = append(rest, setting)
+		}
+	}
+	return strings.Join(rest, "&")
+}
+
+// certificates returns a configuration of TLS with the files that a URL names; nil if it names
+// none. The names of the settings are those of PostgreSQL.
+func (s *settings) certificates() *tls.Config {
+	root, cert, key := s.take("sslrootcert"), s.take("sslcert"), s.take("sslkey")
+	if root+cert+key == "" {
+		return nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if root != "" {
+		config.RootCAs = x509.NewCertPool()
+		b, err := os.ReadFile(root)
+		if err == nil && !config.RootCAs.AppendCertsFromPEM(b) {
+			err = fmt.Errorf("%s has no certificate in PEM", root)
+		}
+		if err != nil {
+			s.err = errors.Join(s.err, s.bad("sslrootcert: "+err.Error()))
+		}
+	}
+	if cert+key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			s.err = errors.Join(s.err, s.bad("sslcert and sslkey: "+err.Error()))
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config
 }
 
 // take returns a setting. It is empty if the setting is missing.
