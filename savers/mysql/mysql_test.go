@@ -134,6 +134,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"user:secret@tcp(127.0.0.1:1)/":   "database",
 		"user:secret@tcp(127.0.0.1:1/":    "DSN",
 		"user:secret@nonsense(x)/threads": "nonsense",
+		"user:secret@tcp(127.0.0.1:1)/threads?ssl-mode=REQUIRED": "tls=true",
+		"user:secret@tcp(127.0.0.1:1)/threads?use-utf8=1":        `no setting "use-utf8"`,
+		"user:secret@tcp(127.0.0.1:1)/threads?strict=true":       `no setting "strict"`,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := mysql.Open(ctx, dsn)

@@ -80,6 +80,10 @@ func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
 func mysqlConfig(s *settings) *mysqldriver.Config {
 	network, addr, database := mysqlPlace(s)
 	mode, certificates := mysqlTLS(s), s.certificates()
+	if s.values.Has("strict") { // the driver would panic
+		s.err = errors.Join(s.err, s.bad(`there is no setting "strict"`))
+		return nil
+	}
 	// A DSN ends at its last slash.
 	settings := strings.ReplaceAll(s.rest(), "/", "%2F")
 	config, err := mysqldriver.ParseDSN("/?" + settings)

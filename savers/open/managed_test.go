@@ -194,6 +194,8 @@ func TestClientCertificatesByURL(t *testing.T) {
 		"redis://h:6379?" + files:                           "want rediss:",
 		"mysql://h/app?ssl-mode=DISABLED&" + files:          "turns TLS off",
 		"mysql://h/app?ssl-mode=sometimes":                  `ssl-mode is "sometimes"; want DISABLED`,
+		"mysql://h/app?strict=true":                         `no setting "strict"`,
+		"mysql://h/app?parseTime=perhaps":                   `"parseTime" does not take this value`,
 		"mysql://h/app?socket=/run/m.sock":                  "a host and a socket",
 		"rediss://h:6379?sslcert=" + cert:                   "sslcert and sslkey",
 		"rediss://h:6379?sslrootcert=" + key:                "no certificate in PEM",

@@ -33,6 +33,8 @@ func placesOfPasswords() map[string]func(ctx context.Context, place string) (che
 		"redis://127.0.0.1:1?cluster=true&addr=u:%s@127.0.0.1:1", "redis://u:%s@127.0.0.1:1?cluster=true&read_timeout=x",
 		"redis:u:%s@127.0.0.1:1", "redis:/u:%s@127.0.0.1:1", "redis:///u:%s@127.0.0.1:1", "redis://u:%s@[::1", "redis://u:%s@127.0.0.1:port/0",
 		"mysql://u:%s@127.0.0.1:1/db", "mysql://u:%s@127.0.0.1:1/", "mysql://u:%s@127.0.0.1:1/db?tls=x", "mysql://u:%s@127.0.0.1:1/db?schema=x",
+		"redis-sentinel://u:%s@127.0.0.1:1/main?nonsense=1", "rediss-sentinel://u:%s@127.0.0.1:1", "redis+unix://u:%s@/nowhere?nonsense=1",
+		"mysql://u:%s@unix(/nowhere)/db?schema=x", "mysql://u:%s@127.0.0.1:1/db?ssl-mode=x", "mysql://u:%s@127.0.0.1:1/db?strict=1",
 		"mysql://127.0.0.1:1/db?user=u&password=%s", "mysql://u:%s@127.0.0.1:1/db?parseTime=x", "mysql://%s@127.0.0.1:1/db?max_conns=0",
 		"postgres://u:%s@127.0.0.1:1/db", "postgresql://u:%s@127.0.0.1:1/db?sslmode=x", "postgres://127.0.0.1:1/db?user=u&password=%s",
 		"postgres://127.0.0.1:1/db?sslmode=x&password=%s", "postgres://u:%s@127.0.0.1:1/db?connect_timeout=x", "postgres://u:%s@/db?port=x",

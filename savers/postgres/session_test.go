@@ -3,6 +3,9 @@ package postgres_test
 import (
 	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -154,5 +157,25 @@ func TestOpenChecksThatFunctionsMayBeExecuted(t *testing.T) {
 	sqltest.Exercise(t, s)
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLiteralsDoNotDependOnASetting looks for literals with a backslash that are not of the form E'...'.
+func TestLiteralsDoNotDependOnASetting(t *testing.T) {
+	plain := regexp.MustCompile(`[^Ee]'[^'\n]*\\`)
+	for _, pattern := range []string{"queries/*.sql", "schema/*.sql", "schema/store/*.sql"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := plain.Find(b); found != nil {
+				t.Errorf("%s has the literal %s, whose meaning depends on standard_conforming_strings", file, found)
+			}
+		}
 	}
 }

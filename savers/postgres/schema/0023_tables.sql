@@ -254,8 +254,7 @@ END $$;
 
 -- graph_open begins the next version of a thread with its first records, and makes the thread if there is none. The records
 -- have one line and follow each other; each array has one element for each record, p_write_keys and p_writes one for each
--- description of a schema, and p_take the numbers of the messages that the opening takes. An empty base or payload is
--- NULL: no array has NULLs, because array_nulls = off makes texts of them. It returns no row, and stored
+-- description of a schema, and p_take the numbers of the messages that the opening takes. It returns no row, and stored
 -- nothing, if a version is open, the key is that of another long thread id, the labels change, p_birth is neither 0 nor the
 -- number of the thread, or a message is not untaken; the caller runs a transaction instead.
 CREATE FUNCTION graph_open(
@@ -301,6 +300,7 @@ BEGIN
 	INSERT INTO graph_log (thread_no, version, ns_key) VALUES (o_thread, o_version, '') RETURNING log_no INTO o_root;
 	INSERT INTO graph_version (thread_no, number, root, status, updated, released) VALUES (o_thread, o_version, o_root, 1, o_now, 0);
 	INSERT INTO graph_line (root, line_no, line, fingerprint, graph) VALUES (o_root, 1, p_line, p_fingerprint, p_graph);
+	-- No array has NULLs, because array_nulls = off makes texts of them: an empty base or payload is none.
 	INSERT INTO graph_checkpoint (log_no, seq, root, line_no, id, base, source, snapshot, commits_previous, step, created, body, payload)
 	SELECT o_root, r.seq, o_root, 1, r.id, NULLIF(r.base, ''), r.source, r.snapshot, r.commits_previous, r.step, r.created, r.body,
 		NULLIF(r.payload, '')
