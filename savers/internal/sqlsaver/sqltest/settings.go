@@ -16,7 +16,7 @@ import (
 func UnderSetting(t *testing.T, place func(tb testing.TB) func() (checkpoint.Saver, error)) {
 	t.Helper()
 	of := []string{
-		"a record comes back as it was stored", "hostile names", "pending writes of a task", "one of many starts gets a thread and the others are busy",
+		"a record comes back as it was stored", "hostile names", "pending writes of a task", "one of many appends under a fence wins",
 		"random calls match the memory saver",
 	}
 	ran := 0
