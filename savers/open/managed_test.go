@@ -127,18 +127,15 @@ func TestRedisURLs(t *testing.T) {
 		tls                           bool
 	}
 	for rawURL, want := range map[string]place{
-		"rediss://default:AX_x@eu1-x.upstash.io:6379":                         {"tcp", "eu1-x.upstash.io:6379", "default", "AX_x", 0, true},
-		"rediss://:p%2Fw%3D@name.redis.cache.windows.net:6380/1":              {"tcp", "name.redis.cache.windows.net:6380", "", "p/w=", 1, true},
-		"rediss://:p@ec2-1.compute.amazonaws.com:6380?skip_verify=true":       {"tcp", "ec2-1.compute.amazonaws.com:6380", "", "p", 0, true},
-		"redis://default:p%20w+x@redis-1.c1.cloud.redislabs.com:10000?ttl=1h": {"tcp", "redis-1.c1.cloud.redislabs.com:10000", "default", "p w+x", 0, false},
+		"rediss://default:AX_x@eu1-x.upstash.io:6379":                   {"tcp", "eu1-x.upstash.io:6379", "default", "AX_x", 0, true},
+		"rediss://:p%2Fw%3D@name.redis.cache.windows.net:6380/1":        {"tcp", "name.redis.cache.windows.net:6380", "", "p/w=", 1, true},
+		"rediss://:p@ec2-1.compute.amazonaws.com:6380?skip_verify=true": {"tcp", "ec2-1.compute.amazonaws.com:6380", "", "p", 0, true},
+		"redis://default:p%20w+x@redis-1.c1.cloud.redislabs.com:10000":  {"tcp", "redis-1.c1.cloud.redislabs.com:10000", "default", "p w+x", 0, false},
 		"redis://red-x:6379":                                                    {"tcp", "red-x:6379", "", "", 0, false},
 		"redis+unix://app:pw@/run/redis/redis.sock?db=2":                        {"unix", "/run/redis/redis.sock", "app", "pw", 2, false},
 		"redis-sentinel://app:pw@s1:26379,s2:26379/main/3":                      {"tcp", "FailoverClient", "app", "pw", 3, false},
 		"rediss-sentinel://app:pw@s1:26379/main?addr=s2:26379&read_timeout=20s": {"tcp", "FailoverClient", "app", "pw", 0, true},
 	} {
-		if strings.Contains(rawURL, "ttl=") {
-			rawURL = strings.TrimSuffix(rawURL, "?ttl=1h") // Driver does not open the saver, and so does not take it
-		}
 		o, _ := driver(t, rawURL).(goredis.Options)
 		if got := (place{o.Network, o.Addr, o.Username, o.Password, o.DB, o.TLSConfig != nil}); got != want {
 			t.Errorf("%s: got %v, want %v", rawURL, got, want)
@@ -236,8 +233,8 @@ func certificate(t *testing.T) (cert, key string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "EC PRIVATE KEY", secret)
 }
 
-// TestTLSOnOneSideOnly has servers of Redis that use TLS, and clients that do not, and the other way
-// round.
+// TestTLSOnOneSideOnly has a server with TLS and a client without, and a client with TLS and a server
+// without.
 func TestTLSOnOneSideOnly(t *testing.T) {
 	addr, _ := testenv.Redis(t)
 	_, err := open.Saver(t.Context(), "rediss://"+addr+"?dial_timeout=200ms")

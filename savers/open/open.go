@@ -6,10 +6,10 @@
 //	sqlite:///var/lib/app/threads.db                 package savers/sqlite, a file
 //	redis://user:password@host:6379/0                package savers/redis; rediss:// for TLS
 //	redis://host:6379/?cluster=true&addr=host2:6379  the same, on a cluster
-//	redis-sentinel://host:26379,host2:26379/name     the same, behind sentinels; rediss-sentinel:// for TLS
+//	redis-sentinel://host:26379,host2:26379/name     the same, behind sentinels
 //	redis+unix:///run/redis.sock?db=0                the same, at a Unix socket
 //	mysql://user:password@host:3306/database         package savers/mysql
-//	mysql://user@unix(/run/mysqld/mysqld.sock)/app   the same, at a Unix socket; also mysql://user@/app?socket=/run/...
+//	mysql://user@/database?socket=/run/mysqld.sock   the same, at a Unix socket
 //	postgres://user:password@host:5432/database      package savers/postgres
 //
 // A path without leading slashes may be relative: file:threads, sqlite:threads.db.
@@ -36,8 +36,15 @@
 // whether TLS is used: ssl-mode=REQUIRED is tls=skip-verify, which encrypts and does not verify the
 // server. VERIFY_CA and VERIFY_IDENTITY are tls=true, which also verifies the name of the host.
 //
+// # Sockets
+//
+// The socket of a mysql: URL is the setting socket or unix_socket, or is in the place of the host:
+// mysql://user@unix(/run/mysqld.sock)/database. That of a postgres: URL is the setting host, which
+// has the folder of the socket.
+//
 // # Sentinels
 //
+// rediss-sentinel: is redis-sentinel: with TLS.
 // The user and password of a redis-sentinel: URL are those of the Redis servers. With
 // sentinel_auth=true, the sentinels get them too. The path is the name of the servers, as the
 // sentinels have it, and can end with the number of a database: /main/1.

@@ -127,8 +127,7 @@ func TestADemotedServer(t *testing.T) {
 	}})
 }
 
-// TestOpenChecksThatFunctionsMayBeExecuted has a user with rights to the tables alone, in a database
-// where functions are not for everybody.
+// TestOpenChecksThatFunctionsMayBeExecuted has a user with rights to the tables alone.
 func TestOpenChecksThatFunctionsMayBeExecuted(t *testing.T) {
 	at := testenv.Postgres(t)
 	made, err := postgres.Open(t.Context(), at)
@@ -160,7 +159,8 @@ func TestOpenChecksThatFunctionsMayBeExecuted(t *testing.T) {
 	}
 }
 
-// TestLiteralsDoNotDependOnASetting looks for literals with a backslash that are not of the form E'...'.
+// TestLiteralsDoNotDependOnASetting looks for literals with a backslash that are not of the form
+// E'...'.
 func TestLiteralsDoNotDependOnASetting(t *testing.T) {
 	plain := regexp.MustCompile(`[^Ee]'[^'\n]*\\`)
 	for _, pattern := range []string{"queries/*.sql", "schema/*.sql", "schema/store/*.sql"} {

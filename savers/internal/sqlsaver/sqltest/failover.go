@@ -34,7 +34,8 @@ func DemotedServer(t *testing.T, b *Backend, f Failover) {
 		for i := range 2 * conns { // so that each connection has been used
 			running.Go(func() {
 				err := error(checkpoint.ErrConflict)
-				// A session can learn late that it takes no more writes. A run that it has still opened is lost.
+				// A session can learn late that it takes no more writes. A run that it opened before is
+				// lost.
 				for n := 0; errors.Is(err, checkpoint.ErrConflict) && n < 10; n++ {
 					err = wholeRun(t.Context(), s, fmt.Sprint(prefix, i, ".", n))
 				}
