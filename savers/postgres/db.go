@@ -21,13 +21,13 @@ type db struct {
 
 var _ sqlsaver.DB = (*db)(nil)
 
-// forbidden lists the functions of the saver that the user may not execute.
+// forbidden lists the functions of the saver that the user has no right to execute.
 const forbidden = "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace " +
 	"WHERE n.nspname = current_schema() AND starts_with(p.proname::text, 'graph_') AND NOT has_function_privilege(p.oid, 'EXECUTE')"
 
-// Prepare lets the server check all statements, in one round trip, so that opening a saver fails
-// if tables or columns are missing, or if the user may not execute a function. It keeps no prepared
-// statement: behind a pooler, the next call may get another connection.
+// Prepare lets the server check all statements, in one round trip. So opening a saver fails if
+// tables or columns are missing, or if the user has no right to execute a function. It keeps no
+// prepared statement: behind a pooler, the next call may get another connection.
 func (d *db) Prepare(ctx context.Context, _, all []string) error {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func mayExecute(found *pgconn.Result) error {
 	if found.Err != nil || len(found.Rows) == 0 {
 		return found.Err
 	}
-	return fmt.Errorf("the user may not execute the function %s, and %d others: "+
+	return fmt.Errorf("the user has no right to execute the function %s, and %d others: "+
 		"GRANT EXECUTE ON the functions whose names begin with graph_", found.Rows[0][0], len(found.Rows)-1)
 }
 

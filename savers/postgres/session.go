@@ -94,6 +94,6 @@ func unescape(text []byte) (b byte, size int, err error) {
 
 var errEscape = errors.New("bytes are neither in the form hex nor in the form escape")
 
-// codeReadOnly is the SQLSTATE of a write to a server or in a session that takes none: a standby,
-// or a primary that a failover has demoted.
+// codeReadOnly is the SQLSTATE of a refused write. The server is a standby, or a failover has
+// demoted it, or the session takes no writes.
 const codeReadOnly = "25006"

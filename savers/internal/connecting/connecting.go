@@ -9,7 +9,7 @@ import (
 )
 
 // Hopeless reports whether each attempt in err to connect failed in a way that the next one fails
-// too: only one side uses TLS, or one of them does not trust the certificate of the other.
+// too. Only one side uses TLS, or one side does not trust the certificate of the other.
 func Hopeless(err error) bool {
 	for err != nil {
 		if refuses(err) {

@@ -10,9 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// UnderSetting runs the cases of the two suites that depend most on what statements mean: bytes of
-// all values, NULLs, limits, orders, locks and random calls. place returns how to open a saver on
-// an empty database with a setting that changes what statements mean.
+// UnderSetting runs the cases of the two suites that depend most on what statements mean. place
+// returns how to open a saver on an empty database with a setting that changes that.
 func UnderSetting(t *testing.T, place func(tb testing.TB) func() (checkpoint.Saver, error)) {
 	t.Helper()
 	of := []string{
