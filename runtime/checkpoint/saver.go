@@ -144,8 +144,9 @@ type Saver interface {
 	// the oldest record in each namespace gets a snapshot (by Fold) in place of its delta. Prune
 	// never removes a head, a record with pending writes, or the base of a retained record, except
 	// that keep.Ended removes whole threads. The values of Seq do not change. Prune fails with a
-	// *BusyError if the lease of the thread is alive, and with ErrNotFound if the thread does not
-	// exist.
+	// *BusyError if the lease of the thread is alive, unless keep.Fence is set. It fails with
+	// ErrConflict if keep.Fence is set and is not the fence of the open version, and with
+	// ErrNotFound if the thread does not exist.
 	Prune(ctx context.Context, thread string, keep Retention) (PruneResult, error)
 
 	// Export yields all data of one version, in an order that Import accepts. The data is one
@@ -387,6 +388,11 @@ type Retention struct {
 	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the
 	// function Fold. A saver that wraps another one and changes payloads sets it. The first record
 	// of chain has a snapshot, and others may have one. Fold must not modify the records.
+	// Fence is the fence of the run that prunes its own thread while it holds the thread, or after
+	// its last write. Then a live lease does not refuse the Prune, and Ended has no effect. Zero is
+	// a Prune by anybody else.
+	Fence ID
+
 	Fold func(namespace string, chain []Record) ([]byte, error)
 }
 

@@ -223,7 +223,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 		return checkpoint.PruneResult{}, err
 	}
 	defer unlock()
-	err = v.idle(ctx)
+	err = v.enterAs(ctx, func(busy error) error { return v.version().AcceptPrune(&keep, busy) })
 	if errors.Is(err, errAbsent) {
 		err = ledger.NoThread(thread)
 	}

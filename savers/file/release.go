@@ -162,6 +162,12 @@ func (s *Saver) writeFile(path string, b []byte) error {
 // first finishes the remaining steps and checks that nobody holds the lease. It returns errAbsent
 // for a thread without a file. The caller must call unlock afterwards.
 func (v *volume) idle(ctx context.Context) error {
+	return v.enterAs(ctx, func(busy error) error { return busy })
+}
+
+// enterAs does the same for a call that accept decides about. busy is a *BusyError if a run holds
+// the lease.
+func (v *volume) enterAs(ctx context.Context, accept func(busy error) error) error {
 	if err := v.settleLocked(ctx); err != nil {
 		return err
 	}
@@ -174,7 +180,7 @@ func (v *volume) idle(ctx context.Context) error {
 		busy, err = v.busy(time.Now())
 	}
 	if err == nil {
-		err = busy
+		err = accept(busy)
 	}
 	if err != nil {
 		v.unlock()

@@ -214,7 +214,11 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 	if t.last == 0 && t.next == nil { // somebody is about to begin the thread
 		return checkpoint.PruneResult{}, ledger.NoThread(id)
 	}
-	if err := t.busy(time.Now()); err != nil {
+	at := t.open()
+	if at == nil { // without a fence
+		at = ledger.New(id, 0)
+	}
+	if err := at.AcceptPrune(&keep, t.busy(time.Now())); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
 	if t.ended(&keep) {

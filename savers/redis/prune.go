@@ -20,7 +20,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
-	if !keep.Ended.IsZero() {
+	if !keep.Ended.IsZero() && keep.Fence.IsZero() {
 		if removed, err := s.remove(ctx, thread, keep.Ended); removed || err != nil {
 			return checkpoint.PruneResult{Deleted: removed}, err
 		}
@@ -36,7 +36,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 
 // prune tries it once; changed says that the thread did meanwhile, with whatever error.
 func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Retention) (done checkpoint.PruneResult, changed bool, err error) {
-	whole, err := s.whole(ctx, thread, 0, true, false)
+	whole, err := s.whole(ctx, thread, 0, keep.Fence.IsZero(), false)
 	if err != nil {
 		return done, false, err
 	}
@@ -56,6 +56,12 @@ func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Retent
 		return done, false, busy(thread, r)
 	case "changed":
 		return done, true, nil
+	case "conflict":
+		conflict := &checkpoint.ConflictError{Thread: thread, Want: keep.Fence, Reason: "fence", Found: r.id()}
+		if r.err != nil {
+			return done, false, r.err
+		}
+		return done, false, conflict
 	}
 	return checkpoint.PruneResult{Records: removed, Versions: r.int()}, false, r.err
 }
@@ -84,7 +90,11 @@ func (s *Saver) pruneArgs(ctx context.Context, w *whole, keep checkpoint.Retenti
 	if w.found {
 		version = w.Version
 	}
-	args := []any{version, w.uid, w.rev, released, token[:], len(w.logs)}
+	fence := ""
+	if !keep.Fence.IsZero() {
+		fence = string(keep.Fence[:])
+	}
+	args := []any{version, w.uid, w.rev, released, token[:], fence, len(w.logs)}
 	for _, l := range w.logs {
 		args = append(args, l.namespace, l.format(l.id))
 	}

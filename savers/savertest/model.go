@@ -177,7 +177,7 @@ func (m *modeller) call() (what, got, want string) {
 			return v, err
 		})
 	case n == 16:
-		keep := m.keep()
+		keep := m.keep(thread)
 		m.pruned[thread] = true
 		return each(fmt.Sprintf("prune %s %+v", thread, keep), func(s checkpoint.Saver) (any, error) { return s.Prune(ctx, thread, keep) })
 	case n == 17 && m.rare():
@@ -275,7 +275,7 @@ func (m *modeller) status() checkpoint.Status {
 	return checkpoint.Status(m.random.IntN(int(checkpoint.Cancelled) + 1))
 }
 
-func (m *modeller) keep() checkpoint.Retention {
+func (m *modeller) keep(thread string) checkpoint.Retention {
 	keep := checkpoint.Retention{Last: m.random.IntN(5), Released: m.random.IntN(4) - 1}
 	if m.rare() {
 		keep.Since = m.created(m.random.IntN(m.step + 1))
@@ -283,6 +283,9 @@ func (m *modeller) keep() checkpoint.Retention {
 	return keep
 }
 
+	if m.random.IntN(2) == 0 {
+		keep.Fence = recent(m, m.fences[thread])
+	}
 // append returns a random Append that usually follows the head, or repeats the last Append.
 func (m *modeller) append(thread string) checkpoint.Append {
 	if m.last != nil && m.rare() {

@@ -236,6 +236,7 @@ func Cases() []Case {
 		{Transfer, "prune keeps what loads", testPrune},
 		{Transfer, "prune keeps what is needed", testPruneNeeded},
 		{Transfer, "prune folds what it cuts", testPruneFolds},
+		{Transfer, "prune by the run that holds the thread", testPruneFenced},
 		{Transfer, "prune removes released versions", testPruneReleased},
 		{Transfer, "prune removes ended threads", testPruneEnded},
 

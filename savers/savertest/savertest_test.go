@@ -1196,6 +1196,20 @@ var breaks = []struct {
 			return b.Saver.Prune(ctx, thread, keep)
 		}
 	}},
+	{"compares the fence of a Prune", "prune by the run that holds the thread", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: thread}); err == nil && !keep.Fence.IsZero() && !chain.Empty() {
+				keep.Fence = chain.Last.Line // the fence of the run, in this suite
+			}
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+	}},
+	{"lets the run prune its thread", "prune by the run that holds the thread", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
+			keep.Fence = checkpoint.ID{}
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+	}},
 	{"prunes released versions", "prune removes released versions", func(b *broken) {
 		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 			keep.Released = 0

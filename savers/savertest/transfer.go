@@ -435,6 +435,75 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	next.append(a)
 }
 
+// testPruneFenced prunes a thread again and again while a run holds it. The run keeps its lease, its
+// writes and its place in the log. Nobody else can prune under its lease, also not a run before it.
+func testPruneFenced(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	old := begin(tb, s, "t", checkpoint.ID{})
+	old.end()
+	a := opening(tb, "t", old.fence)
+	a.Records[0].Payload, a.Records[0].Snapshot = logSnapshot(), true
+	a.Open.Holder = "holder"
+	r, _ := tryBegin(tb, s, a)
+	post(tb, s, "t", checkpoint.Message{ID: "m", Kind: checkpoint.SignalMessage, Name: "n", Payload: []byte("p")})
+	keep := checkpoint.Retention{Last: 3, Fence: r.fence, Ended: time.Now().Add(time.Hour)}
+	var want []string
+	for i := range 40 {
+		want = append(want, fmt.Sprint(i))
+		for _, namespace := range []string{"", "child"} {
+			c := r.next(namespace)
+			c.Records[0].Payload = logDelta(fmt.Sprint(i))
+			if c.Records[0].Snapshot {
+				c.Records[0].Payload = logSnapshot(fmt.Sprint(i))
+			}
+			c.Lease = time.Hour
+			r.append(c)
+		}
+		question, result := r.write("asks", checkpoint.Question, "", "q"), r.write("b", checkpoint.Result, "", "r")
+		r.put(question, result)
+		if i%4 != 3 {
+			continue
+		}
+		_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1})
+		wantBusy(tb, "prune by somebody else", err, "t", "holder")
+		for name, fence := range map[string]checkpoint.ID{"the run before": old.fence, "an unknown run": newID(tb)} {
+			_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1, Fence: fence})
+			wantConflict(tb, "prune by "+name, err)
+		}
+		if done, err := s.Prune(ctx, "t", keep); err != nil || done.Deleted || done.Records == 0 {
+			tb.Fatalf("prune after step %d: got %+v, %v; want removed records", i, done, err)
+		}
+		chain := load(tb, s, checkpoint.Ref{Thread: "t"})
+		folded, err := checkpoint.Fold(chain.Snapshot, chain.Deltas...)
+		if err != nil || string(folded) != string(logSnapshot(want...)) {
+			tb.Errorf("state after step %d: got %q, %v; want %q", i, folded, err, want)
+		}
+		wantWrites(tb, "writes of the head", chain.Writes, question, result)
+		if chain.Thread.Holder != "holder" || chain.Thread.Others != 1 {
+			tb.Errorf("after step %d: got holder %q and %d messages, want those of the run", i, chain.Thread.Holder, chain.Thread.Others)
+		}
+		for _, namespace := range []string{"", "child"} {
+			all := history(tb, s, checkpoint.Ref{Thread: "t", Namespace: namespace}, checkpoint.Query{})
+			if len(all) != 3 || all[0].ID != r.heads[namespace] {
+				tb.Errorf("namespace %q after step %d: got %d records, want the newest 3", namespace, i, len(all))
+			}
+		}
+	}
+	r.end()
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 2, Fence: r.fence}); err != nil {
+		tb.Errorf("prune after the last write: %v", err)
+	}
+	release(tb, s, "t")
+	_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1, Fence: r.fence})
+	wantConflict(tb, "prune of a released version", err)
+	_, err = s.Prune(ctx, "none", checkpoint.Retention{Last: 1, Fence: r.fence})
+	wantErr(tb, "prune of no thread", err, checkpoint.ErrNotFound)
+	next := begin(tb, s, "t", checkpoint.ID{})
+	_, err = s.Prune(ctx, "t", checkpoint.Retention{Last: 1, Fence: r.fence})
+	wantConflict(tb, "prune of the next version", err)
+	next.commit("")
+}
+
 // testPruneEnded removes threads that have ended, and only those.
 func testPruneEnded(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()

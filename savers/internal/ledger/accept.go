@@ -77,6 +77,18 @@ func (v *Version) AcceptWrites(w *checkpoint.PutWrites) error {
 	return nil
 }
 
+// AcceptPrune returns an error if v refuses a Prune. busy is the error of a Prune by somebody else
+// than the run that holds a live lease, or nil.
+func (v *Version) AcceptPrune(keep *checkpoint.Retention, busy error) error {
+	switch {
+	case keep.Fence.IsZero():
+		return busy
+	case keep.Fence != v.Fence:
+		return v.conflict("fence", "", keep.Fence, v.Fence)
+	}
+	return nil
+}
+
 func (v *Version) conflict(reason, namespace string, want, found checkpoint.ID) error {
 	return &checkpoint.ConflictError{Thread: v.Thread, Namespace: namespace, Want: want, Found: found, Reason: reason}
 }

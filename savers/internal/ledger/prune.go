@@ -28,7 +28,7 @@ type Kept struct {
 // messages it has.
 func Ended(keep *checkpoint.Retention, status checkpoint.Status, updated time.Time, untaken int) bool {
 	over := status == checkpoint.Done || status == checkpoint.Cancelled
-	return !keep.Ended.IsZero() && over && untaken == 0 && updated.Before(keep.Ended)
+	return !keep.Ended.IsZero() && keep.Fence.IsZero() && over && untaken == 0 && updated.Before(keep.Ended)
 }
 
 // Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is

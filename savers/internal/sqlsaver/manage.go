@@ -121,7 +121,7 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.R
 	case t == nil:
 		return done, ledger.NoThread(id)
 	}
-	if err := t.busy(); err != nil {
+	if err := t.acceptPrune(&keep); err != nil {
 		return done, err
 	}
 	if done.Deleted, err = s.ended(ctx, tx, t, &keep); err != nil {

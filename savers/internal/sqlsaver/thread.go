@@ -159,6 +159,19 @@ func (t *thread) busy() error {
 	return &checkpoint.BusyError{Thread: t.id, Holder: t.holder, Until: time.UnixMicro(t.until).UTC()}
 }
 
+// acceptPrune returns an error if keep must not prune the thread, as ledger.Version.AcceptPrune.
+func (t *thread) acceptPrune(keep *checkpoint.Retention) error {
+	switch {
+	case keep.Fence.IsZero():
+		return t.busy()
+	case t.open == 0:
+		return t.conflict("fence", "", keep.Fence, checkpoint.ID{})
+	case keep.Fence != t.fence:
+		return t.conflict("fence", "", keep.Fence, t.fence)
+	}
+	return nil
+}
+
 // conflict returns the error of a write that the thread's fence, head or version does not allow.
 func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) error {
 	return &checkpoint.ConflictError{Thread: t.id, Namespace: namespace, Want: want, Found: found, Reason: reason}

@@ -1,11 +1,12 @@
 -- Makes a Prune happen that was worked out on what stood, if that still stands.
 --
 -- ARGV: version, 0 when none is open, its uid, its rev, how many released versions to keep or '', a token of this
--- call; how many logs there are and for each namespace and head; then, if records go, the index of packs and the packed
--- records that were committed late, as they become; then for each log that changes: namespace, number, first, snapshot, count,
--- seqs before first, and six lists, each with its length before it: of records that go, seq and id; of records with a new
--- snapshot, seq and bytes; of records in another chain than before, id and where that chain starts; of packs that go, their
--- fields; of packs that come, fields and bytes; of records that were in a pack that goes, seq, id, entry and bytes.
+-- call; the fence of the run that prunes, or ''; how many logs there are and for each namespace and head; then, if records
+-- go, the index of packs and the packed records that were committed late, as they become; then for each log that changes:
+-- namespace, number, first, snapshot, count, seqs before first, and six lists, each with its length before it: of records
+-- that go, seq and id; of records with a new snapshot, seq and bytes; of records in another chain than before, id and where
+-- that chain starts; of packs that go, their fields; of packs that come, fields and bytes; of records that were in a pack
+-- that goes, seq, id, entry and bytes.
 
 local now = clock()
 local open, first, last = thread()
@@ -13,7 +14,12 @@ local done = call('HGET', key, 'pruner') or ''
 if ARGV[5] ~= '' and string.sub(done, 1, #ARGV[5]) == ARGV[5] then
 	return { 'ok', string.sub(done, #ARGV[5] + 1) }
 end
-if open > 0 then
+if ARGV[6] ~= '' then
+	local fence = open > 0 and call('HGET', key, int(open) .. ':fence') or NONE
+	if fence ~= ARGV[6] then
+		return { 'conflict', fence }
+	end
+elseif open > 0 then
 	local held = busy(int(open) .. ':', now)
 	if held then
 		return held
@@ -30,7 +36,7 @@ if open > 0 then
 	end
 end
 
-local at = 6
+local at = 7
 local function take()
 	at = at + 1
 	return ARGV[at - 1]
