@@ -34,6 +34,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},
 	"12.10": {"all questions are declared", "TestQuestionsThatCannotBeAsked"},
 	"14.7":  {"a call that is cancelled in a storm can also fail for another reason", "TestAStatusSaysWhatAThreadNeeds"},
+	"14.8":  {"a model without storage keeps no checkpoints", "TestALongRunKeepsItsNewestCheckpoints"},
 	"15.6":  {"a model without storage has no workers", "TestProgressStartsTheAttemptsOfAWorkerAgain"},
 	"15.7":  {"a model without storage has no workers", "TestAThreadWhoseWorkersDieEndsFailed"},
 	"15.8":  {"a model without storage has no workers", "TestAnInterruptedRunOfAWorkerIsDueAtOnceAndCostsNoAttempt"},

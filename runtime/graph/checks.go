@@ -56,6 +56,9 @@ func (c *compiler[S, U]) checkOptions() {
 	if o.saverTimeout <= 0 {
 		c.fault("SaverTimeout is %s; want more than 0", o.saverTimeout)
 	}
+	if o.keep < 1 && slices.Contains(o.given.once, "KeepCheckpoints") {
+		c.fault("KeepCheckpoints is %d; want at least 1, or leave the option out to keep all", o.keep)
+	}
 	if o.hot < 0 {
 		c.fault("HotThreads is %d; want a number of bytes, or 0 for none", o.hot)
 	}

@@ -68,6 +68,11 @@ func (c *crashing) Load(ctx context.Context, p checkpoint.Ref) (ch checkpoint.Ch
 	return ch, err
 }
 
+func (c *crashing) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
+	err = c.call(func() error { done, err = c.Saver.Prune(ctx, thread, keep); return err })
+	return done, err
+}
+
 // ledger is what the nodes of a test did to the world: how often each task ran, by key.
 type ledger struct {
 	mu    sync.Mutex

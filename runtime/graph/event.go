@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// EventKind is the kind of an event. Streams yield all kinds. Observers get only those that are
-// not marked "Only in streams". Combine several kinds by |, for Events.
+// EventKind is the kind of an event. Streams yield all kinds, except those marked "Only for
+// observers". Observers get those that are not marked "Only in streams". Combine several kinds by |, for Events.
 type EventKind uint16
 
 const (
@@ -54,13 +54,17 @@ const (
 	// the cache failed, and the task did without it.
 	EventTaskCached
 
+	// EventPruneFailed: the saver could not remove the checkpoints that KeepCheckpoints does not
+	// keep, with Err. The run continues. Only for observers.
+	EventPruneFailed
+
 	// EventAll is every kind.
-	EventAll = EventTaskCached<<1 - 1
+	EventAll = EventPruneFailed<<1 - 1
 )
 
 var eventNames = [...]string{
 	"update", "state", "task started", "task ended", "custom", "checkpoint", "question", "run ended", "run started", "task retry",
-	"task stuck", "task update", "task fallback", "task cached",
+	"task stuck", "task update", "task fallback", "task cached", "prune failed",
 }
 
 // String returns the name of a kind, such as "task started". It joins those of several kinds by
@@ -126,7 +130,7 @@ type RunEvent struct {
 
 	Status Status // EventRunEnded
 	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback,
-	// and of the cache for EventTaskCached.
+	// of the cache for EventTaskCached, and of the saver for EventPruneFailed.
 	// For EventRunEnded an Observer gets the error of the run; a stream yields that error with the
 	// event.
 	Err error

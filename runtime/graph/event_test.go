@@ -17,7 +17,7 @@ func TestEventKindsPrint(t *testing.T) {
 		"update|custom":             graph.EventUpdate | graph.EventCustom,
 		"unknown event 0":           0,
 		"state|unknown event 32768": graph.EventState | 1<<15,
-		"update|state|task started|task ended|custom|checkpoint|question|run ended|run started|task retry|task stuck|task update|task fallback|task cached": graph.EventAll,
+		"update|state|task started|task ended|custom|checkpoint|question|run ended|run started|task retry|task stuck|task update|task fallback|task cached|prune failed": graph.EventAll,
 	} {
 		if got := kind.String(); got != want {
 			t.Errorf("kind %b: got %q, want %q", uint16(kind), got, want)

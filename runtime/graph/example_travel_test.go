@@ -70,3 +70,36 @@ func ExampleAsNode() {
 	fmt.Println(res.Status, res.State.Log)
 	// Output: done [a file by mail check]
 }
+
+// A long run keeps only its newest checkpoints. Its state is complete.
+func ExampleKeepCheckpoints() {
+	b := graph.New("import", TicketSchema)
+	b.Node("row", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Count: state.Add(1)}, nil
+	})
+	b.Edge(graph.Start, "row")
+	b.Route("row", func(_ context.Context, s Ticket) (graph.Next, error) {
+		if s.Count < 500 {
+			return graph.To("row"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "row", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()), graph.KeepCheckpoints(20))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, t := context.Background(), app.Thread("import-7")
+	res, err := t.Invoke(ctx, TicketUpdate{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stored := 0
+	for _, err := range t.History(ctx, checkpoint.Query{Headers: true}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		stored++
+	}
+	fmt.Println(res.State.Count, "rows; at most 40 checkpoints:", stored <= 40)
+	// Output: 500 rows; at most 40 checkpoints: true
+}

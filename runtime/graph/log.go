@@ -12,7 +12,7 @@ import (
 //
 //	DEBUG  a task starts; a task ends in another way than by a failure; a checkpoint; a cached result
 //	INFO   a run starts; a run ends in another way than by a failure; a retry; a Fallback
-//	WARN   an attempt fails; a node is stuck; a cache fails
+//	WARN   an attempt fails; a node is stuck; a cache fails; old checkpoints cannot be removed
 //	ERROR  a run fails
 //
 // The context of the run or node reaches the handler of logger, so a handler can add trace ids.
@@ -70,7 +70,7 @@ func levelOf(e *RunEvent) slog.Level {
 		return slog.LevelInfo
 	case EventRunStarted, EventTaskRetry, EventTaskFallback:
 		return slog.LevelInfo
-	case EventTaskStuck:
+	case EventTaskStuck, EventPruneFailed:
 		return slog.LevelWarn
 	case EventTaskEnded:
 		if e.Outcome == OutcomeFailed {

@@ -16,8 +16,9 @@ import (
 // the context of the run or of the node.
 //
 // An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
-// EventTaskRetry, EventTaskFallback, EventTaskCached, EventTaskStuck and EventCheckpoint. A stream
-// yields the same events, and also the events with data of the run.
+// EventTaskRetry, EventTaskFallback, EventTaskCached, EventTaskStuck, EventCheckpoint and
+// EventPruneFailed. A stream yields the same events, except EventPruneFailed, and also the events
+// with data of the run.
 //
 // If an Observer panics, the run ends with an error at the next checkpoint. The results of its
 // nodes are stored.
@@ -149,6 +150,13 @@ func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error)
 func (w *watchers) retrying(ctx context.Context, o RunEvent) {
 	o.Kind = EventTaskRetry
 	w.notify(ctx, o)
+}
+
+// unpruned notifies that a Prune after a checkpoint failed.
+func (w *watchers) unpruned(ctx context.Context, step int, err error) {
+	if w.any() {
+		w.notify(ctx, RunEvent{Kind: EventPruneFailed, Step: step, Err: err})
+	}
 }
 
 // fallingBack notifies of a failed attempt that is followed by the Fallback.

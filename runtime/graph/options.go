@@ -32,6 +32,7 @@ type options struct {
 	strict        bool
 	dropUnknown   bool
 	releaseOnDone bool
+	keep          int // checkpoints; 0 is all
 	nested        bool
 	hot           int // bytes
 	sharedState   bool
@@ -124,6 +125,20 @@ func FormerNames(names ...string) Option {
 // then starts with an empty state.
 func ReleaseOnDone() Option {
 	return singleOption("ReleaseOnDone", func(o *options) { o.releaseOnDone = true })
+}
+
+// KeepCheckpoints removes old checkpoints of a thread while its runs go on. n is how many of the
+// newest it keeps, at least 1; without the option a thread keeps all. A run prunes when its thread
+// has n new records, or 16 if n is less. So a thread has at most about twice as many.
+//
+// The log of each subgraph call counts apart, and keeps at least its newest record. The records
+// that pending work needs always stay, as [checkpoint.Saver] says of Prune. The other options of
+// a subgraph's graph do not matter: the graph of the thread decides.
+//
+// A removed checkpoint is not in the history, and Fork, Replay and State at it return ErrNotFound.
+// If the saver cannot remove checkpoints, the run continues, and observers get EventPruneFailed.
+func KeepCheckpoints(n int) Option {
+	return singleOption("KeepCheckpoints", func(o *options) { o.keep = n })
 }
 
 // HotThreads bounds the memory for threads between runs, in bytes. The default is 64 MB, and 0 is

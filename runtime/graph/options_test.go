@@ -90,6 +90,7 @@ var optionsOfCalls = map[string]struct {
 	"FormerNames":       {graph.FormerNames, "Compile"},
 	"ReleaseOnDone":     {graph.ReleaseOnDone, "Compile"},
 	"HotThreads":        {graph.HotThreads, "Compile"},
+	"KeepCheckpoints":   {graph.KeepCheckpoints, "Compile"},
 	"SharedState":       {graph.SharedState, "Compile"},
 	"SubgraphOnly":      {graph.SubgraphOnly, "Compile"},
 	"Identity":          {graph.Identity, "Compile"},

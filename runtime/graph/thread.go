@@ -209,15 +209,20 @@ func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	if in != nil {
 		r.tail = t.g.newTail()
 	}
-	r.log = t.g.journal(t.id, o, r.tail, lost)
+	kept := func(step int, err error) { r.watchers.unpruned(ctx, step, r.saving("prune", err)) }
+	r.log = t.g.journal(t.id, o, r.tail, lost, kept)
 	return r
 }
 
-// journal returns the branch of a run that has not opened its thread.
-func (g *core) journal(thread string, o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
+// journal returns the branch of a run that has not opened its thread. It calls kept with the errors
+// of its Prunes.
+func (g *core) journal(
+	thread string, o runOptions, tail *journal.Tail, lost func(error), kept func(step int, err error),
+) *journal.Branch {
 	c := journal.Config{
 		Saver: g.opt.saver, ThreadID: thread, Lease: g.opt.lease, Timeout: g.opt.saverTimeout, Release: g.opt.releaseOnDone,
 		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) }, Room: g.news,
+		Keep: g.opt.keep, Kept: kept,
 	}
 	o.due.configure(&c)
 	o.listen.configure(&c)

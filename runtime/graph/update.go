@@ -105,7 +105,7 @@ func openEdit[S, U any](
 		a.edits = updates
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
-		r.log = t.g.journal(t.id, o, nil, nil)
+		r.log = t.g.journal(t.id, o, nil, nil, nil)
 		return open(r)
 	})
 	if err != nil {

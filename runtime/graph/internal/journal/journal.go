@@ -127,6 +127,8 @@ type Config struct {
 	News    func()                   // called when a message has come that the run does not know; it returns immediately
 	Refused func(checkpoint.Refusal) // called for each message that a stored write has refused; nil for nobody
 	Room    *news.Room               // asks for messages while the run holds the thread; nil for nobody
+	Keep    int                      // how many of the newest checkpoints a Prune keeps; 0 prunes nothing
+	Kept    func(int, error)         // called with the step and the error of a Prune that failed; nil for nobody
 	Late    func(late bool)          // called when renewals of the lease begin and cease to be late; nil for nobody
 }
 

@@ -58,6 +58,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 	s.opened, s.birth = done.Posted, done.Birth
 	s.reportRefused(&e)
 	s.learned(done.Posted)
+	s.prune(ctx, &e, done.Head)
 	if !s.ended {
 		s.timer.start(s.Lease/3, func() { s.renew(ctx) }, func() time.Duration { return s.tick(ctx) })
 	}
@@ -68,9 +69,14 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
-		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release && !e.Keep,
+		Status: e.Status, Lease: s.Lease, End: e.End, Release: s.releases(e),
 		Wake: e.Wake, Messages: s.messages(e),
 	}
+}
+
+// releases reports whether the write of e releases the version.
+func (s *Sync) releases(e *Entry) bool {
+	return e.End && e.Status == checkpoint.Done && s.Release && !e.Outcome.Keep
 }
 
 // Write implements Log.
@@ -102,17 +108,18 @@ func (s *Sync) store(ctx context.Context, e Entry) error {
 		return gone
 	}
 	now := time.Now()
-	err := s.save(s.calling(ctx, now), &e)
+	head, err := s.save(s.calling(ctx, now), &e)
 	s.timer.written(now)
 	if err == nil {
 		s.lateness.set(false, s.Late)
+		s.prune(ctx, &e, head)
 	}
 	s.refused(err)
 	return err
 }
 
-// save stores e under ctx, and ends that.
-func (s *Sync) save(ctx *call, e *Entry) (err error) {
+// save stores e under ctx, and ends that. It returns the Seq of the last record of e.
+func (s *Sync) save(ctx *call, e *Entry) (head uint64, err error) {
 	defer ctx.end()
 	defer s.rescue(&err)
 	progress := s.note(e)
@@ -125,7 +132,7 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 			s.Tail.add(e)
 			s.keepBase(e)
 		}
-		posted = done.Posted
+		posted, head = done.Posted, done.Head
 	} else {
 		var done checkpoint.PutResult
 		done, err = s.Saver.PutWrites(ctx, checkpoint.PutWrites{
@@ -141,7 +148,7 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 	if progress && err == nil {
 		s.noted()
 	}
-	return err
+	return head, err
 }
 
 // keepBase notes the base of the newest record of a stored entry.
@@ -169,7 +176,7 @@ func (s *Sync) bare(e *Entry) Entry {
 func (s *Sync) renew(ctx context.Context) {
 	// The write before this one, which renewed the lease too, began a third of the lease ago.
 	over := s.lateness.watch(s.Lease/3, s.Late)
-	err := s.save(s.calling(ctx, time.Now()), &Entry{})
+	_, err := s.save(s.calling(ctx, time.Now()), &Entry{})
 	over(err != nil)
 	if s.refused(err) {
 		s.Config.Lost(err)
