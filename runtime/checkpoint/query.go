@@ -21,6 +21,11 @@ func (q *Query) Match(r *Record) bool {
 	if q.Ran != "" && !slices.Contains(r.Ran, q.Ran) {
 		return false
 	}
+	for key, want := range q.Meta {
+		if got, ok := r.Meta[key]; !ok || got != want {
+			return false
+		}
+	}
 	return q.Next == "" || slices.ContainsFunc(r.Due, func(t Task) bool { return t.Node == q.Next })
 }
 

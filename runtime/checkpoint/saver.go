@@ -305,13 +305,16 @@ type Chain struct {
 
 // Query selects records of a history. The zero Query selects every checkpoint.
 type Query struct {
-	Limit   int       // the maximum number of records; less than 1 is all
-	Before  ID        // only records older than this one, for paging; zero starts at the head; an unknown id is ErrNotFound
-	Sources []Source  // nil is every source except Resume
-	Step    int       // with HasStep: only this step
-	HasStep bool      // Step counts
-	Next    string    // only records that make this node due; empty is all
-	Ran     string    // only records whose superstep ran this node, or that edit the state as this node; empty is all
+	Limit   int      // the maximum number of records; less than 1 is all
+	Before  ID       // only records older than this one, for paging; zero starts at the head; an unknown id is ErrNotFound
+	Sources []Source // nil is every source except Resume
+	Step    int      // with HasStep: only this step
+	HasStep bool     // Step counts
+	Next    string   // only records that make this node due; empty is all
+	Ran     string   // only records whose superstep ran this node, or that edit the state as this node; empty is all
+	// Meta selects records whose Meta has all of these entries, or snapshots of a graph.Thread whose
+	// Metadata has them; nil is all.
+	Meta    map[string]string
 	Since   time.Time // only records created at or after this time; zero is all
 	Until   time.Time // only records created before this time; zero is all
 	Headers bool      // the records have no Payload; the snapshots of a graph.Thread have no State
@@ -385,14 +388,14 @@ type Retention struct {
 	// run.
 	Ended time.Time
 
-	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the
-	// function Fold. A saver that wraps another one and changes payloads sets it. The first record
-	// of chain has a snapshot, and others may have one. Fold must not modify the records.
 	// Fence is the fence of the run that prunes its own thread while it holds the thread, or after
 	// its last write. Then a live lease does not refuse the Prune, and Ended has no effect. Zero is
 	// a Prune by anybody else.
 	Fence ID
 
+	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the
+	// function Fold. A saver that wraps another one and changes payloads sets it. The first record
+	// of chain has a snapshot, and others may have one. Fold must not modify the records.
 	Fold func(namespace string, chain []Record) ([]byte, error)
 }
 

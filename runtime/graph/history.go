@@ -181,14 +181,20 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 // The changes in the page, and a copy of the state's maps for each checkpoint, add to the cost.
 // Without a Limit the loop reads pages of growing size.
 //
-// With q.Headers the snapshots have no State. History then decodes no state, and reads hardly more
-// records than it yields.
+// With q.Headers the snapshots have no State. History then decodes no state.
+//
+// Savers keep no index of what q selects, Metadata among it. History also reads the records between
+// those that it yields, a page at a time, and keeps at most one page of them in memory. So a query
+// that nothing matches reads the whole version, without payloads if q.Headers is set. q.Before says
+// where the reading starts, and leaving the loop or the end of ctx stops it.
 //
 // An error ends the sequence; errors are those of State. It is checkpoint.ErrConflict if unread
 // records were pruned or released in the meantime. A thread that does not exist yields no
 // checkpoints and no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
+		q := q // the sequence can be used again
+		q.Meta = journal.MetadataQuery(q.Meta)
 		walk := Thread[S, U].walk
 		if q.Headers {
 			walk = Thread[S, U].headers

@@ -138,3 +138,48 @@ func TestMetadataThatIsTooLargeIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	fits := graph.Metadata(map[string]string{"k": strings.Repeat("v", 2047)})
 	done(t, graph.Done)(th.Invoke(t.Context(), input, fits))
 }
+
+// One Query serves both ways to list, and can be used again.
+func TestHistorySelectsByMetadata(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		th, s := newThread(t, chain("a", "b"), d)
+		for i := range 30 {
+			kv := map[string]string{"user": fmt.Sprint("u", i%3), "round": fmt.Sprint(i)}
+			done(t, graph.Done)(th.Invoke(t.Context(), input, graph.Metadata(kv)))
+		}
+		done(t, graph.Done)(th.Invoke(t.Context(), input))
+		for _, c := range []struct {
+			meta  map[string]string
+			limit int
+			want  []string // the rounds, newest first
+		}{
+			{map[string]string{"user": "u1"}, 0, []string{"28", "25", "22", "19", "16", "13", "10", "7", "4", "1"}},
+			{map[string]string{"user": "u1"}, 1, []string{"28"}},
+			{map[string]string{"user": "u1", "round": "7"}, 0, []string{"7"}},
+			{map[string]string{"user": "u1", "round": "8"}, 0, nil},
+			{map[string]string{"user": "nobody"}, 0, nil},
+			{map[string]string{"format": "3"}, 0, nil}, // an entry of the runtime
+		} {
+			for _, headers := range []bool{false, true} {
+				q := checkpoint.Query{Meta: c.meta, Limit: c.limit, Headers: headers}
+				sequence := th.History(t.Context(), q)
+				for range 2 {
+					var rounds []string
+					for _, snap := range collect(t, sequence) {
+						rounds = append(rounds, snap.Metadata["round"])
+						if got := len(snap.State.Log) == 0 && snap.Step > 0; got != headers && snap.Source == checkpoint.Loop {
+							t.Errorf("%v: headers %t, and the state has %d lines", c.meta, headers, len(snap.State.Log))
+						}
+					}
+					same(t, fmt.Sprintf("rounds of %v, at most %d, headers %t", c.meta, c.limit, headers), slices.Compact(rounds), c.want)
+				}
+				same(t, "the query", len(q.Meta), len(c.meta))
+			}
+		}
+		for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{Meta: map[string]string{"user:round": "3"}}) {
+			if err != nil || r.Meta["user:user"] != "u0" {
+				t.Errorf("got the entries %q, %v", r.Meta, err)
+			}
+		}
+	})
+}

@@ -416,7 +416,7 @@ func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID)
 // backward yields the records of a log, newest first, except those whose headers q rules out. It
 // reads a few at a time.
 func (s *Saver) backward(ctx context.Context, h *handle, log []*ledger.Entry, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
-	q.Next, q.Ran = "", "" // are not in the headers
+	q.Next, q.Ran, q.Meta = "", "", nil // are not in the headers
 	return func(yield func(checkpoint.Record, error) bool) {
 		for len(log) > 0 {
 			var some []*ledger.Entry

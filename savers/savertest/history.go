@@ -21,6 +21,9 @@ func past(tb testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
 		next := r.next("")
 		rec := &next.Records[0]
 		rec.Due = []checkpoint.Task{{Node: "even"}, {Node: fmt.Sprint("n", i)}}
+		if i%3 > 0 {
+			rec.Meta = map[string]string{"user:name": fmt.Sprint("u", i%3), "place": fmt.Sprint(i % 2)}
+		}
 		if i%2 == 1 {
 			rec.Due[0].Node = "odd"
 			rec.Ran = []string{"first", "even"}
@@ -67,6 +70,13 @@ func wantRecords(tb testing.TB, what string, got, want []checkpoint.Record) {
 	}
 }
 
+// ascending returns records oldest first that are newest first.
+func ascending(records []checkpoint.Record) []checkpoint.Record {
+	records = slices.Clone(records)
+	slices.Reverse(records)
+	return records
+}
+
 func isCheckpoint(r checkpoint.Record) bool { return r.Source != checkpoint.Resume }
 
 func testHistoryOrder(tb testing.TB, place Storage) {
@@ -100,9 +110,19 @@ func testHistoryFilters(tb testing.TB, place Storage) {
 		"a node":          {checkpoint.Query{Next: "odd"}, func(r checkpoint.Record) bool { return len(r.Due) > 0 && r.Due[0].Node == "odd" }},
 		"a node that ran": {checkpoint.Query{Ran: "even"}, func(r checkpoint.Record) bool { return slices.Contains(r.Ran, "even") }},
 		"a node that ran and another that is due": {checkpoint.Query{Ran: "even", Next: "even"}, func(r checkpoint.Record) bool { return false }},
-		"no node": {checkpoint.Query{Next: "none"}, func(r checkpoint.Record) bool { return false }},
-		"since":   {checkpoint.Query{Since: from}, func(r checkpoint.Record) bool { return isCheckpoint(r) && !r.Created.Before(from) }},
-		"until":   {checkpoint.Query{Until: to}, func(r checkpoint.Record) bool { return isCheckpoint(r) && r.Created.Before(to) }},
+		"an entry": {
+			checkpoint.Query{Meta: map[string]string{"user:name": "u1"}},
+			func(r checkpoint.Record) bool { return r.Meta["user:name"] == "u1" },
+		},
+		"two entries": {
+			checkpoint.Query{Meta: map[string]string{"user:name": "u1", "place": "0"}},
+			func(r checkpoint.Record) bool { return r.Meta["user:name"] == "u1" && r.Meta["place"] == "0" },
+		},
+		"an entry and a node": {checkpoint.Query{Meta: map[string]string{"place": "1"}, Ran: "none"}, func(checkpoint.Record) bool { return false }},
+		"an empty entry":      {checkpoint.Query{Meta: map[string]string{"none": ""}}, func(checkpoint.Record) bool { return false }},
+		"no node":             {checkpoint.Query{Next: "none"}, func(r checkpoint.Record) bool { return false }},
+		"since":               {checkpoint.Query{Since: from}, func(r checkpoint.Record) bool { return isCheckpoint(r) && !r.Created.Before(from) }},
+		"until":               {checkpoint.Query{Until: to}, func(r checkpoint.Record) bool { return isCheckpoint(r) && r.Created.Before(to) }},
 		"between": {checkpoint.Query{Since: from, Until: to}, func(r checkpoint.Record) bool {
 			return isCheckpoint(r) && !r.Created.Before(from) && r.Created.Before(to)
 		}},
@@ -128,6 +148,9 @@ func testHistoryHeaders(tb testing.TB, place Storage) {
 			tb.Errorf("headers: record %d has a payload of %d bytes, want none", i, len(got[i].Payload))
 		}
 	}
+	of := map[string]string{"place": "1"}
+	wantRecords(tb, "headers with an entry", history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Headers: true, Meta: of}),
+		pick(ascending(want), func(r checkpoint.Record) bool { return r.Meta["place"] == "1" }))
 	page := history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Headers: true, Limit: 3, Before: want[4].ID})
 	wantRecords(tb, "a page of headers", page, want[5:8])
 	if chain := load(tb, s, checkpoint.Ref{Thread: "t"}); len(chain.Snapshot) == 0 {

@@ -260,6 +260,9 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		q.Ran = oneOf(m, m.tasks)
 	}
 	if m.rare() {
+		q.Meta = map[string]string{"step": fmt.Sprint(m.random.IntN(m.step + 1))}
+	}
+	if m.rare() {
 		q.Since = m.created(m.random.IntN(m.step + 1))
 	}
 	if m.rare() {
@@ -280,12 +283,12 @@ func (m *modeller) keep(thread string) checkpoint.Retention {
 	if m.rare() {
 		keep.Since = m.created(m.random.IntN(m.step + 1))
 	}
-	return keep
-}
-
 	if m.random.IntN(2) == 0 {
 		keep.Fence = recent(m, m.fences[thread])
 	}
+	return keep
+}
+
 // append returns a random Append that usually follows the head, or repeats the last Append.
 func (m *modeller) append(thread string) checkpoint.Append {
 	if m.last != nil && m.rare() {

@@ -290,6 +290,15 @@ func EditName(step int) string { return "edit " + strconv.Itoa(step) }
 
 // KeptName is the name of the result that is the n-th update of a failed attempt, from 1.
 func KeptName(n int) string { return keptPrefix + strconv.Itoa(n) }
+// MetadataQuery returns the entries of Meta that a record has if the caller of its run noted kv.
+func MetadataQuery(kv map[string]string) map[string]string {
+	meta := make(map[string]string, len(kv))
+	for key, value := range kv {
+		SetMetadata(meta, key, value)
+	}
+	return meta
+}
+
 
 const keptPrefix = "kept:"
 
