@@ -35,6 +35,14 @@ func authorise(clerks map[string]bool) graph.Interceptor {
 	}
 }
 
+// Audit has the runs of a graph report each update, with the key of its task.
+func Audit(g *graph.Builder[State, StateUpdate], report func(key string, node graph.ID, u StateUpdate)) {
+	g.OnUpdate(func(ctx context.Context, t graph.TaskInfo, _ State, u StateUpdate) error {
+		report(graph.CurrentTask(ctx).Key, t.Node, u)
+		return nil
+	})
+}
+
 // users carries the user of a thread to the process that continues it.
 type users struct{}
 

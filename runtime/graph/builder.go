@@ -23,6 +23,7 @@ type Builder[S, U any] struct {
 
 	fallbacks []fallbackDecl[S, U]
 	caches    []cacheDecl[S]
+	hooks     []hook[S, U] // of OnUpdate
 }
 
 type nodeDecl[S, U any] struct {

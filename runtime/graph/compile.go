@@ -20,6 +20,7 @@ type Graph[S, U any] struct {
 	core
 	schema *state.Schema[S, U]
 	funcs  []funcs[S, U] // by node
+	hooks  []hook[S, U]  // of OnUpdate
 	heads  heads[S, U]   // the heads of threads whose last run this graph executed
 }
 
@@ -53,6 +54,7 @@ type compiled struct {
 	remembers   bool            // some subgraph remembers
 	keeps       bool            // some node keeps the updates of failed attempts
 	fallsBack   bool            // some subgraph has a fallback
+	hooked      bool            // OnUpdate has functions
 	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
 	share       func(s typedState, strict bool) typedState // returns the state for another execution, which must only read it
@@ -116,6 +118,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addFallbacks()
 	c.addCaches()
 	c.addStops()
+	c.addHooks()
 	c.checkOptions()
 	c.checkWrites()
 	c.checkPaths()

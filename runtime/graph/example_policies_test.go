@@ -177,3 +177,28 @@ func ExampleBuilder_Cache() {
 	// [summary of a long text] <nil>
 	// [summary of a long text] <nil>
 }
+
+// A function of OnUpdate sees the state and the update of each task. It refuses what is too much.
+func ExampleBuilder_OnUpdate() {
+	b := graph.New("refund", TicketSchema)
+	b.Node("propose", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Count: state.Add(5000)}, nil
+	})
+	b.Fallback("propose", func(_ context.Context, _ Ticket, err error) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("a person decides: " + err.Error())}, nil
+	})
+	b.Chain(graph.Start, "propose", graph.End)
+	b.OnUpdate(func(_ context.Context, t graph.TaskInfo, _ Ticket, u TicketUpdate) error {
+		if u.Equal(TicketUpdate{Count: state.Add(5000)}) {
+			return fmt.Errorf("%s proposes too much", t.Node)
+		}
+		return nil
+	})
+	app, err := b.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := app.Run(context.Background(), TicketUpdate{})
+	fmt.Println(res.State.Count, res.State.Log, err)
+	// Output: 0 [a person decides: propose proposes too much] <nil>
+}

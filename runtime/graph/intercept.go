@@ -119,15 +119,7 @@ func both(own, err error) error {
 
 // intercepted is perform with the interceptors of the run around it.
 func (r host) intercepted(ctx context.Context, i int) error {
-	t := &r.exec.Tasks[i]
-	n := &r.g.nodes[t.Node]
-	info := TaskInfo{
-		Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1, Node: n.id, Kind: n.kindName(),
-		Index: t.Index, Attempt: t.Attempt, Fallback: t.Failure != nil,
-	}
-	if r.log != nil && r.opt.handOuts == nil {
-		info.Queue = n.queue
-	}
+	n, info := &r.g.nodes[r.exec.Tasks[i].Node], r.taskInfo(i)
 	var own error // of the node
 	outcome, err := around(ctx, r.opt.interceptors,
 		func(ctx context.Context, in *Interceptor, next func(context.Context) (Outcome, error)) (bool, error) {
@@ -153,6 +145,20 @@ func (r host) intercepted(ctx context.Context, i int) error {
 		return both(own, err)
 	}
 	return err
+}
+
+// taskInfo describes the attempt of task i.
+func (r host) taskInfo(i int) TaskInfo {
+	t := &r.exec.Tasks[i]
+	n := &r.g.nodes[t.Node]
+	info := TaskInfo{
+		Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1, Node: n.id, Kind: n.kindName(),
+		Index: t.Index, Attempt: t.Attempt, Fallback: t.Failure != nil,
+	}
+	if r.log != nil && r.opt.handOuts == nil {
+		info.Queue = n.queue
+	}
+	return info
 }
 
 // rescued is perform without panics. It returns an error unless ctx is a child of attempt.

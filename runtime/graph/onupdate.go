@@ -1,0 +1,53 @@
+package graph
+
+import "context"
+
+// OnUpdate has the runs of the graph call f with the result of each attempt of a node that returned
+// an update, or of its Fallback: for audits, metrics of values, and checks of what nodes return. s
+// is the state that the attempt got, and u is its update, which is not merged yet. t describes the
+// attempt; CurrentTask of ctx has the key of the task. Several functions run in the order of their
+// OnUpdate, inside the Interceptors of the task.
+//
+// f sees and must not change: it must not write to memory of s and u, nor keep them after it
+// returns. A Strict run finds a write to s. If f returns an error or panics, the attempt fails with
+// that, as if the node had: the update does not count, and Retry and Fallback apply.
+//
+// f gets no results that were stored before or come from a Cache. It is not called for a node of
+// Subgraph, because the Builder of that graph has functions of its own. For the node of a
+// MapSubgraph or a TaskSubgraph it gets the update of the call. For a node with a Queue, f runs in
+// the worker. The tasks of a superstep call f concurrently. Compile reports a nil f.
+//
+// Without OnUpdate, a run costs what it costs without this function.
+func (b *Builder[S, U]) OnUpdate(f func(ctx context.Context, t TaskInfo, s S, u U) error) {
+	b.hooks = append(b.hooks, f)
+}
+
+// hook is a function of OnUpdate.
+type hook[S, U any] func(ctx context.Context, t TaskInfo, s S, u U) error
+
+// addHooks adds the functions of OnUpdate.
+func (c *compiler[S, U]) addHooks() {
+	for i, f := range c.b.hooks {
+		if f == nil {
+			c.fault("OnUpdate: function %d is nil; pass a function, or leave the call out", i+1)
+		}
+	}
+	c.g.hooks, c.g.hooked = append(c.g.hooks, c.b.hooks...), len(c.b.hooks) > 0
+}
+
+// updated calls the functions of OnUpdate with the update of the task in slot i.
+func (a *adapter[S, U]) updated(ctx context.Context, t TaskInfo, i int) error {
+	s := a.live.View()
+	if a.strict {
+		s = a.g.schema.Clone(s)
+	}
+	for _, f := range a.g.hooks {
+		if err := f(ctx, t, s, a.updates[i]); err != nil {
+			return err
+		}
+	}
+	if a.strict {
+		return a.mutated(s)
+	}
+	return nil
+}
