@@ -90,6 +90,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	c.checkSignals(n.id, o.signals)
 	c.checkQueue(n)
 	c.checkSubgraph(n)
+	c.checkUnstored(n)
 	c.checkRetry(id, o.retry)
 	c.checkLimits(id, o.limits, n.kind.sub)
 }

@@ -85,6 +85,7 @@ type node struct {
 	limits    []Limiter
 	queue     string // whose workers run its tasks; empty for none
 	remembers bool   // the subgraph continues from its last call
+	unstored  bool   // the calls of the subgraph store nothing
 	detail    bool   // pictures leave it out
 	questions []askable
 	signals   []receivable
@@ -117,8 +118,8 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addRaces()
 	c.addFallbacks()
 	c.addCaches()
-	c.addStops()
 	c.addHooks()
+	c.addStops()
 	c.checkOptions()
 	c.checkWrites()
 	c.checkPaths()
@@ -181,7 +182,7 @@ func (c *compiler[S, U]) addNodes() {
 		}
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
-			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
+			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers, unstored: d.opts.unstored,
 			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, emits: d.opts.emits, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})

@@ -29,6 +29,7 @@ type NodeDescription struct {
 	// Subgraph describes the graph of a subgraph node. Nodes of one graph share it.
 	Subgraph *Description `json:"subgraph,omitempty"`
 	Stateful bool         `json:"stateful,omitempty"`
+	Unstored bool         `json:"unstored,omitempty"`
 
 	Questions []string `json:"questions,omitempty"` // the names of those that the node lists
 	Signals   []string `json:"signals,omitempty"`
@@ -129,7 +130,7 @@ func (c describer) describe(g *core) *Description {
 func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
-		ID: n.id, Kind: n.kindName(), Routes: n.routes, Stateful: n.remembers, Writes: slices.Clone(n.writes),
+		ID: n.id, Kind: n.kindName(), Routes: n.routes, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
 		Queue: n.queue, Timeout: n.timeout, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
 		Limits: len(n.limits), Deferred: p.Defers, ContinueOnError: n.continues, KeepUpdate: n.keeps,
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,

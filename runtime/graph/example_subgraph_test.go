@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -67,4 +68,44 @@ func ExampleInside() {
 	// Output:
 	// paused [before letter/send]
 	// done [sent: Dear Ms Lovelace]
+}
+
+// The calls of an unstored subgraph leave no checkpoints in the thread.
+func ExampleUnstored() {
+	count := graph.New("count", TicketSchema)
+	count.Node("one", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Count: state.Add(1)}, nil
+	})
+	count.Edge(graph.Start, "one")
+	count.Route("one", func(_ context.Context, s Ticket) (graph.Next, error) {
+		if s.Count < 100 {
+			return graph.To("one"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "one", graph.End)
+	loop, err := count.Compile(graph.SubgraphOnly())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := graph.New("report", TicketSchema)
+	b.Subgraph("loop", loop, graph.Unstored())
+	b.Chain(graph.Start, "loop", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, t := context.Background(), app.Thread("report-1")
+	res, err := t.Invoke(ctx, TicketUpdate{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stored := 0
+	for _, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		stored++
+	}
+	fmt.Println(res.State.Count, "in", stored, "checkpoints")
+	// Output: 100 in 3 checkpoints
 }

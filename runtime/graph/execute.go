@@ -112,7 +112,7 @@ func (r host) perform(ctx context.Context, i int) error {
 	if err == nil && r.g.hooked && !n.same && t.Progress == exec.Waiting && !r.handsOut(i) {
 		err = r.state.updated(ctx, r.taskInfo(i), i)
 	}
-	if err == nil && n.sub != nil && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
+	if err == nil && n.sub != nil && !n.unstored && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
 		r.calling().over(i)
 	}
 	return err

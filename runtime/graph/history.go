@@ -90,7 +90,7 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 	}
 	for i, task := range due {
-		if n, ok := t.g.find(task.Node); t.g.nests && ok && n > start && t.g.nodes[n].sub != nil {
+		if n, ok := t.g.find(task.Node); t.g.nests && ok && n > start && t.g.nodes[n].sub != nil && !t.g.nodes[n].unstored {
 			s.Calls = append(s.Calls, t.call(rec, task))
 		}
 		if i == 0 || task.Node != due[i-1].Node {

@@ -55,6 +55,7 @@ type nodeOptions struct {
 	was       []ID
 	targets   []ID
 	remembers bool
+	unstored  bool
 	continues bool
 	keeps     bool
 	limits    []Limiter

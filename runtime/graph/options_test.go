@@ -76,6 +76,7 @@ var optionsOfCalls = map[string]struct {
 	"Writes":            {graph.Writes, anyNode},
 	"Targets":           {graph.Targets, "RoutingNode RoutingTaskNode Subgraph MapSubgraph"},
 	"Stateful":          {graph.Stateful, "MapSubgraph"},
+	"Unstored":          {graph.Unstored, "Subgraph MapSubgraph"},
 	"Question":          {refund, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
 	"Signal":            {payment, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
 
@@ -89,8 +90,8 @@ var optionsOfCalls = map[string]struct {
 	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
 	"FormerNames":       {graph.FormerNames, "Compile"},
 	"ReleaseOnDone":     {graph.ReleaseOnDone, "Compile"},
-	"HotThreads":        {graph.HotThreads, "Compile"},
 	"KeepCheckpoints":   {graph.KeepCheckpoints, "Compile"},
+	"HotThreads":        {graph.HotThreads, "Compile"},
 	"SharedState":       {graph.SharedState, "Compile"},
 	"SubgraphOnly":      {graph.SubgraphOnly, "Compile"},
 	"Identity":          {graph.Identity, "Compile"},

@@ -172,6 +172,10 @@ func (g *core) numbered(s *stops) (_ *numberedStops, faults []string) {
 			faults = append(faults, fmt.Sprintf("InSubgraph: no subgraph %q", string(id)))
 			continue
 		}
+		if g.nodes[n].unstored {
+			faults = append(faults, fmt.Sprintf("InSubgraph: subgraph %q is Unstored, so its calls cannot stop", string(id)))
+			continue
+		}
 		inner, wrong := g.nodes[n].sub.insideOf(s.inside[id])
 		for _, fault := range wrong {
 			faults = append(faults, fmt.Sprintf("InSubgraph %q: %s", string(id), fault))

@@ -216,8 +216,9 @@ func (r caller) over(i int) {
 func (r caller) newChild(ctx context.Context, i int, child *core, state typedState) *run {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
+	stored := r.log != nil && !n.unstored
 	c := &run{
-		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, drains: r.drains,
+		g: child, thread: r.thread, plan: plan.New(&child.plan, stored), state: state, ctx: ctx,
 		opt: runOptions{
 			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, box: r.opt.box, handOuts: r.opt.handOuts,
 			interceptors: r.opt.interceptors.and(child.opt.interceptors),
@@ -234,9 +235,13 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	c.opt.stopAt.addTo(&c.plan)
 	c.init()
 	c.opt.durability = r.opt.durability
-	if r.log == nil {
+	if !stored {
+		if r.thread != "" {
+			r.name(c, &sl.Task)
+		}
 		return c
 	}
+	c.drains = r.drains
 	key := r.taskKey(&sl.Task)
 	name := r.log.Call(key)
 	c.call.Part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
@@ -276,7 +281,7 @@ func (r caller) storeBase() error {
 		return nil
 	}
 	for _, i := range r.exec.Due() {
-		if r.g.nodes[r.exec.Tasks[i].Node].sub != nil {
+		if n := &r.g.nodes[r.exec.Tasks[i].Node]; n.sub != nil && !n.unstored {
 			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
 		}
 	}
