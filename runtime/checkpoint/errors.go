@@ -18,6 +18,9 @@ var (
 	// ErrDamaged is the error of a call that found stored bytes other than those that were
 	// written. The call neither returns nor changes the damaged data.
 	ErrDamaged = errors.New("stored data is damaged")
+	// ErrReadOnly is the error of a call that writes, of a saver that was opened for reading. The
+	// call stored nothing.
+	ErrReadOnly = errors.New("the saver is open for reading only; open it for writing to change threads")
 	// ErrUnavailable is the error of a server that could not serve the call, because of a lock, a
 	// deadlock or a lost connection. It is unknown whether a write was stored. The caller may
 	// repeat the call.

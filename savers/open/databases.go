@@ -41,6 +41,9 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.yes("shared_folder") {
 		opts = append(opts, sqlite.SharedFolder())
 	}
+	if s.one("mode", "ro", "rwc") == "ro" {
+		opts = append(opts, sqlite.ReadOnly())
+	}
 	if err := s.end(); err != nil {
 		return nil, err
 	}

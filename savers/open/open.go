@@ -19,7 +19,8 @@
 // The query of the URL contains further settings of the saver:
 //
 //	file       no_sync=true, shared_folder=true
-//	sqlite     synchronous=normal, busy_timeout=30s, max_size=1000000000, readable_state=true, shared_folder=true
+//	sqlite     synchronous=normal, busy_timeout=30s, max_size=1000000000, readable_state=true, shared_folder=true,
+//	           mode=ro
 //	redis      prefix=app:, ttl=720h, allow_unsafe_settings=true, sentinel_auth=true
 //	mysql      schema=verify, max_conns=32, retry_timeout=30s, readable_state=true, ssl-mode=REQUIRED
 //	postgres   schema=verify, max_conns=32, retry_timeout=30s, readable_state=true, prepare_statements=true

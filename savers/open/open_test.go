@@ -73,6 +73,13 @@ func TestSQLite(t *testing.T) {
 	remembers(t, "sqlite://"+dir+"/a.db?synchronous=normal&busy_timeout=3s&max_size=100000000&readable_state=true", true)
 	t.Chdir(dir)
 	remembers(t, "sqlite:b.db", true)
+	s := opened(t, "sqlite:b.db?mode=ro")
+	if err := s.Delete(t.Context(), "t"); !errors.Is(err, checkpoint.ErrReadOnly) {
+		t.Errorf("mode=ro: a deletion returns %v, want ErrReadOnly", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "b.db")); err != nil {
 		t.Errorf("a relative path: %v", err)
 	}
@@ -125,6 +132,7 @@ func TestWrongURLs(t *testing.T) {
 		"file://relative/path":                       `"relative" is in the place of the host`,
 		"file:///tmp/x?keep=1":                       `no setting "keep"`,
 		"sqlite:x.db?synchronous=off":                `synchronous is "off"; want full or normal`,
+		"sqlite:x.db?mode=rw":                        `mode is "rw"; want ro or rwc`,
 		"sqlite:x.db?busy_timeout=3":                 "want a time",
 		"sqlite:x.db?max_size=-1":                    "a number above 0",
 		"sqlite:x.db?readable_state=1&wal=no":        `readable_state is "1"; want true or false`,

@@ -10,21 +10,18 @@ import (
 )
 
 // place makes the file at path unless it exists, for its owner alone. SQLite gives its other files
-// the same mode. place never makes a file through a symbolic link. Unless shared is set, it
-// refuses files and folders that everybody may write to.
-func place(path string, shared bool) error {
+// the same mode. place never makes a file through a symbolic link, nor for ReadOnly. Without
+// SharedFolder it refuses files and folders that everybody may write to.
+func place(path string, o *options) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("its folder does not exist; make it first: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		err = f.Close()
+	if err := makeFile(path, o.readOnly); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the file: %w", err)
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
 		return fmt.Errorf("it is a symbolic link that leads nowhere; make the file, or remove the link: %w", err)
 	}
 	info, err := os.Stat(path)
@@ -36,7 +33,7 @@ func place(path string, shared bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("it is no regular file: mode %v", info.Mode())
 	}
-	if err := noLinks(path); err != nil || shared {
+	if err := noLinks(path); err != nil || o.shared {
 		return err
 	}
 	if err := private(path, info); err != nil {
@@ -47,6 +44,24 @@ func place(path string, shared bool) error {
 		return err
 	}
 	return private(dir, info)
+}
+
+// makeFile makes the file at path unless it exists. With must it has to exist.
+func makeFile(path string, must bool) error {
+	if must {
+		if _, err := os.Lstat(path); err != nil {
+			return fmt.Errorf("there is no file to read; name one that a saver has made: %w", err)
+		}
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the file: %w", err)
+	}
+	return nil
 }
 
 // noLinks refuses symbolic links where SQLite keeps its other files: it would follow them.

@@ -68,6 +68,7 @@ type options struct {
 	readable    bool
 	decode      func(stored []byte) ([]byte, error) // of a readable state
 	shared      bool
+	readOnly    bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
 	packing     pack.Policy                             // the zero Packing but for tests
 	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
@@ -118,6 +119,17 @@ func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
 // /tmp. By default, that is an error: everybody who may write there can change threads.
 func SharedFolder() Option { return func(o *options) { o.shared = true } }
 
+// ReadOnly opens a file that exists for reading. Open neither makes nor changes tables: it fails
+// unless they are of the version that the program knows. Every call that writes fails with
+// [checkpoint.ErrReadOnly]. Other processes may write to the file meanwhile. The options that
+// concern writes have no effect.
+//
+// SQLite may make its -wal and -shm files beside the file, although it is not changed. If the
+// folder is read-only, and the file has no -wal file, Open takes the file for immutable: nobody may
+// write to it while the saver is open. With a -wal file in such a folder Open fails, because the
+// file lacks the newest commits: copy both to a folder that can be written.
+func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
+
 //go:embed queries/*.sql schema
 var files embed.FS
 
@@ -143,8 +155,12 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("sqlite: open %q: busy time %v, %d readers, at most %d bytes, synchronous %d: want a time and a number above zero, and Full or Normal",
 			path, o.busy, o.readers, o.maxBytes, o.synchronous)
 	}
-	if err := place(path, o.shared); err != nil {
+	if err := place(path, &o); err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
+	}
+	connect, mode := connect, sqlsaver.Create
+	if o.readOnly {
+		connect, mode = connectReader, sqlsaver.ReadOnly
 	}
 	db, err := connect(path, &o)
 	if err != nil {
@@ -154,7 +170,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		db = o.db(db)
 	}
 	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Classify: classify, Limit: o.limit}
-	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
@@ -174,15 +190,9 @@ const logSize = 4 << 20
 // connect makes the pools: one connection that writes, so that writers of this process take turns,
 // and others that read.
 func connect(path string, o *options) (sqlsaver.DB, error) {
-	name := "file:" + url.PathEscape(path) + "?"
-	q := url.Values{
-		"_busy_timeout": {strconv.FormatInt(spin.Milliseconds(), 10)},
-		"_synchronous":  {[...]string{Full: "FULL", Normal: "NORMAL"}[o.synchronous]},
-		"_dqs":          {"0"},
-		"_foreign_keys": {"0"},
-	}
-	q.Set("_query_only", "1")
-	read, err := pool(name+q.Encode(), o, o.readers)
+	q := readerSettings()
+	q.Set("_synchronous", [...]string{Full: "FULL", Normal: "NORMAL"}[o.synchronous])
+	read, err := pool(fileURL(path, q), o, o.readers)
 	if err != nil {
 		return nil, err
 	}
@@ -194,11 +204,26 @@ func connect(path string, o *options) (sqlsaver.DB, error) {
 	if o.maxBytes > 0 {
 		q.Add("_pragma", "max_page_count("+strconv.FormatInt(max(o.maxBytes/pageSize, 1), 10)+")")
 	}
-	write, err := pool(name+q.Encode(), o, 1)
+	write, err := pool(fileURL(path, q), o, 1)
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
 	return newWriter(&sqlsaver.Std{Write: write, Read: read}), nil
+}
+
+// readerSettings returns the settings of connections that only read.
+func readerSettings() url.Values {
+	return url.Values{
+		"_busy_timeout": {strconv.FormatInt(spin.Milliseconds(), 10)},
+		"_dqs":          {"0"},
+		"_foreign_keys": {"0"},
+		"_query_only":   {"1"},
+	}
+}
+
+// fileURL returns the name of a file, with settings, as the driver takes it.
+func fileURL(path string, q url.Values) string {
+	return "file:" + url.PathEscape(path) + "?" + q.Encode()
 }
 
 func pool(dsn string, o *options, size int) (*sql.DB, error) {
@@ -219,7 +244,9 @@ func pool(dsn string, o *options, size int) (*sql.DB, error) {
 const (
 	codeBusy       = 5
 	codeLocked     = 6
+	codeReadOnly   = 8
 	codeFull       = 13
+	codeCannotOpen = 14
 	codeTooBig     = 18
 	codePrimaryKey = 1555
 	codeTrigger    = 1811 // graph_checkpoint_once

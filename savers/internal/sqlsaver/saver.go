@@ -83,7 +83,7 @@ type Saver struct {
 	patience time.Duration
 	readable bool
 	decode   func(stored []byte) ([]byte, error) // for a readable state
-	verify   bool                                // change no tables
+	mode     Mode                                // of the tables
 
 	calls  sync.RWMutex // held for reading by every call; Close takes it whole
 	closed bool
@@ -129,7 +129,7 @@ const DefaultPatience = 10 * time.Second
 // It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
-		db: db, d: d, patience: o.Patience, readable: o.Readable, decode: o.Decode, packing: o.Packing, verify: o.Mode == Verify,
+		db: db, d: d, patience: o.Patience, readable: o.Readable, decode: o.Decode, packing: o.Packing, mode: o.Mode,
 		runs: make(map[checkpoint.ID]*run), states: make(map[int64]state),
 		low: make(map[string]lowMark),
 	}

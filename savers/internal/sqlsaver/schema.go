@@ -18,6 +18,7 @@ type Mode int
 const (
 	Create   Mode = iota // make missing tables, bring old ones up to date
 	Verify               // change nothing: fail unless the tables exist and are up to date
+	ReadOnly             // as Verify, by a transaction that only reads; calls that write are ErrReadOnly
 	Recreate             // drop all tables of savers and stores, with all their rows, and make them again
 )
 
@@ -61,7 +62,11 @@ func (s *Saver) migrate(ctx context.Context, t tables, mode Mode) error {
 		return errors.Join(fmt.Errorf("%s: no migrations", s.d.Name), err)
 	}
 	slices.Sort(names)
-	err = s.write(ctx, RolledBack, func(tx Tx) error {
+	change := func(ctx context.Context, f func(tx Tx) error) error { return s.write(ctx, RolledBack, f) }
+	if mode == ReadOnly {
+		change = s.read
+	}
+	err = change(ctx, func(tx Tx) error {
 		m := migration{s: s, tx: tx, of: t, files: files, names: names}
 		return m.locked(ctx, mode)
 	})
@@ -141,7 +146,7 @@ func (m *migration) bring(ctx context.Context, name string, version *int, mode M
 	case *version > 0 && name == m.names[0]:
 		return fmt.Errorf("%s are of version %d, and this program reads version %d and later: "+
 			"finish or copy their threads with the program that made them, and begin with new tables", m.of.name, *version, next)
-	case mode == Verify:
+	case mode == Verify || mode == ReadOnly:
 		return fmt.Errorf("%s are of version %d, and this program wants %d: run %s, or open in the mode that creates", m.of.name, *version, next, name)
 	}
 	if err := m.apply(ctx, name); err != nil {

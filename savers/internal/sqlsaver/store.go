@@ -66,9 +66,9 @@ func (t *Store) prepare(ctx context.Context) error {
 	if t.open.Load() {
 		return nil
 	}
-	mode := Create
-	if t.s.verify {
-		mode = Verify
+	mode := t.s.mode
+	if mode == Recreate {
+		mode = Create // the saver has dropped them
 	}
 	err := t.s.migrate(ctx, storeTables(), mode)
 	if err == nil {
