@@ -10,7 +10,8 @@ import (
 )
 
 // EventKind is the kind of an event. Streams yield all kinds, except those marked "Only for
-// observers". Observers get those that are not marked "Only in streams". Combine several kinds by |, for Events.
+// observers". Observers get those that are not marked "Only in streams". Combine several kinds by
+// |, for Events.
 type EventKind uint16
 
 const (

@@ -183,10 +183,10 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 //
 // With q.Headers the snapshots have no State. History then decodes no state.
 //
-// Savers keep no index of what q selects, Metadata among it. History also reads the records between
-// those that it yields, a page at a time, and keeps at most one page of them in memory. So a query
-// that nothing matches reads the whole version, without payloads if q.Headers is set. q.Before says
-// where the reading starts, and leaving the loop or the end of ctx stops it.
+// Savers keep no index of what q selects, Metadata among it. History also reads the records
+// between those that it yields, a page at a time, and keeps at most one page of them in memory. So
+// a query that nothing matches reads the whole version, without payloads if q.Headers is set.
+// q.Before says where the reading starts, and leaving the loop or the end of ctx stops it.
 //
 // An error ends the sequence; errors are those of State. It is checkpoint.ErrConflict if unread
 // records were pruned or released in the meantime. A thread that does not exist yields no

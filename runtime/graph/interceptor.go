@@ -70,7 +70,8 @@ type StepInfo struct {
 	Step   int           // its number in the thread, or in the subgraph call
 }
 
-// TaskInfo describes an attempt of a task to an Interceptor, or to a function of OnUpdate. CurrentTask has the key of the task.
+// TaskInfo describes an attempt of a task to an Interceptor, or to a function of OnUpdate.
+// CurrentTask has the key of the task.
 type TaskInfo struct {
 	Graph    string
 	Thread   string        // empty for Graph.Run

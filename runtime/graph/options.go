@@ -127,16 +127,17 @@ func ReleaseOnDone() Option {
 	return singleOption("ReleaseOnDone", func(o *options) { o.releaseOnDone = true })
 }
 
-// KeepCheckpoints removes old checkpoints of a thread while its runs go on. n is how many of the
-// newest it keeps, at least 1; without the option a thread keeps all. A run prunes when its thread
-// has n new records, or 16 if n is less. So a thread has at most about twice as many.
+// KeepCheckpoints removes old checkpoints of a thread while it runs. It keeps the newest n, at
+// least 1; without the option a thread keeps all. The runs of a thread prune it after every n new
+// records, or 16 if n is less. So a thread has at most about 2n checkpoints.
 //
 // The log of each subgraph call counts apart, and keeps at least its newest record. The records
-// that pending work needs always stay, as [checkpoint.Saver] says of Prune. The other options of
-// a subgraph's graph do not matter: the graph of the thread decides.
+// that pending work needs always stay. For a subgraph, the option of the graph of the thread
+// counts, and its own has no effect.
 //
-// A removed checkpoint is not in the history, and Fork, Replay and State at it return ErrNotFound.
-// If the saver cannot remove checkpoints, the run continues, and observers get EventPruneFailed.
+// A removed checkpoint is not in the history, and calls on Thread.At with its id return
+// checkpoint.ErrNotFound. If the saver cannot remove checkpoints, the run continues, and observers
+// get EventPruneFailed.
 func KeepCheckpoints(n int) Option {
 	return singleOption("KeepCheckpoints", func(o *options) { o.keep = n })
 }

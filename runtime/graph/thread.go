@@ -214,8 +214,8 @@ func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	return r
 }
 
-// journal returns the branch of a run that has not opened its thread. It calls kept with the errors
-// of its Prunes.
+// journal returns the branch of a run that has not opened its thread. It calls kept with the
+// errors of its Prunes.
 func (g *core) journal(
 	thread string, o runOptions, tail *journal.Tail, lost func(error), kept func(step int, err error),
 ) *journal.Branch {

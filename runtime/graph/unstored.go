@@ -7,9 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// Unstored makes the calls of a subgraph store nothing: no checkpoints, no results of its tasks and
-// no durable calls. Only the result of the call is stored, like that of any node. So a call costs
-// what Graph.Run costs, and leaves no log in the thread.
+// Unstored makes the calls of a subgraph store nothing: no checkpoints, no results of its tasks
+// and no durable calls. Only the result of the call is stored, like that of any node. So a call
+// costs what Graph.Run costs, and leaves no log in the thread.
 //
 // After a crash, a failure or another end of the run before that, the whole call runs again. Its
 // tasks keep their keys (CurrentTask), by which their effects can be idempotent. A drain waits for

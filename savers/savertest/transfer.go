@@ -435,8 +435,9 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	next.append(a)
 }
 
-// testPruneFenced prunes a thread again and again while a run holds it. The run keeps its lease, its
-// writes and its place in the log. Nobody else can prune under its lease, also not a run before it.
+// testPruneFenced prunes a thread again and again while a run holds it. The run keeps its lease,
+// its writes and its place in the log. Nobody else can prune under its lease, also not a run
+// before it.
 func testPruneFenced(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	old := begin(tb, s, "t", checkpoint.ID{})

@@ -78,7 +78,7 @@ func readable(db *sql.DB) error {
 	return db.QueryRowContext(context.Background(), "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }
 
-// cannotOpen reports whether SQLite could not make the files that it needs beside the file.
+// cannotOpen reports whether SQLite could not open one of the files that it needs.
 func cannotOpen(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

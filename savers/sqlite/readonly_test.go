@@ -17,8 +17,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// written makes a file with a thread of three records, and returns its path and the saver, which is
-// open.
+// written makes a file with a thread of three records, and returns its path and the saver, which
+// is open.
 func written(t *testing.T) (path string, s *sqlite.Saver) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "threads.db")

@@ -194,8 +194,8 @@ func Scope(namespace string) string {
 	return strings.Join(keys, "/")
 }
 
-// ScopeWithin returns the scope of the tasks in a call that a task makes. scope is that of the task,
-// and key is its key.
+// ScopeWithin returns the scope of the tasks in a call that a task makes. scope is that of the
+// task, and key is its key.
 func ScopeWithin(scope, key string) string {
 	if scope == "" {
 		return key

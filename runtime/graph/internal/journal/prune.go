@@ -13,8 +13,8 @@ const pruneEvery = 16
 
 // prune removes the old checkpoints of the thread if a write with the records of e made its log
 // longer by another period. head is the Seq of the last record. The Seq of a record is never
-// changed, so the runs of a thread need no memory of the last Prune. A Prune that fails is reported
-// and not repeated: the one after the next period removes the same records.
+// changed, so the runs of a thread need no memory of the last Prune. A Prune that fails is
+// reported and not repeated: the one after the next period removes the same records.
 func (s *Sync) prune(ctx context.Context, e *Entry, head uint64) {
 	period := uint64(max(s.Keep, pruneEvery))
 	if s.Keep == 0 || head/period == (head-uint64(len(e.Records)))/period || s.releases(e) {
