@@ -145,7 +145,7 @@ type Saver interface {
 	// never removes a head, a record with pending writes, or the base of a retained record, except
 	// that keep.Ended removes whole threads. The values of Seq do not change. Prune fails with a
 	// *BusyError if the lease of the thread is alive, unless keep.Fence is set. It fails with
-	// ErrConflict if keep.Fence is set and is not the fence of the open version, and with
+	// ErrConflict if keep.Fence is set and is not the fence of the open version. It fails with
 	// ErrNotFound if the thread does not exist.
 	Prune(ctx context.Context, thread string, keep Retention) (PruneResult, error)
 

@@ -150,7 +150,7 @@ func TestALongSubgraphCallKeepsItsNewestCheckpoints(t *testing.T) {
 	}
 }
 
-// Whatever call a process dies at, also between a commit and the Prune that follows, the thread
+// A process dies at any call, also between a commit and the Prune that follows. The thread
 // continues as it would have, and no acknowledged task runs again.
 func TestEveryCrashPointOfARunThatPrunes(t *testing.T) {
 	const supersteps = 40

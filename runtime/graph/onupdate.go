@@ -2,11 +2,11 @@ package graph
 
 import "context"
 
-// OnUpdate has the runs of the graph call f with the result of each attempt of a node that
-// returned an update, or of its Fallback: for audits, metrics of values, and checks of what nodes
-// return. s is the state that the attempt got, and u is its update, which is not merged yet. t
-// describes the attempt; CurrentTask of ctx has the key of the task. Several functions run in the
-// order of their OnUpdate, inside the Interceptors of the task.
+// OnUpdate has the runs of the graph call f after each attempt of a node, or of its Fallback, that
+// returned an update. It serves audits, metrics of values, and checks of what nodes return. s is
+// the state that the attempt got, and u is its update, which is not merged yet. t describes the
+// attempt; CurrentTask of ctx has the key of the task. Several functions run in the order of their
+// OnUpdate, inside the Interceptors of the task.
 //
 // f sees and must not change: it must not write to memory of s and u, nor keep them after it
 // returns. A Strict run finds a write to s. If f returns an error or panics, the attempt fails

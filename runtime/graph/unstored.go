@@ -16,8 +16,8 @@ import (
 // the end of the call. Sleep in it waits in memory, and Inside finds no checkpoints.
 //
 // Nothing in the call can wait outside the process. So Compile reports a question, a signal, a
-// Queue or a stop in the subgraph or in a subgraph of it, and also Stateful at the same node.
-// InSubgraph with a stop in the call is an error of the run.
+// Queue or a stop in the subgraph, or in a subgraph of it. It also reports Stateful at the same
+// node. InSubgraph with a stop in the call is an error of the run.
 func Unstored() SubgraphOption {
 	return singleNodeOption("Unstored", func(o *nodeOptions) { o.unstored = true })
 }
