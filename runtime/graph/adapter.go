@@ -46,8 +46,6 @@ type typedState interface {
 	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the
 	// update in slot i.
 	fallBack(ctx context.Context, t *exec.Task, i int) error
-	// updated calls the functions of OnUpdate with the update in slot i.
-	updated(ctx context.Context, t TaskInfo, i int) error
 	// cacheKey returns the key that the function of a cache makes for task t.
 	cacheKey(t *exec.Task) (string, error)
 	// choice returns the choice of the routing node in slot i.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,7 +21,6 @@ type Graph[S, U any] struct {
 	core
 	schema *state.Schema[S, U]
 	funcs  []funcs[S, U] // by node
-	hooks  []hook[S, U]  // of OnUpdate
 	heads  heads[S, U]   // the heads of threads whose last run this graph executed
 }
 
@@ -54,11 +54,12 @@ type compiled struct {
 	remembers   bool            // some subgraph remembers
 	keeps       bool            // some node keeps the updates of failed attempts
 	fallsBack   bool            // some subgraph has a fallback
-	hooked      bool            // OnUpdate has functions
 	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
-	share       func(s typedState, strict bool) typedState // returns the state for another execution, which must only read it
-	opt         options
+	// onUpdate calls the functions of OnUpdate with the update in slot i; nil without functions.
+	onUpdate func(ctx context.Context, s typedState, t TaskInfo, i int) error
+	share    func(s typedState, strict bool) typedState // returns the state for another execution, which must only read it
+	opt      options
 }
 
 // start is the index of Start among the nodes, and end the number for End. Node numbers are never

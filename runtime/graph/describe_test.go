@@ -38,7 +38,7 @@ func manyOptions(t *testing.T) *graph.Graph[Ticket, TicketUpdate] {
 	g.RoutingNode("choose", func(context.Context, Ticket) (u TicketUpdate, n graph.Next, err error) { return u, n, nil }, graph.Targets("late", graph.End))
 	g.Node("late", work, graph.Deferred(), graph.Queue("gpu"), graph.Emits[wire.String]())
 	each := graph.TaskNode(g, "each", func(context.Context, Ticket, wire.String) (u TicketUpdate, err error) { return u, nil })
-	g.Subgraph("same", inner, graph.Targets("late"))
+	g.Subgraph("same", inner, graph.Targets("late"), graph.Unstored())
 	graph.MapSubgraph(g, "mapped", inner, in, out, graph.Stateful(), graph.Targets("late"))
 	calls := graph.TaskSubgraph[Ticket, TicketUpdate, wire.Int](g, "calls", inner,
 		func(context.Context, Ticket, wire.Int) (u TicketUpdate, err error) { return u, nil },

@@ -109,8 +109,8 @@ func (r host) perform(ctx context.Context, i int) error {
 	if err == nil && n.routes && t.Progress == exec.Waiting {
 		err = n.allows(&r.g.nodes, *r.state.choice(i))
 	}
-	if err == nil && r.g.hooked && !n.same && t.Progress == exec.Waiting && !r.handsOut(i) {
-		err = r.state.updated(ctx, r.taskInfo(i), i)
+	if err == nil && r.g.onUpdate != nil && !n.same && t.Progress == exec.Waiting && !r.handsOut(i) {
+		err = r.g.onUpdate(ctx, r.state, taskInfo(r.run, i), i)
 	}
 	if err == nil && n.sub != nil && !n.unstored && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
 		r.calling().over(i)

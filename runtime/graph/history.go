@@ -193,8 +193,11 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 // checkpoints and no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
-		q := q // the sequence can be used again
-		q.Meta = journal.MetadataQuery(q.Meta)
+		q, given := q, q.Meta // the sequence can be used again
+		q.Meta = make(map[string]string, len(given))
+		for key, value := range given {
+			journal.SetMetadata(q.Meta, key, value)
+		}
 		walk := Thread[S, U].walk
 		if q.Headers {
 			walk = Thread[S, U].headers

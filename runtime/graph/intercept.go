@@ -119,7 +119,7 @@ func both(own, err error) error {
 
 // intercepted is perform with the interceptors of the run around it.
 func (r host) intercepted(ctx context.Context, i int) error {
-	n, info := &r.g.nodes[r.exec.Tasks[i].Node], r.taskInfo(i)
+	n, info := &r.g.nodes[r.exec.Tasks[i].Node], taskInfo(r.run, i)
 	var own error // of the node
 	outcome, err := around(ctx, r.opt.interceptors,
 		func(ctx context.Context, in *Interceptor, next func(context.Context) (Outcome, error)) (bool, error) {
@@ -148,7 +148,7 @@ func (r host) intercepted(ctx context.Context, i int) error {
 }
 
 // taskInfo describes the attempt of task i.
-func (r host) taskInfo(i int) TaskInfo {
+func taskInfo(r *run, i int) TaskInfo {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	info := TaskInfo{

@@ -1,6 +1,9 @@
 package graph
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // OnUpdate has the runs of the graph call f after each attempt of a node, or of its Fallback, that
 // returned an update. It serves audits, metrics of values, and checks of what nodes return. s is
@@ -27,27 +30,29 @@ type hook[S, U any] func(ctx context.Context, t TaskInfo, s S, u U) error
 
 // addHooks adds the functions of OnUpdate.
 func (c *compiler[S, U]) addHooks() {
-	for i, f := range c.b.hooks {
+	hooks := slices.Clone(c.b.hooks)
+	for i, f := range hooks {
 		if f == nil {
 			c.fault("OnUpdate: function %d is nil; pass a function, or leave the call out", i+1)
 		}
 	}
-	c.g.hooks, c.g.hooked = append(c.g.hooks, c.b.hooks...), len(c.b.hooks) > 0
-}
-
-// updated calls the functions of OnUpdate with the update of the task in slot i.
-func (a *adapter[S, U]) updated(ctx context.Context, t TaskInfo, i int) error {
-	s := a.live.View()
-	if a.strict {
-		s = a.g.schema.Clone(s)
+	if len(hooks) == 0 {
+		return
 	}
-	for _, f := range a.g.hooks {
-		if err := f(ctx, t, s, a.updates[i]); err != nil {
-			return err
+	c.g.onUpdate = func(ctx context.Context, state typedState, t TaskInfo, i int) error {
+		a := state.(*adapter[S, U])
+		s := a.live.View()
+		if a.strict {
+			s = a.g.schema.Clone(s)
 		}
+		for _, f := range hooks {
+			if err := f(ctx, t, s, a.updates[i]); err != nil {
+				return err
+			}
+		}
+		if a.strict {
+			return a.mutated(s)
+		}
+		return nil
 	}
-	if a.strict {
-		return a.mutated(s)
-	}
-	return nil
 }

@@ -30,14 +30,14 @@ func (c *compiler[S, U]) checkUnstored(n *nodeDecl[S, U]) {
 	if n.opts.remembers {
 		c.fault("subgraph %q is Unstored and Stateful; its state can last only if it is stored", string(n.id))
 	}
-	if what := n.kind.sub.waits(); what != "" {
+	if what := waitsOutside(n.kind.sub); what != "" {
 		c.fault("subgraph %q is Unstored, and %s; leave out one of the two", string(n.id), what)
 	}
 }
 
-// waits says what in the graph, or in a subgraph of it, waits for people or other processes; empty
-// for nothing.
-func (g *core) waits() string {
+// waitsOutside says what in a graph, or in a subgraph of it, waits for people or other processes;
+// empty for nothing.
+func waitsOutside(g *core) string {
 	if !g.opt.stops.none() {
 		return fmt.Sprintf("graph %q has InterruptBefore or InterruptAfter", g.name)
 	}
@@ -52,7 +52,7 @@ func (g *core) waits() string {
 		case n.queue != "":
 			what = "has a Queue"
 		case n.sub != nil:
-			if inner := n.sub.waits(); inner != "" {
+			if inner := waitsOutside(n.sub); inner != "" {
 				return inner
 			}
 		}

@@ -194,15 +194,6 @@ func Scope(namespace string) string {
 	return strings.Join(keys, "/")
 }
 
-// ScopeWithin returns the scope of the tasks in a call that a task makes. scope is that of the
-// task, and key is its key.
-func ScopeWithin(scope, key string) string {
-	if scope == "" {
-		return key
-	}
-	return scope + "/" + key
-}
-
 // SetMemory makes namespace that of the last call of a node with Stateful.
 func SetMemory(meta map[string]string, node, namespace string) { meta[metaMemory+node] = namespace }
 
@@ -289,15 +280,6 @@ func SetMetadata(meta map[string]string, key, value string) { meta[metaUser+key]
 
 // Metadata returns what the caller of the run noted, by key; nil for nothing.
 func Metadata(meta map[string]string) map[string]string { return named(meta, metaUser) }
-
-// MetadataQuery returns the entries of Meta that a record has if the caller of its run noted kv.
-func MetadataQuery(kv map[string]string) map[string]string {
-	meta := make(map[string]string, len(kv))
-	for key, value := range kv {
-		SetMetadata(meta, key, value)
-	}
-	return meta
-}
 
 // StepName is the name of the part of a result that has the updates of one step of a subgraph.
 func StepName(step int) string { return strconv.Itoa(step) }

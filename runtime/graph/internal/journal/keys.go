@@ -57,3 +57,12 @@ func (k *Keys) Task(step int, node string, index int) string {
 	}
 	return TaskKey(k.line, k.Scope, step, node, index)
 }
+
+// ScopeWithin returns the scope of the tasks in a call that a task makes. scope is that of the
+// task, and key is its key.
+func ScopeWithin(scope, key string) string {
+	if scope == "" {
+		return key
+	}
+	return scope + "/" + key
+}
