@@ -13,7 +13,7 @@ import (
 //
 // f sees and must not change: it must not write to memory of s and u, nor keep them after it
 // returns. A Strict run finds a write to s. If f returns an error or panics, the attempt fails
-// with that, as if the node had: the update does not count, and Retry and Fallback apply.
+// with that, as if the node had. Then the update does not count, and Retry and Fallback apply.
 //
 // f gets no results that were stored before or come from a Cache. It is not called for a node of
 // Subgraph, because the Builder of that graph has functions of its own. For the node of a

@@ -124,10 +124,10 @@ func SharedFolder() Option { return func(o *options) { o.shared = true } }
 // [checkpoint.ErrReadOnly]. Other processes may write to the file meanwhile. The options that
 // concern writes have no effect.
 //
-// The file never changes, but SQLite may make its -wal and -shm files in the same folder. If it
-// cannot, and there is no -wal file, Open takes the file for immutable: nobody may write to the
-// file while the saver is open. With a -wal file Open then fails, because the file lacks the
-// newest commits. Copy both files to a folder that can be written.
+// The saver never changes the file, but SQLite may make its -wal and -shm files in the same
+// folder. If it cannot, and there is no -wal file, Open takes the file for immutable. Then nobody
+// may write to it while the saver is open. With a -wal file Open then fails, because the file
+// lacks the newest commits. Copy both files to a folder that can be written.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 
 //go:embed queries/*.sql schema
