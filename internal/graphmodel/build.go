@@ -147,7 +147,16 @@ func (b *building) options(n *Node) (opts []graph.NodeOption) {
 }
 
 // run is the function of a node.
-func (b *building) run(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
+func (b *building) run(ctx context.Context, i int, view State, job Job) (StateUpdate, graph.Next, error) {
+	u, next, err := b.perform(ctx, i, view, job)
+	if err != nil && ctx.Err() != nil && b.spec.Nodes[i].Masks { // rule 11.16
+		return update(failing), next, ErrBroken
+	}
+	return u, next, err
+}
+
+// perform is run without the mask of a cancellation.
+func (b *building) perform(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
 	n, t := &b.spec.Nodes[i], graph.CurrentTask(ctx)
 	if err := b.world.settle(ctx); err != nil {
 		return u, next, err

@@ -43,7 +43,8 @@ func (d *drawing) draw(n int) {
 	d.extras()
 }
 
-// extras draws which nodes make durable calls, retry panics and keep updates of failed attempts.
+// extras draws which nodes make durable calls, retry panics, mask cancellations and keep updates of
+// failed attempts.
 // It does not change what else is drawn for a seed. A crash can lose a kept update, so that such a
 // graph is Exact.
 func (d *drawing) extras() {
@@ -54,6 +55,7 @@ func (d *drawing) extras() {
 		}
 		n.Insists = n.Panics && hash("insists", d.Seed, i)%2 == 0
 		n.Calls = max(int(hash("calls", d.Seed, i)%8)-4, 0)
+		n.Masks = hash("masks", d.Seed, i)%2 == 0
 		if n.Fails > 0 && !n.Panics && hash("keeps", d.Seed, i)%3 == 0 {
 			n.Keeps, d.Exact = true, true
 		}

@@ -10,11 +10,12 @@ import (
 // Work lets a worker look at the thread, which is due. pause is that before its next run, should
 // this one fail.
 func (m *Model) Work(pause time.Duration) (out Outcome, opened bool) {
+	m.fate.box.worker = true
 	if out, opened = m.look(); opened {
 		m.closes(&out, pause)
 		return out, true
 	}
-	m.fate.box.wake = time.Time{} // rule 21.8
+	m.fate.box.wake, m.fate.box.worker = time.Time{}, false // rule 21.8
 	if out.Status == "waiting" {
 		m.fate.box.wake = nextDue(out.open)
 	}

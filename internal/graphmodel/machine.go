@@ -138,8 +138,15 @@ func (m *machine) superstep() (stop bool, out *Outcome) {
 		failed = m.execute(tasks)
 	}
 	m.decideRaces(tasks)
-	if m.fate.box.stopped { // rule 21.10
+	if box := m.fate.box; box.stopped && !box.leaves { // rule 21.10
 		o := m.end("cancelled")
+		o.waitFor(m.openIn(tasks))
+		return false, &o
+	} else if box.stopped && (len(failed) == 0 || box.worker) { // rules 14.7 and 15.8
+		o := m.end("ready")
+		if o.Failed = unknown; len(failed) > 0 {
+			o.Failed = "node " + failed[0]
+		}
 		o.waitFor(m.openIn(tasks))
 		return false, &o
 	}

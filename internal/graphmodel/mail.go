@@ -239,11 +239,21 @@ func (m *Model) during(n int, posts []*post) *[]string {
 	return results
 }
 
+// leave ends the context of the next run when its n-th attempt begins (rule 14.7).
+func (m *Model) leave(n int) {
+	box := m.fate.box
+	box.arrive = func() {
+		if n--; n == 0 {
+			box.stopped, box.leaves = true, true
+		}
+	}
+}
+
 // meantime is how long an attempt takes in which messages arrive: longer than a run needs to learn
 // of them (rule 21.10).
 const meantime = 2 * time.Second
 
-// interrupts begins an attempt. It reports whether a cancel ends it.
+// interrupts begins an attempt. It reports whether a cancel ends it, or the end of the context.
 func (m *mailbox) interrupts() bool {
 	if m.arrive != nil {
 		m.arrive()
@@ -254,7 +264,7 @@ func (m *mailbox) interrupts() bool {
 // closes ends a run that has opened the thread.
 func (m *Model) closes(out *Outcome, pause time.Duration) {
 	box := m.fate.box
-	if box.stopped {
+	if box.stopped && !box.leaves {
 		var h handling
 		newest, _ := box.newestCancel(&h)
 		h.take(newest.number)
@@ -263,7 +273,7 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 	}
 	m.ends(out, pause)
 	m.storeQuestions(m.onExit)
-	box.stopped, box.arrive = false, nil
+	box.stopped, box.leaves, box.worker, box.arrive = false, false, false, nil
 }
 
 // ends notes when the thread is due after a run. pause is that before the next run of a worker
@@ -280,6 +290,8 @@ func (m *Model) ends(o *Outcome, pause time.Duration) {
 		if box.wake = nextDue(o.open); !box.wake.IsZero() && box.wake.Before(box.now) {
 			box.wake = box.now
 		}
+	case o.Status == "ready" && pause > 0: // rule 15.8
+		box.wake = box.now
 	case o.Status == "failed" && pause > 0:
 		box.wake = box.now.Add(pause)
 	}

@@ -32,6 +32,7 @@ type Pair struct {
 	rerun    []string // the nodes whose results have to be dropped
 	requests []string // the ids of the inputs that were submitted
 	cancels  int
+	leave    context.CancelFunc // ends the context of the call in progress
 }
 
 // NewPair returns a thread called name on s, and its Model.
@@ -71,7 +72,7 @@ func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 	stops, d := p.stops(), p.durability()
 	want := p.Model.Invoke(stops, "")
 	opts := withStops[graph.InvokeOption](stops.options(p.spec), d, graph.DiscardPending())
-	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), opts...)
+	res, err := p.Thread.Invoke(p.during(ctx), update(p.spec.input(p.Model.inputs)), opts...)
 	return want, p.compare(ctx, fmt.Sprintf("invoke %s with stops %s", d, stops.text(p.spec)), want, res, err)
 }
 
@@ -174,7 +175,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		return out, err
 	}
 	want := p.Model.Resume(answers, out.rerun, unseen, stops)
-	res, err := resume(ctx, append(opts, given...)...)
+	res, err := resume(p.during(ctx), append(opts, given...)...)
 	what := fmt.Sprintf("resume %s with answers %q, rerun %q, stops %s", d, answers, out.rerun, stops.text(p.spec))
 	return want, p.compare(ctx, what, want, res, err)
 }
@@ -312,7 +313,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", want.Waiting)),
 		differ(what+": unjoined", fmt.Sprint(res.Unjoined), fmt.Sprint(want.Unjoined)),
 		differ(what+": stored status", snap.Status.String(), want.Status),
-		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "cancelled")),
+		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(slices.Contains([]string{"failed", "cancelled", "ready"}, want.Status))),
 		differ(what+": has stops", fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0), stopped),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),

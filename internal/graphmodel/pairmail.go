@@ -86,6 +86,10 @@ func (p *Pair) complete(ctx context.Context) error {
 	switch p.Model.status {
 	case "paused", "failed":
 		return p.person(ctx)
+	case "ready":
+		if p.Model.fate.box.wake.IsZero() {
+			return p.person(ctx)
+		}
 	}
 	if p.Model.fate.box.wake.IsZero() {
 		if err := p.unblock(ctx, open); err != nil {
@@ -136,7 +140,7 @@ func (p *Pair) work(ctx context.Context) error {
 	p.Model.onExit = !p.whole
 	want, opened := p.Model.Work(pause)
 	var refused []refusal
-	run, err := p.app.ResumeDue(ctx, found.Threads[0], graph.DueOptions{
+	run, err := p.app.ResumeDue(p.during(ctx), found.Threads[0], graph.DueOptions{
 		Retry:   graph.RetryPolicy{Base: pause, Max: pause, Jitter: func() float64 { return 1 }},
 		Refused: func(r checkpoint.Refusal) { refused = append(refused, refusal{r.Number, whyRefused(r.Reason)}) },
 	})

@@ -135,11 +135,14 @@ func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
 	if p.rand.IntN(5) > 1 || !next.IsZero() && next.Before(soon) {
 		return none, nil // a time that comes while tasks run changes their order
 	}
+	n := 1 + p.rand.IntN(5)
+	if p.rand.IntN(3) == 0 {
+		return p.leaving(n), nil
+	}
 	posts, err := p.posts(ctx, 1+p.rand.IntN(2))
 	if err != nil {
 		return none, err
 	}
-	n := 1 + p.rand.IntN(5)
 	want, left := p.Model.during(n, posts), n
 	var got []string
 	var failed error
@@ -160,6 +163,28 @@ func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
 		p.World.Arrive, p.Model.fate.box.arrive = nil, nil
 		return errors.Join(failed, differ("results during the call", fmt.Sprint(got), fmt.Sprint(*want)))
 	}, nil
+}
+
+// leaving ends the context of the next call when its n-th attempt begins.
+func (p *Pair) leaving(n int) (check func() error) {
+	p.Model.leave(n)
+	p.World.Arrive = func(ctx context.Context) error {
+		if n--; n == 0 {
+			p.said = append(p.said, "  the context of the next call ends")
+			p.leave()
+		}
+		return ctx.Err()
+	}
+	return func() error {
+		p.World.Arrive, p.Model.fate.box.arrive = nil, nil
+		return nil
+	}
+}
+
+// during returns the context of a call, which leave ends.
+func (p *Pair) during(ctx context.Context) context.Context {
+	ctx, p.leave = context.WithCancel(ctx)
+	return ctx
 }
 
 // compareThread compares what is stored after a worker has looked at the thread.
@@ -194,7 +219,7 @@ func (p *Pair) compareThread(ctx context.Context, what string, want Outcome) err
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored next", fmt.Sprint(snap.Next), fmt.Sprint(want.Next)),
 		differ(what+": stored questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", open)),
-		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "cancelled" && !p.Model.done)),
+		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "ready" || want.Status == "cancelled" && !p.Model.done)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 		p.compareInbox(ctx, what),
 	)

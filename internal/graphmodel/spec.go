@@ -86,6 +86,7 @@ type Node struct {
 	Falls   bool          // it has a fallback
 	Keeps   bool          // the updates of its failed attempts count
 	Lets    bool          // its failure does not cancel its siblings
+	Masks   bool          // after the end of its context it returns an error of its own
 	Astray  int           // how often its route fails in one state
 	Owner   bool          // only this node changes Notes in all ways, and sets Draft
 	Clashes int           // 1, 2: the nodes that set Text, both of them until the World is mended
@@ -201,6 +202,7 @@ func (s *Spec) text(indent string) string {
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"},
 			{n.Named, "named"}, {n.Panics, "panics"}, {n.Insists, "retries panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
 			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Keeps, "keeps updates"}, {n.Lets, "continues on error"},
+			{n.Masks, "masks cancellations"},
 		} {
 			if f.is {
 				out += " " + f.name

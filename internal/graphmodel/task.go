@@ -136,7 +136,10 @@ func (t *task) paused() (n int) {
 // attempt runs a node once, on the state of the checkpoint before (rule 1.2). It reports whether
 // the task is not to be tried again, should it have failed.
 func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
-	if m.fate.box.interrupts() {
+	if m.fate.box.interrupts() { // no failure, whatever the node returns (rule 11.16)
+		if n.Masks && n.Keeps { // rule 11.13
+			t.kept = append(t.kept, failing)
+		}
 		return true
 	}
 	breaks := m.fate.fails[key] < n.Fails

@@ -19,7 +19,9 @@ type mailbox struct {
 	wake    time.Time // when the thread is due; zero for never
 	running bool      // a run holds the thread
 	seen    uint64    // the newest message that the run knows
-	stopped bool      // and that was a cancel
+	stopped bool      // and that was a cancel; or the context of the run has ended
+	leaves  bool      // it was the context
+	worker  bool      // the run is that of a worker
 	arrive  func()    // called when an attempt begins; nil for none
 }
 

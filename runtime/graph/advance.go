@@ -52,6 +52,9 @@ func (r *run) unjoined() []ID {
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
 	next, err := host{r}.callRoute(n, step)
+	if err != nil && r.ctx.Err() != nil && !(host{r}).Counts(err) {
+		return r.cancelled() // whatever error the route returns (rule 14.7)
+	}
 	if err == nil {
 		err = r.choose(from, next)
 	}

@@ -319,7 +319,9 @@ func (r recorder) end(cause error, trimmed bool) error {
 		r.putFitting(writes)
 		writes = nil
 	}
-	if asked != nil {
+	if asked != nil && r.exec.Has(exec.Failed) && !errors.Is(cause, asked) {
+		cause = errors.Join(asked, cause)
+	} else if asked != nil && !errors.Is(cause, asked) {
 		cause = asked
 	}
 	switch {
@@ -332,7 +334,11 @@ func (r recorder) end(cause error, trimmed bool) error {
 			o.Wake = wake
 		}
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reason(r.log.Base, o, cause)...), o))
+	why := cause
+	if asked != nil {
+		why = asked
+	}
+	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reason(r.log.Base, o, why)...), o))
 	if err == nil {
 		if tooLarge(cause) && r.log.Keeps() {
 			r.health = max(r.health, spoiled) // it is ahead of what is stored

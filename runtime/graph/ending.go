@@ -141,3 +141,20 @@ func stoppedBy(ctx context.Context, place string) error {
 	}
 	return err
 }
+
+// abort ends the run of a goroutine that ends because of cause.
+func (r *run) abort(cause error) {
+	if !r.log.Holds() {
+		_ = r.log.Close()
+		return
+	}
+	defer func() {
+		_ = r.log.Close()
+		r.log.LetGo(r.ctx) // if giveUp below did not release it
+	}()
+	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
+	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
+		cause = ErrGoexit // of a route or a reducer
+	}
+	_ = r.giveUp(cause) // nobody can receive the error
+}

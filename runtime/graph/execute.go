@@ -122,12 +122,12 @@ func (r host) perform(ctx context.Context, i int) error {
 func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
 // Observe implements exec.Host.
-func (r host) Observe(ctx, parent context.Context, i int) func() {
+func (r host) Observe(ctx context.Context, i int) func() {
 	t := &r.exec.Tasks[i]
 	ended := r.watchers.attempt(ctx, RunEvent{
 		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary,
 	})
-	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
+	return func() { ended(Outcome(t.Outcome()), t.Err) }
 }
 
 // Stuck implements exec.Host.
@@ -157,13 +157,7 @@ func (r host) FallingBack(ctx context.Context, i int) {
 
 // May implements exec.Host. A Fallback never hides a fault that a Strict run finds. It never hides
 // a fault of the storage of a subgraph or a durable call either.
-func (r host) May(i int) (retry, fallBack bool) {
-	t := &r.exec.Tasks[i]
-	return r.mayAfter(t, t.Err)
-}
-
-// mayAfter is May for a task that fails with err.
-func (r host) mayAfter(t *exec.Task, err error) (retry, fallBack bool) {
+func (r host) May(t *exec.Task, err error) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var queued *QueueError
@@ -186,6 +180,13 @@ func ofStorage(err error) bool {
 
 // Panicked implements exec.Host.
 func (r host) Panicked(v any) error { return newPanic(v) }
+
+// Counts implements exec.Host. The worker of a queue stores no outcome of a cancelled attempt.
+func (r host) Counts(err error) bool {
+	var panicked *PanicError
+	var queued *QueueError
+	return errors.As(err, &panicked) || errors.As(err, &queued)
+}
 
 // Ended implements exec.Host.
 func (r host) Ended(tasks []int) error {

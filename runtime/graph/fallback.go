@@ -18,7 +18,9 @@ import (
 // both errors.
 //
 // f is not called if the run was cancelled or lost its thread, or if a subgraph could not be
-// stored or read. It is not called for an error of Strict either.
+// stored or read. It is not called for an error of Strict either. If the run has ended the context
+// of the node, an error of the node is a cancellation, whatever its text. The node then runs again
+// in the next run.
 //
 // The node is one of Node, Subgraph or MapSubgraph. Use RoutingFallback, TaskFallback or
 // RoutingTaskFallback for the other kinds. Compile reports a nil f, an unknown id, a node of

@@ -129,8 +129,8 @@ func (r host) intercepted(ctx context.Context, i int) error {
 			return true, in.Task(ctx, info, next)
 		},
 		func(inner context.Context) (Outcome, error) {
-			if own = r.rescued(inner, ctx, i); n.timeout > 0 {
-				own = exec.TimedOut(ctx, task.Parent(ctx), n.timeout, own)
+			if own = r.rescued(inner, ctx, i); n.timeout > 0 && r.exec.Cut(task.Parent(ctx), own) == nil {
+				own = exec.TimedOut(ctx, n.timeout, own)
 			}
 			return r.outcome(ctx, i, own)
 		})
@@ -174,7 +174,7 @@ func (r host) rescued(ctx, attempt context.Context, i int) (err error) {
 // err. The error is nil if the outcome says all.
 func (r host) outcome(ctx context.Context, i int, err error) (Outcome, error) {
 	t := &r.exec.Tasks[i]
-	o := Outcome(t.OutcomeOf(task.Parent(ctx), err))
+	o := Outcome(t.OutcomeOf(err, r.exec.Cut(task.Parent(ctx), err)))
 	switch {
 	case o != OutcomePaused && o != OutcomeReady && task.Waits(ctx):
 		return OutcomeWaiting, nil
@@ -191,7 +191,7 @@ func (r host) again(t *exec.Task, err error) bool {
 	if t.Failure != nil {
 		return false
 	}
-	retry, fallBack := r.mayAfter(t, err)
+	retry, fallBack := r.May(t, err)
 	n := &r.g.exec[t.Node]
 	return retry && exec.Applies(n.Retry, t.Attempt, err) || fallBack && n.Fallback
 }

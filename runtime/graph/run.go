@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -324,21 +323,4 @@ func (r *run) nodeError(sl *exec.Task, err error) error {
 		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,
 		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.Attempt, 1), Summary: sl.Summary, Err: err,
 	}
-}
-
-// abort ends the run of a goroutine that ends because of cause.
-func (r *run) abort(cause error) {
-	if !r.log.Holds() {
-		_ = r.log.Close()
-		return
-	}
-	defer func() {
-		_ = r.log.Close()
-		r.log.LetGo(r.ctx) // if giveUp below did not release it
-	}()
-	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
-	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
-		cause = ErrGoexit // of a route or a reducer
-	}
-	_ = r.giveUp(cause) // nobody can receive the error
 }

@@ -291,7 +291,7 @@ func TestSeveralFailuresAreJoinedInTaskOrder(t *testing.T) {
 			both.Done()
 			both.Wait()
 			return update{}, errors.New("no " + string(id))
-		})
+		}, graph.ContinueOnError())
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}

@@ -29,6 +29,19 @@ func threeNodes(b func(context.Context, work) (update, error), opts ...graph.Nod
 	return g
 }
 
+// thirdRouted is threeNodes with a route from b to c.
+func thirdRouted(route func(context.Context, work) (graph.Next, error)) *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("a", say("a"))
+	b.Node("b", say("b"))
+	b.Node("c", say("c"))
+	b.Edge(graph.Start, "a")
+	b.Edge("a", "b")
+	b.Edge("c", graph.End)
+	b.Route("b", route, "c")
+	return b
+}
+
 // endings are ways to end a run of three nodes while the second one runs. The key is the name of
 // the thread. Each has the status of that thread, and the reason.
 var endings = map[string]struct {
@@ -69,18 +82,11 @@ var endings = map[string]struct {
 	"cancelled in a route": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
-		b := newWork()
-		b.Node("a", say("a"))
-		b.Node("b", say("b"))
-		b.Node("c", say("c"))
-		b.Edge(graph.Start, "a")
-		b.Edge("a", "b")
-		b.Edge("c", graph.End)
-		b.Route("b", func(ctx context.Context, _ work) (graph.Next, error) {
+		b := thirdRouted(func(ctx context.Context, _ work) (graph.Next, error) {
 			cancel(errDeploy)
 			<-ctx.Done()
 			return graph.Next{}, ctx.Err()
-		}, "c")
+		})
 		wantEnding(t, graph.Ready, context.Canceled)(compile(t, b, graph.Saver(s), d).Thread(id).Invoke(ctx, input))
 	}},
 	"left stream": {graph.Ready, "the consumer left the stream", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
@@ -173,12 +179,30 @@ var endings = map[string]struct {
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) { return update{}, errBroken }), graph.Saver(s), d)
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"failed node in a cancelled run": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"node with an error of its own in a cancelled run": {graph.Ready, "a new version is deployed", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) {
 			cancel(errDeploy)
 			return update{}, errBroken
+		}), graph.Saver(s), d)
+		wantEnding(t, graph.Ready, context.Canceled)(g.Thread(id).Invoke(ctx, input))
+	}},
+	"route with an error of its own in a cancelled run": {graph.Ready, "a new version is deployed", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b := thirdRouted(func(context.Context, work) (graph.Next, error) {
+			cancel(errDeploy)
+			return graph.Next{}, errBroken
+		})
+		wantEnding(t, graph.Ready, context.Canceled)(compile(t, b, graph.Saver(s), d).Thread(id).Invoke(ctx, input))
+	}},
+	"panic in a cancelled run": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		g := compile(t, threeNodes(func(context.Context, work) (update, error) {
+			cancel(errDeploy)
+			panic(errBroken)
 		}), graph.Saver(s), d)
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(ctx, input))
 	}},
@@ -288,7 +312,7 @@ func TestASweepOverReadyThreadsResumesWhatNobodyHasToDecide(t *testing.T) {
 			t.Errorf("thread %q, which is %s, was changed", id, e.want)
 		}
 	}
-	same(t, "swept", len(ready), 7)
+	same(t, "swept", len(ready), 9)
 }
 
 // After a deployment, a program resumes the threads whose runs were stopped by the shutdown.

@@ -39,7 +39,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 			}
 			return
 		}
-		switch outcome := t.Outcome(ctx); {
+		switch outcome := t.Outcome(); {
 		case outcome == OutcomeWaiting:
 			if t.Err = nil; t.Progress != Elsewhere {
 				t.Progress = Asking
@@ -50,14 +50,20 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 			return
 		case outcome != OutcomeFailed:
 			return // stopped or drained as its subgraph says, or cancelled: neither a result nor a failure
+		case ctx.Err() != nil && s.host.Counts(t.Err):
+			t.fail() // nothing follows in a cancelled run
+			return
 		}
 		var delay time.Duration
-		switch retry, fallBack := s.host.May(i); {
+		switch retry, fallBack := s.host.May(t, t.Err); {
 		case retry && t.Failure == nil && s.retries(n.Retry, t, &delay):
 			if !s.pause(ctx, delay, i, seen) {
 				return
 			}
 		case fallBack && t.Failure == nil && n.Fallback:
+			if ctx.Err() != nil {
+				return // the run has ended since; the node runs again
+			}
 			s.fallBack(ctx, i, seen)
 		default:
 			t.fail()
@@ -117,8 +123,8 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts
 
 // unattended ends an attempt without a timeout that nobody observes. It is deferred.
 func (s *Superstep) unattended(w *task.Worker, t *Task) {
-	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
-		s.unreturned(t, recover())
+	if t.Err != nil {
+		s.broke(w.Parent(), t, recover())
 	}
 	t.Summary, t.Calls, t.Asks = w.End()
 }
@@ -132,13 +138,13 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 		ctx = c
 	}
 	if s.Observe {
-		defer s.host.Observe(ctx, parent, i)()
+		defer s.host.Observe(ctx, i)()
 	}
 	if s.Stuck {
 		defer s.guard(ctx, i, seen)()
 	}
-	if s.call(ctx, t, i) && timeout > 0 && !s.Intercepted {
-		t.Err = TimedOut(ctx, parent, timeout, t.Err)
+	if s.call(ctx, parent, t, i) && timeout > 0 && !s.Intercepted && t.cut == nil {
+		t.Err = TimedOut(ctx, timeout, t.Err)
 	}
 }
 
@@ -178,35 +184,48 @@ func (s *Superstep) stuck(ctx context.Context, i int, seen *attempts) {
 	seen.stuck(stuckAfter, summary)
 }
 
-// call calls the node, and reports whether the node returned. A panic or Goexit becomes the
-// task's error; Goexit ends the goroutine all the same.
-func (s *Superstep) call(ctx context.Context, t *Task, i int) (returned bool) {
+// call calls the node under ctx, a child of the context of its task, and reports whether the node
+// returned. A panic or Goexit becomes the task's error; Goexit ends the goroutine all the same.
+func (s *Superstep) call(ctx, parent context.Context, t *Task, i int) (returned bool) {
 	t.Err = ErrGoexit
-	defer s.caught(t)
+	defer s.caught(parent, t)
 	t.Err = s.host.Call(ctx, i)
 	return true
 }
 
-// caught notes how a call ended that did not return. It is deferred.
-func (s *Superstep) caught(t *Task) {
-	if t.Err == ErrGoexit { //nolint:errorlint // as call sets it, and nothing that a node returns
-		s.unreturned(t, recover())
+// caught notes how a call ended that has no result. It is deferred.
+func (s *Superstep) caught(parent context.Context, t *Task) {
+	if t.Err != nil {
+		s.broke(parent, t, recover())
 	}
 }
 
-// unreturned notes that the node of t panicked with v, or called Goexit if v is nil.
-func (s *Superstep) unreturned(t *Task, v any) {
-	if v == nil {
+// broke notes that an attempt has ended with the error of t, or by a panic with v. The error is
+// ErrGoexit if the node ended its goroutine. parent is the context of the task.
+func (s *Superstep) broke(parent context.Context, t *Task, v any) {
+	if v != nil {
+		t.Err = s.host.Panicked(v)
+	}
+	t.cut = s.Cut(parent, t.Err)
+	if t.cut == nil && t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		t.Progress = Failed
-		return
 	}
-	t.Err = s.host.Panicked(v)
 }
 
-// TimedOut returns the error of a node that returned err under ctx, whose parent is the context of
-// its task. If the Timeout has passed, this error is context.DeadlineExceeded.
-func TimedOut(ctx, parent context.Context, timeout time.Duration, err error) error {
-	if err == nil || parent.Err() != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+// Cut returns why an attempt that ends with err is cancelled: the cause of the end of parent, the
+// context of its task. It returns nil if that has not ended, or if err counts.
+func (s *Superstep) Cut(parent context.Context, err error) error {
+	if err == nil || parent.Err() == nil || s.host.Counts(err) {
+		return nil
+	}
+	return context.Cause(parent)
+}
+
+// TimedOut returns the error of a node that returned err under ctx, the context of its attempt. The
+// context of its task has not ended. If the Timeout has passed, the error is
+// context.DeadlineExceeded.
+func TimedOut(ctx context.Context, timeout time.Duration, err error) error {
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -10,6 +10,8 @@
 //     all workers have one, up to as many as there may be.
 //   - A task that failed finally cancels its siblings, unless it is in a race or its node
 //     Continues.
+//   - An attempt that ends with an error after the end of its task's context is cancelled,
+//     whatever the error. It has failed only if the error counts, as that of a panic does.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile,
 //     the first in task order counts. The other tasks are Beaten when Run returns.
 //   - A task has at most one attempt at a time, and an attempt has its own context. A Fallback is
@@ -58,6 +60,7 @@ type Task struct {
 	Err      error       // of the last attempt
 	FailedAt time.Time   // when its last attempt ended with Err, if it did not run alone
 	Failure  error       // what the Fallback handles: of the last attempt of the node; nil before that
+	cut      error       // why the last attempt was cancelled; nil if it was not
 }
 
 // Progress says how far a task has come.
@@ -90,13 +93,14 @@ const (
 	OutcomeSuperseded
 )
 
-// Outcome returns how the last attempt ended, which ran under ctx.
-func (t *Task) Outcome(ctx context.Context) Outcome { return t.OutcomeOf(ctx, t.Err) }
+// Outcome returns how the last attempt ended.
+func (t *Task) Outcome() Outcome { return t.OutcomeOf(t.Err, t.cut) }
 
-// OutcomeOf returns how an attempt under ctx ends if its node returns err.
-func (t *Task) OutcomeOf(ctx context.Context, err error) Outcome {
+// OutcomeOf returns how an attempt ends if its node returns err. cut is that of Superstep.Cut.
+func (t *Task) OutcomeOf(err, cut error) Outcome {
+	exits := err == ErrGoexit //nolint:errorlint // as attempt sets it
 	switch {
-	case t.Progress == Failed || err == ErrGoexit: //nolint:errorlint // as attempt sets it
+	case t.Progress == Failed, exits && cut == nil:
 		return OutcomeFailed
 	case t.Progress == Asking, t.Progress == Elsewhere: // of a subgraph, or set by the Host
 		return OutcomeWaiting
@@ -104,13 +108,13 @@ func (t *Task) OutcomeOf(ctx context.Context, err error) Outcome {
 		return OutcomePaused
 	case t.Progress == Drained:
 		return OutcomeReady
-	case t.Asks != nil && len(t.Asks.Open()) > 0:
+	case !exits && t.Asks != nil && len(t.Asks.Open()) > 0:
 		return OutcomeWaiting // whatever it returned
 	case err == nil:
 		return OutcomeDone
-	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+	case cut == nil:
 		return OutcomeFailed
-	case context.Cause(ctx) == ErrBeaten: //nolint:errorlint // the very same error
+	case cut == ErrBeaten: //nolint:errorlint // the very same error
 		return OutcomeSuperseded
 	}
 	return OutcomeCancelled
@@ -124,9 +128,9 @@ type Host interface {
 	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is
 	// a subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error
-	// Observe says that an attempt of task i begins under ctx, the task itself running under
-	// parent. The returned function is called when the attempt has ended.
-	Observe(ctx, parent context.Context, i int) func()
+	// Observe says that an attempt of task i begins under ctx. The returned function is called when
+	// the attempt has ended.
+	Observe(ctx context.Context, i int) func()
 	// Stuck says that the node of task i has not returned, for so long after the end of ctx, the
 	// context of its attempt. It is called at most once for an attempt, before the attempt ends.
 	Stuck(ctx context.Context, i int, since time.Duration, summary string)
@@ -148,9 +152,12 @@ type Host interface {
 	// Park sets a timer for the next attempt of task i, which failed, after delay. It reports
 	// false if the task must wait in memory.
 	Park(i int, delay time.Duration) bool
-	// May reports whether the node of task i, which failed, may be retried, and whether its
+	// May reports whether the node of a task, which fails with err, may be retried, and whether its
 	// Fallback may handle the failure.
-	May(i int) (retry, fallBack bool)
+	May(t *Task, err error) (retry, fallBack bool)
+	// Counts reports whether err, of an attempt whose task was cancelled, is a failure all the
+	// same: that of a panic, or one that was stored before.
+	Counts(err error) bool
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error
 	// Ended stores the outcomes of the given tasks, while others still run. ErrLeft cancels the

@@ -18,7 +18,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-var errNode = errors.New("the node failed")
+var errNode, errPanic = errors.New("the node failed"), errors.New("the node panicked")
 
 // host runs the function of each node, and notes what is stored meanwhile.
 type host struct {
@@ -50,7 +50,7 @@ func (h *host) Wakes(int) time.Time { return time.Time{} }
 
 func (h *host) Wake([]int) ([]int, error) { return nil, nil }
 
-func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
+func (h *host) Observe(context.Context, int) func() { return nil }
 
 func (h *host) Stuck(context.Context, int, time.Duration, string) {}
 
@@ -58,9 +58,11 @@ func (h *host) Retrying(context.Context, int, time.Duration) {}
 
 func (h *host) FallingBack(context.Context, int) {}
 
-func (h *host) May(int) (retry, fallBack bool) { return true, true }
+func (h *host) May(*exec.Task, error) (retry, fallBack bool) { return true, true }
 
 func (h *host) Panicked(v any) error { return v.(error) }
+
+func (h *host) Counts(err error) bool { return errors.Is(err, errPanic) }
 
 func (h *host) Ended(tasks []int) error {
 	h.mu.Lock()

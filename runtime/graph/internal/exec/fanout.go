@@ -142,7 +142,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 			f.cancel(ErrSibling)
 		}
 		if seen.open() {
-			seen.end(t.Outcome(w.Parent()))
+			seen.end(t.Outcome())
 		}
 		if f.done != nil {
 			f.done <- i

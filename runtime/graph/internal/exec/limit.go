@@ -32,7 +32,7 @@ func (s *Superstep) admit(w *task.Worker, n *Node, i, step int, seen *attempts) 
 		switch {
 		case err == nil:
 			held = append(held, release)
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !s.host.Counts(err):
 			t.Err = ctx.Err() // it has left the queue
 			return false
 		default:
@@ -51,6 +51,8 @@ func (s *Superstep) acquire(ctx context.Context, l Limiter, t *Task) (release fu
 	defer func() {
 		if v := recover(); v != nil {
 			err = s.host.Panicked(v)
+		} else if t.Progress == Failed && ctx.Err() != nil {
+			t.Progress = Waiting // Goexit, of a cancelled task
 		}
 	}()
 	release, err = l.Acquire(ctx)
