@@ -22,7 +22,7 @@ const pause = 8 * time.Second
 // durability of the graph stores all checkpoints, which are compared at the end.
 func (p *Pair) Correspond(ctx context.Context, rounds int, whole bool) error {
 	p.timed, p.whole, p.World.Settles = true, whole, true
-	p.Model.fate.box.now = time.Now()
+	p.Model.fate.box.now = clock()
 	for range rounds {
 		if err := p.round(ctx); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (p *Pair) complete(ctx context.Context) error {
 		if err := p.unblock(ctx, open); err != nil {
 			return err
 		}
-		p.Model.fate.box.now = time.Now()
+		p.Model.fate.box.now = clock()
 		for _, w := range open {
 			if w.kind != forAnswer {
 				continue

@@ -150,7 +150,7 @@ func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
 		if left--; left != 0 {
 			return nil
 		}
-		until := time.Now().Truncate(time.Microsecond).Add(meantime)
+		until := clock().Add(meantime)
 		for _, one := range posts {
 			p.said = append(p.said, "  during the next call:")
 			result, err := p.do(context.WithoutCancel(ctx), one)

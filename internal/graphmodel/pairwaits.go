@@ -68,13 +68,16 @@ func (p *Pair) unblock(ctx context.Context, open []place) error {
 	return nil
 }
 
+// clock returns the time on the clock of the memory saver, which counts microseconds.
+func clock() time.Time { return time.Now().Truncate(time.Microsecond) }
+
 // signal sends a signal to the thread.
 func (p *Pair) signal(ctx context.Context, name, key string) error {
 	if !p.spec.listens() {
 		return nil
 	}
 	s := &post{kind: aSignal, name: name, key: key}
-	p.Model.fate.box.now = time.Now()
+	p.Model.fate.box.now = clock()
 	p.Model.send(s, p.Model.fate.box.now)
 	p.said = append(p.said, fmt.Sprintf("signal %d, %s for %q", s.number, name, key))
 	return p.sendSignal(ctx, s)

@@ -103,7 +103,7 @@ func (b *signalbox) read() error {
 	return nil
 }
 
-// took notes that a task has taken a message. If it is the next one after those that the run had
+// took notes that a write has taken a message. If it is the next one after those that the run had
 // seen, the run has seen it, too.
 func (b *signalbox) took(m *checkpoint.Message) {
 	b.taken[m.Number] = true
@@ -144,8 +144,7 @@ func (b *signalbox) receive(r *run, key string, w task.Awaited, check func([]byt
 		}
 		return nil, r.saving("put writes", b.root.log.Put(r.ctx, nil, journal.Outcome{Messages: h}))
 	}
-	b.given[id] = m
-	b.took(&m)
+	b.given[id], b.taken[m.Number] = m, true
 	h.Take = []uint64{m.Number}
 	writes := b.writes(checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: key, Name: w.Place}, &m)
 	if err := r.log.Put(r.ctx, writes, journal.Outcome{Messages: h}); err != nil {
@@ -155,6 +154,7 @@ func (b *signalbox) receive(r *run, key string, w task.Awaited, check func([]byt
 		return nil, r.saving("put writes", err)
 	}
 	delete(b.given, id)
+	b.took(&m) // not before: a message whose taking failed must make the thread due
 	return writes[0].Payload, nil
 }
 
@@ -293,14 +293,14 @@ func (b *signalbox) has(a subgraph.Asked) bool {
 }
 
 // wakes reports whether a message waits that can be given to an open question, as far as that is
-// known without reading.
+// known without reading. A message whose taking failed may wait.
 func (b *signalbox) wakes(asked []subgraph.Asked) bool {
 	if b == nil || b.root == nil || !slices.ContainsFunc(asked, func(a subgraph.Asked) bool { return task.IsSignal(a.Place) }) {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(asked, b.has)
+	return len(b.given) > 0 || slices.ContainsFunc(asked, b.has)
 }
 
 // readDue reads all messages if an open question or a receive is due at now. Later no message can
