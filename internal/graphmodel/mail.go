@@ -270,6 +270,7 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 		h.take(newest.number)
 		box.obey(&h, newest)
 		box.handle(&h)
+		box.seen = box.posted
 	}
 	m.ends(out, pause)
 	m.storeQuestions(m.onExit)
@@ -300,7 +301,7 @@ func (m *Model) ends(o *Outcome, pause time.Duration) {
 // keepDue notes when the thread is due after an edit (rule 22.9).
 func (m *Model) keepDue() {
 	box := m.fate.box
-	if next := nextDue(m.stored()); !next.IsZero() && (box.wake.IsZero() || next.Before(box.wake)) {
+	if next := nextDue(m.stored()); m.status != "cancelled" && !next.IsZero() && (box.wake.IsZero() || next.Before(box.wake)) {
 		box.wake = next
 	}
 	if !box.wake.IsZero() && box.wake.Before(box.now) {

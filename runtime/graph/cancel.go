@@ -25,6 +25,8 @@ type listener struct {
 	news    bool               // a message has come that was not read
 	reading bool               // a goroutine reads
 	handled checkpoint.Handled // what the end of a cancelled run makes of the messages
+	newest  uint64             // the newest of these messages
+	waits   journal.Inputs     // which inputs it leaves
 	reads   sync.WaitGroup
 }
 
@@ -106,13 +108,14 @@ func (l *listener) obey(all []checkpoint.Message) {
 	var m mail
 	for i := range all {
 		m.add(&all[i])
+		m.read = max(m.read, all[i].Number)
 	}
 	if m.cancel == nil {
 		return
 	}
 	m.dropInputs()
 	m.take(append(m.older, m.cancel.Number)...)
-	l.handled = m.handled
+	l.handled, l.newest, l.waits = m.handled, m.read, m.waits()
 	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: string(m.cancel.Payload)})
 }
 
@@ -129,6 +132,14 @@ func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return asked, l.handled
+}
+
+// obeyed notes that the run ends because of a message. It has then looked at all messages that were
+// read with that one.
+func (l *listener) obeyed(r *run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.log.Look(l.newest, l.waits)
 }
 
 // CancelledError is returned by the call whose run was ended by Thread.Cancel, or by

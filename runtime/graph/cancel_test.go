@@ -65,6 +65,10 @@ func TestACancelEndsARunInProgressWithinARenewalOfItsLease(t *testing.T) {
 						t.Errorf("it took %v, want at most a third of the lease", took)
 					}
 					th := other.Thread("t")
+					found, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+					if err != nil || len(found.Threads) > 0 {
+						t.Errorf("due are %v, %v; want none", found.Threads, err)
+					}
 					same(t, "openings by a worker", serve(t, other, s), 0)
 					same(t, "refused", refusals(t, th), []string{"cancelled: changed my mind"})
 					same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))

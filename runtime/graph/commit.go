@@ -312,6 +312,7 @@ func (r recorder) end(cause error, trimmed bool) error {
 	asked, messages := r.opt.listen.cancelled(r.run)
 	if asked != nil {
 		r.status = Cancelled
+		r.opt.listen.obeyed(r.run)
 	}
 	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r.run, r.status), Messages: messages}
 	writes := r.results(cause)

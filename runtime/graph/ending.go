@@ -50,6 +50,7 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	asked, messages := r.opt.listen.cancelled(r)
 	if asked != nil && status == Ready {
 		r.ending = asked
+		r.opt.listen.obeyed(r)
 		return journal.Outcome{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
 	}
 	switch {

@@ -164,7 +164,7 @@ func (r looker) cancels(c *checkpoint.Chain) (bool, error) {
 
 // openCancelled ends an unfinished thread, because somebody cancelled it.
 func (r looker) openCancelled(c *checkpoint.Chain) error {
-	r.ending = &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: string(r.mail.cancel.Payload)}
+	r.ending = r.cancelError()
 	if err := r.restoring().restore(c); err != nil {
 		return err
 	}
@@ -172,6 +172,11 @@ func (r looker) openCancelled(c *checkpoint.Chain) error {
 		return err
 	}
 	return r.openEnded(c, Cancelled)
+}
+
+// cancelError returns the error of a run that the newest cancel ends.
+func (r looker) cancelError() error {
+	return &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: string(r.mail.cancel.Payload)}
 }
 
 // openEnded stores a record of a resume that runs nothing, with what the opening makes of the
@@ -322,6 +327,9 @@ func (r looker) openEmpty() error {
 	rec, err := r.storing().first()
 	if err != nil {
 		return err
+	}
+	if r.mail.cancel != nil {
+		r.ending = r.cancelError()
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: Cancelled, End: true})
 }

@@ -273,8 +273,11 @@ func (r timekeeper) skipped(open []checkpoint.Write) (writes []checkpoint.Write)
 }
 
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
-// the head before it.
+// the head before it. The timers of a cancelled thread do not count.
 func wakeOf(c *checkpoint.Chain) time.Time {
+	if c.Thread.Status == Cancelled {
+		return c.Thread.Wake
+	}
 	_, next := pass(openQuestions("", c), nil, time.Time{})
 	return earlier(c.Thread.Wake, next)
 }
