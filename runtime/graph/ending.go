@@ -153,9 +153,48 @@ func (r *run) abort(cause error) {
 		_ = r.log.Close()
 		r.log.LetGo(r.ctx) // if giveUp below did not release it
 	}()
-	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
-	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
+	_ = exited(r, cause) // nobody can receive the error
+}
+
+// exited gives up a run whose goroutine ends: because of cause, or because a node, a route or a
+// reducer has called Goexit.
+func exited(r *run, cause error) error {
+	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
+	switch cause = cmp.Or(err, cause); {
+	case cause != nil:
+	case r.health != sound:
 		cause = ErrGoexit // of a route or a reducer
+	case unfinished && r.ctx.Err() != nil:
+		cause = r.cancelled()
 	}
-	_ = r.giveUp(cause) // nobody can receive the error
+	return r.giveUp(cause)
+}
+
+// apart runs the loop of r on a goroutine of its own, which a node may end. If events are yielded,
+// it is that of the caller, and the nodes run on others.
+func apart(r *run) (err error) {
+	if r.sink != nil {
+		return r.loop()
+	}
+	over := make(chan any, 1)
+	go func() {
+		var panicked any
+		defer func() { over <- panicked }()
+		ended := false
+		defer func() {
+			if ended {
+				return
+			}
+			if panicked = recover(); panicked == nil {
+				err = exited(r, nil)
+			}
+		}()
+		err = ErrGoexit
+		err = r.loop()
+		ended = true
+	}()
+	if v := <-over; v != nil {
+		panic(v) //nolint:forbidigo // it is that of the other goroutine
+	}
+	return err
 }

@@ -60,6 +60,7 @@ type host struct{ *run }
 func (r host) options() exec.Options {
 	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
 	o.Stuck, o.Intercepted = o.Observe, len(r.opt.interceptors) > 0
+	o.Apart = r.sink != nil && r.call == nil // the events are yielded on the goroutine of the run
 	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r.run}
 		o.Stuck = o.Stuck || r.sink.wants(EventTaskStuck)

@@ -3,8 +3,11 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,5 +105,22 @@ func TestASendToAQueueThatTimesOutFails(t *testing.T) {
 			same(t, "log", res.State.Log, log)
 			h.same(t, 1, 1)
 		})
+	})
+}
+
+// TestANodeOfAQueueThatCallsGoexitFails instead of being handed out for ever (rules 11.1 and 23.1).
+func TestANodeOfAQueueThatCallsGoexitFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		g := queued(t, countedRuns(&calls, func(context.Context, work) (update, error) {
+			runtime.Goexit()
+			return update{}, nil
+		}), memory.New(), nil)
+		serving(t, g, 1)
+		res, err := g.Thread("t").Invoke(t.Context(), input)
+		if err == nil || !strings.Contains(err.Error(), graph.ErrGoexit.Error()) || res.Status != graph.Failed {
+			t.Errorf("got %s, %v; want a failure because of Goexit", res.Status, err)
+		}
+		same(t, "calls", int(calls.Load()), 1)
 	})
 }

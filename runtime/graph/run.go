@@ -98,7 +98,7 @@ func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *str
 	ended := r.watchers.run(ctx, 0)
 	err := exec.ErrLeft
 	if r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, 0)) {
-		err = r.loop()
+		err = apart(r)
 	}
 	res := resultOf(r, a)
 	ended(r.plan.Step, res.Status, err)

@@ -321,6 +321,38 @@ func TestPanicsAndGoexitAreErrorsOfTheNode(t *testing.T) {
 			}
 		})
 	}
+	for name, ways := range map[string]func(*app) (result, error){
+		"Run":    func(g *app) (result, error) { return g.Run(t.Context(), input) },
+		"Invoke": func(g *app) (result, error) { return g.Thread("t").Invoke(t.Context(), input) },
+		"Stream": func(g *app) (res result, err error) {
+			for e, failed := range g.Thread("t").Stream(t.Context(), input, graph.Events(graph.EventRunEnded)) {
+				res, err = *e.Result, failed
+			}
+			return res, err
+		},
+	} {
+		t.Run("goexit in a chain, "+name, func(t *testing.T) {
+			b := newWork()
+			exits := true
+			b.Node("a", func(context.Context, work) (update, error) {
+				if exits {
+					runtime.Goexit()
+				}
+				return logged("a"), nil
+			})
+			b.Chain(graph.Start, "a", graph.End)
+			g := compile(t, b, graph.Saver(memory.New()))
+			res, err := ways(g)
+			if failed := graph.NodeErrors(err); !errors.Is(err, graph.ErrGoexit) || len(failed) != 1 || res.Status != graph.Failed {
+				t.Fatalf("got %s, %v; want ErrGoexit of the node", res.Status, err)
+			}
+			if exits = false; name == "Run" {
+				return
+			}
+			res = done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+			same(t, "log", res.State.Log, []string{"a"})
+		})
+	}
 	t.Run("goexit of a worker", func(t *testing.T) {
 		b := newWork()
 		for i := range 20 {

@@ -220,7 +220,7 @@ func (r pooled) clock() func() time.Time {
 // execute runs the task once, and returns the outcome.
 func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
 	r.exec.Options = exec.Options{
-		Workers: 1, First: q.Attempt, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node]), Intercepted: len(r.opt.interceptors) > 0,
+		Workers: 1, First: q.Attempt, Apart: true, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node]), Intercepted: len(r.opt.interceptors) > 0,
 	}
 	r.exec.Left()
 	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {

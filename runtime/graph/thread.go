@@ -169,7 +169,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	case !listens && r.status == 0:
 		err = r.giveUp(nil)
 	default:
-		err = r.loop()
+		err = apart(r.run)
 	}
 	if o.due != nil && err == nil {
 		err = keeping{r.run}.lookForLeft()

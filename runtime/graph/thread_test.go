@@ -892,7 +892,7 @@ func TestOnExitStoresTheEndOnly(t *testing.T) {
 	same(t, "id", res.Checkpoint, got[0].Checkpoint)
 }
 
-func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
+func TestANodeThatEndsItsGoroutineLeavesItsThreadResumable(t *testing.T) {
 	var exit atomic.Bool
 	exit.Store(true)
 	b := newWork()
@@ -905,12 +905,9 @@ func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
 	th, _ := newThread(t, b)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, err := th.Invoke(t.Context(), input)
-		t.Errorf("Invoke returned %v, want its goroutine to end", err)
-	})
-	wg.Wait()
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrGoexit) {
+		t.Errorf("got %v, want ErrGoexit", err)
+	}
 	snap, err := th.State(t.Context())
 	if err != nil {
 		t.Fatal(err)

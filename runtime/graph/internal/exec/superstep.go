@@ -109,7 +109,9 @@ type Options struct {
 	Observe bool         // call the Host's Observe for each attempt
 	Timed   bool         // the Host has timers of tasks
 	First   int          // the number of the first attempt of each task; 0 is 1
-	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher and one task runs; nil for nobody
+	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher; nil for nobody
+	// Apart says that no task runs on the goroutine of Run, which a node could end.
+	Apart bool
 	// Rehearse says that the Host calls no node: caches and limiters are left out.
 	Rehearse bool
 	Stuck    bool // report nodes that do not return, to the Watcher and, with Observe, to the Host
@@ -122,7 +124,7 @@ type Options struct {
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
 // Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
-	if len(s.todo) == 1 && s.Watcher == nil && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
+	if len(s.todo) == 1 && s.Watcher == nil && !s.Apart && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
 		w := s.alone(ctx)
 		if s.Emit != nil {
 			w.Emitting(s.Emit)
