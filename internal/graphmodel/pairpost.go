@@ -207,8 +207,6 @@ func (p *Pair) compareThread(ctx context.Context, what string, want Outcome) err
 	for _, w := range p.Model.asked() {
 		open = append(open, w.name)
 	}
-	slices.Sort(asked)
-	slices.Sort(open)
 	var timers []string
 	for _, t := range snap.Timers {
 		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))

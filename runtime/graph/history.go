@@ -53,7 +53,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s.State = live.View()
 	if !c.Committed {
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
-			open := openQuestions(t.namespace(), &c)
+			open := inTaskOrder(&t.g.core, openQuestions(t.namespace(), &c), t.inside.depth())
 			if s.Questions, err = waitingOf(ctx, open); err == nil {
 				s.Timers, err = timersIn(open)
 			}

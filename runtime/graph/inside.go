@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -48,6 +49,14 @@ func (t Thread[S, U]) namespace() string {
 		return ""
 	}
 	return t.inside.namespace
+}
+
+// depth returns how many calls lead to the one that a thread is seen from.
+func (in *inside) depth() int {
+	if in == nil {
+		return 0
+	}
+	return 1 + strings.Count(in.namespace, "/")
 }
 
 func (t Thread[S, U]) saver() checkpoint.Saver {

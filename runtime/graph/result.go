@@ -18,7 +18,9 @@ type Result[S any] struct {
 	Status Status
 	// Questions are the open questions, in task order. They may be set even if err is not nil.
 	Questions []OpenQuestion
-	// Timers are the times that tasks wait for, in task order.
+	// Timers are the times that tasks wait for, in task order. A pause of Retry that is longer than
+	// the lease is one: the run then ends with the status Waiting and no error, although an attempt
+	// has failed.
 	Timers []Timer
 	// Signals are the signals that tasks wait for, in task order.
 	Signals []OpenSignal
@@ -65,8 +67,7 @@ type Snapshot[S any] struct {
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.
 	Tasks []TaskState
-	// Questions are the open questions of those tasks: first those of the tasks themselves, oldest
-	// first, then those of their subgraph calls.
+	// Questions are the open questions of those tasks and of their subgraph calls, in task order.
 	Questions []OpenQuestion
 	// Timers are the times for which those tasks wait, in the order of Questions.
 	Timers []Timer
@@ -87,7 +88,8 @@ type Snapshot[S any] struct {
 }
 
 // String returns one line for logs, without the state:
-// "order-7, step 3, waiting; due: review; questions: approve at review".
+// "order-7, step 3, waiting; due: review; questions: approve at review". A line break in it, such
+// as that of a Reason, becomes "; ".
 func (s Snapshot[S]) String() string {
 	var b strings.Builder
 	b.WriteString(s.Thread + ", step " + strconv.Itoa(s.Step))
@@ -105,8 +107,11 @@ func (s Snapshot[S]) String() string {
 	if s.Reason != "" {
 		b.WriteString("; reason: " + s.Reason)
 	}
-	return b.String()
+	return breaks.Replace(b.String())
 }
+
+// breaks replaces line breaks.
+var breaks = strings.NewReplacer("\r\n", "; ", "\n", "; ", "\r", "; ")
 
 // appendList appends "; name: a, b" to b, or nothing for no elements.
 func appendList[T fmt.Stringer](b *strings.Builder, name string, list []T) {

@@ -51,46 +51,53 @@ func (r looker) signalsFor(open []checkpoint.Write) []checkpoint.Write {
 		return nil
 	}
 	b := &signalbox{root: r.run, signals: r.mail.signals, taken: make(map[uint64]bool)}
-	writes, h := b.assign(r.inTaskOrder(open))
+	writes, h := b.assign(r.receivesIn(open))
 	r.mail.signals = b.signals
 	r.mail.take(h.Take...)
 	r.mail.handled.Refuse = append(r.mail.handled.Refuse, h.Refuse...)
 	return writes
 }
 
-// inTaskOrder returns the receives among the open questions: in the order of the declaration of
-// the nodes that lead to them, then of the sends.
-func (r looker) inTaskOrder(open []checkpoint.Write) []subgraph.Asked {
-	type receive struct {
-		subgraph.Asked
-		at []int
-	}
-	var all []receive
-	for i := range open {
-		w := &open[i]
-		if !task.IsSignal(w.Name) {
-			continue
+// receivesIn returns the receives among the open questions, in task order.
+func (r looker) receivesIn(open []checkpoint.Write) (asked []subgraph.Asked) {
+	for _, w := range inTaskOrder(r.g, open, 0) {
+		if task.IsSignal(w.Name) {
+			asked = append(asked, subgraph.Asked{
+				Namespace: w.Namespace, Base: w.Base, Task: w.Task, Place: w.Name, Question: w.Payload, Due: dueOf(&w),
+			})
 		}
-		q, err := journal.ReadQuestion(w.Payload)
-		if err != nil {
-			continue // the run returns the error when it restores the task
-		}
-		all = append(all, receive{
-			subgraph.Asked{Namespace: w.Namespace, Base: w.Base, Task: w.Task, Place: w.Name, Question: w.Payload, Due: q.Due}, r.g.position(&q),
-		})
-	}
-	slices.SortStableFunc(all, func(a, b receive) int { return slices.Compare(a.at, b.at) })
-	asked := make([]subgraph.Asked, len(all))
-	for i := range all {
-		asked[i] = all[i].Asked
 	}
 	return asked
 }
 
+// inTaskOrder returns open questions in the order of the declaration of the nodes that lead to
+// them, then of the sends. The questions are those of a call of g, which is depth calls deep in its
+// thread. A question that cannot be read comes first; its reader returns the error.
+func inTaskOrder(g *core, open []checkpoint.Write, depth int) []checkpoint.Write {
+	type place struct {
+		checkpoint.Write
+		at []int
+	}
+	all := make([]place, len(open))
+	for i := range open {
+		all[i].Write = open[i]
+		if q, err := journal.ReadQuestion(open[i].Payload); err == nil {
+			all[i].at = g.position(&q, depth)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b place) int { return slices.Compare(a.at, b.at) })
+	ordered := make([]checkpoint.Write, len(all))
+	for i := range all {
+		ordered[i] = all[i].Write
+	}
+	return ordered
+}
+
 // position returns the numbers of the nodes that lead to the task of a question, each with the
-// number of the send.
-func (g *core) position(q *journal.Question) (at []int) {
-	for _, e := range append(slices.Clip(q.Path), journal.PathElement{Node: q.Node, Index: q.Index}) {
+// number of the send. It leaves out the outermost calls, up to a depth.
+func (g *core) position(q *journal.Question, depth int) (at []int) {
+	path := append(slices.Clip(q.Path), journal.PathElement{Node: q.Node, Index: q.Index})
+	for _, e := range path[min(depth, len(path)):] {
 		if g == nil {
 			break
 		}

@@ -155,3 +155,8 @@ func TestSnapshotsAndQuestionsPrintAsOneLine(t *testing.T) {
 	question := graph.OpenQuestion{Question: "approve", Node: "review", Index: 3, Summary: "x"}
 	same(t, "the question of a send", question.String(), "approve at review[3] (x)")
 }
+
+func TestASnapshotIsOneLine(t *testing.T) {
+	snap := graph.Snapshot[work]{Thread: "t", Step: 2, Status: graph.Failed, Reason: "no x\nno y\r\nno z"}
+	same(t, "text", snap.String(), "t, step 2, failed; reason: no x; no y; no z")
+}
