@@ -82,7 +82,6 @@ func exitCode(err error) int {
 // hint returns the text of an error with a remedy that a user of this command has.
 func hint(err error) string {
 	text := err.Error()
-	text = strings.ReplaceAll(text, "; pass graph.Wait to wait for it, or graph.TakeOver to take it over", "")
 	if without := (*sealedError)(nil); errors.Is(err, encrypt.ErrNoKey) && !errors.As(err, &without) {
 		text = strings.ReplaceAll(text, "; pass that key to encrypt.New", "; give that key, too, by --key-file FILE or $"+envKeys)
 	}

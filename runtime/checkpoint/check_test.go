@@ -132,13 +132,13 @@ func TestCheckFindsAnIDThatIsUsedTwice(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for want, err := range map[string]error{
-		"load it again":         &checkpoint.ConflictError{Thread: "t", Namespace: "n", Reason: "head", Want: id(1)},
-		"open a run of your":    &checkpoint.ConflictError{Thread: "t", Reason: "fence"},
-		"a new run starts":      &checkpoint.ConflictError{Thread: "t", Reason: "released"},
-		"exists already":        &checkpoint.ConflictError{Thread: "t", Reason: "exists", Want: id(1), Found: id(2)},
-		"release or delete":     &checkpoint.ConflictError{Thread: "t", Reason: "exists", Found: id(2)},
-		"take it over":          &checkpoint.BusyError{Thread: "t", Holder: "h"},
-		"2026-11-21T10:00:00Z;": &checkpoint.BusyError{Thread: "t", Until: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)},
+		"load it again":           &checkpoint.ConflictError{Thread: "t", Namespace: "n", Reason: "head", Want: id(1)},
+		"open a run of your":      &checkpoint.ConflictError{Thread: "t", Reason: "fence"},
+		"a new run starts":        &checkpoint.ConflictError{Thread: "t", Reason: "released"},
+		"exists already":          &checkpoint.ConflictError{Thread: "t", Reason: "exists", Want: id(1), Found: id(2)},
+		"release or delete":       &checkpoint.ConflictError{Thread: "t", Reason: "exists", Found: id(2)},
+		"when that run has ended": &checkpoint.BusyError{Thread: "t", Holder: "h"},
+		"2026-11-21T10:00:00Z;":   &checkpoint.BusyError{Thread: "t", Until: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)},
 	} {
 		if !strings.HasPrefix(err.Error(), `checkpoint: thread "t"`) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want it to name the thread and say %q", err, want)

@@ -85,7 +85,7 @@ func (e *BusyError) Error() string {
 	if e.Request != "" {
 		what = fmt.Sprintf("has a run with the same request id, %q, started", e.Request)
 	}
-	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; pass graph.Wait to wait for it, or graph.TakeOver to take it over", e.Thread, what, e.Holder, until)
+	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; repeat the call when that run has ended", e.Thread, what, e.Holder, until)
 }
 
 // Is reports whether target is ErrConflict.

@@ -104,8 +104,8 @@ func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {
 			c.fault("node %q: its Retry has a Base of %s; want more than 0, or 0 for the default", id, b.Base)
 		case b.Max < 0:
 			c.fault("node %q: its Retry has a Max of %s; want more than 0, or 0 for the default", id, b.Max)
-		case b.If == nil && i < len(policies)-1:
-			c.fault("node %q: its Retry has a policy for every error, and others after it, which never apply; put it last", id)
+		case b.If == nil && slices.ContainsFunc(policies[:i], func(p RetryPolicy) bool { return p.If == nil }):
+			c.fault("node %q: its Retry has two policies without an If, of which the second never applies; give it an If, or leave it out", id)
 		}
 	}
 }

@@ -55,6 +55,8 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`node "a" is declared twice`,
 			`node "b" has no function`,
 			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
+			`node "a" leads nowhere; add an edge to graph.End`,
+			`node "b" leads nowhere; add an edge to graph.End`,
 		}},
 		{"edges", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)

@@ -54,7 +54,8 @@ func (e *CompileError) Error() string {
 
 // NodeError reports that a node failed: it returned an error, panicked (Err is a *PanicError),
 // timed out, or its update could not be merged. The superstep was not committed. The results of
-// its other nodes are stored, and Resume runs only the nodes without a stored result.
+// its other nodes are stored, and Resume runs only the nodes without a stored result. A node that
+// returned an error after the run had ended its context was cancelled, and has no NodeError.
 type NodeError struct {
 	Graph   string
 	Thread  string // empty for Run
@@ -64,10 +65,12 @@ type NodeError struct {
 	Attempt int    // from 1
 	Summary string // that the task set; empty for none
 	Err     error
+
+	sent bool // the task ran a send
 }
 
 func (e *NodeError) Error() string {
-	what := "node " + taskName(e.Node, e.Index, e.Summary)
+	what := "node " + taskName(e.Node, e.Index, e.sent, e.Summary)
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d", e.Attempt)
 	}
@@ -128,11 +131,14 @@ type ConflictError struct {
 
 	// Summaries are those that the tasks set in this run; empty for none.
 	Summaries [2]string
+
+	sent [2]bool // the tasks ran sends
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: nodes %s and %s both set %s in one superstep; let one of them set it, or give the field a reducer such as last",
-		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0], e.Summaries[0]), taskName(e.Nodes[1], e.Indexes[1], e.Summaries[1]), e.Field)
+		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0], e.sent[0], e.Summaries[0]),
+		taskName(e.Nodes[1], e.Indexes[1], e.sent[1], e.Summaries[1]), e.Field)
 }
 
 // OverflowError reports that the sum of a field exceeds the range of its type. Nothing of the
@@ -149,12 +155,14 @@ type OverflowError struct {
 
 	// Summaries are those that the tasks set in this run, one for each of Nodes; empty for none.
 	Summaries []string
+
+	sent []bool // the tasks ran sends
 }
 
 func (e *OverflowError) Error() string {
 	names := make([]string, len(e.Nodes))
 	for i := range e.Nodes {
-		names[i] = taskName(e.Nodes[i], e.Indexes[i], e.Summaries[i])
+		names[i] = taskName(e.Nodes[i], e.Indexes[i], i < len(e.sent) && e.sent[i], e.Summaries[i])
 	}
 	return fmt.Sprintf("%s: what is added to %s by node %s: %v", where(e.Graph, e.Thread, e.Step), e.Field, strings.Join(names, " and node "), e.Err)
 }
@@ -163,10 +171,10 @@ func (e *OverflowError) Error() string {
 func (e *OverflowError) Unwrap() error { return e.Err }
 
 // taskName returns the display name of a task: its node, the number of its send and its summary.
-// It leaves out the number 0 and an empty summary.
-func taskName(node ID, index int, summary string) string {
+// It leaves out the number of a task that ran no send, and an empty summary.
+func taskName(node ID, index int, sent bool, summary string) string {
 	name := strconv.Quote(node.String())
-	if index != 0 {
+	if sent || index != 0 {
 		name += fmt.Sprintf(" (send %d)", index)
 	}
 	if summary != "" {

@@ -52,7 +52,8 @@ func (r *run) mergeError(i int, err error) error {
 	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
 	for k, t := range conflict.Tasks {
 		sl := &r.exec.Tasks[t]
-		e.Nodes[k], e.Indexes[k], e.Summaries[k] = r.g.nodes[sl.Node].id, sl.Index, sl.Summary
+		n := &r.g.nodes[sl.Node]
+		e.Nodes[k], e.Indexes[k], e.Summaries[k], e.sent[k] = n.id, sl.Index, sl.Summary, n.decode != nil
 	}
 	return e
 }
@@ -65,6 +66,7 @@ func (r *run) overflow(i int, over *state.OverflowError) error {
 		n := &r.g.nodes[sl.Node]
 		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
 			e.Nodes, e.Indexes, e.Summaries = append(e.Nodes, n.id), append(e.Indexes, sl.Index), append(e.Summaries, sl.Summary)
+			e.sent = append(e.sent, n.decode != nil)
 		}
 	}
 	return e

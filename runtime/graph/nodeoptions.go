@@ -136,16 +136,18 @@ func KeepUpdateOnError() NodeOption {
 
 // Retry runs a failed node again. It does not retry a node whose run was cancelled. It retries a
 // panic only by a policy whose If reports true for the *PanicError.
-// With several policies, the first one whose If reports true for the error applies. Its Attempts
-// and its pauses count. An error that no policy applies to is not retried.
+// With several policies, the first one that applies to the error counts, with its Attempts and its
+// pauses. After a policy without an If, others can apply only to panics. An error that no policy
+// applies to is not retried. Compile reports a second policy without an If.
 //
 // An error that has a method RetryAfter() time.Duration, found by errors.As, sets the pause. The
 // next attempt begins after exactly that delay, and Max does not bound it. The function RetryAfter
 // makes such an error. A delay of 0 or less is ignored.
 //
-// On a thread, a pause that is longer than the lease is a Timer. A run with nothing else to do
-// then ends with the status Waiting, and the thread is due at the next attempt. Attempts counts
-// across such runs.
+// On a thread, a pause that is longer than the lease (15 s by default) is a Timer. A run with
+// nothing else to do then ends with the status Waiting and a nil error. The Result lists the pause
+// among its Timers. The thread is due at the next attempt, which a worker or Resume makes. Attempts
+// counts across such runs.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }

@@ -73,7 +73,9 @@ func (c *compiler[S, U]) checkPaths() {
 	g, p := c.g, c.declaredPaths()
 	if len(p.Out[start]) == 0 {
 		c.fault("nothing leaves Start; add an edge from graph.Start to the node that comes first")
-		return
+		for n := range g.nodes[1:] {
+			p.Also = append(p.Also, n+1) // the edge might lead to any of them
+		}
 	}
 	reached, leaves := p.Reachable(), p.Leaves()
 	for i := range g.nodes[1:] {
@@ -95,7 +97,7 @@ func (c *compiler[S, U]) checkPaths() {
 		}
 	}
 	for i, can := range p.Ends() {
-		if !can && reached[i] {
+		if !can && reached[i] && (i > start || len(p.Out[start]) > 0) {
 			c.fault("from %s no path leads to End, so a run that gets there never finishes", g.nodes[i].id)
 		}
 	}

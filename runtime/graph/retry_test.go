@@ -137,11 +137,29 @@ func TestPoliciesAreForKindsOfErrors(t *testing.T) {
 		}
 	}
 	b := newWork()
-	b.Node("a", say("a"), graph.Retry(others, patient))
+	b.Node("a", say("a"), graph.Retry(others, patient, others))
 	b.Chain(graph.Start, "a", graph.End)
-	if _, err := b.Compile(); err == nil || !strings.Contains(err.Error(), "put it last") {
+	if _, err := b.Compile(); err == nil || !strings.Contains(err.Error(), "the second never applies") {
 		t.Errorf("got %v, want a fault of the policy that never applies", err)
 	}
+}
+
+// TestAPolicyForPanicsCanFollowOneForAllErrors, which does not apply to panics (rule 11.4).
+func TestAPolicyForPanicsCanFollowOneForAllErrors(t *testing.T) {
+	panics := graph.RetryPolicy{
+		Attempts: 3, Base: 1, If: func(err error) bool { var p *graph.PanicError; return errors.As(err, &p) },
+	}
+	b := newWork()
+	calls := 0
+	b.Node("a", func(context.Context, work) (update, error) {
+		if calls++; calls < 3 {
+			panic("out of range") //nolint:forbidigo // the node of a test
+		}
+		return logged("a"), nil
+	}, graph.Retry(graph.RetryPolicy{Attempts: 1}, panics))
+	b.Chain(graph.Start, "a", graph.End)
+	done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
+	same(t, "calls", calls, 3)
 }
 
 // A panic in what a run calls to decide on a retry is the error of the task.

@@ -322,5 +322,6 @@ func (r *run) nodeError(sl *exec.Task, err error) error {
 	return &NodeError{
 		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,
 		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.Attempt, 1), Summary: sl.Summary, Err: err,
+		sent: r.g.nodes[sl.Node].decode != nil,
 	}
 }

@@ -46,6 +46,10 @@ func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 // RequestID apply. If another run holds the thread, it returns a *checkpoint.BusyError before any
 // node runs.
 //
+// A run that waits returns a nil error, with the status Waiting: for an answer, a signal or a
+// time. A pause of Retry that is longer than the lease is such a time, so a failed attempt is then
+// no error.
+//
 // All other errors are those of Run, or a *SaverError. After any error, committed supersteps stay
 // committed, and Resume continues from there.
 func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (Result[S], error) {
@@ -125,7 +129,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		r.abort(err) // also if the goroutine ends by Goexit
 	}()
 	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
-	err = t.contend(ctx, o, func() error {
+	err = t.contend(ctx, o, busyOptions, func() error {
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
@@ -235,13 +239,16 @@ func (g *core) journal(
 	return journal.NewBranch(journal.NewSync(c))
 }
 
+// busyOptions are the options of most calls for a thread that another run holds.
+const busyOptions = "graph.Wait or graph.TakeOver"
+
 // openings is how often a call without Wait loads the thread again after another call was faster.
 const openings = 8
 
 // contend calls open until open succeeds, or fails for another reason than a faster call. With
 // Wait it also waits while another run holds the thread or the server is unavailable. It ends with
-// ctx.
-func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
+// ctx. The error of a thread that is held names options, those of the call against that.
+func (t Thread[S, U]) contend(ctx context.Context, o runOptions, options string, open func() error) error {
 	if err := t.reenters(ctx); err != nil {
 		return err
 	}
@@ -254,8 +261,12 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 		var busy *checkpoint.BusyError
 		switch {
 		case errors.As(err, &busy):
-			if !o.wait {
+			switch {
+			case o.wait:
+			case o.due != nil:
 				return err
+			default:
+				return fmt.Errorf("%w, or pass %s", err, options)
 			}
 		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero():
 			if !o.wait && try >= openings {
@@ -287,7 +298,7 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 	if err != nil {
 		return v, err
 	}
-	err = t.contend(ctx, o, func() error {
+	err = t.contend(ctx, o, "graph.Wait", func() error {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 		defer cancel()
 		v, err = t.g.opt.saver.Release(call, t.id, o.ifHead)

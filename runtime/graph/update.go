@@ -100,7 +100,7 @@ func openEdit[S, U any](
 	ctx context.Context, t Thread[S, U], o runOptions, updates []U, open func(*opening) error,
 ) (checkpoint.ID, error) {
 	var r *opening
-	err := t.contend(ctx, o, func() error {
+	err := t.contend(ctx, o, busyOptions, func() error {
 		a := newAdapter(t.g, o.strict)
 		a.edits = updates
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
