@@ -320,10 +320,12 @@ func (r recorder) end(cause error, trimmed bool) error {
 		r.putFitting(writes)
 		writes = nil
 	}
-	if asked != nil && r.exec.Has(exec.Failed) && !errors.Is(cause, asked) {
-		cause = errors.Join(asked, cause)
-	} else if asked != nil && !errors.Is(cause, asked) {
+	switch {
+	case asked == nil:
+	case !r.exec.Has(exec.Failed):
 		cause = asked
+	case !errors.Is(cause, asked):
+		cause = errors.Join(asked, cause)
 	}
 	switch {
 	case r.health == unsure:
