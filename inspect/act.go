@@ -120,12 +120,16 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 		return v.locked
 	}
 	id := r.PostForm.Get("question")
-	i := slices.IndexFunc(v.snap.Questions, func(q graph.OpenQuestion) bool { return q.ID == id })
+	open, err := graph.OpenQuestions(*t)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(open, func(q graph.OpenQuestion) bool { return q.ID == id })
 	if i < 0 {
 		return fmt.Errorf("question %s: %w; somebody has answered it, or the thread has moved on", clip(100, id), graph.ErrNotAsked)
 	}
 	var answer *shape.Payload
-	if d := v.question(v.snap.Questions[i].Question); d != nil {
+	if d := v.question(open[i].Question); d != nil {
 		answer = &d.Answer
 	}
 	encoded, err := payloadFrom(r, answer)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
@@ -211,11 +212,13 @@ type questionForm struct {
 	Type   string
 }
 
-// questionForms returns the open questions of a view.
+// questionForms returns the open questions of a view. answer shows the forms of those that the
+// thread accepts an answer to.
 func questionForms(v *view, answer bool) []questionForm {
 	all := make([]questionForm, 0, len(v.snap.Questions))
 	for _, q := range v.snap.Questions {
-		f := questionForm{OpenQuestion: q, Where: pathText(q.Path, q.Node, q.Index), Answer: answer}
+		accepts := v.snap.Status != checkpoint.Cancelled && (q.Expires.IsZero() || !v.chain.Thread.Now.After(q.Expires))
+		f := questionForm{OpenQuestion: q, Where: pathText(q.Path, q.Node, q.Index), Answer: answer && accepts}
 		if d := v.question(q.Question); d != nil {
 			f.Asked = payloadTree(&d.Question, q.Payload)
 			f.Form = formOf(&d.Answer)

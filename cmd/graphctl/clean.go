@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,8 +159,9 @@ func over(ctx context.Context, s checkpoint.Saver, versions []checkpoint.Version
 		return false, nil
 	}
 	last := &versions[len(versions)-1]
-	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: last.Thread, Limit: 1})
-	if err != nil || len(mail) > 0 {
+	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: last.Thread})
+	keeps := func(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage || !m.Posted.Before(ended) }
+	if err != nil || slices.ContainsFunc(mail, keeps) {
 		return false, err
 	}
 	chain, err := s.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number})

@@ -24,7 +24,9 @@ func questionsOf(t *checkpoint.Thread) []question {
 	var all []question
 	for i := range t.Questions {
 		w := &t.Questions[i]
-		open, err := graph.OpenQuestions(checkpoint.Thread{Questions: t.Questions[i : i+1]})
+		one := *t
+		one.Questions = t.Questions[i : i+1]
+		open, err := graph.OpenQuestions(one)
 		if locked := sealed(w.Payload); locked != nil {
 			err = locked
 		}

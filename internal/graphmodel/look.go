@@ -32,6 +32,7 @@ func (m *Model) attend(h *handling) (ended bool) {
 	switch {
 	case m.begun() && !m.done && m.status != "cancelled" && newest.number > m.mark:
 		h.take(newest.number)
+		m.refuseStray(h, nil)
 		return true
 	case some:
 		h.take(newest.number)
@@ -89,6 +90,7 @@ func (m *Model) look() (out Outcome, opened bool) {
 	switch {
 	case next != nil && (next.policy == discards || m.rests()): // rules 21.2 and 21.3
 		h.take(next.number)
+		m.refuseStray(&h, nil)
 		m.fate.box.handle(&h)
 		return m.enter(next.input, next.number, next.request, nil), true
 	case m.rests():
@@ -112,7 +114,7 @@ func (m *Model) nextInput(h *handling) *letter {
 
 // lookAtRest opens a thread that has nothing to do only to refuse messages (rules 21.6 and 21.12).
 func (m *Model) lookAtRest(h *handling) (out Outcome, opened bool) {
-	m.refuseStray(h)
+	m.refuseStray(h, nil)
 	status := "done"
 	if m.status == "cancelled" {
 		status = "cancelled"
@@ -129,9 +131,8 @@ func (m *Model) lookAtRest(h *handling) (out Outcome, opened bool) {
 	return m.outcome(status), true
 }
 
-// refuseStray refuses answers to questions that nobody asks (rule 21.6).
-func (m *Model) refuseStray(h *handling) {
-	asked := append(m.asked(), m.leftOpen...)
+// refuseStray refuses answers to other questions than the open ones (rules 21.6 and 21.25).
+func (m *Model) refuseStray(h *handling, asked []*wait) {
 	for _, l := range m.fate.box.left(h, anAnswer) {
 		if !slices.ContainsFunc(asked, func(w *wait) bool { return w.name == l.question }) {
 			h.refuse(l.number, "not asked")
@@ -142,14 +143,13 @@ func (m *Model) refuseStray(h *handling) {
 // takeAnswers gives the posted answers to the questions of the branch. given are the questions
 // that the call answers itself (rules 21.5 and 22.8).
 func (m *Model) takeAnswers(h *handling, given []string) (some bool) {
-	m.refuseStray(h)
 	open := m.asked()
+	m.refuseStray(h, open)
 	for _, l := range m.fate.box.left(h, anAnswer) {
 		i := slices.IndexFunc(open, func(w *wait) bool { return w.name == l.question })
 		switch {
 		case slices.Contains(given, l.question):
 			h.refuse(l.number, "answered")
-		case i < 0: // of a branch that was left
 		case !open[i].due.IsZero() && l.posted.After(open[i].due):
 			h.refuse(l.number, "expired")
 		default:

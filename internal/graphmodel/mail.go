@@ -269,6 +269,7 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 		newest, _ := box.newestCancel(&h)
 		h.take(newest.number)
 		box.obey(&h, newest)
+		m.refuseStray(&h, nil)
 		box.handle(&h)
 		box.seen = box.posted
 	}

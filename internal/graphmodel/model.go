@@ -16,11 +16,10 @@ type Model struct {
 	edits     int
 	runLines  int
 
-	mark     uint64  // the newest message that is older than the run line
-	request  string  // the id of the newest input; empty for none
-	leftOpen []*wait // the open questions of branches that were left
-	withEdit bool    // the next Resume begins with an edit
-	onExit   bool    // the next run stores its data at its end
+	mark     uint64 // the newest message that is older than the run line
+	request  string // the id of the newest input; empty for none
+	withEdit bool   // the next Resume begins with an edit
+	onExit   bool   // the next run stores its data at its end
 }
 
 // Point is a checkpoint.
@@ -89,6 +88,9 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 		m.fate.box.seen = 0 // the opening was the end, before the run could look (rule 21.7)
 	default:
 		m.fate.box.obeyBefore(m.mark)
+		var h handling
+		m.refuseStray(&h, nil)
+		m.fate.box.handle(&h)
 	}
 	m.closes(&out, 0)
 	return out
@@ -97,6 +99,7 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 // enter begins a run line with an input (rules 10.1, 10.2 and 10.3). mark is the number of the
 // newest message that is older (rule 21.9).
 func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
+	m.leaveBranch(m.machine)
 	m.newRunLine()
 	m.mark, m.request, m.fate.box.running, m.fate.box.seen = mark, request, true, m.fate.box.posted
 	m.stopAt(stops)
@@ -105,9 +108,19 @@ func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) 
 	return m.run()
 }
 
+// leaveBranch leaves the branch of a machine (rules 21.17 and 21.25).
+func (m *Model) leaveBranch(left *machine) {
+	left.leave()
+	if !m.begun() {
+		return // there is no version yet
+	}
+	var h handling
+	m.refuseStray(&h, nil)
+	m.fate.box.handle(&h)
+}
+
 // newRunLine forgets what belongs to the run line before (rules 10.5, 17.2 and 22.9).
 func (m *Model) newRunLine() {
-	m.leftOpen = append(m.leftOpen, m.asked()...)
 	m.runLines++
 	m.mark = m.fate.box.posted
 	m.name = fmt.Sprint("run line ", m.runLines)
@@ -193,6 +206,7 @@ func (m *Model) Replay(at int, stops *CallStops) Outcome {
 // replay (rule 16.2). Joins stay as they were there (rule 5.4), the step is repeated (rule 1.6),
 // and calls begin again (rule 18.16). Nothing has run yet.
 func (m *Model) Fork(at int, edit bool) {
+	m.leaveBranch(m.machine)
 	m.newRunLine()
 	m.position = m.Trace[at].at
 	if edit {
@@ -228,6 +242,7 @@ func (m *Model) Seed() {
 // Goto begins a run line at the given checkpoint with an edit, after which a choice is due (rules
 // 16.14 and 5.4).
 func (m *Model) Goto(at int, choice []target) {
+	m.leaveBranch(m.machine)
 	m.newRunLine()
 	m.position = m.place(at)
 	m.edits++
@@ -265,6 +280,7 @@ func (m *Model) ForkAs(at int, nodes []dueTask, goes []target) bool {
 		m.continueBranch(before)
 		return false
 	}
+	m.leaveBranch(&before.machine)
 	m.edits += len(nodes)
 	m.done = m.ended()
 	return true

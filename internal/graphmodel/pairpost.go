@@ -190,7 +190,7 @@ func (p *Pair) during(ctx context.Context) context.Context {
 // compareThread compares what is stored after a worker has looked at the thread.
 func (p *Pair) compareThread(ctx context.Context, what string, want Outcome) error {
 	snap, err := p.Thread.State(ctx)
-	if errors.Is(err, checkpoint.ErrNotFound) && !p.Model.begun() {
+	if (err == nil || errors.Is(err, checkpoint.ErrNotFound)) && !p.Model.begun() {
 		return nil
 	}
 	if err != nil {
@@ -233,8 +233,28 @@ func (p *Pair) compareInbox(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
+	listed, err := graph.OpenQuestions(thread)
+	if err != nil {
+		return err
+	}
 	box := p.Model.fate.box
+	var asked, open []string
+	for _, q := range listed {
+		text, _, err := questionOf(q)
+		if err != nil {
+			return err
+		}
+		asked = append(asked, text)
+	}
+	for _, w := range p.Model.asked() { // rule 21.25
+		if p.Model.status != "cancelled" && (w.due.IsZero() || !box.now.After(w.due)) {
+			open = append(open, w.name)
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(open)
 	return errors.Join(
+		differ(what+": listed questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", open)),
 		differ(what+": clock", at(time.Now()), at(box.now)),
 		differ(what+": inbox", messagesText(in.Waiting), box.mailText()),
 		differ(what+": refused", messagesText(in.Refused), box.refusedText()),

@@ -120,7 +120,7 @@ func (p *Pair) trip(ctx context.Context, snaps []graph.Snapshot[State]) error {
 		return err
 	}
 	p.said = append(p.said, "continue the branch")
-	if err := p.unblock(ctx, out.open); err != nil {
+	if err := p.unblock(ctx, branch.machine.stored()); err != nil {
 		return err
 	}
 	p.Model.continueBranch(branch)

@@ -70,6 +70,7 @@ type wait struct {
 	due       time.Time // of a timer, and when the others expire; zero for never
 	over      bool      // the time has come, or the task has the signal or the answer
 	stored    bool      // by the end of a run
+	asked     bool      // the task has waited for it
 	expired   bool      // the due time of a signal or an answer has come first
 	signal    signal
 }
@@ -133,6 +134,7 @@ func (m *machine) await(t *task, n *Node) (got []int64, ok bool) {
 		if i := box.find(w); !w.over && i >= 0 {
 			box.give(w, i)
 		}
+		w.asked = w.asked || !w.over
 		if ok = ok && w.over; !ok && !n.AtOnce {
 			return nil, false
 		}
@@ -182,6 +184,27 @@ func (t *task) received() (all []signal) {
 		}
 	}
 	return all
+}
+
+// leave gives back the signals that unfinished tasks have received, at any depth, because their
+// branch is left (rule 21.17). A task that waited for such a signal waits again.
+func (m *machine) leave() {
+	for _, t := range m.tasks {
+		if t.succeeded {
+			continue
+		}
+		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
+			if w.kind != forSignal || !w.over || w.expired {
+				return false
+			}
+			m.fate.box.takeBack([]signal{w.signal})
+			w.over = false
+			return !w.asked
+		})
+		if t.call != nil && !t.call.done {
+			t.call.leave()
+		}
+	}
 }
 
 // settleSignals decides, at a commit, whether the signals that tasks have received go back (rule

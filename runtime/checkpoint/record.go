@@ -121,7 +121,7 @@ const (
 	Question                 // the task waits for an answer
 	Answer                   // the answer
 	Failure                  // the task failed; the payload is the error's text, or another part of the failure if the write has a name
-	Discard                  // removes the Result and Failure of the task with this Name, so that the task runs again; is not stored
+	Discard                  // removes the Result, Failure and Answer of the task with this Name, so that the task runs again; is not stored
 	Schema                   // the description of a state's schema, for tools
 	Outcome                  // how one execution of the task ended in another process, see Outcomes
 )

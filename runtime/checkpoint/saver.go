@@ -330,6 +330,7 @@ type Thread struct {
 	Head     ID        // of the root
 	Step     int       // of the root's head
 	Updated  time.Time // when the newest run opened or ended, on the saver's clock; Created if there was none; zero if Status is 0
+	Now      time.Time // when the saver read all of this, on its clock
 	Versions int       // the number of versions, including the open one
 
 	// Wake is when the thread is due without anybody's call, on the saver's clock; zero is
@@ -381,8 +382,9 @@ type Retention struct {
 
 	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
 	// or all of its versions are released. The thread was last updated before this time on the
-	// saver's clock, and no message waits. A release is no update: the age of a thread without an
-	// open version is that of the newest run of its last version. Then the other fields have no
+	// saver's clock. No input waits, and all other messages that wait were posted before this time.
+	// A release is no update: the age of a thread without an open version is that of the newest run
+	// of its last version. Then the other fields have no
 	// effect, so Released does not protect a version from it. Zero removes no
 	// thread. Prune checks this and removes the thread in one act, so it loses no message, and no
 	// run.

@@ -45,7 +45,7 @@ func beatenIn(g *core, c *checkpoint.Chain, namespace string) beaten {
 func (r looker) provide(
 	c *checkpoint.Chain, open, writes []checkpoint.Write, now time.Time,
 ) (_ []checkpoint.Write, wake time.Time, err error) {
-	writes = append(writes, r.answersIn(c, writes)...)
+	writes = append(writes, r.answersIn(open, writes)...)
 	if open, err = r.counting(c, open); err != nil {
 		return nil, wake, err
 	}

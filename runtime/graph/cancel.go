@@ -114,6 +114,7 @@ func (l *listener) obey(all []checkpoint.Message) {
 		return
 	}
 	m.dropInputs()
+	m.refuseAnswers(nothing)
 	m.take(append(m.older, m.cancel.Number)...)
 	l.handled, l.newest, l.waits = m.handled, m.read, m.waits()
 	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: string(m.cancel.Payload)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -191,14 +192,26 @@ func TestAnswersAndTimersOfOneTask(t *testing.T) {
 	})
 }
 
-// TestAPostedAnswerCountsByTheTimeOfItsPost posts answers, and lets a worker look much later.
+// TestAPostedAnswerCountsByTheTimeOfItsPost posts answers, and lets a worker look much later. The
+// question of a late one is not listed, and Answer refuses it.
 func TestAPostedAnswerCountsByTheTimeOfItsPost(t *testing.T) {
 	for after, want := range map[time.Duration]string{day: "answer true", day + time.Second: "expired"} {
 		eachExpiring(t, func(t *testing.T, s checkpoint.Saver, th thread) {
 			res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
 			time.Sleep(after)
-			if err := th.Answer(t.Context(), refund.Answer(res.Questions[0], true)); err != nil {
+			asked, err := graph.OpenQuestions(described(t, th))
+			if err != nil {
 				t.Fatal(err)
+			}
+			late := after > day
+			same(t, "listed", len(asked) == 0, late)
+			if err := th.Answer(t.Context(), refund.Answer(res.Questions[0], true)); late != (errors.Is(err, graph.ErrExpired) && errors.Is(err, graph.ErrNotAsked)) || !late && err != nil {
+				t.Fatalf("late %t: got %v, want ErrNotAsked and ErrExpired if it is", late, err)
+			}
+			if late { // a tool does not know that it is
+				if _, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", res.Questions[0].ID, wire.AppendBool(nil, true), nil)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			time.Sleep(day)
 			same(t, "ready", readyNow(t, s), "t")

@@ -2,12 +2,14 @@ package graph
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // Describe returns the thread as the saver lists it: status, head, holder and open questions. It
-// reads no state. It returns checkpoint.ErrNotFound if the thread has no open version. Other
+// reads no state. A thread whose first input waits has Version 0 and status Ready. Describe returns
+// checkpoint.ErrNotFound if the thread has neither an open version nor an input that waits. Other
 // errors are *SaverErrors.
 func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.ready(); err != nil {
@@ -17,9 +19,26 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	p.Namespace = noNamespace
 	c, err := loadChain(ctx, &t.g.core, t.saver(), p)
 	if err == nil && c.Version == 0 {
-		err = t.fail("%w", checkpoint.ErrNotFound)
+		return queued(ctx, t)
 	}
 	return c.Thread, err
+}
+
+// queued returns a thread without an open version, if an input waits.
+func queued[S, U any](ctx context.Context, t Thread[S, U]) (checkpoint.Thread, error) {
+	call, cancel := context.WithTimeout(ctx, t.g.opt.saverTimeout)
+	defer cancel()
+	for listed, err := range t.saver().Threads(call, checkpoint.ThreadQuery{Prefix: t.id, Limit: 1}) {
+		switch {
+		case err != nil && listed.ID != t.id && errors.Is(err, checkpoint.ErrDamaged): // another thread
+			continue
+		case err != nil:
+			return checkpoint.Thread{}, t.readError(ctx, "threads", err)
+		case listed.ID == t.id:
+			return listed, nil
+		}
+	}
+	return checkpoint.Thread{}, t.fail("%w", checkpoint.ErrNotFound)
 }
 
 // noNamespace is a namespace without records. Namespaces of subgraphs consist of keys of tasks.

@@ -13,8 +13,11 @@ import (
 )
 
 // State returns the thread at its head, or at the checkpoint that At names. It takes no lease, so
-// it can be called during a run. It returns checkpoint.ErrNotFound if the thread or checkpoint
-// does not exist, and ErrGraphChanged if the code cannot read it. Other errors are *SaverErrors.
+// it can be called during a run. A thread whose first input waits has no checkpoint yet: its
+// snapshot has an empty state, the status Ready, and the number of Inputs.
+//
+// State returns checkpoint.ErrNotFound if the thread or checkpoint does not exist, and
+// ErrGraphChanged if the code cannot read it. Other errors are *SaverErrors.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	var none Snapshot[S]
 	if err := t.ready(); err != nil {
@@ -25,12 +28,15 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	} else if at != nil {
 		s := t.snapshot(&at.last, nil)
 		s.State, s.Status = at.state.View(), at.thread.Status
-		s.Title, s.Labels = at.thread.Title, maps.Clone(at.thread.Labels)
+		s.Title, s.Labels, s.Inputs = at.thread.Title, maps.Clone(at.thread.Labels), at.thread.Inputs
 		return s, nil
 	}
 	t, c, err := t.find(ctx, t.at)
 	if err != nil {
 		return none, err
+	}
+	if c.Empty() && t.at.IsZero() && t.version == 0 && t.inside == nil {
+		return beforeFirst(ctx, t)
 	}
 	if c.Empty() {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
@@ -78,9 +84,24 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		s.Status = checkpoint.Done // whatever the status of its thread
 	default:
 		s.Status = c.Thread.Status
-		s.Cancelling = c.Thread.Cancels > 0
+		s.Cancelling, s.Inputs = c.Thread.Cancels > 0, c.Thread.Inputs
 	}
 	return s, nil
+}
+
+// beforeFirst returns the snapshot of a thread whose first input waits.
+func beforeFirst[S, U any](ctx context.Context, t Thread[S, U]) (s Snapshot[S], err error) {
+	d, err := queued(ctx, t)
+	if err == nil && d.Graph != "" {
+		err = t.g.owns(t.id, &checkpoint.Record{Graph: d.Graph})
+	}
+	if err != nil {
+		return s, err
+	}
+	return Snapshot[S]{
+		State: t.g.schema.New(live.Options{}).View(), Thread: t.id, Created: d.Created, Title: d.Title, Labels: maps.Clone(d.Labels),
+		Status: d.Status, Cancelling: d.Cancels > 0, Inputs: d.Inputs,
+	}, nil
 }
 
 // snapshot returns the Snapshot of a record, without its state.

@@ -117,6 +117,11 @@ func (m *mail) refuse(number uint64, reason string) {
 	m.handled.Refuse = append(m.handled.Refuse, refusal(number, reason))
 }
 
+// giveBack returns signals to the inbox.
+func (m *mail) giveBack(back []checkpoint.Message) {
+	m.handled.Return = append(m.handled.Return, back...)
+}
+
 func (m *mail) take(numbers ...uint64) { m.handled.Take = append(m.handled.Take, numbers...) }
 
 // attend looks into the inbox of the thread at c. ended reports that a cancel has ended it.
@@ -130,6 +135,7 @@ func (r looker) attend(c *checkpoint.Chain) (ended bool, err error) {
 	}
 	r.mail.take(r.mail.older...)
 	if counts {
+		r.refuseStray(nil)
 		r.mail.take(r.mail.cancel.Number)
 		return true, r.openCancelled(c)
 	}
@@ -290,6 +296,10 @@ func (r looker) openMail(c *checkpoint.Chain, in *journal.Input) error {
 		return err
 	}
 	r.tail = nil
+	r.refuseStray(nil)
+	if err := r.leave(c, nil); err != nil {
+		return err
+	}
 	return r.enter(c.Empty())
 }
 
@@ -302,7 +312,7 @@ func (r looker) noteWaiting() {
 // openNothing opens an idle thread only to refuse messages.
 func (r looker) openNothing(c *checkpoint.Chain) error {
 	r.noteWaiting()
-	r.refuseStray(c)
+	r.refuseStray(nil)
 	if r.mail.handled.Empty() {
 		r.status = cmp.Or(c.Thread.Status, Done)
 		return r.stay(c)
@@ -346,12 +356,11 @@ func (r looker) stay(c *checkpoint.Chain) error {
 }
 
 // answersIn returns the writes of the answers that were posted to open questions, in addition to
-// given. An answer to a question of another branch waits until that branch is resumed.
-func (r looker) answersIn(c *checkpoint.Chain, given []checkpoint.Write) []checkpoint.Write {
-	if r.refuseStray(c); len(r.mail.answers) == 0 {
+// given.
+func (r looker) answersIn(open, given []checkpoint.Write) []checkpoint.Write {
+	if r.refuseStray(open); len(r.mail.answers) == 0 {
 		return nil
 	}
-	open := openQuestions(r.log.Namespace, c)
 	asked := make(map[string]*checkpoint.Write, len(open))
 	for i := range open {
 		asked[questionID(&open[i])] = &open[i]
@@ -364,11 +373,8 @@ func (r looker) answersIn(c *checkpoint.Chain, given []checkpoint.Write) []check
 	for i := range r.mail.answers {
 		m := &r.mail.answers[i]
 		q := asked[m.Name]
-		switch {
-		case answered[m.Name]:
+		if answered[m.Name] {
 			r.mail.refuse(m.Number, "it was answered by a Resume")
-			continue
-		case q == nil:
 			continue
 		}
 		if err := r.g.checkAnswer(r.thread, r.plan.Step, q, answer{id: m.Name, payload: m.Payload}, m.Posted); err != nil {
@@ -382,20 +388,4 @@ func (r looker) answersIn(c *checkpoint.Chain, given []checkpoint.Write) []check
 		})
 	}
 	return writes
-}
-
-// refuseStray refuses answers to questions that are not open in any branch, and signals that the
-// graph does not list.
-func (r looker) refuseStray(c *checkpoint.Chain) {
-	r.refuseUnlisted()
-	open := make(map[string]bool, len(c.Thread.Questions))
-	for i := range c.Thread.Questions {
-		open[questionID(&c.Thread.Questions[i])] = true
-	}
-	r.mail.answers = slices.DeleteFunc(r.mail.answers, func(m checkpoint.Message) bool {
-		if !open[m.Name] {
-			r.mail.refuse(m.Number, "the thread does not wait for it")
-		}
-		return !open[m.Name]
-	})
 }

@@ -2,9 +2,9 @@ package graph
 
 import (
 	"context"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // AnswerOption is an answer to a question: an option of Resume and ResumeStream, and an argument
@@ -23,26 +23,38 @@ func (a answer) given() answer { return a }
 // thread; the next Resume takes them, too. If the answers come while a run is in progress, the
 // thread is due when that run ends.
 //
-// The first answer to a question counts, unless a run refuses it. Answer returns ErrNotAsked if
-// the thread does not ask a question, if somebody has answered it, or if the answer has another
-// type. Then it stores nothing, except that of several answers those to other questions may be
-// stored.
+// The first answer to a question counts, unless a run refuses it. Answer accepts the questions
+// that OpenQuestions returns. It returns ErrNotAsked if the thread does not ask a question, if
+// somebody has answered it, or if the answer has another type. If the question has expired, the
+// error is ErrExpired, too. Then Answer stores nothing, except that of several answers those to
+// other questions may be stored.
+//
+// A run refuses an answer that cannot count any more when the run takes it, for example because
+// the thread was cancelled meanwhile. Inbox lists it with the reason.
 func (t Thread[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
 	return ThreadMailer[S, U]{t: t}.Answer(ctx, answers...)
 }
 
-// checkPosted checks an answer against the open questions of all branches of a thread.
+// checkPosted checks an answer against the questions of a thread.
 func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error {
 	if a.err != nil {
 		return g.answerError(thread, -1, a.id, "the answer cannot be stored: %w", a.err)
 	}
 	for i := range t.Questions {
-		if questionID(&t.Questions[i]) == a.id {
-			return g.checkAnswer(thread, -1, &t.Questions[i], a, time.Time{}) // the run that takes it decides whether it is late
+		w := &t.Questions[i]
+		if q, err := journal.ReadQuestion(w.Payload); questionID(w) != a.id || err == nil && q.Left {
+			continue
 		}
+		if t.Status == Cancelled {
+			return g.answerError(thread, -1, a.id, "the thread is cancelled; pass the answer to Resume to continue it")
+		}
+		return g.checkAnswer(thread, -1, w, a, t.Now)
 	}
-	return g.answerError(thread, -1, a.id, "the thread does not wait for it")
+	return g.answerError(thread, -1, a.id, notWaitedFor)
 }
+
+// notWaitedFor is why an answer cannot count.
+const notWaitedFor = "the thread does not wait for it"
 
 // Cancel ends what the thread was asked before, and returns. A run in progress, also in another
 // process, learns of it within about a second, or immediately if an Engine sends a hint. Then the

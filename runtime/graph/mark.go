@@ -53,17 +53,21 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 	return nil
 }
 
-// lookPast looks into the inbox for an Invoke if inputs wait. The run takes none of them, but its
-// end makes the thread due if the first one drops what is due.
+// lookPast looks into the inbox for a new run line that takes no input from there. It refuses the
+// messages that cannot count any more. The inputs wait, but the end of the run makes the thread due
+// if the first one drops what is due.
 func (r looker) lookPast(c *checkpoint.Chain) error {
-	if c.Thread.Inputs == 0 {
+	if c.Thread.Inputs+c.Thread.Others == 0 {
 		return nil
 	}
 	r.mail.past = true
-	if err := r.look(c); err != nil || r.mail.cancel == nil {
+	if err := r.look(c); err != nil {
 		return err
 	}
-	r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
+	r.refuseStray(nil)
+	if r.mail.cancel != nil && c.Thread.Inputs > 0 {
+		r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
+	}
 	return nil
 }
 
@@ -80,10 +84,13 @@ func (r looker) lookAfter(o journal.Outcome) error {
 	if err := r.look(&checkpoint.Chain{Thread: checkpoint.Thread{Posted: posted, Inputs: 1}}); err != nil {
 		return err
 	}
-	if r.mail.cancel == nil || r.mail.cancel.Number > posted {
+	r.refuseStray(nil) // nothing has run, so the run line has not asked anything
+	if r.mail.cancel != nil && r.mail.cancel.Number <= posted {
+		r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
+	}
+	if r.mail.handled.Empty() {
 		return nil
 	}
-	r.mail.take(append(r.mail.older, r.mail.cancel.Number)...)
 	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Outcome{Messages: r.mail.handled}))
 }
 

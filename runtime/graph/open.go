@@ -25,6 +25,8 @@ type opening struct {
 
 	labels *task.Labels // of the thread after the opening; nil for none
 
+	leaving []checkpoint.Write // that leave the branch of the head
+
 	tail    *journal.Tail // records the writes of the run; nil if its head is not kept
 	chained int           // records since the last snapshot, at the opening
 }
@@ -58,7 +60,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
 	}
-	if err := r.looking().lookPast(&c); err != nil {
+	if err := r.looking().leavePast(&c); err != nil {
 		return err
 	}
 	r.setApart(c.Empty())
@@ -169,6 +171,9 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	}
 	r.log.Resumed = true
 	open := openQuestions(r.log.Namespace, c)
+	if err := r.looking().leaveFor(c, open); err != nil {
+		return err
+	}
 	now, err := saverTime(r.run, open)
 	if err != nil {
 		return err
@@ -295,7 +300,7 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 		}
 		lost := losses{calls: calls}
 		back, drop := lost.among(notes, r.log.Base)
-		r.mail.handled.Return = append(r.mail.handled.Return, back...)
+		r.mail.giveBack(back)
 		writes = append(writes, drop...)
 	}
 	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
@@ -317,6 +322,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if o.End && beginsInput(r.run, o.Status) {
 		o.Wake = time.Unix(1, 0)
 	}
+	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
 	r.storing().noteStops(last, o)
 	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)

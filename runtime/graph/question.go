@@ -211,12 +211,36 @@ func (q OpenQuestion) place() string {
 	return s
 }
 
-// OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no
-// state. It includes the questions of branches that DiscardPending or a fork replaced, because
-// those branches can be resumed. Snapshot.Questions has only the questions of one branch.
+// OpenQuestions returns the open questions of a thread that Threads of a saver lists: those that
+// Thread.Answer accepts an answer to. It reads no state. It leaves out the questions of branches
+// that DiscardPending or a fork replaced, those that have expired at t.Now, and all of a cancelled
+// thread. Snapshot.Questions has those that Resume accepts an answer to.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
-	return waitingOf(context.Background(), t.Questions)
+	return waitingOf(context.Background(), openIn(&t))
 }
+
+// openIn returns what the tasks of a thread wait for, and what cannot be read.
+func openIn(t *checkpoint.Thread) (open []checkpoint.Write) {
+	if t.Status == Cancelled {
+		return nil
+	}
+	for i := range t.Questions {
+		w := &t.Questions[i]
+		if w.Task == journal.StopTask {
+			continue
+		}
+		q, err := journal.ReadQuestion(w.Payload)
+		if err == nil && (q.Left || !task.IsTimer(w.Name) && expired(q.Due, t.Now)) {
+			continue
+		}
+		open = append(open, *w)
+	}
+	return open
+}
+
+// expired reports whether an answer at now is too late for a question that is due. Zero is never
+// due.
+func expired(due, now time.Time) bool { return !due.IsZero() && now.After(due) }
 
 // wrapQuestion returns a function that encodes a question of a task.
 func wrapQuestion(path []journal.PathElement, node ID, index int) func(question string, payload []byte) []byte {

@@ -78,6 +78,8 @@ type Snapshot[S any] struct {
 	// Cancelling reports whether this checkpoint is the head, and a Cancel of the thread waits:
 	// the run in progress or the next one has not obeyed or refused it.
 	Cancelling bool
+	// Inputs is the number of submitted inputs that wait, if this checkpoint is the head.
+	Inputs int
 	// Stops are the static stops at which a run stopped here. A history leaves out the stops in
 	// subgraph calls.
 	Stops []Stop
@@ -104,6 +106,9 @@ func (s Snapshot[S]) String() string {
 	appendList(&b, "questions", s.Questions)
 	appendList(&b, "timers", s.Timers)
 	appendList(&b, "signals", s.Signals)
+	if s.Inputs > 0 {
+		b.WriteString("; inputs that wait: " + strconv.Itoa(s.Inputs))
+	}
 	if s.Reason != "" {
 		b.WriteString("; reason: " + s.Reason)
 	}

@@ -205,8 +205,8 @@ func (s OpenSignal) String() string {
 }
 
 // OpenSignals returns the signals that the tasks of a thread wait for. Threads of a saver lists
-// the thread. Like OpenQuestions it includes those of branches that were left.
-func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(t.Questions) }
+// the thread. OpenSignals leaves out what OpenQuestions does.
+func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(openIn(&t)) }
 
 // signalsIn reads the receives among the writes of questions.
 func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {

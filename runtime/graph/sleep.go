@@ -103,9 +103,9 @@ func (t Timer) String() string {
 	return place + " until " + t.Due.UTC().Format(time.RFC3339Nano)
 }
 
-// OpenTimers returns the timers of a thread that Threads of a saver lists. Like OpenQuestions it
-// includes those of branches that were left.
-func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(t.Questions) }
+// OpenTimers returns the timers of a thread that Threads of a saver lists, also those whose time
+// has come. It leaves out those of branches that were left, and all of a cancelled thread.
+func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(openIn(&t)) }
 
 // timersIn reads the timers among the writes of questions.
 func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {

@@ -55,7 +55,7 @@ func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], er
 	case ref.Namespace != "" && !c.Unfinished():
 		s.Status = checkpoint.Done
 	default:
-		s.Status, s.Cancelling = c.Thread.Status, c.Thread.Cancels > 0
+		s.Status, s.Cancelling, s.Inputs = c.Thread.Status, c.Thread.Cancels > 0, c.Thread.Inputs
 	}
 	return s, nil
 }

@@ -22,7 +22,8 @@ type Retention struct {
 	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
 	Graph string
 	// Ended removes whole threads this long after they became Done or Cancelled. A thread stays
-	// as long as messages wait in its inbox. Zero removes none.
+	// as long as inputs wait in its inbox. It also stays for this long after its newest message,
+	// such as a signal that no task has received. Zero removes none.
 	Ended time.Duration
 	// Last is the number of newest checkpoints of each thread that stay. Zero is no limit. If both
 	// Last and Age are set, a checkpoint stays that one of them keeps.
@@ -220,7 +221,7 @@ func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, e
 		}
 		if t.ID != "" {
 			page = append(page, checkpoint.Thread{ // without its questions
-				ID: t.ID, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs, Others: t.Others,
+				ID: t.ID, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs,
 			})
 		}
 	}
@@ -234,7 +235,7 @@ func (k *keeper) concerns(t *checkpoint.Thread, p *walk, now time.Time) bool {
 		return false
 	}
 	over := t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled
-	if k.r.Ended > 0 && over && t.Inputs+t.Others == 0 && t.Updated.Before(now.Add(-k.r.Ended)) {
+	if k.r.Ended > 0 && over && t.Inputs == 0 && t.Updated.Before(now.Add(-k.r.Ended)) {
 		return true
 	}
 	prunes := k.r.Last > 0 || k.r.Age > 0 || k.r.Released != 0

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -121,6 +123,44 @@ func TestRetentionLosesNoMessage(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if got := stored(t, s); len(got) != 0 {
 			t.Errorf("two hours later: got threads %q, want none", got)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRetentionRemovesThreadsWithOldSignals has a signal that no task receives, before and after its
+// thread is done. A young one keeps the thread.
+func TestRetentionRemovesThreadsWithOldSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b, stray := memory.New(), graph.New("orders", JobSchema), graph.NewSignal[wire.String]("stray")
+		b.Node("a", say("a"), stray)
+		b.Edge(graph.Start, "a")
+		b.Edge("a", graph.End)
+		g, err := b.Compile(graph.Saver(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signal := func(thread string) {
+			t.Helper()
+			if err := g.Thread(thread).Signal(t.Context(), stray.With("of nobody")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		signal("t")
+		done(t, g, "t", "u")
+		signal("u")
+		w := start(t, s, worker.Options{Retention: []worker.Retention{{Graph: "orders", Ended: time.Hour, Every: time.Minute}}}, g)
+		time.Sleep(45 * time.Minute)
+		signal("u")
+		time.Sleep(30 * time.Minute)
+		if got := stored(t, s); !slices.Equal(got, []string{"u"}) {
+			t.Errorf("after 75 minutes: got threads %q, want the one with a young signal", got)
+		}
+		time.Sleep(45 * time.Minute)
+		if got := stored(t, s); len(got) != 0 {
+			t.Errorf("after two hours: got threads %q, want none", got)
 		}
 		if err := w.stop(); err != nil {
 			t.Error(err)

@@ -256,7 +256,7 @@ func (v *volume) ended(keep *checkpoint.Retention) bool {
 	if updated.IsZero() {
 		updated = at.About.Created
 	}
-	return ledger.Ended(keep, status, updated, at.Mail.Inputs+at.Mail.Others)
+	return ledger.Ended(keep, status, updated, at.Mail.Inputs, at.Mail.Newest())
 }
 
 // prune writes a new file with only the records that keep selects.

@@ -142,14 +142,16 @@ func (sp *span) holds(v *volume, number int) bool {
 
 // describe returns a version as a Thread.
 func (v *volume) describe(versions int) (checkpoint.Thread, error) {
-	leased, until := false, time.Time{}
+	leased, until, now := false, time.Time{}, time.Now()
 	if v.v.Released.IsZero() {
 		var err error
-		if leased, until, err = v.holds(time.Now()); err != nil {
+		if leased, until, err = v.holds(now); err != nil {
 			return checkpoint.Thread{}, err
 		}
 	}
-	return v.v.Describe(leased, until, versions), nil
+	t := v.v.Describe(leased, until, versions)
+	t.Now = now.UTC()
+	return t, nil
 }
 
 // Load returns the data to restore a checkpoint, as [checkpoint.Saver] says.

@@ -176,7 +176,8 @@ func (t *thread) renew(now time.Time, lease time.Duration) {
 }
 
 // describe returns a version as a Thread.
-func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
+func (t *thread) describe(v *ledger.Version, now time.Time) (d checkpoint.Thread) {
+	defer func() { d.Now = now.UTC() }()
 	if v == t.next {
 		return v.Inbox(t.newest(), len(t.versions))
 	}

@@ -240,11 +240,10 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 // ended reports whether keep removes the whole thread.
 func (t *thread) ended(keep *checkpoint.Retention) bool {
 	v := t.current()
-	untaken := v.Mail.Inputs + v.Mail.Others
 	if v != t.next {
-		return ledger.Ended(keep, v.Status, v.Updated, untaken)
+		return ledger.Ended(keep, v.Status, v.Updated, v.Mail.Inputs, v.Mail.Newest())
 	}
-	return ledger.Ended(keep, checkpoint.Done, t.newest(), untaken)
+	return ledger.Ended(keep, checkpoint.Done, t.newest(), v.Mail.Inputs, v.Mail.Newest())
 }
 
 // newest returns when the newest run opened or ended, or when the thread was created if it had

@@ -136,7 +136,7 @@ func exported(t *testing.T, s checkpoint.Saver, thread string) string {
 			t.Fatalf("export %q: %v", thread, err)
 		case i.Thread != nil:
 			of := *i.Thread
-			of.Updated, of.Lease = time.Time{}, time.Time{} // by the server's clock
+			of.Updated, of.Now, of.Lease = time.Time{}, time.Time{}, time.Time{} // by the server's clock
 			fmt.Fprintf(&b, "%+v\n", of)
 		case i.Record != nil:
 			fmt.Fprintf(&b, "%+v\n", *i.Record)

@@ -139,7 +139,9 @@ func writeArgs(args []any, thread string, writes []checkpoint.Write) []any {
 		w := &writes[i]
 		switch w.Kind {
 		case checkpoint.Discard:
-			args = append(args, w.Base[:], writeName(w, checkpoint.Result), "d", "", w.Base[:], writeName(w, checkpoint.Failure), "d", "")
+			for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure, checkpoint.Answer} {
+				args = append(args, w.Base[:], writeName(w, kind), "d", "")
+			}
 		case checkpoint.Result, checkpoint.Schema, checkpoint.Outcome:
 			args = append(args, w.Base[:], writeName(w, w.Kind), "f", encodeWrite(thread, w))
 		default:

@@ -171,7 +171,7 @@ func (r *reply) thread(id string) described {
 		l.check(err)
 	}
 	d.Head, d.Step = root.id, root.step
-	now := l.time()
+	d.Now = l.time()
 	d.stamp, d.rev = l.id(), l.text()
 	d.Questions = checkpoint.OpenQuestions(l.writes(id))
 	d.Created, d.Graph, d.Title = l.time(), l.text(), l.text()
@@ -182,7 +182,7 @@ func (r *reply) thread(id string) described {
 	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
 	d.Posted, d.Inputs, d.Others, d.Priority = l.seq(), l.int(), l.int(), checkpoint.Priority(l.int())
 	d.Cancels, d.birth = l.int(), l.id()
-	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
+	if d.leased = d.released.IsZero() && !ended && d.Now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}
 	r.join(l)

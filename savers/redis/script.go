@@ -106,7 +106,7 @@ func newScripts() scripts {
 	items := func(source string) *goredis.Script { return goredis.NewScript(storeLua + source) }
 	return scripts{
 		append: inbox(appendLua), commit: goredis.NewScript(commitLua), put: inbox(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
-		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: inbox(releaseLua), delete: thread(deleteLua),
+		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: inbox(releaseLua), delete: inbox(deleteLua),
 		whole: inbox(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: inbox(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua), rewake: thread(rewakeLua),
 		post: inbox(postLua), mail: inbox(mailLua), news: goredis.NewScript(newsLua), outcome: thread(outcomeLua), outcomes: thread(outcomesLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua), newest: goredis.NewScript(newestLua), ready: goredis.NewScript(readyLua), wakes: goredis.NewScript(wakesLua), repair: goredis.NewScript(repairLua),

@@ -124,7 +124,7 @@ func state(c *checkpoint.Chain) string {
 // timeless prints a thread without the times of the saver's clock.
 func timeless(t checkpoint.Thread) string {
 	wake := wakeText(t.Wake)
-	t.Updated, t.Created, t.Wake = time.Time{}, time.Time{}, time.Time{}
+	t.Updated, t.Now, t.Created, t.Wake = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if !t.Lease.IsZero() {
 		t.Lease = time.Unix(1, 0).UTC()
 	}

@@ -139,6 +139,7 @@ func Cases() []Case {
 		{Writes, "pending writes of a task", testWrites},
 		{Writes, "a result is final and the rest is replaced", testReplace},
 		{Writes, "a discard drops the results of a task", testDiscard},
+		{Writes, "a discard opens a question again", testDiscardAnswer},
 		{Writes, "pending writes go with the commit", testCommit},
 		{Writes, "an opening returns the pending writes", testOpeningWrites},
 		{Writes, "an opening reads writes after it took the fence", testTakeOverRace},

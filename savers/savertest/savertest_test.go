@@ -401,6 +401,12 @@ var breaks = []struct {
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
+	{"discards of answers", "a discard opens a question again", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Discard })
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
 	{"keeps names of questions apart", "pending writes of a task", func(b *broken) {
 		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
 			w.Writes = slices.Clone(w.Writes)

@@ -542,12 +542,23 @@ func testPruneEnded(tb testing.TB, place Storage) {
 	for _, kind := range []checkpoint.MessageKind{checkpoint.InputMessage, checkpoint.SignalMessage} {
 		thread := "with " + kind.String()
 		ended(thread, checkpoint.Done)
-		m := checkpoint.Message{ID: "m", Kind: kind, Name: "n", Payload: []byte("p")}
-		if done, err := s.Post(ctx, checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{m}}); err != nil || done[0].Err != nil {
-			tb.Fatal(done, err)
+		for _, id := range []string{"m", "n"} {
+			m := checkpoint.Message{ID: id, Kind: kind, Name: "n", Payload: []byte("p")}
+			if done, err := s.Post(ctx, checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{m}}); err != nil || done[0].Err != nil {
+				tb.Fatal(done, err)
+			}
 		}
-		if got, err := s.Prune(ctx, thread, checkpoint.Retention{Ended: later()}); err != nil || got.Deleted {
-			tb.Errorf("%s: got %+v, %v; want the thread to stay", thread, got, err)
+		mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: thread})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		// An input that waits keeps the thread. Any other message does so as long as it is young.
+		newest, inputs := mail[len(mail)-1].Posted, kind == checkpoint.InputMessage
+		if got, err := s.Prune(ctx, thread, checkpoint.Retention{Ended: newest}); err != nil || got.Deleted {
+			tb.Errorf("%s, and ended before its newest message: got %+v, %v; want the thread to stay", thread, got, err)
+		}
+		if got, err := s.Prune(ctx, thread, checkpoint.Retention{Ended: later()}); err != nil || got.Deleted == inputs {
+			tb.Errorf("%s: got %+v, %v; want the thread to stay: %t", thread, got, err, inputs)
 		}
 	}
 	held := opening(tb, "held", checkpoint.ID{})

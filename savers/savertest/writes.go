@@ -101,6 +101,26 @@ func testDiscard(tb testing.TB, place Storage) {
 	}
 }
 
+// testDiscardAnswer opens a question again: a discard drops its answer.
+func testDiscardAnswer(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	question, other := r.write("a", checkpoint.Question, "q", "?"), r.write("a", checkpoint.Question, "other", "?")
+	answer, kept := r.write("a", checkpoint.Answer, "q", "!"), r.write("a", checkpoint.Answer, "other", "!")
+	r.put(question, answer, other, kept)
+	wantWrites(tb, "open questions", load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions)
+	r.put(r.write("a", checkpoint.Discard, "q", ""))
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
+	wantWrites(tb, "writes after a discard of an answer", chain.Writes, question, other, kept)
+	wantWrites(tb, "open questions after it", chain.Thread.Questions, question)
+	wantWrites(tb, "listed questions after it", listed(tb, s, "t").Questions, question)
+	if chain.Thread.Now.IsZero() || listed(tb, s, "t").Now.Before(chain.Thread.Now) {
+		tb.Errorf("got the times %v and then %v, want those of the calls", chain.Thread.Now, listed(tb, s, "t").Now)
+	}
+	r.put(answer)
+	wantWrites(tb, "open questions after another answer", load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions)
+}
+
 func testCommit(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})

@@ -240,10 +240,13 @@ func (h *Hub[S, U]) post(ctx context.Context, c Request[U], f *follower) error {
 	return h.start(c.Thread, f, h.resume(ctx, c.Thread, c.Resume))
 }
 
-// newest returns the newest checkpoint of the thread.
+// newest returns the newest checkpoint of the thread; zero if its first input waits.
 func (h *Hub[S, U]) newest(ctx context.Context, thread string) (checkpoint.ID, error) {
 	for snap, err := range h.app.Thread(thread).History(ctx, checkpoint.Query{Limit: 1, Headers: true}) {
 		return snap.Checkpoint, err
 	}
-	return checkpoint.ID{}, fmt.Errorf("graphhttp: thread %q: %w", thread, checkpoint.ErrNotFound)
+	if _, err := h.app.Thread(thread).Describe(ctx); err != nil {
+		return checkpoint.ID{}, fmt.Errorf("graphhttp: thread %q: %w", thread, err)
+	}
+	return checkpoint.ID{}, nil
 }

@@ -231,6 +231,9 @@ func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
 // checkpoints must be read first.
 func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error) {
 	goesOn := r.head.Status == checkpoint.Running
+	if r.head.Version == 0 {
+		return nil, nil // a worker has not begun the first input yet
+	}
 	if goesOn && len(r.head.Questions) == 0 || !goesOn && r.running {
 		return nil, nil
 	}

@@ -271,7 +271,7 @@ func (v *Version) store(w *checkpoint.Write) {
 	}
 	writes := v.pending[w.Base]
 	if w.Kind == checkpoint.Discard {
-		for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure} {
+		for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure, checkpoint.Answer} {
 			v.put(writes, identity{w.Namespace, w.Task, w.Name, kind}, nil)
 		}
 		return

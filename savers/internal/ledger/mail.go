@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -158,6 +159,14 @@ func (b *Mail) refuseOthers(reason string) {
 			b.handle(m.Number, reason)
 		}
 	}
+}
+
+// Newest returns when the newest untaken message was posted; zero for none.
+func (b *Mail) Newest() time.Time {
+	if len(b.untaken) == 0 {
+		return time.Time{}
+	}
+	return b.untaken[len(b.untaken)-1].Posted
 }
 
 // Select returns the messages that q selects.

@@ -145,17 +145,26 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.R
 
 // ended reports whether keep removes the whole thread.
 func (s *Saver) ended(ctx context.Context, tx Tx, t *thread, keep *checkpoint.Retention) (bool, error) {
-	untaken := int(t.inputs + t.others)
-	if t.open != 0 || keep.Ended.IsZero() {
-		return ledger.Ended(keep, t.status, time.UnixMicro(t.updated), untaken), nil
+	status, updated, posted := t.status, time.UnixMicro(t.updated), time.Time{}
+	if t.open == 0 && !keep.Ended.IsZero() {
+		v, ignored := version{}, int64(0)
+		status, updated = checkpoint.Done, t.about.Created
+		found, err := s.one(ctx, tx, stVersion, []any{t.no, int64(t.last)}, &v.root, &ignored, &v.updated, &v.released)
+		if err != nil {
+			return false, err
+		}
+		if found {
+			updated = time.UnixMicro(v.updated)
+		}
 	}
-	updated := t.about.Created
-	v, status := version{}, int64(0)
-	found, err := s.one(ctx, tx, stVersion, []any{t.no, int64(t.last)}, &v.root, &status, &v.updated, &v.released)
-	if found {
-		updated = time.UnixMicro(v.updated)
+	if !ledger.Ended(keep, status, updated, int(t.inputs), posted) || t.others == 0 {
+		return ledger.Ended(keep, status, updated, int(t.inputs), posted), nil
 	}
-	return err == nil && ledger.Ended(keep, checkpoint.Done, updated, untaken), err
+	newest := int64(0)
+	if _, err := s.one(ctx, tx, stNewestMail, []any{t.no}, &newest); err != nil {
+		return false, err
+	}
+	return ledger.Ended(keep, status, updated, int(t.inputs), time.UnixMicro(newest)), nil
 }
 
 // pruneVersions removes released versions, but not the newest keep; -1 keeps none.

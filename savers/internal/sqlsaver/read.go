@@ -114,7 +114,7 @@ func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (
 func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint.Write) checkpoint.Thread {
 	d := checkpoint.Thread{
 		ID: t.id, Version: v.number, Status: v.status, Head: root.ID, Step: root.Step,
-		Updated: updatedAt(v.updated), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
+		Updated: updatedAt(v.updated), Now: time.UnixMicro(t.now).UTC(), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
 	}
 	t.about.Describe(&d)
 	if v.released == 0 {

@@ -61,6 +61,7 @@ const (
 	stChain
 	stReadByIndex
 	stMail
+	stNewestMail
 	stRefusedMail
 	stAllMail
 	stNews

@@ -162,7 +162,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
-		return s.later(ctx, b.tx, stDiscardWrite, t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
+		return s.later(ctx, b.tx, stDiscardWrite, t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure), writeKey(w, checkpoint.Answer))
 	case checkpoint.Result, checkpoint.Schema, checkpoint.Outcome:
 		st = stKeepWrite // the first wins
 	}

@@ -27,6 +27,12 @@ FROM graph_mail m
 WHERE m.thread_no = ?
 ORDER BY m.number;
 
+-- name: newest_mail
+-- Reads when the newest untaken message of a thread was posted.
+-- parameters: thread_no
+-- returns: posted_at
+SELECT m.posted_at FROM graph_mail m WHERE m.thread_no = ? AND m.state = 0 ORDER BY m.number DESC LIMIT 1;
+
 -- name: news
 -- Reads the numbers of the newest messages of threads. keys is a list of thread keys.
 -- parameters: keys

@@ -72,10 +72,10 @@ VALUES (?, ?, ?, ?, ?), (?, ?, ?, ?, ?), (?, ?, ?, ?, ?), (?, ?, ?, ?, ?),
 ON DUPLICATE KEY UPDATE kind = VALUES(kind);
 
 -- name: discard_write
--- Removes a task's result or failure.
--- parameters: root, base, result_key, failure_key
+-- Removes a task's result, failure or answer.
+-- parameters: root, base, result_key, failure_key, answer_key
 DELETE FROM graph_write
-WHERE root = ? AND base = ? AND write_key IN (?, ?);
+WHERE root = ? AND base = ? AND write_key IN (?, ?, ?);
 
 -- name: remove_base_writes
 -- Removes the pending writes of a base that a record commits.

@@ -37,10 +37,10 @@ VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT DO NOTHING;
 
 -- name: discard_write
--- Removes a task's result or failure.
--- parameters: root, base, result_key, failure_key
+-- Removes a task's result, failure or answer.
+-- parameters: root, base, result_key, failure_key, answer_key
 DELETE FROM graph_write
-WHERE root = $1 AND base = $2 AND write_key IN ($3, $4);
+WHERE root = $1 AND base = $2 AND write_key IN ($3, $4, $5);
 
 -- name: remove_base_writes
 -- Removes the pending writes of a base that a record commits.

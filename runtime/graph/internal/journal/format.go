@@ -70,7 +70,7 @@ import (
 //	question        array of five: the path to the asking node; that node; its index; the name of the
 //	                question; what it asks as binary. A sixth is the summary of the task, and a seventh the due
 //	                time of a timer or of a question that expires. Both are left out without a due time, if the
-//	                summary is empty
+//	                summary is empty. If its branch was left, array of one: such an array
 //	attempt         array of two: its number, from 1, or 0 if only merging or a route failed; and when it failed
 //	path            array of the subgraph calls that lead to a node, for each an array of two: the node of
 //	                the task that makes the call, and its index

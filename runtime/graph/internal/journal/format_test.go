@@ -133,6 +133,7 @@ func TestStoredPayloads(t *testing.T) {
 		}), "9607a165a470616964a16bd6ff00000001c401c3"},
 		{"a durable call without a number", journal.AppendCall(nil, journal.Call{Value: []byte{}}), "9200c400"},
 		{"a question that expires", journal.AppendQuestion(nil, journal.Question{Node: "n", Due: time.Unix(1, 0)}), "9790a16e00a0c0a0d6ff00000001"},
+		{"a question of a branch that was left", journal.SetLeft(journal.AppendQuestion(nil, journal.Question{}), true), "919590a000a0c0"},
 		{"an empty question", journal.AppendQuestion(nil, journal.Question{}), "9590a000a0c0"},
 	} {
 		golden(t, test.what, hex.EncodeToString(test.got), test.want)

@@ -103,7 +103,7 @@ func FuzzReadChoice(f *testing.F) {
 }
 
 func FuzzReadQuestion(f *testing.F) {
-	fuzzDecoder(f, journal.ReadQuestion, func(q journal.Question) []byte { return journal.AppendQuestion(nil, q) })
+	fuzzDecoder(f, journal.ReadQuestion, func(q journal.Question) []byte { return journal.SetLeft(journal.AppendQuestion(nil, q), q.Left) })
 }
 
 func FuzzReadAttempt(f *testing.F) {

@@ -16,6 +16,7 @@ type Question struct {
 	Payload []byte    // what it asks
 	Summary string    // of the task; empty for none
 	Due     time.Time // of a timer, or when the question expires; zero for never
+	Left    bool      // the branch of its task is not that of the thread any more
 }
 
 var errFields = errors.New("a question has five fields, six with a summary, or seven with a due time")
@@ -74,9 +75,26 @@ func AppendQuestion(b []byte, q Question) []byte {
 	return Complete(wire.AppendBytes(b, q.Payload), q.Summary, q.Due)
 }
 
-// ReadQuestion reads what AppendQuestion wrote.
+// leftMark begins a question whose branch was left: it is the header of an array of one element.
+const leftMark = 0x91
+
+// SetLeft returns a stored question as it is stored while its branch is left, or while it is that
+// of the thread. It may share the memory of question.
+func SetLeft(question []byte, left bool) []byte {
+	switch is := len(question) > 0 && question[0] == leftMark; {
+	case is == left:
+		return question
+	case left:
+		return append(append(make([]byte, 0, 1+len(question)), leftMark), question...)
+	}
+	return question[1:]
+}
+
+// ReadQuestion reads what AppendQuestion or SetLeft wrote.
 func ReadQuestion(b []byte) (q Question, err error) {
-	r := wire.NewReader("question", b)
+	asked := SetLeft(b, false)
+	q.Left = len(asked) < len(b)
+	r := wire.NewReader("question", asked)
 	fields := r.ArrayLen()
 	if fields < 5 || fields > 7 {
 		r.Damage(0, errFields)
