@@ -52,7 +52,7 @@ var ErrNoKey = errors.New("no such key")
 // Key is a secret with a name.
 type Key struct {
 	ID     string // stored with each payload; 1 to 255 bytes
-	Secret []byte // SecretSize random bytes; New keeps a copy
+	Secret Secret // SecretSize random bytes; New keeps a copy
 }
 
 // Saver is a saver that encrypts. It is safe for concurrent use.
@@ -67,7 +67,7 @@ type Saver struct{ *payloads.Saver }
 // used twice. inner must not hold threads that are not encrypted, and must not have ReadableState.
 // Close closes inner.
 func New(inner checkpoint.Saver, key Key, older ...Key) (Saver, error) {
-	c := &codec{current: key.ID, secrets: make(map[string][]byte, 1+len(older))}
+	c := &codec{current: key.ID, secrets: make(map[string]Secret, 1+len(older))}
 	for _, k := range append([]Key{key}, older...) {
 		switch {
 		case k.ID == "" || len(k.ID) > 255:
@@ -93,7 +93,7 @@ func New(inner checkpoint.Saver, key Key, older ...Key) (Saver, error) {
 // The tag also covers the parts before the nonce, and the place.
 type codec struct {
 	current string
-	secrets map[string][]byte
+	secrets map[string]Secret
 }
 
 const (
