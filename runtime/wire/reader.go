@@ -31,6 +31,9 @@ const (
 	memorySlack  = 64 << 20
 )
 
+// MemoryLimit returns how many bytes a Reader of n bytes may allocate at most.
+func MemoryLimit(n int) int { return memorySlack + memoryFactor*n }
+
 // NewReader returns a Reader of a copy of b. Error messages call the value that is read root.
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
 
@@ -43,7 +46,7 @@ func NewSharedReader(root string, b []byte) Reader {
 // NewStringReader returns a Reader of s. Strings that are read share its memory. root is as for
 // NewReader.
 func NewStringReader(root, s string) Reader {
-	return Reader{s: s, whole: s, root: root, memory: memorySlack + memoryFactor*len(s)}
+	return Reader{s: s, whole: s, root: root, memory: MemoryLimit(len(s))}
 }
 
 // DropUnknown makes the Reader skip struct fields that the code does not know. By default they are

@@ -13,11 +13,13 @@ package compress
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/internal/payloads"
 )
 
@@ -46,8 +48,12 @@ func New(inner checkpoint.Saver, opts ...Option) (Saver, error) {
 	return Saver{payloads.New(inner, c)}, nil
 }
 
-// MaxSize is the size in bytes of the largest payload that the saver decompresses. A larger one is
-// an ErrDamaged, because a few bytes can claim to be many.
+// MaxSize is the size in bytes of the largest payload that the saver stores. The saver returns an
+// error for a larger one.
+//
+// A few stored bytes can claim to be many. So the saver decompresses at most wire.MemoryLimit of
+// the stored size, which is 64 bytes for each stored byte and 64 MiB more. Anything beyond is an
+// ErrDamaged. A payload that compresses better takes the rest as padding.
 const MaxSize = 1 << 30
 
 // magic begins every zstd frame. A payload that begins so by itself is compressed even if it gets
@@ -71,11 +77,23 @@ func (c *codec) Seal(_ payloads.Place, payload []byte) ([]byte, error) {
 	if len(payload) > MaxSize {
 		return nil, fmt.Errorf("compress: a payload of %d bytes; want at most %d", len(payload), MaxSize)
 	}
-	b := c.w.EncodeAll(payload, nil)
+	b := pad(c.w.EncodeAll(payload, nil), len(payload))
 	if len(b) >= len(payload) && !ambiguous {
 		return payload, nil
 	}
 	return bytes.Clone(b), nil // without the room for a larger result
+}
+
+// pad appends a skippable frame to b if a decoder would refuse b because it is too short for size
+// bytes.
+func pad(b []byte, size int) []byte {
+	excess := size - wire.MemoryLimit(len(b))
+	if excess <= 0 {
+		return b
+	}
+	missing := excess/(wire.MemoryLimit(1)-wire.MemoryLimit(0)) + 1 // bytes after the header of the frame, which adds 8
+	b = append(b, 0x50, 0x2a, 0x4d, 0x18)
+	return append(binary.LittleEndian.AppendUint32(b, uint32(missing)), make([]byte, missing)...)
 }
 
 // Open returns the payload that Seal was given.
@@ -102,15 +120,30 @@ func Decompress(stored []byte) ([]byte, error) {
 
 // newReader returns a decoder for a number of concurrent calls; 0 is one for each processor.
 func newReader(concurrency int) (*zstd.Decoder, error) {
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(concurrency), zstd.WithDecoderMaxMemory(MaxSize))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(concurrency), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	return r, nil
 }
 
+// unsized is the size of the largest payload whose frame does not state its size.
+const unsized = 255
+
 func decode(r *zstd.Decoder, stored []byte) ([]byte, error) {
-	payload, err := r.DecodeAll(stored, nil)
+	var h zstd.Header
+	if err := h.Decode(stored); err != nil {
+		return nil, fmt.Errorf("compress: %w: %w", checkpoint.ErrDamaged, err)
+	}
+	size, limit := uint64(unsized), wire.MemoryLimit(len(stored))
+	if h.HasFCS {
+		size = h.FrameContentSize
+	}
+	if size > uint64(limit) {
+		return nil, fmt.Errorf("compress: %w: a payload of %d stored bytes claims to have %d; want at most %d; restore the thread from a backup",
+			checkpoint.ErrDamaged, len(stored), size, limit)
+	}
+	payload, err := r.DecodeAll(stored, make([]byte, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w: %w", checkpoint.ErrDamaged, err)
 	}
