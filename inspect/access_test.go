@@ -99,8 +99,10 @@ func TestTenantsSeeOnlyTheirThreads(t *testing.T) {
 		}
 		for _, page := range []string{"thread?", "history?", "state.json?", "picture.svg?", "pulse?", "edit?", "submit?", "checkpoint?at=" + before.Head.String() + "&",
 			"compare?a=" + before.Head.String() + "&b=" + before.Head.String() + "&"} {
-			if status, body := s.as("bob", http.MethodGet, page+"id=a-secret", nil); status != http.StatusForbidden || strings.Contains(body, "ada") {
-				t.Errorf("GET %s: got status %d: %s", page, status, body)
+			status, body := s.as("bob", http.MethodGet, page+"id=a-secret", nil)
+			gone, absent := s.as("bob", http.MethodGet, page+"id=a-gone", nil)
+			if strings.ReplaceAll(body, "a-secret", "a-gone") != absent || status != gone || strings.Contains(body, "ada") || status < 400 {
+				t.Errorf("GET %s: got status %d: %s; for a thread that does not exist: %d: %s", page, status, body, gone, absent)
 			}
 		}
 		for _, page := range []string{"", "thread?id=b-1"} {
@@ -114,13 +116,14 @@ func TestTenantsSeeOnlyTheirThreads(t *testing.T) {
 				t.Errorf("submit to %s: got status %d: %s", form.Get("id"), status, body)
 			}
 		}
-		if status, body := s.as("bob", http.MethodGet, "submit?from=a-secret", nil); status != http.StatusForbidden {
+		if status, body := s.as("bob", http.MethodGet, "submit?from=a-secret", nil); status != http.StatusNotFound {
 			t.Errorf("the input of another user's thread: got status %d: %s", status, body)
 		}
 		for _, action := range inspect.AllActions() {
-			status, _ := s.as("bob", http.MethodPost, "act", url.Values{"id": {"a-secret"}, "action": {string(action)}})
-			if status != http.StatusForbidden {
-				t.Errorf("%s: got status %d", action, status)
+			status, body := s.as("bob", http.MethodPost, "act", url.Values{"id": {"a-secret"}, "action": {string(action)}})
+			_, absent := s.as("bob", http.MethodPost, "act", url.Values{"id": {"a-gone"}, "action": {string(action)}})
+			if status != http.StatusNotFound || strings.ReplaceAll(body, "a-secret", "a-gone") != absent {
+				t.Errorf("%s: got status %d: %s; for a thread that does not exist: %s", action, status, body, absent)
 			}
 		}
 		if after := threadOf(t, saver, "a-secret"); after.Head != before.Head || after.Posted != before.Posted {
@@ -307,7 +310,7 @@ func TestADamagedThreadIsShownToThoseWhoMaySeeIt(t *testing.T) {
 			t.Errorf("GET %q shows a damaged thread of unknown labels: %s", page, body)
 		}
 	}
-	if status, _ := s.as("bob", http.MethodGet, "thread?id=a-1", nil); status != http.StatusForbidden {
+	if status, _ := s.as("bob", http.MethodGet, "thread?id=a-1", nil); status != http.StatusNotFound {
 		t.Errorf("the page of the damaged thread: got status %d", status)
 	}
 }

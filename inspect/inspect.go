@@ -41,6 +41,10 @@ type Options struct {
 	// also needs View. The labels of a damaged thread are unknown. Authorize must be safe for
 	// concurrent use. The default allows all actions of Allow to everybody.
 	//
+	// If Authorize refuses View of a thread, the page answers as if the thread did not exist: with
+	// status 404. A reader who must not see any thread gets the text of the error instead. For
+	// that, Authorize is asked about View without a Thread.
+	//
 	// An action on many threads continues after its request has ended. Authorize then gets a copy
 	// of the request that confirmed the action. The copy has its header, its form and the values
 	// of its context, and no body. Rights that the user loses later end the action only if

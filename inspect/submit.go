@@ -60,10 +60,14 @@ func (in *Inspector) maySubmit(r *http.Request, d *submitData) error {
 		return in.check(r, a)
 	}
 	t, err := in.find(r, Submit, d.ID)
+	var absent *absentError
 	switch {
-	case errors.Is(err, checkpoint.ErrNotFound):
+	case errors.As(err, &absent):
 		a.New = true
-		return in.check(r, a)
+		if err := in.check(r, a); err != nil || !absent.exists {
+			return err
+		}
+		return existsError(d.ID)
 	case err != nil:
 		return err
 	case t.Graph != "" && t.Graph != d.Graph && (in.apps[t.Graph] == nil || in.apps[t.Graph] != in.apps[d.Graph]):

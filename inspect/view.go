@@ -23,18 +23,43 @@ type view struct {
 	locked  error // why the payloads cannot be read; snap is then that of the record alone
 }
 
-// find returns the description of a thread, and checks that the request may see it.
+// find returns the description of a thread, and checks that the request may do a with it. It
+// returns an absentError if the thread does not exist, or if the request must not see it.
 func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thread, error) {
 	t, err := in.thread(r.Context(), id)
-	if err != nil && (t.ID != "" || errors.Is(err, checkpoint.ErrDamaged)) {
-		if denied := in.sees(r, a, &checkpoint.Thread{ID: id}); denied != nil {
-			return t, denied // the error has data of the thread
-		}
-	}
-	if err != nil {
+	known := &t
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return t, in.absent(r, id, false)
+	case err != nil && t.ID == "" && !errors.Is(err, checkpoint.ErrDamaged):
 		return t, err
+	case err != nil: // it has data of the thread, whose labels are unknown
+		known = &checkpoint.Thread{ID: id}
 	}
-	return t, in.sees(r, a, &t)
+	if in.sees(r, View, known) != nil {
+		return t, in.absent(r, id, true)
+	}
+	if denied := in.sees(r, a, known); denied != nil {
+		return t, denied
+	}
+	return t, err
+}
+
+// absentError is the error of a thread that does not exist, or that the request must not see. Both
+// have one text, so that nobody learns which threads others have.
+type absentError struct {
+	error
+	exists bool
+}
+
+func (e *absentError) Unwrap() error { return e.error }
+
+// absent returns an absentError. A reader who must not see any thread gets the reason.
+func (in *Inspector) absent(r *http.Request, id string, exists bool) error {
+	if err := in.check(r, Access{Action: View}); err != nil {
+		return &absentError{err, exists}
+	}
+	return &absentError{fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound), exists}
 }
 
 // thread returns the description of a thread. Its Version is 0 if no version is open.

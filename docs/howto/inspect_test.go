@@ -35,7 +35,10 @@ func TestInspectPages(t *testing.T) {
 	}{
 		{"", "/", http.StatusForbidden, "log in first", "ada/1"},
 		{"ada", "/", http.StatusOK, "ada/1", "bob/1"},
-		{"ada", "/thread?id=bob/1", http.StatusForbidden, "another user", "picture.svg"},
+		{"ada", "/thread?id=bob/1", http.StatusNotFound, "not found", "picture.svg"},
+		{"ada", "/thread?id=bob/9", http.StatusNotFound, "not found", "picture.svg"},
+		{"", "/thread?id=bob/1", http.StatusForbidden, "log in first", "picture.svg"},
+		{"", "/thread?id=bob/9", http.StatusForbidden, "log in first", "picture.svg"},
 		{"operator", "/", http.StatusOK, "bob/1", "No thread"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.page, nil)
