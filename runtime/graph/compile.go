@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +171,7 @@ func (c *compiler[S, U]) addNodes() {
 		case d.id == "":
 			c.fault("a node has an empty id")
 			continue
-		case strings.HasPrefix(string(d.id), "__"):
+		case reserved(string(d.id)):
 			c.fault("node %s: ids that begin with two underscores are reserved", quoted(d.id))
 			continue
 		case taken:

@@ -76,6 +76,11 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Empty() {
+		if err := mayBegin(r.g.name, r.thread); err != nil {
+			return err
+		}
+	}
 	if err := r.restoring().restore(&c); err != nil {
 		return err
 	}

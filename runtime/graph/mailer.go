@@ -179,6 +179,9 @@ func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOp
 	if err != nil {
 		return p, err
 	}
+	if err := mayBegin(t.g.name, t.id); err != nil {
+		return p, err
+	}
 	if !t.at.IsZero() {
 		return p, t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
 	}
@@ -216,6 +219,9 @@ func (m ThreadMailer[S, U]) postOf(one checkpoint.Message) checkpoint.Post {
 
 // post stores one Post.
 func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkpoint.Posted, error) {
+	if err := m.t.hasBegun(ctx); err != nil {
+		return checkpoint.Posted{}, err
+	}
 	posted, err := Mailer[S, U]{m.t.g, m.by}.post(ctx, []checkpoint.Post{p})
 	if err == nil {
 		err = posted[0].Err

@@ -26,7 +26,8 @@ type Thread[S, U any] struct {
 }
 
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its
-// first input.
+// first input. An id has 1 to checkpoint.MaxThread bytes. See ReservedPrefix for ids that begin with
+// two underscores.
 func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
 
 // At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
@@ -84,6 +85,11 @@ type driver[S, U any] struct{ Thread[S, U] }
 // drive opens a run with input in, or a resume if in is nil, and runs it to its end. Its events go
 // to out, unless out has no yield.
 func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+	if in != nil {
+		if err := mayBegin(t.g.name, t.id); err != nil {
+			return res, err
+		}
+	}
 	if !t.g.runs.begin() {
 		return res, t.fail("%w", ErrDraining)
 	}

@@ -17,7 +17,7 @@ import (
 // stored returns how much a saver keeps of the thread of a schedule.
 func stored(tb testing.TB, s checkpoint.Saver, id string) (records, writes, messages, bytes int) {
 	tb.Helper()
-	for item, err := range s.Export(context.WithoutCancel(tb.Context()), "schedule:"+id, 0) {
+	for item, err := range s.Export(context.WithoutCancel(tb.Context()), "__schedule:"+id, 0) {
 		switch {
 		case err != nil:
 			tb.Fatal(err)
@@ -109,7 +109,7 @@ func TestIDsOfSchedulesAreAnyBytes(t *testing.T) {
 		s, ctx := memory.New(), t.Context()
 		all, g := newSchedules(t, s), report(t, s, nil)
 		ids := []string{
-			"a", "a@", "a@2000-01-01T01:00:00Z", "@", "a/b", "../../x", " ", "schedule", "trigger-", "a@trigger-1", "\x00", "\xff\xfe", "☃", "%s%d",
+			"a", "a@", "a@2000-01-01T01:00:00Z", "@", "a/b", "../../x", " ", "schedule", "trigger-", "a@trigger-1", "schedule:", "__schedule:a", "__tick:a", "\x00", "\xff\xfe", "☃", "%s%d",
 			strings.Repeat("x", 200),
 		}
 		for _, id := range ids {
@@ -117,7 +117,7 @@ func TestIDsOfSchedulesAreAnyBytes(t *testing.T) {
 				t.Errorf("Create(%q): %v", id, err)
 			}
 		}
-		for _, id := range []string{"", strings.Repeat("x", 201), "schedule:", "schedule:a"} {
+		for _, id := range []string{"", strings.Repeat("x", 201)} {
 			err := all.Create(ctx, id, schedule.Spec{Every: time.Hour}, schedule.Submit(g, said))
 			if err == nil || !strings.HasPrefix(err.Error(), "schedule ") || len(err.Error()) > 200 {
 				t.Errorf("Create(%q): got the error %v, want one that names the id", id, err)
@@ -142,9 +142,9 @@ func TestIDsOfSchedulesAreAnyBytes(t *testing.T) {
 			once(t, s, id)
 			triggers := 0
 			for _, name := range firings(t, s, id) {
-				of, tick, ok := schedule.Tick(id + "@" + name)
+				of, tick, ok := schedule.Tick("__tick:" + id + "@" + name)
 				if !ok || of != id || tick.IsZero() != strings.HasPrefix(name, "trigger-") {
-					t.Errorf("Tick(%q): got %q, %s, %t", id+"@"+name, of, tick, ok)
+					t.Errorf("Tick(%q): got %q, %s, %t", "__tick:"+id+"@"+name, of, tick, ok)
 				}
 				if tick.IsZero() {
 					triggers++
@@ -154,7 +154,7 @@ func TestIDsOfSchedulesAreAnyBytes(t *testing.T) {
 				t.Errorf("schedule %q: got %d firings and %d triggers, want 3 and 1", id, n, triggers)
 			}
 		}
-		for _, thread := range []string{"", "a", "a@b", "@2000-01-01T01:00:00Z", "order@7"} {
+		for _, thread := range []string{"", "a", "a@b", "@2000-01-01T01:00:00Z", "order@7", "a@2000-01-01T01:00:00Z", "__tick:@2000-01-01T01:00:00Z"} {
 			if id, tick, ok := schedule.Tick(thread); ok || id != "" || !tick.IsZero() {
 				t.Errorf("Tick(%q): got %q, %s, %t; want none", thread, id, tick, ok)
 			}

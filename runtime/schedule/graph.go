@@ -21,7 +21,7 @@ import (
 // A command is an edit of the thread. The answer to its question ends the wait.
 
 // Graph is the name of the graph of all schedules.
-const Graph = "schedules"
+const Graph = graph.ReservedPrefix + "schedules"
 
 // pruneEvery is how many decisions are kept in the history of a schedule, at least.
 const pruneEvery = 32

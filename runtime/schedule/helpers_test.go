@@ -86,7 +86,7 @@ func firings(tb testing.TB, s checkpoint.Saver, id string) (all []string) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		all = append(all, strings.TrimPrefix(t.ID, id+"@"))
+		all = append(all, strings.TrimPrefix(t.ID, "__tick:"+id+"@"))
 	}
 	return all
 }
@@ -111,8 +111,8 @@ func once(tb testing.TB, s checkpoint.Saver, id string) {
 	tb.Helper()
 	g, ctx := report(tb, s, nil), context.WithoutCancel(tb.Context())
 	for _, tick := range firings(tb, s, id) {
-		snap, err := g.Thread(id + "@" + tick).State(ctx)
-		if want := []string{"began", "wrote " + id + "@" + tick}; err != nil || snap.Status != graph.Done || !slices.Equal(snap.State.Log, want) {
+		snap, err := g.Thread("__tick:" + id + "@" + tick).State(ctx)
+		if want := []string{"began", "wrote __tick:" + id + "@" + tick}; err != nil || snap.Status != graph.Done || !slices.Equal(snap.State.Log, want) {
 			tb.Errorf("tick %s: got %s %v, %v; want done %v", tick, snap.Status, snap.State.Log, err, want)
 		}
 	}

@@ -89,7 +89,7 @@ func TestOverlapSaysWhatHappensToATickDuringAFiring(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					cancelled = append(cancelled, strings.TrimPrefix(th.ID, "slow@"))
+					cancelled = append(cancelled, strings.TrimPrefix(th.ID, "__tick:slow@"))
 				}
 				equal(t, "cancelled", cancelled, want.cancelled)
 				d := describe(t, all, "slow")

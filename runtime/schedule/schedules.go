@@ -21,8 +21,9 @@ type Action struct {
 	err  error
 }
 
-// Submit returns the Action that submits in to a new thread of app for each tick. The thread is
-// the id of the schedule, "@" and the tick in UTC, such as "nightly@2026-11-23T02:00:00Z". It has
+// Submit returns the Action that submits in to a new thread of app for each tick. The id of the
+// thread is "__tick:", the id of the schedule, "@" and the tick in UTC, such as
+// "__tick:nightly@2026-11-23T02:00:00Z". It is reserved: see graph.ReservedPrefix. The thread has
 // the Label of the schedule. The options of Submit that describe the input apply to each tick.
 func Submit[S, U any](app *graph.Graph[S, U], in U, opts ...graph.SubmitOption) Action {
 	post, err := app.InputPost(graph.Submission[U]{Thread: "tick", Input: in, Options: opts})
@@ -48,11 +49,10 @@ func (a *Action) stored() (action, error) {
 }
 
 // Create stores a schedule. Its first tick is the first one after now, on the clock of the saver.
-// It returns ErrExists if a schedule has the id. An id has 1 to 200 bytes, and does not begin with
-// "schedule:".
+// It returns ErrExists if a schedule has the id. An id has 1 to 200 bytes.
 func (s *Schedules) Create(ctx context.Context, id string, spec Spec, a Action) error {
-	if id == "" || len(id) > maxID || strings.HasPrefix(id, prefix) {
-		return fail(id, "the id has %d bytes; want 1 to %d, and not to begin with %q", len(id), maxID, prefix)
+	if id == "" || len(id) > maxID {
+		return fail(id, "the id has %d bytes; want 1 to %d", len(id), maxID)
 	}
 	stored, err := checked(&spec, &a)
 	if err != nil {

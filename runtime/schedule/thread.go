@@ -3,6 +3,8 @@ package schedule
 import (
 	"strings"
 	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // maxID is how many bytes the id of a schedule can have. It is the value of a label.
@@ -11,16 +13,20 @@ const maxID = 200
 // Label is the name of the label that has the id of the schedule, on each thread that it fires.
 const Label = "schedule"
 
-// prefix begins the ids of the threads of schedules.
-const prefix = "schedule:"
+// The beginnings of the ids of threads: that of a schedule itself, and those that it fires. A user
+// of a program cannot choose such an id.
+const (
+	prefix = graph.ReservedPrefix + "schedule:"
+	fired  = graph.ReservedPrefix + "tick:"
+)
 
 // tickThread returns the thread that a tick fires.
 func tickThread(id string, tick time.Time) string {
-	return id + "@" + tick.UTC().Format(time.RFC3339Nano)
+	return fired + id + "@" + tick.UTC().Format(time.RFC3339Nano)
 }
 
 // triggerThread returns the thread that a Trigger fires.
-func triggerThread(id, command string) string { return id + "@" + triggered + command }
+func triggerThread(id, command string) string { return fired + id + "@" + triggered + command }
 
 // triggered begins the part of a thread's id after the schedule, if no tick fired it.
 const triggered = "trigger-"
@@ -29,8 +35,9 @@ const triggered = "trigger-"
 // with the Thread of graph.CurrentTask, for example to know the day of a report. tick is zero for
 // a thread of Trigger. ok is false for a thread of another kind.
 func Tick(thread string) (id string, tick time.Time, ok bool) {
+	thread, ok = strings.CutPrefix(thread, fired)
 	at := strings.LastIndexByte(thread, '@')
-	if at < 1 || at > maxID {
+	if !ok || at < 1 || at > maxID {
 		return "", time.Time{}, false
 	}
 	id, text := thread[:at], thread[at+1:]

@@ -1,0 +1,46 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// ReservedPrefix begins the ids of threads that packages of graphgen begin, such as the firings of
+// package schedule. It also begins the names of the graphs of these packages, and the ids Start,
+// End and Parent. So an id that a user of a program has chosen never names such a thread before
+// graphgen begins it.
+//
+// Invoke, Stream, Submit and UpdateState return a *checkpoint.InvalidError instead of beginning a
+// thread whose id is reserved. Invoke, Stream and Submit also refuse further input. Signal, Cancel
+// and Wake return checkpoint.ErrNotFound if such a thread does not exist. All other calls work as
+// on any thread. Only a graph with a reserved name begins threads with reserved ids.
+const ReservedPrefix = "__"
+
+// reserved reports whether the id of a thread or a node, or the name of a graph, is reserved.
+func reserved(name string) bool { return strings.HasPrefix(name, ReservedPrefix) }
+
+// mayBegin returns an error if the id of a thread is reserved, and the name of its graph is not.
+func mayBegin(graph, thread string) error {
+	if !reserved(thread) || reserved(graph) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", where(graph, thread, -1), &checkpoint.InvalidError{
+		Field: "thread", Found: fmt.Sprintf("input for %s", quoted(ID(thread))),
+		Want: fmt.Sprintf("an id of your own: packages of graphgen begin the threads whose ids begin with %q", ReservedPrefix),
+	})
+}
+
+// hasBegun returns ErrNotFound for a thread that mayBegin refuses and that does not exist.
+func (t Thread[S, U]) hasBegun(ctx context.Context) error {
+	if mayBegin(t.g.name, t.id) == nil {
+		return nil
+	}
+	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noNamespace})
+	if err == nil && c.Thread.Created.IsZero() {
+		err = t.fail("%w: only packages of graphgen begin a thread whose id begins with %q", checkpoint.ErrNotFound, ReservedPrefix)
+	}
+	return err
+}
