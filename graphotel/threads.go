@@ -31,7 +31,7 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 //     thread that cannot be read has the status damaged;
 //   - graphgen.thread.waiting.age: seconds since the update of the Waiting thread that has waited
 //     for longest, by graph; on the saver's clock;
-//   - graphgen.thread.attempts: the highest number of attempts of a thread, by graph;
+//   - graphgen.thread.attempts: the highest number of failed attempts of a thread, by graph;
 //   - graphgen.inbox.messages: untaken messages, by graph and kind;
 //   - graphgen.threads.unread: 1 if the limit left threads out, else 0.
 //
@@ -81,7 +81,7 @@ func (w *watch) add(m metric.Meter) error {
 	w.unread, errs[1] = m.Int64ObservableGauge("graphgen.threads.unread",
 		metric.WithDescription("Whether the limit of a collection left threads out: 1 or 0."))
 	w.attempts, errs[2] = m.Int64ObservableGauge("graphgen.thread.attempts", metric.WithUnit("{attempt}"),
-		metric.WithDescription("Highest number of attempts of a thread."))
+		metric.WithDescription("Highest number of failed attempts of a thread."))
 	w.inbox, errs[3] = m.Int64ObservableGauge("graphgen.inbox.messages", metric.WithUnit("{message}"),
 		metric.WithDescription("Number of untaken messages."))
 	w.age, errs[4] = m.Float64ObservableGauge("graphgen.thread.waiting.age", metric.WithUnit("s"),
@@ -165,7 +165,7 @@ func (c *census) add(t *checkpoint.Thread) {
 		n = new(tally)
 		c.graphs[t.Graph] = n
 	}
-	n.attempts = max(n.attempts, t.Attempts)
+	n.attempts = max(n.attempts, t.FailedAttempts())
 	n.inputs += t.Inputs
 	n.others += t.Others
 	if t.Status == checkpoint.Waiting && (n.waiting.IsZero() || t.Updated.Before(n.waiting)) {

@@ -129,7 +129,7 @@ func TestTenantsSeeOnlyTheirThreads(t *testing.T) {
 		if after := threadOf(t, saver, "a-secret"); after.Head != before.Head || after.Posted != before.Posted {
 			t.Errorf("another user changed the thread: got %+v, want %+v", after, before)
 		}
-		if status, body := s.as("bob", http.MethodPost, "submit", url.Values{"graph": {"shop"}, "id": {"bob-2"}, "json": {`{"Cents": 1}`}}); status != http.StatusForbidden {
+		if status, body := s.as("bob", http.MethodPost, "submit", url.Values{"graph": {"shop"}, "id": {"bob-2"}, "json": {`{"Cents": 1}`}}); status != http.StatusNotFound {
 			t.Errorf("the page of a new thread without the label: got status %d: %s", status, body)
 		}
 		if got := threadOf(t, saver, "bob-2"); got.Inputs != 1 {

@@ -179,10 +179,16 @@ type found struct {
 // scan returns up to want threads that match, and reads up to limit threads. It leaves out threads
 // on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
+	if f.Search != "" && f.After.ID == "" {
+		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
+			return out, err
+		}
+		out.read = 1
+	}
 	q := f.query(now)
 	q.Limit = want + 1
 	if f.scanned() || in.opt.Authorize != nil {
-		q.Limit = limit + 1
+		q.Limit = limit + 1 - out.read
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
 		damaged := ofOneThread(&t, err)
@@ -202,7 +208,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		if t.ID != "" && (f.ByID || !t.Created.IsZero()) {
 			out.last, out.hidden = cursor{t.ID, t.Created}, denied
 		}
-		if denied {
+		if denied || t.ID == f.Search && !damaged { // the latter is the first row of the first page
 			continue
 		}
 		if damaged {
@@ -217,6 +223,39 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		}
 	}
 	return out, nil
+}
+
+// exact returns the row of the thread whose whole id is the text of the search, or none. A scan
+// could take many pages to find the thread.
+func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Action, now time.Time) ([]row, error) {
+	if checkpoint.CheckThread(f.Search) != nil {
+		return nil, nil
+	}
+	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: f.Search, Limit: 1}) {
+		if err != nil {
+			if ofOneThread(&t, err) {
+				continue // the scan lists it
+			}
+			return nil, err
+		}
+		marks := in.marks(&t, now)
+		if t.ID == f.Search && f.selects(&t, now) && f.match(&t, marks) && (in.opt.Authorize == nil || in.sees(r, a, &t) == nil) {
+			return []row{{Thread: t, Place: place{Thread: t.ID}, Marks: marks}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// selects reports whether the saver would list a thread for the query of the filter.
+func (f *filter) selects(t *checkpoint.Thread, now time.Time) bool {
+	q := f.query(now)
+	for name, value := range q.Labels {
+		if v, ok := t.Labels[name]; !ok || v != value {
+			return false
+		}
+	}
+	return strings.HasPrefix(t.ID, q.Prefix) && (q.Graph == "" || t.Graph == q.Graph) && (q.Status == 0 || t.Status == q.Status) &&
+		!t.Created.Before(q.CreatedSince) && (q.IdleSince.IsZero() || t.Holder == "" && t.Updated.Before(q.IdleSince))
 }
 
 // mark says why a thread may need a look.
@@ -242,8 +281,8 @@ func (in *Inspector) marks(t *checkpoint.Thread, now time.Time) (marks []mark) {
 	if late := now.Sub(t.Wake); !t.Wake.IsZero() && !held && late > overdue {
 		add(true, "no worker", "it has been due for "+took(late)+", and no worker takes it")
 	}
-	if t.Attempts > 0 && t.Status != checkpoint.Done {
-		add(t.Attempts > 1, retries(t.Attempts), "runs in a row that failed or died without a new result")
+	if text := t.Retrying(); text != "" {
+		add(!strings.HasPrefix(text, "retries") || t.FailedAttempts() > 2, text, "attempts are runs in a row that failed or died without a new result")
 	}
 	waits := t.Status == checkpoint.Waiting || t.Status == checkpoint.Paused
 	if idle := now.Sub(t.Updated); waits && !held && t.Wake.IsZero() && idle > in.opt.LongWait {
@@ -253,11 +292,4 @@ func (in *Inspector) marks(t *checkpoint.Thread, now time.Time) (marks []mark) {
 		add(false, strconv.Itoa(t.Inputs)+" queued", "inputs wait until the thread is done")
 	}
 	return marks
-}
-
-func retries(n int) string {
-	if n == 1 {
-		return "1 retry"
-	}
-	return strconv.Itoa(n) + " retries"
 }

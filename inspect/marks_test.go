@@ -46,7 +46,8 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 	}
 	held := func(th *checkpoint.Thread) { th.Holder, th.Lease = "host-7", now.Add(time.Minute) }
 	marks := map[string]string{
-		"cancelling": "cancel pending", "died": ">died<", "unserved": "no worker", "retried": "1 retry", "often": "3 retries",
+		"cancelling": "cancel pending", "died": ">died<", "unserved": "no worker", "retried": "retries, 2 failed attempts", "often": "retries, 4 failed attempts",
+		"left": "no retry, 10 failed attempts",
 		"slow": "waits long", "queue": "2 queued",
 	}
 	saver := &listed{newSaver(t), []checkpoint.Thread{
@@ -55,6 +56,7 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 		thread("unserved", checkpoint.Ready, func(th *checkpoint.Thread) { th.Wake = ago(2 * time.Minute) }),
 		thread("retried", checkpoint.Failed, func(th *checkpoint.Thread) { th.Attempts, th.Wake = 1, now.Add(time.Hour) }),
 		thread("often", checkpoint.Failed, func(th *checkpoint.Thread) { th.Attempts, th.Wake = 3, now.Add(time.Hour) }),
+		thread("left", checkpoint.Failed, func(th *checkpoint.Thread) { th.Attempts = 9 }),
 		thread("slow", checkpoint.Waiting, func(th *checkpoint.Thread) { th.Updated = ago(200 * time.Hour) }),
 		thread("queue", checkpoint.Waiting, func(th *checkpoint.Thread) { th.Inputs = 2 }),
 

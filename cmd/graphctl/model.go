@@ -29,20 +29,26 @@ type threadJSON struct {
 	Wake     *time.Time        `json:"wake,omitempty"`
 	Holder   string            `json:"holder,omitempty"`
 	Lease    *time.Time        `json:"lease,omitempty"`
-	Attempts int               `json:"attempts,omitempty"`
+	Attempts int               `json:"attempts,omitempty"` // failed runs in a row, as the events of workers count them
+	Retries  *bool             `json:"retries,omitempty"`  // of a failed thread: a worker runs it again at wake
 	Inputs   int               `json:"inputs"`
 	Others   int               `json:"others"`
 	Cancels  int               `json:"cancels,omitempty"`
 	Asks     int               `json:"questions"`
+
+	retrying string // Retries and Attempts as text
 }
 
 func threadOf(t *checkpoint.Thread) threadJSON {
 	j := threadJSON{
 		ID: t.ID, Version: t.Version, Versions: t.Versions, Status: statusText(t), Graph: t.Graph, Title: t.Title,
 		Labels: t.Labels, Priority: t.Priority.Or(checkpoint.Normal).String(), Step: t.Step, Created: utc(t.Created),
-		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Attempts: t.Attempts,
+		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Attempts: t.FailedAttempts(),
 		Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels, Asks: len(questionsOf(t)), IDBytes: idBytes(t.ID),
-		Head: idText(t.Head),
+		Head: idText(t.Head), retrying: t.Retrying(),
+	}
+	if retries := t.Retries(); t.Status == checkpoint.Failed {
+		j.Retries = &retries
 	}
 	return j
 }

@@ -295,8 +295,8 @@ func (p *page) statusText() string {
 	if p.Status == checkpoint.Running.String() && p.Holder == "" {
 		text += ", but no run holds it"
 	}
-	if p.Attempts > 0 {
-		text += ", " + count(p.Attempts, "attempt", "attempts")
+	if p.retrying != "" {
+		text += ", " + p.retrying
 	}
 	return text
 }

@@ -157,10 +157,8 @@ func note(t *checkpoint.Thread) string {
 		return "no run holds it"
 	case t.Version == 0 && t.Status != 0:
 		return "not begun"
-	case t.Attempts > 0:
-		return count(t.Attempts, "attempt", "attempts")
 	}
-	return ""
+	return t.Retrying()
 }
 
 func labelText(labels map[string]string) string {

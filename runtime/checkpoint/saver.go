@@ -339,7 +339,8 @@ type Thread struct {
 	// the thread is due, but may be earlier. A released thread without untaken inputs has none.
 	Wake time.Time
 	// Attempts counts the openings with Retry after runs that did not end or that failed. A run
-	// that ends with another status than Failed sets it to 0, and so does Progress.
+	// that ends with another status than Failed sets it to 0, and so does Progress. FailedAttempts
+	// includes the newest run.
 	Attempts int
 
 	// The following describes the thread in all its versions. Opening appends set it, and Import

@@ -202,15 +202,14 @@ func (d *due) again(r *run, cause error, writes []checkpoint.Write) (wake time.T
 	if d == nil {
 		return wake, cause
 	}
-	d.run.Attempts, d.run.Wake = r.log.Attempts(), time.Time{}
+	d.run.Attempts, d.run.Wake = r.log.Attempts()+1, time.Time{}
 	var exhausted *AttemptsError
 	if errors.As(cause, &exhausted) {
 		return wake, cause
 	}
 	if journal.Progress(writes) {
-		d.run.Attempts = 0
+		d.run.Attempts = 1
 	}
-	d.run.Attempts++
 	pause, err := d.pause(cause)
 	if err != nil {
 		return wake, errors.Join(cause, fmt.Errorf("%s: its worker's Retry: %w", where(r.g.name, r.thread, -1), err))

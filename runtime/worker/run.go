@@ -42,7 +42,7 @@ func (w *Worker) opened(h *holding, fence checkpoint.ID) {
 	w.mu.Lock()
 	h.fence, h.claimed = fence, time.Now()
 	w.mu.Unlock()
-	w.emit(Event{Kind: EventClaimed, Graph: h.Graph, Thread: h.ID, Status: h.Status, Attempts: h.Attempts})
+	w.emit(Event{Kind: EventClaimed, Graph: h.Graph, Thread: h.ID, Status: h.Status, Attempts: h.FailedAttempts()})
 }
 
 // refusedMessage reports a message that a run has refused.

@@ -139,8 +139,15 @@ func TestAPoisonThreadEndsAfterItsAttempts(t *testing.T) {
 		if last := ended[3]; !last.Wake.IsZero() || last.Status != graph.Failed {
 			t.Errorf("got the last run %s with the wake %v, want it failed and no wake", last.Status, last.Wake)
 		}
+		for i, e := range w.of(worker.EventClaimed) {
+			if e.Attempts != i {
+				t.Errorf("run %d: got %d failed attempts before it, want %d", i+1, e.Attempts, i)
+			}
+		}
 		if th := listed(t, s, "poison"); th.Status != graph.Failed || !th.Wake.IsZero() {
 			t.Errorf("got the thread %s with the wake %v, want it failed, kept and not due", th.Status, th.Wake)
+		} else if th.FailedAttempts() != ended[3].Attempts || th.Retrying() != "no retry, 4 failed attempts" {
+			t.Errorf("got a thread with %q, want it to say what the event of the last run says", th.Retrying())
 		}
 	})
 }
