@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // A paused graph is stored as a thread with this name of a graph, and this prefix before the name
 // of the paused graph. The thread is Paused, and has records without a state.
 const (
-	pauseGraph  = "graphgen:pause"
+	pauseGraph  = graph.ReservedPrefix + "pause"
 	pausePrefix = pauseGraph + "/"
 )
 

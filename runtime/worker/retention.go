@@ -15,8 +15,8 @@ import (
 // Retention says what workers remove of the threads of a graph. At least one of Ended, Last, Age
 // and Released is set. All other threads, and threads that a run holds, stay as they are.
 //
-// Workers walk over the threads of the graph in passes, about one pass per second. A pass lists at
-// most 1,000 threads, and prunes or removes at most 100. After a walk follows the pause Every. One
+// Workers walk over the threads of the graph in passes, with a pause of 1 second between two of
+// them. A pass lists at most 1,000 threads, and prunes or removes at most 100. After a walk follows the pause Every. One
 // worker at a time makes a pass. If it dies, another one repeats the pass.
 type Retention struct {
 	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
@@ -40,7 +40,7 @@ type Retention struct {
 
 // A walk is stored as a thread with this prefix before the name of the graph. Its name of a graph
 // is the same, so Ready gives each pass to one worker.
-const retentionPrefix = "graphgen:retention/"
+const retentionPrefix = graph.ReservedPrefix + "retention/"
 
 // The bounds of a pass.
 const (

@@ -19,7 +19,7 @@ import (
 // database share its tasks. NewTaskQueue makes it. A TaskQueue is safe for concurrent use.
 //
 // A task is a message to a thread of its own, which is deleted when the task has its outcome. Such
-// threads have ids that begin with "graphgen-task-"; lists of threads show them. A worker with a
+// threads have ids that begin with "__task-"; lists of threads show them. A worker with a
 // free slot looks for tasks, often at first and later once in each Poll. In one process, tasks and
 // their ends are announced immediately.
 type TaskQueue struct {
@@ -59,11 +59,11 @@ func NewTaskQueue(s checkpoint.Saver, opt TaskQueueOptions) *TaskQueue {
 
 // queueName returns the name of the graph whose threads are the tasks of a queue. It is a hash,
 // because names of graphs are limited.
-func queueName(graph, queue string) string { return "graphgen-queue-" + hash(graph, queue) }
+func queueName(name, queue string) string { return graph.ReservedPrefix + "queue-" + hash(name, queue) }
 
 // taskThread returns the thread of a task.
 func taskThread(t *graph.QueuedTask) string {
-	return "graphgen-task-" + hash(t.Graph, t.Thread, t.Base.String(), string(t.Node), t.Task, t.Execution)
+	return graph.ReservedPrefix + "task-" + hash(t.Graph, t.Thread, t.Base.String(), string(t.Node), t.Task, t.Execution)
 }
 
 func hash(names ...string) string {
