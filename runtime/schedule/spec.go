@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/internal/enum"
 )
 
 // Spec says when a schedule fires. Either Cron or Every is set.
@@ -54,6 +56,17 @@ func (o Overlap) String() string {
 		return "unknown overlap"
 	}
 	return names[o]
+}
+
+// MarshalText implements encoding.TextMarshaler, for packages json and slog. The text is that of
+// String.
+func (o Overlap) MarshalText() ([]byte, error) {
+	return enum.Marshal("schedule: overlap", o, Skip, Cancel)
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Overlap) UnmarshalText(b []byte) error {
+	return enum.Unmarshal("schedule: overlap", o, b, Skip, Cancel)
 }
 
 // The limits and defaults of a Spec.

@@ -303,7 +303,7 @@ func (p *posting) add(ctx context.Context, b *inbox, m *checkpoint.Message) erro
 		}
 		p.size = len(head) + len(payload)
 	}
-	p.pending = append(p.pending, [7]any{b.no, b.posted, hexOf(id), m.Kind, b.now, hexOf(head), hexOf(payload)})
+	p.pending = append(p.pending, [7]any{b.no, b.posted, hexOf(id), int64(m.Kind), b.now, hexOf(head), hexOf(payload)})
 	return nil
 }
 
@@ -330,8 +330,8 @@ func (p *posting) store(ctx context.Context) error {
 				b.updated = never
 			}
 			threads = append(threads, [11]any{
-				b.no, b.status, b.wake, b.attempts, b.posted, b.inputs, b.others, b.cancels, b.updated, hexOf([]byte(b.about.Graph)),
-				b.about.Rank(),
+				b.no, int64(b.status), b.wake, b.attempts, b.posted, b.inputs, b.others, b.cancels, b.updated, hexOf([]byte(b.about.Graph)),
+				int64(b.about.Rank()),
 			})
 			b.changed = false
 		}
