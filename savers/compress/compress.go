@@ -29,12 +29,15 @@ type Saver struct{ *payloads.Saver }
 // Option configures New.
 type Option func(*codec)
 
+// minSize is the default of MinSize.
+const minSize = 1 << 10
+
 // MinSize sets the size in bytes from which payloads are compressed. The default is 1,024.
 func MinSize(n int) Option { return func(c *codec) { c.min = n } }
 
 // New returns a saver that keeps its data in inner. Close closes inner.
 func New(inner checkpoint.Saver, opts ...Option) (Saver, error) {
-	c := &codec{min: 1 << 10}
+	c := &codec{min: minSize}
 	for _, o := range opts {
 		o(c)
 	}
