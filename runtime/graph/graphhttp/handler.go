@@ -13,7 +13,8 @@ import (
 // Request is the part of an HTTP request that the Hub needs: the thread and the operation.
 type Request[U any] struct {
 	// Thread is the ID of the thread. The read function must have checked that the client may
-	// access it.
+	// access it. For a thread of another user, read returns checkpoint.ErrNotFound: the response
+	// is then the same as for a thread that does not exist.
 	Thread string
 	// After is the newest checkpoint that the client has. The Last-Event-ID header takes
 	// precedence. If After is zero, the stream of a GET begins with the newest checkpoint. If the

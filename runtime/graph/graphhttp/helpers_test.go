@@ -134,6 +134,9 @@ func read(a *app) func(r *http.Request) (call, error) {
 		if q.Has("bad") {
 			return c, errors.New("no such thing")
 		}
+		if q.Has("foreign") {
+			return c, fmt.Errorf("the thread is ada's: %w", checkpoint.ErrNotFound)
+		}
 		if q.Has("in") {
 			in := logged(q.Get("in"))
 			c.Input = &in

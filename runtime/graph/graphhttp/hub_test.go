@@ -315,6 +315,8 @@ func TestWhatCannotBeServedIsRefused(t *testing.T) {
 		{"no such thread", http.MethodGet, "/none", "", 404, "not found"},
 		{"resume of no such thread", http.MethodPost, "/none", "", 404, "not found"},
 		{"no thread", http.MethodPost, "/?in=x", "", 400, ""},
+		{"a reserved thread", http.MethodPost, "/__tick:nightly@2026-11-23T02:30:00Z?in=x", "", 400, ""},
+		{"the reserved thread, which nobody has begun", http.MethodGet, "/__tick:nightly@2026-11-23T02:30:00Z", "", 404, "not found"},
 		{"input for a thread that waits", http.MethodPost, "/waits?in=y", "", 409, "not finished"},
 		{"an answer to nothing", http.MethodPost, "/waits?answer=nobody", "", 409, "does not ask"},
 		{"a request that read rejects", http.MethodPost, "/waits?teapot", "", 418, "short and stout"},
@@ -323,6 +325,12 @@ func TestWhatCannotBeServedIsRefused(t *testing.T) {
 		res := request(t, tc.method, url+tc.path, tc.last)
 		if body := readAll(t, res); res.StatusCode != tc.want || !strings.Contains(body, tc.text) {
 			t.Errorf("%s: got %d %q, want %d %q", tc.name, res.StatusCode, body, tc.want, tc.text)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead} {
+		foreign, none := request(t, method, url+"/waits?foreign", ""), request(t, method, url+"/none", "")
+		if got, want := readAll(t, foreign), readAll(t, none); foreign.StatusCode != none.StatusCode || got != want || none.StatusCode != 404 {
+			t.Errorf("%s of a thread of another user: got %d %q, want %d %q as for no thread", method, foreign.StatusCode, got, none.StatusCode, want)
 		}
 	}
 	if err := a.Drain(t.Context()); err != nil {
