@@ -9,9 +9,9 @@ import (
 )
 
 // ReservedPrefix begins the ids of threads that packages of graphgen begin, such as the firings of
-// package schedule, and the pauses of package worker. It also begins the names of the graphs of these packages, and the ids Start,
-// End and Parent. So an id that a user of a program has chosen never names such a thread before
-// graphgen begins it.
+// package schedule, and the pauses of package worker. It also begins the names of the graphs of
+// these packages, and the ids Start, End and Parent. So an id that a user of a program has chosen
+// never names such a thread before graphgen begins it.
 //
 // Invoke, Stream, Submit and UpdateState return a *checkpoint.InvalidError instead of beginning a
 // thread whose id is reserved. Invoke, Stream and Submit also refuse further input. Signal, Cancel

@@ -26,8 +26,8 @@ type Thread[S, U any] struct {
 }
 
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its
-// first input. An id has 1 to checkpoint.MaxThread bytes. See ReservedPrefix for ids that begin with
-// two underscores.
+// first input. An id has 1 to checkpoint.MaxThread bytes. See ReservedPrefix for ids that begin
+// with two underscores.
 func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
 
 // At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
