@@ -32,7 +32,7 @@ type announced struct {
 // maxAnnounced is how often a call is repeated because the queue of its thread was another.
 const maxAnnounced = 10
 
-var errQueues = errors.New("its graph or priority changes all the time; try again")
+var errQueues = errors.New("the graph or the priority of the thread changes all the time; try again")
 
 // tell makes the call tell the index a wake of the thread, as index.lua has it; "" is now.
 func (c *announced) tell(queue, wake string) {

@@ -235,7 +235,7 @@ func (st *stage) commit(ctx context.Context) error {
 	case "labels":
 		return tooManyLabels("thread.Labels", r)
 	case "gone":
-		return fmt.Errorf("redis: import: thread %q: what had come in was dropped, because the rest did not come for an hour; import it again", short(st.thread))
+		return fmt.Errorf("redis: import: thread %q: the received items were dropped, because no more came for an hour; import the thread again", short(st.thread))
 	default:
 		return st.saver.refused(&checkpoint.Append{Thread: st.thread}, outcome, r)
 	}

@@ -161,7 +161,7 @@ func (s *Saver) records(ctx context.Context, w *walk) iter.Seq2[checkpoint.Recor
 }
 
 // errMadeAnew says that records have gone while they were read.
-var errMadeAnew = fmt.Errorf("was pruned, deleted or made anew while its records were read; read them again: %w", checkpoint.ErrConflict)
+var errMadeAnew = fmt.Errorf("was pruned, deleted or created again while its records were read; read the thread again: %w", checkpoint.ErrConflict)
 
 // page reads up to n records from the at-th on, at least one; more if they are in one pack with
 // these.

@@ -15,23 +15,23 @@ import (
 func place(path string, o *options) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("its folder does not exist; make it first: %w", err)
+		return fmt.Errorf("the folder of the file does not exist; create the folder first: %w", err)
 	}
 	if err := makeFile(path, o.readOnly); err != nil {
 		return err
 	}
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return fmt.Errorf("it is a symbolic link that leads nowhere; make the file, or remove the link: %w", err)
+		return fmt.Errorf("the path is a symbolic link to no file; create the file, or remove the link: %w", err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return errors.New("it is a folder; name a file in it")
+		return errors.New("the path is a folder; name a file in the folder")
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("it is no regular file: mode %v", info.Mode())
+		return fmt.Errorf("the path is no regular file: mode %v", info.Mode())
 	}
 	if err := noLinks(path); err != nil || o.shared {
 		return err

@@ -24,7 +24,7 @@ func Limits(p *checkpoint.Post) (inputs, others int) {
 
 // Full returns the ErrInboxFull of a thread.
 func Full(thread, messages string, limit int) error {
-	return fmt.Errorf("checkpoint: thread %q: %w: it may have %d untaken %s; post again after a run has taken some",
+	return fmt.Errorf("checkpoint: thread %q: %w: a thread may have %d untaken %s; post again after a run has taken some",
 		thread, checkpoint.ErrInboxFull, limit, messages)
 }
 

@@ -129,7 +129,7 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 
 // errOther is the error of a plain commit that stored nothing because the tables are not as the
 // run knows them.
-var errOther = errors.New("something is not as it was")
+var errOther = errors.New("the thread has changed since this process read it")
 
 // commit stores a plain commit after h by one statement, or returns errOther.
 func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *held) error {
