@@ -11,7 +11,7 @@ import (
 
 // Causes of the end of a job.
 var (
-	errStopped = errors.New("it was stopped")
+	errStopped = errors.New("a user stopped the action")
 	errClosed  = errors.New("the server stops")
 )
 

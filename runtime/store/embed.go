@@ -171,7 +171,7 @@ func (values vectorsOf) fill(ctx context.Context, ops []Op) error {
 func (e *embedding) vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	made, err := e.Embed(ctx, texts)
 	if err == nil && len(made) != len(texts) {
-		err = fmt.Errorf("it returned %d vectors for %d texts", len(made), len(texts))
+		err = fmt.Errorf("the embedder returned %d vectors for %d texts", len(made), len(texts))
 	}
 	if err != nil {
 		return nil, &EmbedError{e.name, e.Model, err}
@@ -204,7 +204,7 @@ func (e *embedding) query(ctx context.Context, text string) ([]float32, error) {
 // checked returns a vector that an embedder made, with the length 1.
 func (e *embedding) checked(v []float32) ([]float32, error) {
 	if len(v) != e.Dims {
-		err := fmt.Errorf("it returned a vector of %d dimensions, want %d", len(v), e.Dims)
+		err := fmt.Errorf("the embedder returned a vector of %d dimensions, want %d", len(v), e.Dims)
 		return nil, &EmbedError{e.name, e.Model, err}
 	}
 	to, ok := unit(v)
@@ -214,4 +214,4 @@ func (e *embedding) checked(v []float32) ([]float32, error) {
 	return to, nil
 }
 
-var errNoDirection = errors.New("it returned a zero vector, or one with NaN or Inf")
+var errNoDirection = errors.New("the embedder returned a zero vector, or one with NaN or Inf")

@@ -68,7 +68,7 @@ func beginning(f File) (bool, error) {
 	}
 	want := header()
 	if n < headerSize && !bytes.HasPrefix(want, b[:n]) {
-		return false, &DamagedError{Reason: fmt.Sprintf("it is not an archive: it does not begin with %q", magic)}
+		return false, &DamagedError{Reason: fmt.Sprintf("the file is not an archive, which begins with %q", magic)}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return false, fmt.Errorf("archive: %w", err)

@@ -34,7 +34,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, a.cut(err, "it is too short for an archive")
 	}
 	if !bytes.HasPrefix(header, []byte(magic)) {
-		return nil, a.damaged("it is not an archive: it does not begin with %q", magic)
+		return nil, a.damaged("the file is not an archive, which begins with %q", magic)
 	}
 	if found := binary.BigEndian.Uint32(header[len(magic):]); found != Format {
 		return nil, &FormatError{Found: found, Want: Format}
