@@ -152,7 +152,7 @@ func messagesText(all []checkpoint.Message) string {
 func whyRefused(reason string) string {
 	for text, why := range map[string]string{
 		"it was answered by a Resume": "answered", "does not wait for it": "not asked", "its time was": "expired",
-		"nothing was asked before it": "nothing to cancel", " has run": "has run",
+		"no unfinished work before the cancel": "nothing to cancel", " has run": "has run",
 	} {
 		if strings.Contains(reason, text) {
 			return why

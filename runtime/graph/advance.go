@@ -145,7 +145,7 @@ func (n *node) allows(nodes *[]node, next Next) error {
 	case n.sub != nil:
 		return nil // the subgraph ended without a choice
 	default:
-		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
+		return errors.New("no successor is chosen; return graph.To(graph.End) to finish")
 	}
 	if err := n.allowsOne(*nodes, next.first); err != nil {
 		return err
@@ -161,18 +161,18 @@ func (n *node) allows(nodes *[]node, next Next) error {
 func (n *node) allowsOne(nodes []node, t target) error {
 	i := n.place(t.id)
 	if i < 0 {
-		return fmt.Errorf("it chose %s, which it does not declare; declared are %v", quoted(t.id), n.targets)
+		return fmt.Errorf("the choice %s is not among the declared targets; declared are %v", quoted(t.id), n.targets)
 	}
 	takes := n.to[i] >= start && nodes[n.to[i]].decode != nil
 	switch {
 	case n.to[i] == above:
 		if _, ok := t.sent.(upward); !ok {
-			return errors.New("it chose Parent without a choice for it; use graph.ToParent")
+			return errors.New("Parent is chosen without a choice for the parent graph; use graph.ToParent")
 		}
 	case takes && t.sent == nil:
-		return fmt.Errorf("it chose %q without sending anything; use the Send of its Sender", string(t.id))
+		return fmt.Errorf("nothing is sent to task node %q; use the Send of its Sender", string(t.id))
 	case !takes && t.sent != nil:
-		return fmt.Errorf("it sent to %s, which takes nothing; use graph.To", quoted(t.id))
+		return fmt.Errorf("a payload is sent to %s, which is no task node; use graph.To", quoted(t.id))
 	}
 	return nil
 }

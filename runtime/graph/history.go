@@ -355,7 +355,7 @@ func (h *historian[S, U]) begin(ctx context.Context) (next int, err error) {
 	oldest := h.wanted[len(h.wanted)-1]
 	c, err := loadChain(ctx, &h.t.g.core, h.t.saver(), h.t.place(h.block[oldest].ID))
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return 0, h.t.saverError("history", fmt.Errorf("records went while they were read; read them again: %w", checkpoint.ErrConflict))
+		return 0, h.t.saverError("history", fmt.Errorf("records were removed while they were read; read the history again: %w", checkpoint.ErrConflict))
 	}
 	if err != nil {
 		return 0, err

@@ -10,7 +10,7 @@ import (
 
 // errNotKept is the error of an attempt whose update could not be kept or stored. The task is not
 // tried again in the run, so that the stored updates stay numbered without gaps.
-var errNotKept = errors.New("the update that it returned with the error is not stored")
+var errNotKept = errors.New("the update that the node returned with the error is not stored")
 
 // keepUpdate keeps the update of the task in slot i, whose attempt failed with err, and stores it.
 // It returns err, with the error of storing.

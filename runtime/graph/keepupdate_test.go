@@ -134,7 +134,7 @@ func TestAnUpdateThatCannotBeKept(t *testing.T) {
 	s := &refusing{Saver: memory.New(), refuse: 1, prefix: "kept:"}
 	th := compile(t, b, graph.Saver(s)).Thread("t")
 	_, err := th.Invoke(t.Context(), input)
-	if !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "the update that it returned with the error is not stored") {
+	if !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "the update that the node returned with the error is not stored") {
 		t.Errorf("got %v, want both errors", err)
 	}
 	same(t, "attempts", m.calls, 1)

@@ -143,7 +143,7 @@ func (r looker) attend(c *checkpoint.Chain) (ended bool, err error) {
 		r.mail.take(r.mail.cancel.Number) // it has ended inputs
 		return false, nil
 	}
-	r.mail.refuse(r.mail.cancel.Number, "nothing was asked before it that was not done")
+	r.mail.refuse(r.mail.cancel.Number, "the thread had no unfinished work before the cancel")
 	return false, nil
 }
 

@@ -93,7 +93,7 @@ func TestMessagesNameEndAsItIsWritten(t *testing.T) {
 	b.Edge("b", graph.End)
 	b.Route("a", toEnd, "b")
 	_, err := compile(t, b).Run(t.Context(), input)
-	if want := "it chose graph.End, which it does not declare; declared are [b]"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "the choice graph.End is not among the declared targets; declared are [b]"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	th, _ := newThread(t, chain("a"), graph.InterruptBefore("a"))

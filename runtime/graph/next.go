@@ -154,7 +154,7 @@ func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in}
 func received[In any, P wire.Generated[In]](p payload) (in In, err error) {
 	s, ok := p.(*sent[In, P])
 	if !ok {
-		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this node", p.(typed).of(), new(sent[In, P]).of())
+		return in, fmt.Errorf("the payload is a %s, and the node takes a %s; send with the Sender of this node", p.(typed).of(), new(sent[In, P]).of())
 	}
 	return s.in, nil
 }

@@ -79,9 +79,9 @@ func (r *run) within() callee { return callee{r} }
 func (r callee) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
-		return errors.New("it chose Parent, but the graph is not a subgraph")
+		return errors.New("Parent is chosen, but the graph is not a subgraph; choose a node of the graph")
 	case u.next.first.id == "":
-		return errors.New("its ToParent chooses nothing; return graph.To(graph.End) to finish")
+		return errors.New("ToParent has no target; return graph.To(graph.End) to finish")
 	}
 	r.state.up().Add(u.next)
 	return nil
@@ -97,7 +97,7 @@ func (r callee) checkParentChoice() error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: it chose Parent while %v is due in the subgraph; end or join its branches first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
+	return fmt.Errorf("%s: Parent is chosen while %v is due in the subgraph; end or join the branches of the subgraph first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
 }
 
 // keepUpdates keeps the updates of the superstep that was just merged, in a subgraph over the same

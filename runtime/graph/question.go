@@ -26,7 +26,7 @@ var (
 	ErrNotAskable = task.ErrNotAskable
 	// ErrNotAsked is returned for an answer to a question that the thread does not ask, or does
 	// not ask any more.
-	ErrNotAsked = errors.New("the thread does not ask that")
+	ErrNotAsked = errors.New("the thread does not ask this question")
 )
 
 // Question is a question of type Q, with answers of type A. Declare it once, as a variable. Nodes

@@ -21,7 +21,7 @@ func (g *core) owns(thread string, rec *checkpoint.Record) error {
 	if rec.Graph == g.name || slices.Contains(g.opt.formerNames, rec.Graph) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: it is of graph %q, and this is graph %q; use that one, or list its name by graph.FormerNames if it is this one's former name",
+	return fmt.Errorf("%s: %w: the thread belongs to graph %q, and this is graph %q; use that graph, or list its name by graph.FormerNames if this graph had that name before",
 		where(g.name, thread, -1), ErrGraphChanged, rec.Graph, g.name)
 }
 
@@ -139,7 +139,7 @@ func (r restorer) place(c *checkpoint.Chain) error {
 	r.g.placeJoins(&r.plan, last.Joins, &missing)
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
+		return fmt.Errorf("%s: %w: the thread waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
 			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
@@ -178,7 +178,7 @@ func (r restorer) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	case t.Payload != nil:
 		d.Sent, err = r.g.unwrap(ID(t.Node), t.Payload)
 	case takes:
-		err = fmt.Errorf("%w: it is a task node now, and nothing was sent to it", ErrGraphChanged)
+		err = fmt.Errorf("%w: the node is a task node now, and nothing was sent to it", ErrGraphChanged)
 	}
 	return d, err
 }

@@ -188,9 +188,9 @@ func TestRoutesThatFail(t *testing.T) {
 		{"error", func(context.Context, work) (graph.Next, error) { return graph.Next{}, errBroken },
 			"graph: g: step 2: route from a: it broke"},
 		{"nothing", func(context.Context, work) (graph.Next, error) { return graph.Next{}, nil },
-			"graph: g: step 2: route from a: it chose nothing; return graph.To(graph.End) to finish"},
+			"graph: g: step 2: route from a: no successor is chosen; return graph.To(graph.End) to finish"},
 		{"undeclared", choose("a", "nowhere"),
-			`graph: g: step 2: route from a: it chose "nowhere", which it does not declare; declared are [a End]`},
+			`graph: g: step 2: route from a: the choice "nowhere" is not among the declared targets; declared are [a End]`},
 		{"panic", func(context.Context, work) (graph.Next, error) { panic("oh") },
 			"graph: g: step 2: route from a: panic: oh"},
 	}

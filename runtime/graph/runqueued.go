@@ -52,7 +52,7 @@ func addQueues(g *core, names map[string]bool) {
 // longer.
 func (g *Graph[S, U]) ServeQueue(ctx context.Context, s Serving) error {
 	if g.opt.queues == nil {
-		return fmt.Errorf("graph: %s: it hands nothing out: no node has a Queue, or it is SubgraphOnly", g.name)
+		return fmt.Errorf("graph: %s: the graph has no tasks to serve: no node has a Queue, or the graph is SubgraphOnly", g.name)
 	}
 	err := g.opt.queues.Serve(ctx, g.name, s.Queue, s.Slots, func(held context.Context, t QueuedTask) error {
 		run, cancel := context.WithCancel(held)

@@ -67,7 +67,7 @@ func TestNothingToSendIsAnErrorThatSaysWhatToReturn(t *testing.T) {
 	var l library
 	_, err := compile(t, newLibrary(&l)).Run(t.Context(), input)
 	var e *graph.RouteError
-	if !errors.As(err, &e) || !strings.Contains(err.Error(), "it chose nothing; return graph.To(graph.End)") {
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "no successor is chosen; return graph.To(graph.End)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -177,8 +177,8 @@ func TestARoutingNodeChoosesWhatFollows(t *testing.T) {
 	res := done(t, graph.Done)(g.Run(t.Context(), status("y")))
 	same(t, "log", res.State.Log, []string{"router", "y", "sibling"})
 	for status, want := range map[string]string{
-		"":       `graph: g: step 2: node "router": it chose nothing; return graph.To(graph.End) to finish`,
-		"nobody": `graph: g: step 2: node "router": it chose "nobody", which it does not declare; declared are [x y End]`,
+		"":       `graph: g: step 2: node "router": no successor is chosen; return graph.To(graph.End) to finish`,
+		"nobody": `graph: g: step 2: node "router": the choice "nobody" is not among the declared targets; declared are [x y End]`,
 	} {
 		var in update
 		in.Status.Set(status)
@@ -311,9 +311,9 @@ func TestWrongSends(t *testing.T) {
 	b.Edge("plain", graph.End)
 	g := compile(t, b)
 	for in, want := range map[string]string{
-		"bare":     `it chose "fetch" without sending anything; use the Send of its Sender`,
-		"stranger": `it sent to "plain", which takes nothing; use graph.To`,
-		"zero":     `it chose nothing`,
+		"bare":     `nothing is sent to task node "fetch"; use the Send of its Sender`,
+		"stranger": `a payload is sent to "plain", which is no task node; use graph.To`,
+		"zero":     `no successor is chosen`,
 	} {
 		if _, err := g.Run(t.Context(), status(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", in, err, want)
@@ -413,7 +413,7 @@ func TestASenderOfAnotherGraphIsRefused(t *testing.T) {
 		}
 		_, err := compile(t, b).Run(t.Context(), input)
 		var node *graph.NodeError
-		const want = "it was sent a wire.String, and takes a teststate.Doc; send with the Sender of this node"
+		const want = "the payload is a wire.String, and the node takes a teststate.Doc; send with the Sender of this node"
 		if !errors.As(err, &node) || !strings.Contains(err.Error(), want) {
 			t.Errorf("routing %t: got %v, want a *NodeError: %s", routing, err, want)
 		}

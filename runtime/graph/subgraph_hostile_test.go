@@ -370,7 +370,7 @@ func TestASubgraphWithAPendingRouteEndsBeforeItsParentContinues(t *testing.T) {
 	b.Edge(graph.Start, "sub")
 	th, _ := newThread(t, b)
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	if _, err := th.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), "it chose Parent while [b] is due in the subgraph") {
+	if _, err := th.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), "Parent is chosen while [b] is due in the subgraph") {
 		t.Errorf("got %v, want an error that names b", err)
 	}
 }

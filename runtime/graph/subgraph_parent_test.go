@@ -119,8 +119,8 @@ func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
 		targets []graph.ID
 		want    string
 	}{
-		"what is not listed":  {graph.ToParent(graph.To("other")), []graph.ID{graph.End}, `it chose "other", which it does not declare; declared are [End]`},
-		"nothing":             {graph.ToParent(graph.Next{}), []graph.ID{graph.End}, "its ToParent chooses nothing"},
+		"what is not listed":  {graph.ToParent(graph.To("other")), []graph.ID{graph.End}, `the choice "other" is not among the declared targets; declared are [End]`},
+		"nothing":             {graph.ToParent(graph.Next{}), []graph.ID{graph.End}, "ToParent has no target"},
 		"Parent as a node":    {graph.To(graph.Parent), []graph.ID{graph.End}, "use graph.ToParent"},
 		"a Parent of nothing": {graph.ToParent(graph.ToParent(graph.To("x"))), []graph.ID{graph.Parent}, "the graph is not a subgraph"},
 	} {
@@ -158,7 +158,7 @@ func TestASubgraphEndsBeforeItsParentContinues(t *testing.T) {
 	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()), graph.Targets(graph.End))
 	b.Edge(graph.Start, "sub")
 	_, err := compile(t, b).Run(t.Context(), input)
-	if err == nil || !strings.Contains(err.Error(), "it chose Parent while [b] is due in the subgraph") {
+	if err == nil || !strings.Contains(err.Error(), "Parent is chosen while [b] is due in the subgraph") {
 		t.Errorf("got %v, want an error that names b", err)
 	}
 }

@@ -174,7 +174,7 @@ func (g *core) checkGoto(next *Next) error {
 			return fmt.Errorf("Goto: no node %s that can be due", quoted(t.id))
 		case n == end || g.nodes[n].decode == nil:
 			if t.sent != nil {
-				return fmt.Errorf("Goto: it sends to %s, which takes nothing; use graph.To", quoted(t.id))
+				return fmt.Errorf("Goto: a payload is sent to %s, which is no task node; use graph.To", quoted(t.id))
 			}
 		case t.sent == nil:
 			return fmt.Errorf("Goto: nothing is sent to task node %s; use the Send of its Sender", quoted(t.id))
@@ -198,7 +198,7 @@ func (g *core) checkSent(t target) error {
 	if err == nil && got.(typed).of() == t.sent.(typed).of() {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("it does not take a %s; send with the Sender of this node", t.sent.(typed).of()), err)
+	return errors.Join(fmt.Errorf("the node does not take a %s; send with the Sender of this node", t.sent.(typed).of()), err)
 }
 
 // asNodes lists nodes for messages.

@@ -235,13 +235,13 @@ func TestGotoIsCheckedAgainstTheGraph(t *testing.T) {
 	other := graph.TaskNode(newWork(), "fetch", func(context.Context, work, wire.String) (update, error) { return update{}, nil })
 	unknown := graph.TaskNode(newWork(), "report", func(context.Context, work, wire.String) (update, error) { return update{}, nil })
 	for want, next := range map[string]graph.Next{
-		"no node \"x\"":                                  graph.To("report", "x"),
-		"no node graph.Start":                            graph.To(graph.Start),
-		"no node graph.Parent":                           graph.ToParent(graph.To("report")),
-		"nothing is sent to task node \"fetch\"":         graph.To("fetch"),
-		"node \"fetch\": it does not take a wire.String": other.Send("x"),
-		"it sends to \"report\", which takes nothing":    unknown.Send("x"),
-		"Goto chooses nothing":                           {},
+		"no node \"x\"":                                          graph.To("report", "x"),
+		"no node graph.Start":                                    graph.To(graph.Start),
+		"no node graph.Parent":                                   graph.ToParent(graph.To("report")),
+		"nothing is sent to task node \"fetch\"":                 graph.To("fetch"),
+		"node \"fetch\": the node does not take a wire.String":   other.Send("x"),
+		"a payload is sent to \"report\", which is no task node": unknown.Send("x"),
+		"Goto chooses nothing":                                   {},
 	} {
 		failsWith(t, want)(th.UpdateState(t.Context(), input, graph.Goto(next)))
 	}

@@ -197,7 +197,7 @@ func TestARefusedMessageIsAnEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		const want = "message 2 is refused: nothing was asked before it that was not done"
+		const want = "message 2 is refused: the thread had no unfinished work before the cancel"
 		if got := w.of(worker.EventMessageRefused); len(got) != 1 || got[0].Thread != "t" || got[0].Graph != "orders" || fmt.Sprint(got[0].Err) != want {
 			t.Errorf("got the events %v, want one of the thread t: %s", got, want)
 		}

@@ -123,7 +123,7 @@ func TestRehearsalsRefuseWhatResumesRefuse(t *testing.T) {
 		"another payload":                {func(p *shop) { p.sendsInt = true }, `what was sent to node "each"`},
 		"a node below is renamed":        {func(p *shop) { p.inner = "await" }, `sub/wait`},
 		"a node below has a FormerID":    {func(p *shop) { p.inner, p.innerOpts = "await", []graph.NodeOption{graph.FormerIDs("wait")} }, ""},
-		"a join is gone":                 {func(p *shop) { p.noJoin = true }, `it waits at ["both"]`},
+		"a join is gone":                 {func(p *shop) { p.noJoin = true }, `the thread waits at ["both"]`},
 		"a question is gone":             {func(p *shop) { p.noAsk = true }, `does not list question "sure" any more`},
 		"a signal is gone":               {func(p *shop) { p.noSignal = true }, `signal "paid" and does not list it any more`},
 		"another name":                   {func(p *shop) { p.name = "store" }, "graph.FormerNames"},

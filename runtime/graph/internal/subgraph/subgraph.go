@@ -66,7 +66,7 @@ func (c *Call) Restore(last int, parts map[string][]byte, add func([]byte) error
 	for step := firstStep + 1; step <= last; step++ {
 		part, ok := parts[journal.StepName(step)]
 		if !ok {
-			return &PartError{step, fmt.Errorf("%w: it is not stored", checkpoint.ErrDamaged)}
+			return &PartError{step, fmt.Errorf("%w: the changes of the step are not stored", checkpoint.ErrDamaged)}
 		}
 		if err := add(part); err != nil {
 			return &PartError{step, err}

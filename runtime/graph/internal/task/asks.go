@@ -14,7 +14,7 @@ import (
 // Errors of Ask. See graph.ErrWaiting and graph.ErrNotAskable, which are these.
 var (
 	ErrWaiting    = errors.New("the node waits for an answer")
-	ErrNotAskable = errors.New("a question was asked where none can be")
+	ErrNotAskable = errors.New("the question cannot be asked")
 )
 
 // Asks are the questions of one task and what was answered to them. A node may ask from several

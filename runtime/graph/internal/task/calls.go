@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotDurable is an error of Do. See graph.ErrNotDurable, which is this.
-var ErrNotDurable = errors.New("a durable call was made where none can be")
+var ErrNotDurable = errors.New("the durable call cannot be made")
 
 // The names of calls begin with one of these. The calls of a Fallback have fallbackMark before it.
 const (
