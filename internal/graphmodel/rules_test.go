@@ -24,6 +24,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"9.3":   {"a rule of Compile", "TestTaskNodesInCompile"},
 	"10.4":  {"all input abandons what is due", "TestInputOnAnUnfinishedThread"},
 	"10.6":  {"a machine knows nothing of callers", "TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint"},
+	"10.7":  {"a machine has one thread, without an id", "TestAProgramCannotBeginAReservedThread"},
 	"11.3":  {"a machine runs one task at a time", "TestAFailureCancelsSiblingsAndWaitsForThem"},
 	"11.6":  {"a machine runs one task at a time, and stops at the first failure", "TestSeveralFailuresAreJoinedInTaskOrder"},
 	"11.10": {"a failed write ends the model's run", "TestAFallbackDoesNotHideOtherFaults"},

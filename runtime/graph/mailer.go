@@ -219,7 +219,7 @@ func (m ThreadMailer[S, U]) postOf(one checkpoint.Message) checkpoint.Post {
 
 // post stores one Post.
 func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkpoint.Posted, error) {
-	if err := m.t.hasBegun(ctx); err != nil {
+	if err := hasBegun(ctx, &m.t.g.core, m.t.id); err != nil {
 		return checkpoint.Posted{}, err
 	}
 	posted, err := Mailer[S, U]{m.t.g, m.by}.post(ctx, []checkpoint.Post{p})

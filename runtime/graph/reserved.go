@@ -34,13 +34,14 @@ func mayBegin(graph, thread string) error {
 }
 
 // hasBegun returns ErrNotFound for a thread that mayBegin refuses and that does not exist.
-func (t Thread[S, U]) hasBegun(ctx context.Context) error {
-	if mayBegin(t.g.name, t.id) == nil {
+func hasBegun(ctx context.Context, g *core, thread string) error {
+	if mayBegin(g.name, thread) == nil {
 		return nil
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noNamespace})
+	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: noNamespace})
 	if err == nil && c.Thread.Created.IsZero() {
-		err = t.fail("%w: only packages of graphgen begin a thread whose id begins with %q", checkpoint.ErrNotFound, ReservedPrefix)
+		err = fmt.Errorf("%s: %w: only packages of graphgen begin a thread whose id begins with %q",
+			where(g.name, thread, -1), checkpoint.ErrNotFound, ReservedPrefix)
 	}
 	return err
 }
