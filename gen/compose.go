@@ -151,9 +151,9 @@ func (r *resolver) reaches(in scope, f *types.Var, at place) bool {
 	if f.Exported() || f.Pkg() == r.src.pkg.Types {
 		return true
 	}
-	fix := "declare the struct here"
+	fix := "declare the struct in package " + r.src.pkg.Name
 	if in.path != "" {
-		fix = "export it there"
+		fix += `, or tag the embedded struct graph:"replace" to store it as one field`
 	}
 	r.fault(at, f.Type(), "is an unexported field of package %s, which code of package %s cannot reach; %s", f.Pkg().Name(), r.src.pkg.Name, fix)
 	return false
@@ -197,7 +197,7 @@ func (r *resolver) declaredAt(at token.Pos, foreign bool) string {
 // canSpell reports whether code of this package can write the type t of a field that another
 // package declares. If not, it reports a fault.
 func (r *resolver) canSpell(t types.Type, at place) bool {
-	if alias, ok := t.(*types.Alias); ok && alias.Obj().Exported() && mayImport(r.src.pkg.PkgPath, alias.Obj().Pkg().Path()) {
+	if alias, ok := r.spell(t).(*types.Alias); ok && r.canName(alias.Obj()) {
 		return true
 	}
 	switch t := types.Unalias(t).(type) {
@@ -207,11 +207,7 @@ func (r *resolver) canSpell(t types.Type, at place) bool {
 				return false
 			}
 		}
-		if obj := t.Obj(); obj.Pkg() != nil && obj.Pkg() != r.src.pkg.Types && !obj.Exported() {
-			r.fault(at, t, "type %%T is not exported, so code of package %s cannot name it; export it there", r.src.pkg.Name)
-			return false
-		}
-		return t.Obj().Pkg() == r.src.pkg.Types || r.nameable(t, at)
+		return r.nameable(t, at)
 	case *types.Map:
 		return r.canSpell(t.Key(), at) && r.canSpell(t.Elem(), at)
 	case interface{ Elem() types.Type }:

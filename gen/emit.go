@@ -77,6 +77,7 @@ func (e *emitter) emitFile() {
 			e.emitCodec(t)
 		}
 	}
+	e.emitGuards()
 }
 
 // groupImports puts a blank line between the imports of the standard library and the others.
@@ -172,34 +173,6 @@ func (e *emitter) payloadRead(t *typ, x expr) jen.Code {
 	return e.call(t, "Read", expr(e.n.r).addr(), x.addr())
 }
 
-// emitGuard writes an assignment that does not compile after a struct or one of its tags has
-// changed. It includes tags that graphgen does not read, but not in other packages, whose authors
-// may change them. Conversions ignore tags.
-func (e *emitter) emitGuard(t types.Type) {
-	named, ok := types.Unalias(t).(*types.Named)
-	if !ok {
-		return
-	}
-	st, ok := named.Underlying().(*types.Struct)
-	if !ok || !spellable(st, e.m.pkg) || e.guarded.At(t) != nil {
-		return
-	}
-	e.guarded.Set(t, true)
-	e.f.Line()
-	e.f.Commentf("If this does not compile, %s has changed since this file was generated.", named.Obj().Name())
-	e.f.Comment("Run go generate.")
-	value := typeCode(e.m.pkgPath, t).Values()
-	if named.Obj().Pkg() == e.m.pkg || hasGraphTag(st) {
-		e.f.Var().Id("_").Add(typeCode(e.m.pkgPath, st)).Op("=").Add(value)
-		return
-	}
-	fields := make([]*types.Var, st.NumFields())
-	for i := range fields {
-		fields[i] = st.Field(i)
-	}
-	e.f.Var().Id("_").Op("=").Add(typeCode(e.m.pkgPath, types.NewStruct(fields, nil))).Call(value)
-}
-
 // hasGraphTag reports whether a field of the struct has a graph tag.
 func hasGraphTag(st *types.Struct) bool {
 	for i := range st.NumFields() {
@@ -208,16 +181,6 @@ func hasGraphTag(st *types.Struct) bool {
 		}
 	}
 	return false
-}
-
-// spellable reports whether code of package pkg can write a struct type that is identical to st.
-func spellable(st *types.Struct, pkg *types.Package) bool {
-	for i := range st.NumFields() {
-		if f := st.Field(i); !f.Exported() && f.Pkg() != pkg {
-			return false
-		}
-	}
-	return true
 }
 
 // packages returns the packages that the model's types mention.
@@ -230,15 +193,22 @@ func (m *model) packages() []*types.Package {
 	}
 	for _, t := range m.types {
 		packagesIn(m.pkgPath, t.typ, visit)
-		if st, ok := t.typ.Underlying().(*types.Struct); ok {
-			packagesIn(m.pkgPath, st, visit)
-		}
+		packagesIn(m.pkgPath, t.typ.Underlying(), visit)
 		if t.key != nil {
 			packagesIn(m.pkgPath, t.key.typ, visit)
 		}
 		for _, a := range t.alts {
 			packagesIn(m.pkgPath, a.typ, visit)
 		}
+	}
+	for _, a := range m.aliases() {
+		packagesIn(m.pkgPath, types.Unalias(a), visit)
+	}
+	for _, a := range m.absent {
+		packagesIn(m.pkgPath, a.typ, visit)
+	}
+	for _, t := range m.within {
+		packagesIn(m.pkgPath, t.Underlying(), visit)
 	}
 	for _, t := range m.targets {
 		packagesIn(m.pkgPath, t.named.Underlying(), visit)

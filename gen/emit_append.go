@@ -164,9 +164,12 @@ func (e *emitter) appendElems(t *typ, n jen.Code, x expr) []jen.Code {
 // appendMap writes a map in the order of its keys, so that equal maps have equal bytes.
 func (e *emitter) appendMap(t *typ) []jen.Code {
 	b, all := expr(e.n.b), expr(e.n.v).deref()
-	sorted := "SortedKeys"
-	if t.key.basic.Info()&types.IsBoolean != 0 {
-		sorted = "SortedBools"
+	sorted := wireCall("SortedKeys", all.code())
+	switch {
+	case t.key.kind != kindBasic:
+		sorted = jen.Qual(cellPath, "SortedKeys").Call(all.code(), e.codec(t.key).Values().Dot("Append"))
+	case t.key.basic.Info()&types.IsBoolean != 0:
+		sorted = wireCall("SortedBools", all.code())
 	}
 	loop := e.appendValue(t.key, expr(e.n.k))
 	if e.safeAppend(t.elem, all) != nil && t.elem.kind != kindByteArray {
@@ -177,7 +180,7 @@ func (e *emitter) appendMap(t *typ) []jen.Code {
 	}
 	return []jen.Code{
 		b.set(wireCall("AppendMapLen", b.code(), jen.Len(all.code()))),
-		jen.For(jen.List(jen.Id("_"), jen.Id(e.n.k)).Op(":=").Range().Add(wireCall(sorted, all.code()))).Block(loop...),
+		jen.For(jen.List(jen.Id("_"), jen.Id(e.n.k)).Op(":=").Range().Add(sorted)).Block(loop...),
 		jen.Return(b.code(), jen.Nil()),
 	}
 }
@@ -191,7 +194,8 @@ func (e *emitter) appendUnion(t *typ) []jen.Code {
 		var body []jen.Code
 		value := x
 		if a.pointer {
-			body = append(body, jen.If(x.code().Op("==").Nil()).Block(appendNil))
+			nilMember := wireCall("NilMember", jen.Lit(e.show(t)), jen.Lit(e.showType(a.typ)))
+			body = append(body, jen.If(x.code().Op("==").Nil()).Block(jen.Return(b.code(), nilMember)))
 			value = x.deref()
 		}
 		body = append(body, b.set(wireCall("AppendTag", b.code(), jen.Lit(a.tag))), e.returnAppend(a.elem, value))

@@ -66,6 +66,9 @@ func (e *emitter) codec(t *typ) *jen.Statement {
 	for _, method := range []string{"Append", "Read", "Equal"} {
 		e.need(t, method)
 	}
+	if t.shifts {
+		e.need(t, "Settle")
+	}
 	return jen.Id(e.m.codecs[t])
 }
 
@@ -83,7 +86,7 @@ func (e *emitter) need(t *typ, method string) {
 // call writes a call of a method of t's codec. Recursive types use methods with lower-case names,
 // which take the depth.
 func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
-	if t.recursive && method != "Read" && e.counting {
+	if t.recursive && method != "Read" && method != "Settle" && e.counting {
 		method = strings.ToLower(method)
 		args = append(args, jen.Id(e.n.depth))
 	}
@@ -109,6 +112,7 @@ func (e *emitter) emitCodec(t *typ) {
 	e.method(t, "Append", []jen.Code{jen.Id(e.n.b).Add(bytes), jen.Id(e.n.v).Add(pointer)}, jen.Params(bytes, jen.Error()), e.appendBody)
 	e.method(t, "Read", []jen.Code{jen.Id(e.n.r).Op("*").Qual(wirePath, "Reader"), jen.Id(e.n.v).Add(pointer)}, jen.Null(), e.readBody)
 	e.method(t, "Equal", []jen.Code{jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(pointer)}, jen.Bool(), e.equalBody)
+	e.method(t, "Settle", []jen.Code{jen.Id(e.n.s).Op("*").Qual(cellPath, "Settling"), jen.Id(e.n.v).Add(pointer)}, jen.Bool(), e.settleBody)
 	e.method(t, "Clone", []jen.Code{jen.Id(e.n.v).Add(e.typ(t))}, e.typ(t), e.cloneBody)
 	if t.kind == kindStruct {
 		e.emitGuard(t.typ)
@@ -119,7 +123,7 @@ func (e *emitter) emitCodec(t *typ) {
 // method that counts the depth.
 func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.Statement, body func(*typ) []jen.Code) {
 	receiver := jen.Id(e.m.codecs[t])
-	if !t.recursive || name == "Read" {
+	if !t.recursive || name == "Read" || name == "Settle" {
 		if e.needed[t][name] {
 			e.f.Line()
 			e.f.Comment(e.methodComment(name))
@@ -166,6 +170,8 @@ func (e *emitter) methodComment(name string) string {
 		return fmt.Sprintf("Read decodes the next value of %s into *%s, which must be zero.", e.n.r, e.n.v)
 	case "Equal":
 		return fmt.Sprintf("Equal reports whether *%s and *%s are equal; nil and empty differ.", e.n.a, e.n.b)
+	case "Settle":
+		return fmt.Sprintf("Settle makes *%s its decoded form, and reports whether it changed *%s.", e.n.v, e.n.v)
 	}
 	return fmt.Sprintf("Clone returns a deep copy of %s.", e.n.v)
 }
@@ -177,8 +183,10 @@ func (e *emitter) counts(t *typ) bool { return t.recursive && t.named }
 func (e *emitter) typ(t *typ) *jen.Statement { return typeCode(e.m.pkgPath, t.typ) }
 
 // show writes a type for messages and comments.
-func (e *emitter) show(t *typ) string {
-	return types.TypeString(t.typ, func(p *types.Package) string {
+func (e *emitter) show(t *typ) string { return e.showType(t.typ) }
+
+func (e *emitter) showType(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
 		if p == e.m.pkg {
 			return ""
 		}

@@ -107,7 +107,12 @@ func (e *emitter) readSlice(t *typ) []jen.Code {
 
 func (e *emitter) readMap(t *typ) []jen.Code {
 	r, m, n, k, x := expr(e.n.r), expr(e.n.m), expr(e.n.n), expr(e.n.k), expr(e.n.x)
-	loop := []jen.Code{k.define(e.readExpr(t.key))}
+	var loop []jen.Code
+	if key := e.readExpr(t.key); key != nil {
+		loop = append(loop, k.define(key))
+	} else {
+		loop = append(loop, jen.Var().Id(e.n.k).Add(e.typ(t.key)), e.readValue(t.key, k))
+	}
 	if value := e.readExpr(t.elem); value != nil {
 		loop = append(loop, m.index(e.n.k).set(value), unless(r.call("OK")))
 	} else {

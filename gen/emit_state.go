@@ -233,11 +233,13 @@ func (e *emitter) description(f *field, described shape.Field) []jen.Code {
 	case "Map":
 		codec("Keys", f.typ.key)
 		codec("Values", f.typ.elem)
-		compare := jen.Qual("cmp", "Compare").Types(e.typ(f.typ.key))
-		if f.typ.key.basic.Info()&types.IsBoolean != 0 {
-			compare = cellType("CompareBools", e.typ(f.typ.key))
+		switch key := f.typ.key; {
+		case key.kind != kindBasic:
+		case key.basic.Info()&types.IsBoolean != 0:
+			part("Compare", cellType("CompareBools", e.typ(key)))
+		default:
+			part("Compare", jen.Qual("cmp", "Compare").Types(e.typ(key)))
 		}
-		part("Compare", compare)
 	case "Or", "And":
 	case "Reduce":
 		codec("Codec", f.typ)

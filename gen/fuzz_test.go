@@ -157,7 +157,7 @@ func (m importMap) Import(path string) (*types.Package, error) {
 
 var loadImports = sync.OnceValues(func() (importMap, error) {
 	pkgs, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes},
-		"cmp", "maps", "slices", "strings", "time", "encoding/json", "sync", "math/big", statePath, cellPath, wirePath, shapePath)
+		"cmp", "maps", "slices", "strings", "time", "encoding/json", "sync", "math/big", statePath, cellPath, wirePath, shapePath, storePath, asjsonPath)
 	m := make(importMap)
 	for _, p := range pkgs {
 		m[p.PkgPath] = p.Types

@@ -113,7 +113,7 @@ func ownPackages(pkgs []*source) ([]*source, error) {
 	}
 	if len(own) == 0 {
 		pkg := pkgs[0].pkg
-		return nil, fmt.Errorf("gen: package %s is of module %s, which is not the one worked on; run graphgen in the folder of that module",
+		return nil, fmt.Errorf("gen: package %s is of module %s, which is not the main module; run graphgen in the folder of that module",
 			pkg.PkgPath, pkg.Module.Path)
 	}
 	return own, nil

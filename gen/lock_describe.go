@@ -133,7 +133,7 @@ func (l *locker) layer(t *typ, hint string) string {
 	case kindArray:
 		return "[" + strconv.FormatInt(t.length, 10) + "]" + l.text(t.elem, hint)
 	case kindMap:
-		return "map[" + types.Typ[t.key.basic.Kind()].Name() + "]" + l.text(t.elem, hint)
+		return "map[" + l.text(t.key, hint+".key") + "]" + l.text(t.elem, hint)
 	}
 	return "[]" + l.text(t.elem, hint)
 }

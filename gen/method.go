@@ -200,7 +200,7 @@ func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
 		switch {
 		case isTime(named), r.hasWire(named), r.unions[obj] != nil:
 			return true
-		case isLock(named) || foreign && (!obj.Exported() || !mayImport(r.src.pkg.PkgPath, obj.Pkg().Path())):
+		case isLock(named) || foreign && !r.canName(obj) && r.publicName(named) == types.Type(named):
 			return false
 		case len(seen) > 1 && marshalKind(named) != kindInvalid:
 			return true
@@ -239,11 +239,20 @@ func (r *resolver) reachableFields(u *types.Struct, foreign bool, seen []types.T
 // keyFault returns the reason why a map with keys of type t cannot be stored, or "".
 func keyFault(t types.Type) string {
 	key, ok := t.Underlying().(*types.Basic)
+	named, _ := types.Unalias(t).(*types.Named)
 	switch {
+	case !ok && named != nil && hasForm(named, kindText) && types.Comparable(t):
+		switch {
+		case !pointless(t, nil):
+			return "holds a pointer, so keys with one text can differ; use its text as the key, a string"
+		case isMethod(named, "Equal", t, types.Typ[types.Bool]):
+			return "has a method Equal, so keys that are equal by it can differ for a map; use its text as the key, a string"
+		}
+		return ""
 	case ok && key.Info()&(types.IsFloat|types.IsComplex) != 0:
-		return "is a float: NaN equals nothing, so entries could not be found again; use a string or an integer"
+		return "is a float, and NaN equals nothing, so that entries could not be found again; use a string or an integer"
 	case !ok || key.Info()&(types.IsString|types.IsInteger|types.IsBoolean) == 0 || key.Kind() == types.Uintptr:
-		return "is not a string, an integer or a bool; use one of them as the key"
+		return "is not a string, an integer, a bool, or a type with MarshalText and UnmarshalText; use one of them as the key"
 	}
 	return ""
 }

@@ -22,6 +22,8 @@ type model struct {
 	targets []*target
 	types   []*typ          // all types that may need helpers, parts before wholes
 	codecs  map[*typ]string // the names of the types that implement cell.Codec
+	absent  []absence       // the methods whose absence decides how values are stored
+	within  []types.Type    // types of this package within types that store themselves
 }
 
 // target is one type of the file.
@@ -79,6 +81,7 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
 	r := newResolver(src, marked, diags)
 	r.states = src.stateNames(units)
+	r.payloads = src.payloadNames(units)
 	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build, sources: u.sources()}
 	r.checkNames(u, units)
 	for _, t := range u.types {
@@ -88,6 +91,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	}
 	m.types = r.all
 	settle(m.types)
+	m.absent = r.findAbsent(m)
 	m.nameCodecs(src.codecPrefix(u), src.declaredLater(units))
 	for _, t := range m.targets {
 		if t.role == roleState {
@@ -123,6 +127,17 @@ func (src *source) stateNames(units []*unit) map[string]bool {
 		for i, name := range d.types {
 			obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
 			names[name] = names[name] || ok && src.role(obj, i == 0) == roleState
+		}
+	}
+	return names
+}
+
+// payloadNames returns the names of the payloads of units.
+func (src *source) payloadNames(units []*unit) map[string]bool {
+	names := make(map[string]bool)
+	for _, u := range units {
+		for _, t := range u.types {
+			names[t.name] = names[t.name] || t.role == rolePayload
 		}
 	}
 	return names
@@ -191,7 +206,7 @@ func (r *resolver) stateField(in scope, f *types.Var, raw string, names *claims)
 	}
 	r.checkKey(f, raw, tagAt)
 	if t.skip {
-		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it outside the state`)
+		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag the field untracked, or keep it outside the state`)
 		return nil
 	}
 	if !r.reaches(in, f, at) || in.foreign && !r.canSpell(f.Type(), at) {
@@ -292,12 +307,12 @@ func (r *resolver) checkNames(u *unit, units []*unit) {
 			}
 		}
 		if other := sharedType(u, units, t.name); other != "" {
-			r.diags.add(t.pos, t.name, "is generated into two files, %s and %s; name it on one go:generate line", filepath.Base(other), filepath.Base(u.output))
+			r.diags.add(t.pos, t.name, "is generated into two files, %s and %s; name the type on only one go:generate line", filepath.Base(other), filepath.Base(u.output))
 		}
 	}
 	for _, name := range predeclared {
 		if obj := scope.Lookup(name); obj != nil {
-			r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), name, "hides what Go declares under this name, which generated code needs; rename it")
+			r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), name, "hides the predeclared identifier of this name, which generated code uses; rename the declaration")
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // names are the identifiers of generated code. They neither hide declarations of the user's
 // package nor are hidden by them.
 type names struct {
-	a, b, c, d, f, i, k, l, m, n, r, s, u, v, w, x, y, after, before, depth, err, fork, key, list, ok, opts, out, task string
+	a, b, c, d, f, i, k, l, m, n, r, s, u, v, w, x, y, after, before, changed, depth, err, fork, key, list, ok, opts, out, task string
 
 	imports map[string]string // path -> the import name
 	given   map[string]string // path -> the name of the package
@@ -47,7 +47,7 @@ func newNames(pkg *types.Package, used []*types.Package) *names {
 	ns := &names{
 		a: free("a"), b: free("b"), c: free("c"), d: free("d"), f: free("f"), i: free("i"), k: free("k"), l: free("l"), m: free("m"), n: free("n"),
 		r: free("r"), s: free("s"), u: free("u"), v: free("v"), w: free("w"), x: free("x"), y: free("y"),
-		after: free("after"), before: free("before"), depth: free("depth"), err: free("err"), fork: free("fork"), key: free("key"), list: free("list"),
+		after: free("after"), before: free("before"), changed: free("changed"), depth: free("depth"), err: free("err"), fork: free("fork"), key: free("key"), list: free("list"),
 		ok: free("ok"), opts: free("opts"), out: free("out"), task: free("task"),
 		imports: make(map[string]string), given: make(map[string]string),
 	}

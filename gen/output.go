@@ -75,7 +75,7 @@ func overwriting(path string, ours func(content []byte) bool) error {
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot be looked at: %w", err)
+		return fmt.Errorf("cannot be inspected: %w", err)
 	case !info.Mode().IsRegular():
 		return errors.New("is not a regular file; name a file with -o")
 	}

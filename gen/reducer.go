@@ -12,7 +12,7 @@ func (r *resolver) checkOptions(f *field, t tag, at place, typ types.Type) {
 		r.fault(at, typ, `key=%s belongs to "upsert", but the reducer is %q; use upsert, or remove the option`, t.key, f.reducer)
 	}
 	if f.reducer == "upsert" && !t.hasKey {
-		r.fault(at, typ, `reducer "upsert" needs to know what elements are told apart by; add key= with a field or method of the element, as in upsert,key=ID`)
+		r.fault(at, typ, `reducer "upsert" needs the key of an element; add key= with a field or method of the element, as in upsert,key=ID`)
 	}
 	if t.run && (f.reducer == "untracked" || f.reducer == "ephemeral") {
 		r.fault(at, typ, `run: a field with %q does not last until the next input; remove one of the two`, f.reducer)
@@ -89,7 +89,7 @@ func (r *resolver) keyPath(f *field, name string, t types.Type, at place) *keyPa
 	elem := f.elem.typ
 	obj, _, indirect := types.LookupFieldOrMethod(elem, true, r.src.pkg.Types, name)
 	if obj == nil {
-		r.fault(at, t, "key=%s: %s has no field or method %s that package %s can use; name one that has an element's id", name, r.show(elem), name, r.src.pkg.Name)
+		r.fault(at, t, "key=%s: %s has no field or method %s that package %s can use; name a field or method that returns the key of an element", name, r.show(elem), name, r.src.pkg.Name)
 		return nil
 	}
 	key := &keyPath{selector: name, nilable: f.elem.kind == kindPointer || f.elem.kind == kindUnion}
@@ -113,7 +113,7 @@ func (r *resolver) keyPath(f *field, name string, t types.Type, at place) *keyPa
 		r.fault(at, t, "key=%s: type %s %s", name, r.show(of), fault)
 		return nil
 	}
-	key.typ = resolveKey(of)
+	key.typ = r.resolveKey(of, at)
 	return key
 }
 
@@ -126,8 +126,8 @@ func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 	want := fmt.Sprintf("func %s(old %s, in In) %s", f.fn, r.show(t), r.show(t))
 	switch {
 	case foreign && !token.IsExported(f.fn):
-		r.fault(at, t, "%s: code of package %s cannot call an unexported function of package %s; there, export it or wrap it in an exported one, and "+
-			"name that in the tag", subject, r.src.pkg.Name, f.fnPkg.Name())
+		r.fault(at, t, "%s: code of package %s cannot call an unexported function of package %s; export the function, or declare the struct in package %s "+
+			"with a function of your own", subject, r.src.pkg.Name, f.fnPkg.Name(), r.src.pkg.Name)
 		return
 	case obj == nil:
 		r.fault(at, t, "%s: package %s declares no such function; write %s, where In is any type that can be stored", subject, f.fnPkg.Name(), want)
@@ -140,9 +140,9 @@ func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 	pos := r.declaredAt(fn.Pos(), foreign)
 	switch {
 	case sig.TypeParams().Len() > 0:
-		r.fault(at, t, "%s (%s) has type parameters; wrap it in a function without: %s", subject, pos, want)
+		r.fault(at, t, "%s (%s) has type parameters; call it in a function that has none: %s", subject, pos, want)
 	case sig.Variadic() || sig.Params().Len() != 2 || sig.Results().Len() != 1:
-		r.fault(at, t, "%s (%s) is %s; want %s, where In is what updates give", subject, pos, r.show(sig), want)
+		r.fault(at, t, "%s (%s) is %s; want %s, where In is the type of the argument of Reduce", subject, pos, r.show(sig), want)
 	case !types.Identical(sig.Params().At(0).Type(), t):
 		r.fault(at, t, "%s (%s) takes the old value as %s, but the field is %%T; want %s", subject, pos, r.show(sig.Params().At(0).Type()), want)
 	case !types.Identical(sig.Results().At(0).Type(), t):

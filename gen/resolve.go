@@ -13,15 +13,16 @@ import (
 // resolver converts types of the type checker to typs, and reports types that cannot be part of a
 // state.
 type resolver struct {
-	src    *source
-	diags  *diagnostics
-	unions map[*types.TypeName]*unionDecl
-	marked map[string]bool          // payload types of all loaded packages, as path.Name
-	syntax map[token.Pos]*ast.Field // of struct fields, by the position of the name
-	states map[string]bool          // names of this package's states
-	known  map[kind]*typeutil.Map   // by form: types.Type -> *typ
-	all    []*typ
-	bad    map[*typ]bool
+	src      *source
+	diags    *diagnostics
+	unions   map[*types.TypeName]*unionDecl
+	marked   map[string]bool          // payload types of all loaded packages, as path.Name
+	syntax   map[token.Pos]*ast.Field // of struct fields, by the position of the name
+	states   map[string]bool          // names of this package's states
+	payloads map[string]bool          // and of its payloads, as far as they are known
+	known    map[kind]*typeutil.Map   // by form: types.Type -> *typ
+	all      []*typ
+	bad      map[*typ]bool
 
 	finite  typeutil.Map          // types without endless parts
 	growing map[*types.Named]bool // generic types that are endless
@@ -34,6 +35,17 @@ type place struct {
 	path    string // the path from the subject to the type, for types of other packages: .Transport[]
 	nested  bool   // a field of a struct that is not a state
 	form    kind   // kindJSON or kindText: the tag of the field asks for this form
+
+	struc types.Type // the outermost struct with a name around the type, below the state; nil for none
+	json  types.Type // the outermost one that has methods for JSON
+}
+
+// holder names the value that holds the type t at a place: the outermost struct, or t.
+func (at place) holder(r *resolver, t string) string {
+	if at.struc != nil {
+		return r.show(at.struc)
+	}
+	return t
 }
 
 func (at place) into(step string) place {
@@ -77,7 +89,7 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 		}
 		return known
 	}
-	res := &typ{typ: t}
+	res := &typ{typ: r.spell(t)}
 	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
 		r.fillBasic(res, basic, t, at) // each use is a separate type, whatever its name
 		return res
@@ -117,6 +129,7 @@ func (r *resolver) fill(res *typ, t types.Type, at place) {
 		res.foreign = obj.Pkg() != r.src.pkg.Types
 		switch {
 		case at.form != kindInvalid && hasForm(named, at.form):
+			res.chosen = true
 			r.fillOpaque(res, at.form, named, at)
 			return
 		case r.fillKnown(res, named, at):
@@ -129,7 +142,7 @@ func (r *resolver) fill(res *typ, t types.Type, at place) {
 			r.fillOpaque(res, k, named, at)
 			return
 		}
-		if res.foreign && !r.nameable(named, at) {
+		if res.foreign && !r.nameable(res.typ, at) {
 			return
 		}
 	}
@@ -137,22 +150,75 @@ func (r *resolver) fill(res *typ, t types.Type, at place) {
 }
 
 // nameable reports whether this package can name the foreign type t. If not, it reports a fault.
-func (r *resolver) nameable(t *types.Named, at place) bool {
-	obj := t.Obj()
-	if obj.Pkg() == nil {
+func (r *resolver) nameable(t types.Type, at place) bool {
+	if alias, ok := t.(*types.Alias); ok && r.canName(alias.Obj()) {
 		return true
 	}
-	if !obj.Exported() {
-		r.fault(at, t, "type %%T is not exported, so code of package %s cannot name it; give the type around it the methods "+
-			"MarshalBinary and UnmarshalBinary, or tag the field untracked", r.src.pkg.Name)
-		return false
+	obj := types.Unalias(t).(*types.Named).Obj()
+	if r.canName(obj) {
+		return true
 	}
-	if !mayImport(r.src.pkg.PkgPath, obj.Pkg().Path()) {
-		r.fault(at, t, "type %%T is of the internal package %s, which package %s cannot import; give the type around it the "+
-			"methods MarshalBinary and UnmarshalBinary, or tag the field untracked", obj.Pkg().Path(), r.src.pkg.Name)
-		return false
+	why := fmt.Sprintf("is not exported, so code of package %s cannot name it", r.src.pkg.Name)
+	if obj.Exported() {
+		why = fmt.Sprintf("is of the internal package %s, which package %s cannot import", obj.Pkg().Path(), r.src.pkg.Name)
 	}
-	return true
+	r.fault(at, t, "type %%T %s; import a package that declares an exported alias of %%T, copy what you need of it into a type of package %s, "+
+		"or tag the field untracked", why, r.src.pkg.Name)
+	return false
+}
+
+// canName reports whether code of this package can use the name of a type.
+func (r *resolver) canName(obj *types.TypeName) bool {
+	return obj.Pkg() == nil || obj.Pkg() == r.src.pkg.Types || obj.Exported() && mayImport(r.src.pkg.PkgPath, obj.Pkg().Path())
+}
+
+// spell returns the type t with names that this package can use: a public package can declare an
+// alias of an internal type. A type without such a name stays as it is.
+func (r *resolver) spell(t types.Type) types.Type {
+	switch t := t.(type) {
+	case *types.Alias:
+		if !r.canName(t.Obj()) {
+			return r.spell(types.Unalias(t))
+		}
+	case *types.Named:
+		if !r.canName(t.Obj()) {
+			return r.publicName(t)
+		}
+	case *types.Pointer:
+		if elem := r.spell(t.Elem()); elem != t.Elem() {
+			return types.NewPointer(elem)
+		}
+	case *types.Slice:
+		if elem := r.spell(t.Elem()); elem != t.Elem() {
+			return types.NewSlice(elem)
+		}
+	case *types.Array:
+		if elem := r.spell(t.Elem()); elem != t.Elem() {
+			return types.NewArray(elem, t.Len())
+		}
+	case *types.Map:
+		key, elem := r.spell(t.Key()), r.spell(t.Elem())
+		if key != t.Key() || elem != t.Elem() {
+			return types.NewMap(key, elem)
+		}
+	}
+	return t
+}
+
+// publicName returns an alias of t that an imported package declares, or t.
+func (r *resolver) publicName(t *types.Named) types.Type {
+	for _, imported := range r.src.pkg.Types.Imports() {
+		scope := imported.Scope()
+		for _, name := range scope.Names() {
+			obj, ok := scope.Lookup(name).(*types.TypeName)
+			if ok && obj.IsAlias() && r.canName(obj) && types.Identical(obj.Type(), t) {
+				if _, ok := obj.Type().(*types.Alias); ok {
+					return obj.Type()
+				}
+			}
+		}
+	}
+	return t
 }
 
 // mayImport reports whether Go's rule for internal packages allows importer to import path.
@@ -188,7 +254,7 @@ func (r *resolver) fillKnown(res *typ, t *types.Named, at place) bool {
 		res.kind = kindTime
 		return true
 	case "reflect.Value", "reflect.Type":
-		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove it")
+		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove the field")
 		return true
 	}
 	if isLock(t) {
@@ -204,7 +270,7 @@ func (r *resolver) fillOpaque(res *typ, k kind, t *types.Named, at place) {
 		r.fault(at, t, "type %%T holds the lock %s, which must not be copied, but states are copied; use a pointer to %%T", r.show(lock))
 		return
 	}
-	if res.foreign && !r.nameable(t, at) {
+	if res.foreign && !r.nameable(res.typ, at) {
 		return
 	}
 	res.kind = k
@@ -246,7 +312,7 @@ func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
 	case *types.Chan:
 		r.fault(at, t, "type %%T is a channel, which cannot be stored; tag the field untracked, or keep it outside the state")
 	default:
-		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove it")
+		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove the field")
 	}
 }
 
@@ -258,7 +324,7 @@ func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 		}
 		r.fault(at, t, "uses a type that graphgen generates; a state cannot hold what is generated from it")
 	case types.UnsafePointer, types.Uintptr:
-		r.fault(at, t, "type %%T is an address, which means nothing in another process; store what it points to, or tag the field untracked")
+		r.fault(at, t, "type %%T is an address, which means nothing in another process; store the value at the address, or tag the field untracked")
 	default:
 		res.kind = kindBasic
 		res.basic = u
@@ -268,11 +334,11 @@ func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 func (r *resolver) fillPointer(res *typ, u *types.Pointer, t types.Type, at place) {
 	switch e := u.Elem().Underlying().(type) {
 	case *types.Pointer:
-		r.fault(at, t, "type %%T is a pointer to a pointer, and stored data cannot say which of them is nil; use %s", r.show(u.Elem()))
+		r.fault(at, t, "type %%T is a pointer to a pointer, and stored data cannot tell a nil pointer from a pointer to nil; use %s", r.show(u.Elem()))
 		return
 	case *types.Slice, *types.Map, *types.Interface:
 		if _, isNamed := types.Unalias(u.Elem()).(*types.Named); !isNamed || marshalKind(u.Elem()) == kindInvalid {
-			r.fault(at, t, "type %%T points to what can itself be nil, and stored data cannot say which of them is; use %s", r.show(u.Elem()))
+			r.fault(at, t, "type %%T is a pointer to a type that has nil, and stored data cannot tell a nil pointer from a pointer to nil; use %s", r.show(u.Elem()))
 			return
 		}
 	case *types.Basic:
@@ -291,15 +357,19 @@ func (r *resolver) fillMap(res *typ, u *types.Map, t types.Type, at place) {
 		return
 	}
 	res.kind = kindMap
-	// A key is stored by its underlying kind, even if its type has methods.
-	res.key = resolveKey(u.Key())
+	res.key = r.resolveKey(u.Key(), at)
 	res.elem = r.resolve(u.Elem(), at.into("[]"))
 }
 
-// resolveKey returns the typ of a map key, whose underlying type is basic.
-func resolveKey(t types.Type) *typ {
+// resolveKey returns the typ of a map key. A key whose underlying type is basic is stored as that
+// type, even if it has methods. Other keys are stored as text.
+func (r *resolver) resolveKey(t types.Type, at place) *typ {
 	_, named := types.Unalias(t).(*types.Named)
-	u := t.Underlying().(*types.Basic)
+	u, ok := t.Underlying().(*types.Basic)
+	if !ok {
+		at.form = kindText
+		return r.resolve(t, at)
+	}
 	return &typ{kind: kindBasic, typ: t, named: named, ident: identOf(t), basic: u, traits: traits{pointless: true, strict: true, byValue: true}}
 }
 
@@ -312,15 +382,20 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 			return
 		}
 	}
+	around := ""
+	if at.json != nil {
+		around = fmt.Sprintf(`tag the fields of type %s graph:"json" to store %s by its methods MarshalJSON and UnmarshalJSON, or `, r.show(at.json), r.show(at.json))
+	}
 	if named == nil && u.Empty() {
-		r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; declare an interface type and list what it holds "+
-			"with //graphgen:union Name = *A | *B, or use json.RawMessage, or tag the field untracked")
+		r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; %sdeclare an interface type and list what it holds "+
+			"with //graphgen:union Name = *A | *B, or use json.RawMessage, or store %s in an asjson.Value of runtime/state/asjson, "+
+			"or tag the field untracked", around, at.holder(r, "%T"))
 		return
 	}
 	name := "Name"
 	if named != nil {
 		name = r.show(named)
 	}
-	r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; list what it holds with "+
-		"//graphgen:union %s = *A | *B, or tag the field untracked", name)
+	r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; %slist what it holds with "+
+		"//graphgen:union %s = *A | *B, or tag the field untracked", around, name)
 }

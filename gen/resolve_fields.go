@@ -15,12 +15,19 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 	if named != nil && res.foreign {
 		for i := range u.NumFields() {
 			if f := u.Field(i); !f.Exported() && f.Name() != "_" {
-				r.fault(at, t, "type %%T has the unexported field %s, which code of package %s cannot reach; give %%T the methods "+
-					"MarshalBinary and UnmarshalBinary, run graphgen -type=...,%s in its package, or tag the field untracked",
-					f.Name(), r.src.pkg.Name, named.Obj().Name())
+				r.fault(at, t, "type %%T has the unexported field %s, which code of package %s cannot reach; %s, or tag the field untracked",
+					f.Name(), r.src.pkg.Name, r.remedy(named))
 				res.kind = kindInvalid
 				return
 			}
+		}
+	}
+	if named != nil && !(!res.foreign && r.states[named.Obj().Name()]) {
+		if at.struc == nil {
+			at.struc = named
+		}
+		if at.json == nil && hasForm(named, kindJSON) {
+			at.json = named
 		}
 	}
 	names := make(map[string]string)
@@ -33,7 +40,7 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 		in := at.into("." + f.Name())
 		if named != nil && !res.foreign {
 			in = r.placeOf(f, named.Obj().Name())
-			in.nested = !isState
+			in.nested, in.struc, in.json = !isState, at.struc, at.json
 		} else if named != nil {
 			in.path = "." + r.show(t) + "." + f.Name()
 		}
@@ -47,6 +54,22 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 				"remove it, or name %s with -type", what, r.show(t), r.show(t))
 		}
 	}
+}
+
+// remedy says how a type of another package with unexported fields can be stored. Only in this
+// module can the reader change the type.
+func (r *resolver) remedy(t *types.Named) string {
+	if mod := r.src.pkg.Module; mod != nil && (t.Obj().Pkg().Path() == mod.Path || strings.HasPrefix(t.Obj().Pkg().Path(), mod.Path+"/")) {
+		return "mark %T with //graphgen:payload and run graphgen in its package, or give %T the methods MarshalBinary and UnmarshalBinary"
+	}
+	switch {
+	case hasForm(t, kindJSON):
+		return `tag the field graph:"json" to store %T by its methods MarshalJSON and UnmarshalJSON`
+	case hasForm(t, kindText):
+		return `tag the field graph:"text" to store %T by its methods MarshalText and UnmarshalText`
+	}
+	return fmt.Sprintf("copy what you need of %%T into a type of package %s, or store an asjson.Value[%%T] of runtime/state/asjson if encoding/json "+
+		"keeps all that matters", r.src.pkg.Name)
 }
 
 // placeOf returns the place of a field that this package declares.
@@ -109,7 +132,7 @@ func (r *resolver) resolveField(t types.Type, tag tag, at, tagAt place) *typ {
 // has.
 func (r *resolver) claim(names map[string]string, field, wire string, was []string, at place, t types.Type) {
 	if other, taken := names[wire]; taken {
-		r.fault(at, t, "wire name %q is also that of field %s; give one of them another with name=", wire, other)
+		r.fault(at, t, "wire name %q is also that of field %s; give one of the fields another name with name=", wire, other)
 	}
 	names[wire] = field
 	for _, old := range was {

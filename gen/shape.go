@@ -112,9 +112,17 @@ func (s *shapes) layer(t *typ) string {
 	case kindArray:
 		return "[" + strconv.FormatInt(t.length, 10) + "]" + s.text(t.elem)
 	case kindMap:
-		return "map[" + s.layer(t.key) + "]" + s.text(t.elem)
+		return "map[" + s.key(t.key) + "]" + s.text(t.elem)
 	}
 	return s.show(t.typ, (*types.Package).Name)
+}
+
+// key returns the type of a map's keys, without the names of types that do not store themselves.
+func (s *shapes) key(t *typ) string {
+	if t.kind == kindText {
+		return s.text(t)
+	}
+	return s.layer(t)
 }
 
 // name returns the name of a type in the table. If types of two packages have the same name, the

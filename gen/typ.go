@@ -2,6 +2,7 @@ package gen
 
 import (
 	"go/types"
+	"slices"
 )
 
 // kind is the way in which a type is written, read, cloned and compared.
@@ -50,6 +51,7 @@ type typ struct {
 	recursive bool // may contain itself
 	clones    bool // types that store themselves: has a method Clone with a result of its own type
 	equals    bool // the same types: has a method Equal
+	chosen    bool // the same types: the tag of a field asks for these methods
 }
 
 // traits are the properties that a type inherits from its parts.
@@ -58,6 +60,7 @@ type traits struct {
 	strict    bool // == is equivalent to Equal
 	byValue   bool // == compares the stored value: like strict, except for NaN
 	fallible  bool // encoding can fail
+	shifts    bool // the decoded form of a value can differ from the value
 }
 
 // member is one field of a struct that is stored field by field.
@@ -97,7 +100,7 @@ func (t *typ) children() []*typ {
 	return list
 }
 
-// settle computes fallible, recursive, pointless and strict for all types. all is in the order in
+// settle computes recursive and the traits of all types. all is in the order in
 // which the types were first seen.
 func settle(all []*typ) {
 	markRecursive(all)
@@ -107,7 +110,7 @@ func settle(all []*typ) {
 			t.pointless = true // assumed at first
 		}
 	}
-	// The loop ends because pointless and strict only change to false, and fallible only to true.
+	// The loop ends because pointless and strict only change to false, and fallible and shifts only to true.
 	// Recursive types need more than one pass.
 	for changed := true; changed; {
 		changed = false
@@ -130,13 +133,13 @@ func (t *typ) judge() traits {
 	case kindBytes:
 		now = traits{fallible: now.fallible}
 	case kindTime:
-		now = traits{pointless: true, fallible: now.fallible} // equal instants may differ in zone and monotonic reading
+		now = traits{pointless: true, fallible: now.fallible, shifts: true} // equal instants may differ in zone and monotonic reading
 	case kindUnion:
-		now = traits{fallible: true}
+		now = traits{fallible: true, shifts: slices.ContainsFunc(t.alts, func(a *alternative) bool { return a.pointer })}
 	case kindPointer, kindSlice, kindMap:
 		now = traits{fallible: now.fallible}
 	case kindWire, kindBinary, kindText, kindJSON:
-		return traits{pointless: t.pointless, fallible: true}
+		return traits{pointless: t.pointless, fallible: true, shifts: true}
 	case kindOpaque:
 		return traits{pointless: true}
 	}
@@ -164,6 +167,7 @@ func (now *traits) join(part traits) {
 	now.strict = now.strict && part.strict
 	now.byValue = now.byValue && part.byValue
 	now.fallible = now.fallible || part.fallible
+	now.shifts = now.shifts || part.shifts
 }
 
 // markRecursive marks every type that can reach itself.

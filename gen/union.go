@@ -73,9 +73,9 @@ func (r *resolver) alternative(d directive, text string, iface *types.Named) (ty
 	named, ok := elem.(*types.Named)
 	switch {
 	case !ok:
-		return nil, "has no name to be stored under; declare a type for it"
+		return nil, "has no name, and a union stores the name of the type that it holds; declare a type with a name"
 	case types.IsInterface(elem):
-		return nil, "is an interface itself; list what it holds"
+		return nil, "is an interface; list the types that it can hold"
 	case types.Implements(t, iface.Underlying().(*types.Interface)):
 		return t, ""
 	case types.Implements(types.NewPointer(named), iface.Underlying().(*types.Interface)):
@@ -86,7 +86,7 @@ func (r *resolver) alternative(d directive, text string, iface *types.Named) (ty
 	if missing != nil {
 		what = " (missing method " + missing.Name() + ")"
 	}
-	return nil, "does not implement " + d.name + what + "; add the method, or take it out of the list"
+	return nil, "does not implement " + d.name + what + "; add the method, or remove the type from the list"
 }
 
 // eval returns the type with the name text at the position of the directive, or nil.

@@ -230,3 +230,12 @@ func testGraphgenJobDecodeUpdate(b []byte, u *JobUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Job
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -48,7 +48,7 @@ func (ts Types) Outer(text string) Layer {
 func split(text string) Layer {
 	switch rest, isMap := strings.CutPrefix(text, "map["); {
 	case isMap:
-		if end := closing(rest); end >= 0 {
+		if end := Closing(rest); end >= 0 {
 			return Layer{Kind: "map", Key: rest[:end], Elem: rest[end+1:]}
 		}
 	case strings.HasPrefix(text, "*"):
@@ -78,8 +78,9 @@ var declared = []string{
 	"float32", "float64", "complex64", "complex128", "time.Time",
 }
 
-// closing returns the index of the bracket that closes the one before text, or -1.
-func closing(text string) int {
+// Closing returns the index of the bracket that closes the one before text, or -1. So it finds the
+// end of the key in the text of a map type after "map[".
+func Closing(text string) int {
 	depth := 1
 	for i, c := range text {
 		switch c {

@@ -534,3 +534,20 @@ var _ struct {
 	Role string
 	Text string
 } = Message{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Message
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Counter
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Conversation
+		graphwire.NoMigrate
+	}{}.Migrate
+)

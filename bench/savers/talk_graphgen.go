@@ -441,3 +441,16 @@ func graphgenPageDecodeUpdate(b []byte, u *PageUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Talk
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Page
+		graphwire.NoMigrate
+	}{}.Migrate
+)

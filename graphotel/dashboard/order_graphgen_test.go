@@ -204,3 +204,12 @@ func testGraphgenOrderDecodeUpdate(b []byte, u *OrderUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Order
+		graphwire.NoMigrate
+	}{}.Migrate
+)

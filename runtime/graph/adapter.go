@@ -108,7 +108,7 @@ func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
 }
 
 func (a *adapter[S, U]) start(record, dropUnknown bool) {
-	a.live = a.g.schema.New(live.Options{Record: record, DropUnknown: dropUnknown})
+	a.live = a.g.schema.New(live.Options{Record: record, Check: a.strict, DropUnknown: dropUnknown})
 }
 
 func (a *adapter[S, U]) decode(snapshot []byte) error { return decode(a.live, snapshot) }

@@ -84,8 +84,8 @@ func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, 
 
 // TaskNode adds a node that runs once for each send to it, with the input that was sent. The sends
 // of a superstep run concurrently, and their updates merge in the order of the sends. Only a Next
-// leads to the node: Sender.Send in a route or a routing node. In needs a codec: pass it to
-// graphgen with -type, or use a type of package wire.
+// leads to the node: Sender.Send in a route or a routing node. In needs a codec: mark it
+// //graphgen:payload, or use a type of package wire.
 //
 // TaskNode is a function because a method has no type parameters of its own.
 func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, error), opts ...NodeOption) Sender[In] {

@@ -43,7 +43,7 @@ var ErrNotDurable = task.ErrNotDurable
 //
 // Do returns the decoded result, also after f was called. So the node gets the same value each
 // time it runs. If T has changed since the result was stored, Do returns ErrGraphChanged. T needs
-// a codec: pass it to graphgen with -type, or use wire.String, wire.Bool or wire.Int.
+// a codec: mark it //graphgen:payload, or use wire.String, wire.Bool or wire.Int.
 //
 // If the result cannot be stored, Do returns the error of the saver. The result stays in memory,
 // so Retry does not call f again, and no fallback runs. The end of the run tries to store it, too.

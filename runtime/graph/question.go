@@ -60,8 +60,8 @@ func codecOf[T any, P wire.Generated[T]]() codec[T] {
 
 // NewQuestion declares a question. Its name is stored with each question that is asked. The name
 // must stay the same as long as threads wait, and differ from the names of the graph's other
-// questions. Q and A need codecs: pass them to graphgen with -type, or use wire.String, wire.Bool
-// or wire.Int.
+// questions. Q and A need codecs: mark them //graphgen:payload, or use wire.String, wire.Bool or
+// wire.Int.
 func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name string) Question[Q, A] {
 	return Question[Q, A]{name: name, question: codecOf[Q, PQ](), answer: codecOf[A, PA]()}
 }

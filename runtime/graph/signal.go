@@ -22,7 +22,7 @@ type Signal[T any] struct {
 
 // NewSignal declares a signal. Its name is stored with each message. The name must stay the same
 // as long as messages and threads wait, and differ from the names of the graph's other signals. T
-// needs a codec: pass it to graphgen with -type, or use wire.String, wire.Bool or wire.Int.
+// needs a codec: mark it //graphgen:payload, or use wire.String, wire.Bool or wire.Int.
 func NewSignal[T any, P wire.Generated[T]](name string) Signal[T] {
 	return Signal[T]{name: name, payload: codecOf[T, P]()}
 }

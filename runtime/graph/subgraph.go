@@ -84,7 +84,7 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 		return r.calling().stay(i)
 	}
 	if !begun {
-		inner.live = a.live.Fork(live.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
+		inner.live = a.live.Fork(live.Options{Record: c.log != nil, Check: a.strict, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
 		if err := c.within().begin(); err != nil {
 			return err

@@ -1,11 +1,23 @@
 // Package store is typed memory across threads. Nodes read and write values that live longer than
 // a thread: facts about a user, results of earlier runs, documents.
 //
-// A [Collection] holds values of one type under keys in a [Namespace]. The type has a generated
-// codec: run graphgen -type=Fact.
+// A [Collection] holds values of one type under keys in a [Namespace]. The type is a payload: go
+// generate writes its codec.
 //
-//	kind := store.NewIndex("kind", func(f *Fact) string { return f.Kind })
-//	facts, err := store.NewCollection[Fact](memory.NewStore(), store.Namespace{"facts"}, kind)
+//	//go:generate go tool graphgen
+//
+//	//graphgen:payload
+//	type Fact struct{ Kind, Text string }
+//
+//	var kind = store.NewIndex("kind", func(f *Fact) string { return f.Kind })
+//
+//	func open(b store.Backend) (*store.Collection[Fact], error) {
+//		return store.NewCollection[Fact](b, store.Namespace{"facts"}, kind)
+//	}
+//
+// Nodes use a part of the collection:
+//
+//	facts, err := open(memory.NewStore())
 //	...
 //	ada := facts.In("ada") // the namespace facts, ada
 //	version, err := ada.Put(ctx, "city", Fact{Kind: "place", Text: "Ada lives in Rome"})

@@ -19,6 +19,32 @@ var ErrNotMember = errors.New("holds a type that is not in its list; add it to /
 // hold.
 func NotMember(name string) error { return fmt.Errorf("%s %w", name, ErrNotMember) }
 
+// ErrNilMember reports a union that holds a nil pointer. Test with errors.Is.
+var ErrNilMember = errors.New("which stored data cannot tell from a union without a value; leave the union nil instead")
+
+// NilMember returns the error for a union called name that holds a nil pointer of type member.
+func NilMember(name, member string) error {
+	return fmt.Errorf("%s holds a nil %s, %w", name, member, ErrNilMember)
+}
+
+// LossyError reports a value that the methods of its type do not give back when they decode what
+// they encoded. A resumed run would see another value than the run that merged it.
+type LossyError struct {
+	Methods string // the methods and their type
+	Err     error  // the error of decoding; nil if the decoded value differs
+}
+
+func (e *LossyError) Error() string {
+	text := e.Methods + " do not give back the value that they stored"
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text + "; reduce the value to what they keep before the update, or store it in another type"
+}
+
+// Unwrap returns the error of decoding.
+func (e *LossyError) Unwrap() error { return e.Err }
+
 // SortedKeys returns the keys of m in ascending order.
 func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K {
 	keys := make([]K, 0, len(m))

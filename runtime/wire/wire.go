@@ -20,10 +20,9 @@ const Generation2 = true
 const MaxDepth = 1000
 
 // Generated is the constraint on payloads: the values of sends, questions and answers. To give a
-// type of your own the two methods, run graphgen -type=T. [String], [Bool] and [Int] have them.
-// For a type without a codec the compiler reports "does not satisfy wire.Generated[T] (missing
-// method AppendWire)". Add the type to -type in the go:generate line of its package, and run go
-// generate.
+// type of your own the two methods, write //graphgen:payload above it, and run go generate.
+// [String], [Bool] and [Int] have them. For a type without a codec the compiler reports "does not
+// satisfy wire.Generated[T] (missing method AppendWire)".
 //
 // AppendWire appends the value to b and returns the extended slice. DecodeWire sets the value from
 // b, which must hold exactly one value, and keeps no reference to b.

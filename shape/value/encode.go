@@ -325,17 +325,19 @@ func (e *encoder) entries(path string, layer shape.Layer, v any) {
 		return
 	}
 	e.b = wire.AppendMapLen(e.b, len(object))
-	for _, name := range sortedKeys(e.types.Outer(layer.Key).Kind, object) {
+	for _, name := range e.sortedKeys(layer.Key, object) {
 		to := within(path, Map, name)
 		e.key(to, layer.Key, name)
 		e.value(to, layer.Elem, object[name])
 	}
 }
 
-// sortedKeys returns the names of an object, in the order of keys of the kind.
-func sortedKeys(kind string, object map[string]any) []string {
+// sortedKeys returns the names of an object, in the order of keys of the type text.
+func (e *encoder) sortedKeys(text string, object map[string]any) []string {
 	names := slices.Sorted(maps.Keys(object))
-	if kind != "string" && kind != "bool" {
+	switch e.types.Outer(text).Kind {
+	case "string", "bool", string(shape.Text):
+	default:
 		slices.SortStableFunc(names, func(a, b string) int {
 			x, errX := strconv.ParseFloat(a, 64)
 			y, errY := strconv.ParseFloat(b, 64)

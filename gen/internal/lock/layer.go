@@ -60,8 +60,8 @@ func peel(text string) layer {
 		return layer{kind: pointer, elem: elem}
 	}
 	if rest, ok := strings.CutPrefix(text, "map["); ok {
-		if key, elem, ok := strings.Cut(rest, "]"); ok {
-			return layer{kind: dict, key: key, elem: elem}
+		if end := shape.Closing(rest); end >= 0 {
+			return layer{kind: dict, key: rest[:end], elem: rest[end+1:]}
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "["); ok {
@@ -100,6 +100,9 @@ func (l *Lock) outer(text string) layer {
 	return peel(text)
 }
 
+// isKey reports whether text can be the type of a map's keys.
+func (l *Lock) isKey(text string) bool { return peel(text).kind == basic || l.Codecs[text] == "text" }
+
 // maxLayers limits the layers of one type, because damaged files may have any number.
 const maxLayers = 1000
 
@@ -114,7 +117,7 @@ func (l *Lock) check(text string) error {
 		switch {
 		case at.kind == invalid:
 			return fmt.Errorf("type %s is not described; add its lines, or restore the file", text)
-		case at.kind == dict && peel(at.key).kind != basic:
+		case at.kind == dict && !l.isKey(at.key):
 			return fmt.Errorf("type %s has the key %s, which cannot be stored; restore the file", whole, at.key)
 		case at.elem == "":
 			return nil

@@ -217,7 +217,7 @@ func (v *Value) AppendTo(b []byte) []byte {
 		}
 	case table:
 		b = wire.AppendMapLen(b, len(v.table))
-		for _, key := range slices.SortedFunc(maps.Keys(v.table), compareKeys) {
+		for _, key := range slices.SortedFunc(maps.Keys(v.table), CompareKeys) {
 			b = append(append(b, key...), v.table[key]...)
 		}
 	default:
@@ -265,9 +265,12 @@ func canonical(key string) string {
 	return key
 }
 
-// compareKeys orders encoded keys by their values: integers, then strings, and bools by their
-// code.
-func compareKeys(a, b string) int {
+// CompareKeys orders encoded keys by their values: integers, then strings, and others by their
+// bytes.
+func CompareKeys(a, b string) int {
+	if a == "" || b == "" {
+		return cmp.Compare(a, b)
+	}
 	switch x, y := a[0], b[0]; {
 	case wire.IsInt(x) && wire.IsInt(y):
 		return compareInts(a, b)

@@ -5,7 +5,8 @@ package live
 
 // Options configure a Live. The zero Options are for a run that stores nothing.
 type Options struct {
-	Record      bool // record changes for AppendDelta; without it Merge encodes nothing
+	Record      bool // record changes for AppendDelta; without it and Check, Merge encodes nothing
+	Check       bool // check that the methods that store a value give it back, also without Record
 	DropUnknown bool // Decode accepts the loss of stored nested fields that the code does not have
 }
 
@@ -34,7 +35,7 @@ type Live[S, U any] interface {
 	// Merge applies the update of one task. task is the position in the order of the superstep.
 	// Merge returns a *ConflictError if two tasks wrote a field that one task may write, an
 	// *OverflowError if a sum does not fit in its field, and a *MergeError if a value cannot be
-	// encoded. After an error the Live must be dropped, because a part of the update may be
+	// stored. The state gets the decoded form of each value: times are in UTC. After an error the Live must be dropped, because a part of the update may be
 	// applied. Merge does not recover the panic of a custom reducer. It keeps no reference to u,
 	// but shares the memory of its values.
 	Merge(task int, u *U) error

@@ -30,6 +30,8 @@ type Core struct {
 	err   error
 	buf   []byte // to measure in
 
+	settling Settling
+
 	in delta.Reader // of what is being decoded or applied; empty in between
 }
 
@@ -47,6 +49,7 @@ type cell interface {
 	apply(r *wire.Reader, op delta.Op) bool // reads an operand and applies it; false, having read nothing, for an operation of another shape
 	reset()                                 // to what was never written
 	adopt()                                 // takes note of a value that was put from outside
+	settle()                                // makes a value that was put from outside its decoded form
 	clear()                                 // makes the field unset, and logs that
 	mark()                                  // notes that the value was written, though it is what no value is
 	share()

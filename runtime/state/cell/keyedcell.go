@@ -216,11 +216,11 @@ func (c *KeyedCell[K, T]) Merge(u *state.Keyed[K, T]) {
 func (c *KeyedCell[K, T]) merge(run *rep.Run[rep.Elems[K, T]]) {
 	switch run.Op {
 	case rep.Upsert:
-		c.put(run.Arg.Vals, true)
+		c.put(c.settled(run.Arg.Vals), true)
 	case rep.Delete:
 		c.removeKeys(run.Arg.Keys)
 	case rep.Replace:
-		c.replaceAll(run.Arg.Vals)
+		c.replaceAll(c.settled(run.Arg.Vals))
 	case rep.Clear:
 		c.clear()
 	}
@@ -286,11 +286,11 @@ func (c *UniqueCell[T]) Merge(u *state.Unique[T]) {
 func (c *UniqueCell[T]) merge(run *rep.Run[[]T]) {
 	switch run.Op {
 	case rep.Add:
-		c.put(run.Arg, false)
+		c.put(c.settled(run.Arg), false)
 	case rep.Remove:
 		c.removeKeys(run.Arg)
 	case rep.Replace:
-		c.replaceAll(run.Arg)
+		c.replaceAll(c.settled(run.Arg))
 	case rep.Clear:
 		c.clear()
 	}

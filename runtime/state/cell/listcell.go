@@ -19,10 +19,11 @@ type ListField[T any] struct {
 // ListCell is the cell of a [ListField].
 type ListCell[T any] struct {
 	head
-	elem  Codec[T]
-	p     *[]T
-	room  bool // capacity past the length was allocated here, and no view has it: append in place
-	owned bool // the elements were allocated here, and no view that lasts has them: write in place
+	elem    Codec[T]
+	settler Settler[T] // nil if an element always is its decoded form
+	p       *[]T
+	room    bool // capacity past the length was allocated here, and no view has it: append in place
+	owned   bool // the elements were allocated here, and no view that lasts has them: write in place
 }
 
 // Bind makes c the cell of the field f, whose value is at p.
@@ -33,6 +34,7 @@ func (c *ListCell[T]) Bind(core *Core, f *ListField[T], p *[]T) {
 func (c *ListCell[T]) bindList(core *Core, f *shape.Field, elem Codec[T], p *[]T, x cell) {
 	c.bind(core, f, x)
 	c.elem, c.p = elem, p
+	c.settler, _ = elem.(Settler[T])
 }
 
 // Merge applies u, which is not zero.
@@ -47,15 +49,29 @@ func (c *ListCell[T]) Merge(u *state.List[T]) {
 func (c *ListCell[T]) merge(run *rep.Run[[]T]) {
 	switch run.Op {
 	case rep.Append:
-		c.append(run.Arg)
+		c.append(c.settled(run.Arg))
 	case rep.Replace:
-		c.replace(run.Arg)
+		c.replace(c.settled(run.Arg))
 	case rep.Clear:
 		c.clear()
 	case rep.Remove:
 		c.removeAt(c.findEqual(run.Arg))
 	}
 }
+
+// settled returns the decoded forms of vals, to which it does not write.
+func (c *ListCell[T]) settled(vals []T) []T {
+	if c.settler == nil {
+		return vals
+	}
+	vals = slices.Clone(vals)
+	for i := range vals {
+		settle(&c.head, c.settler, &vals[i])
+	}
+	return vals
+}
+
+func (c *ListCell[T]) settle() { *c.p = c.settled(*c.p) }
 
 // append appends vals, in place if there is room. vals must not be empty.
 func (c *ListCell[T]) append(vals []T) {

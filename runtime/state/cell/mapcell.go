@@ -18,6 +18,9 @@ type MapCell[K comparable, V any] struct {
 	owned  bool      // the map was made here, and no view that lasts has it: write in place
 	sorter sorter[K] // nil when the keys' codec is none
 
+	keySettler   Settler[K] // nil if a key always is its decoded form
+	valueSettler Settler[V]
+
 	keys  []K              // to sort in
 	pairs []rep.Pair[K, V] // to sort in
 	entry rep.Pair[K, V]   // to point to, since a map's entries have no address
@@ -28,6 +31,8 @@ func (c *MapCell[K, V]) Bind(core *Core, f *MapField[K, V], p *map[K]V) {
 	c.bind(core, &f.Field, c)
 	c.def, c.p = f, p
 	c.sorter, _ = f.Keys.(sorter[K])
+	c.keySettler, _ = f.Keys.(Settler[K])
+	c.valueSettler, _ = f.Values.(Settler[V])
 }
 
 // Merge applies u, which is not zero.
@@ -42,14 +47,42 @@ func (c *MapCell[K, V]) Merge(u *state.Map[K, V]) {
 func (c *MapCell[K, V]) merge(run *rep.Run[rep.Entries[K, V]]) {
 	switch run.Op {
 	case rep.Put:
-		c.put(run.Arg.Pairs)
+		c.put(c.settled(run.Arg.Pairs))
 	case rep.Delete:
 		c.delete(run.Arg.Keys)
 	case rep.Replace:
-		c.replace(run.Arg.Pairs)
+		c.replace(c.settled(run.Arg.Pairs))
 	case rep.Clear:
 		c.clear()
 	}
+}
+
+// settled returns the decoded forms of pairs, to which it does not write.
+func (c *MapCell[K, V]) settled(pairs []rep.Pair[K, V]) []rep.Pair[K, V] {
+	if c.keySettler == nil && c.valueSettler == nil {
+		return pairs
+	}
+	pairs = slices.Clone(pairs)
+	for i := range pairs {
+		settle(&c.head, c.keySettler, &pairs[i].Key)
+		settle(&c.head, c.valueSettler, &pairs[i].Value)
+	}
+	return pairs
+}
+
+func (c *MapCell[K, V]) settle() {
+	if *c.p == nil || c.keySettler == nil && c.valueSettler == nil {
+		return
+	}
+	m := make(map[K]V, len(*c.p))
+	for key, value := range *c.p {
+		c.entry = rep.Pair[K, V]{Key: key, Value: value}
+		settle(&c.head, c.keySettler, &c.entry.Key)
+		settle(&c.head, c.valueSettler, &c.entry.Value)
+		m[c.entry.Key] = c.entry.Value
+	}
+	c.entry = rep.Pair[K, V]{}
+	*c.p = m
 }
 
 // own makes the map one that the cell may write to, by copying it once.
@@ -97,16 +130,20 @@ func (c *MapCell[K, V]) put(pairs []rep.Pair[K, V]) {
 
 // sorted returns a copy of pairs in order of their keys; of those with one key, the last.
 func (c *MapCell[K, V]) sorted(pairs []rep.Pair[K, V]) []rep.Pair[K, V] {
-	c.pairs = sortPairs(append(c.pairs[:0], pairs...), c.def.Compare)
+	c.pairs = c.def.sortPairs(append(c.pairs[:0], pairs...))
 	return c.pairs
 }
 
 // sortPairs sorts pairs in place and keeps the last of those with one key.
-func sortPairs[K comparable, V any](pairs []rep.Pair[K, V], compare func(a, b K) int) []rep.Pair[K, V] {
+func (f *MapField[K, V]) sortPairs(pairs []rep.Pair[K, V]) []rep.Pair[K, V] {
 	if len(pairs) < 2 {
 		return pairs
 	}
-	slices.SortStableFunc(pairs, func(a, b rep.Pair[K, V]) int { return compare(a.Key, b.Key) })
+	if f.Compare == nil {
+		sortEncoded(pairs, func(b []byte, p *rep.Pair[K, V]) ([]byte, error) { return f.Keys.Append(b, &p.Key) })
+	} else {
+		slices.SortStableFunc(pairs, func(a, b rep.Pair[K, V]) int { return f.Compare(a.Key, b.Key) })
+	}
 	n := 0
 	for i := range pairs {
 		if i > 0 && pairs[i].Key == pairs[n-1].Key {
@@ -233,11 +270,14 @@ func (c *MapCell[K, V]) appendTo(b []byte) ([]byte, error) {
 }
 
 func (c *MapCell[K, V]) sort(keys []K) {
-	if c.sorter != nil {
+	switch {
+	case c.sorter != nil:
 		c.sorter.sort(keys)
-		return
+	case c.def.Compare == nil:
+		sortEncoded(keys, c.def.Keys.Append)
+	default:
+		slices.SortFunc(keys, c.def.Compare)
 	}
-	slices.SortFunc(keys, c.def.Compare)
 }
 
 func (c *MapCell[K, V]) size() int {

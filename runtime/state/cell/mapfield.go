@@ -1,8 +1,10 @@
 package cell
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -14,7 +16,33 @@ type MapField[K comparable, V any] struct {
 	shape.Field
 	Keys    Codec[K]
 	Values  Codec[V]
-	Compare func(a, b K) int // the order in which entries are written: cmp.Compare, or CompareBools
+	Compare func(a, b K) int // the order in which entries are written; nil for that of the encoded keys
+}
+
+// SortedKeys returns the keys of m in the order in which delta.CompareKeys orders them encoded.
+func SortedKeys[M ~map[K]V, K comparable, V any](m M, encode func(b []byte, key *K) ([]byte, error)) []K {
+	keys := slices.Collect(maps.Keys(m))
+	sortEncoded(keys, encode)
+	return keys
+}
+
+// sortEncoded sorts vals by the encodings of their keys, and keeps the order of equal ones. The
+// error of a key that cannot be encoded is left to its next encoding.
+func sortEncoded[T any](vals []T, encode func(b []byte, v *T) ([]byte, error)) {
+	type encoded struct {
+		val T
+		key string
+	}
+	all := make([]encoded, len(vals))
+	var b []byte
+	for i := range vals {
+		b, _ = encode(b[:0], &vals[i])
+		all[i] = encoded{vals[i], string(b)}
+	}
+	slices.SortStableFunc(all, func(a, b encoded) int { return delta.CompareKeys(a.key, b.key) })
+	for i := range all {
+		vals[i] = all[i].val
+	}
 }
 
 // AppendUpdate writes u, if it changes anything.
@@ -27,12 +55,12 @@ func (f *MapField[K, V]) writeRun(w *UpdateWriter, run *rep.Run[rep.Entries[K, V
 		writeArray(w, &f.Field, run.Op, f.Keys, run.Arg.Keys)
 		return
 	}
-	pairs := sortPairs(slices.Clone(run.Arg.Pairs), f.Compare)
+	pairs := f.sortPairs(slices.Clone(run.Arg.Pairs))
 	w.b = wire.AppendMapLen(wire.AppendInt(w.b, int64(run.Op)), len(pairs))
 	for i := range pairs {
-		b, err := f.Keys.Append(w.b, &pairs[i].Key)
+		b, err := f.Keys.Append(w.b, settledOperand(w, &f.Field, f.Keys, &pairs[i].Key))
 		if err == nil {
-			b, err = f.Values.Append(b, &pairs[i].Value)
+			b, err = f.Values.Append(b, settledOperand(w, &f.Field, f.Values, &pairs[i].Value))
 		}
 		w.b = b
 		w.fail(&f.Field, err)

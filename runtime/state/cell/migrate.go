@@ -91,10 +91,11 @@ func (c *Core) migrated() error {
 	}
 	for _, f := range fields {
 		h := c.cells[f.Cell]
+		h.do.settle()
 		h.do.adopt()
 		h.written, h.aged = true, true
 	}
-	return nil
+	return c.err
 }
 
 // move calls a method Migrate with those of fields that are its to migrate and not read yet.

@@ -19,12 +19,14 @@ type ReduceField[T, In any] struct {
 type ReduceCell[T, In any] struct {
 	slot[T]
 	reduce func(old T, in In) T
+	input  Settler[In] // nil if an input always is its decoded form
 }
 
 // Bind makes c the cell of the field f, whose value is at p.
 func (c *ReduceCell[T, In]) Bind(core *Core, f *ReduceField[T, In], p *T) {
 	c.bindSlot(core, &f.Field, f.Codec, p, c)
 	c.reduce = f.Reduce
+	c.input, _ = f.Input.(Settler[In])
 }
 
 // Merge applies u, which is not zero.
@@ -35,9 +37,19 @@ func (c *ReduceCell[T, In]) Merge(u *state.Reduce[In]) {
 	}
 	v := *c.p
 	for i := range inputs.Len() {
-		v = c.reduce(v, *inputs.At(i))
+		v = c.reduce(v, *c.settled(inputs.At(i)))
 	}
 	c.set(v)
+}
+
+// settled returns the decoded form of an input.
+func (c *ReduceCell[T, In]) settled(in *In) *In {
+	if c.input == nil {
+		return in
+	}
+	decoded := *in
+	settle(&c.head, c.input, &decoded)
+	return &decoded
 }
 
 // AppendUpdate writes u, if it changes anything.

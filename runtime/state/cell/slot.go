@@ -10,13 +10,15 @@ import (
 // slot is the part of a cell that holds a value which is stored as a whole.
 type slot[T any] struct {
 	head
-	codec Codec[T]
-	p     *T
+	codec   Codec[T]
+	settler Settler[T] // nil if a value always is its decoded form
+	p       *T
 }
 
 func (c *slot[T]) bindSlot(core *Core, f *shape.Field, codec Codec[T], p *T, x cell) {
 	c.bind(core, f, x)
 	c.codec, c.p = codec, p
+	c.settler, _ = codec.(Settler[T])
 }
 
 // begin starts the merge of u, which is not zero: it clears the field if u does. It reports
@@ -40,6 +42,7 @@ func (c *slot[T]) beginClear(first bool) bool {
 // set gives the field a new value.
 func (c *slot[T]) set(v T) {
 	*c.p = v
+	c.settle()
 	c.written, c.aged = true, false
 	if !c.recording() {
 		return
@@ -101,6 +104,8 @@ func (c *slot[T]) adopt() {
 		c.bytes = encodedSize(&c.head, c.codec, c.p)
 	}
 }
+
+func (c *slot[T]) settle() { settle(&c.head, c.settler, c.p) }
 
 func (c *slot[T]) mark() {
 	c.written = true

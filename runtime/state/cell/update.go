@@ -18,6 +18,8 @@ type UpdateWriter struct {
 	at     int // where the map's head is
 	fields int
 	err    error
+
+	settling Settling
 }
 
 // NewUpdateWriter returns a writer that appends to b.
@@ -97,16 +99,33 @@ func writeRuns[Arg any](w *UpdateWriter, f *shape.Field, u *rep.Runs[Arg], write
 
 // writeOp writes an operation with one value for its operand.
 func writeOp[T any](w *UpdateWriter, f *shape.Field, o rep.Op, codec Codec[T], v *T) {
-	b, err := codec.Append(wire.AppendInt(w.b, int64(o)), v)
+	b, err := codec.Append(wire.AppendInt(w.b, int64(o)), settledOperand(w, f, codec, v))
 	w.b = b
 	w.fail(f, err)
 }
 
 // writeArray writes an operation with an array for its operand.
 func writeArray[T any](w *UpdateWriter, f *shape.Field, o rep.Op, codec Codec[T], vals []T) {
-	b, err := appendVals(wire.AppendInt(w.b, int64(o)), codec, vals)
-	w.b = b
-	w.fail(f, err)
+	w.b = wire.AppendArrayLen(wire.AppendInt(w.b, int64(o)), len(vals))
+	for i := range vals {
+		b, err := codec.Append(w.b, settledOperand(w, f, codec, &vals[i]))
+		w.b = b
+		w.fail(f, err)
+	}
+}
+
+// settledOperand returns the decoded form of an operand. A value that its methods do not give back
+// is refused here and not only by Merge, because Merge gets the stored operand after a resume.
+func settledOperand[T any](w *UpdateWriter, f *shape.Field, codec Codec[T], v *T) *T {
+	settler, ok := codec.(Settler[T])
+	if !ok {
+		return v
+	}
+	decoded := *v
+	w.settling = Settling{codecs: true, buf: w.settling.buf}
+	settler.Settle(&w.settling, &decoded)
+	w.fail(f, w.settling.err)
+	return &decoded
 }
 
 // writeVals writes the update of a field whose operations all have elements for their operands.

@@ -7,10 +7,10 @@ import "github.com/graphgen-go/graphgen/testdata/bad/compose/chat"
 type State struct {
 	Log           []string `graph:"append"`
 	chat.Messages          // want `State.Messages: in chat.Messages.Log: has the name of field State.Log \(compose.compose.go:8:2\), and both are fields of the state; rename one of them`
-	Titles        string   `graph:"name=title"` // want `State.Titles: wire name "title" is also that of field chat.Messages.Title \(compose.chat.chat.go:7\); give one of them another with name=`
+	Titles        string   `graph:"name=title"` // want `State.Titles: wire name "title" is also that of field chat.Messages.Title \(compose.chat.chat.go:7\); give one of the fields another name with name=`
 	Usage
 	Counts
-	chat.Hidden                  // want `in chat.Hidden.Log: has the name of field State.Log` `State.Hidden: in chat.Hidden.seen: is an unexported field of package chat, which code of package compose cannot reach; export it there`
+	chat.Hidden                  // want `in chat.Hidden.Log: has the name of field State.Log` `State.Hidden: in chat.Hidden.seen: is an unexported field of package chat, which code of package compose cannot reach; declare the struct in package compose, or tag the embedded struct graph:"replace" to store it as one field`
 	chat.Base                    // want `in chat.Base.base: is an unexported field of package chat`
 	*Pointer                     // want `State.Pointer: embeds Pointer by pointer, but its tags name reducers, and a nil pointer has no fields to merge; embed Pointer itself`
 	Named       `graph:"name=n"` // want `State.Named: an option is for one field, but the fields of the embedded Named are fields of the state, since their tags name reducers; remove the tag, or add "replace" to store Named as one field`
@@ -51,7 +51,7 @@ type Kept struct {
 //
 //graphgen:state
 type Second struct {
-	chat.Custom // want `reduce=edit: code of package compose cannot call an unexported function of package chat; there, export it or wrap it in an exported one, and name that in the tag` `in chat.Custom.Sum: reduce=Add \(compose.chat.chat.go:[0-9]+\) takes the old value as int64, but the field is int` `reduce=Missing: package chat declares no such function` `key=id: chat.Item has no field or method id that package compose can use` `in chat.Custom.State: type chat.state is not exported, so code of package compose cannot name it` `in chat.Custom.Map: type chat.state is not exported` `in chat.Custom.In.With: type chat.state is not exported` `in chat.Custom.Word: unknown reducer "lsat"`
+	chat.Custom // want `reduce=edit: code of package compose cannot call an unexported function of package chat; export the function, or declare the struct in package compose with a function of your own` `in chat.Custom.Sum: reduce=Add \(compose.chat.chat.go:[0-9]+\) takes the old value as int64, but the field is int` `reduce=Missing: package chat declares no such function` `key=id: chat.Item has no field or method id that package compose can use` `in chat.Custom.State: type chat.state is not exported, so code of package compose cannot name it` `in chat.Custom.Map: type chat.state is not exported` `in chat.Custom.In.With: type chat.state is not exported` `in chat.Custom.Word: unknown reducer "lsat"`
 	chat.Moved  // want `Second.Moved: in chat.Moved.Migrate: has the signature func\(\), but graphgen calls func \(s \*chat.Moved\) Migrate\(from \*state.OldFields\) error`
 	Data        Nested
 }

@@ -4,9 +4,9 @@ package hidden
 //graphgen:state
 type State struct{ A int }
 
-func append() {} // want `append: hides what Go declares under this name, which generated code needs; rename it`
+func append() {} // want `append: hides the predeclared identifier of this name, which generated code uses; rename the declaration`
 
-type error struct{} // want `error: hides what Go declares`
+type error struct{} // want `error: hides the predeclared identifier`
 
 var _ = append
 var _ error

@@ -23,7 +23,7 @@ type State struct {
 	OrInt       int            `graph:"or"`                  // want `reducer "or" needs a bool`
 	NoKey       []Item         `graph:"upsert,key=Nope"`     // want `key=Nope: Item has no field or method Nope`
 	FloatKey    []Item         `graph:"upsert,key=Price"`    // want `key=Price: type float64 is a float`
-	ListKey     []Item         `graph:"upsert,key=Tags"`     // want `key=Tags: type \[\]string is not a string, an integer or a bool`
+	ListKey     []Item         `graph:"upsert,key=Tags"`     // want `key=Tags: type \[\]string is not a string, an integer, a bool, or a type with MarshalText`
 	ArgKey      []Item         `graph:"upsert,key=With"`     // want `key=With: the method has the signature func\(n int\) string; want no parameters and one result`
 	DeepKey     []Holder       `graph:"upsert,key=ID"`       // want `key=ID: the field is reached through a pointer that Holder embeds`
 	NoFunc      int            `graph:"reduce=nowhere"`      // want `reduce=nowhere: package reducers declares no such function; write func nowhere\(old int, in In\) int`

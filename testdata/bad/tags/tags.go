@@ -23,7 +23,7 @@ type State struct {
 	Past      string            `graph:"was=Taken2"`
 	Taken2    string            // want `wire name "Taken2" is also that of field State.Past \(.*:23:2\)`
 	Left      string            `graph:"-"`                    // want `"-" leaves the field out of the update`
-	Keyless   []Item            `graph:"upsert"`               // want `"upsert" needs to know what elements are told apart by`
+	Keyless   []Item            `graph:"upsert"`               // want `"upsert" needs the key of an element`
 	StrayKey  []Item            `graph:"append,key=ID"`        // want `key=ID belongs to "upsert", but the reducer is "append"`
 	Stored    chan int          `graph:"untracked,name=stray"` // want `an untracked field is not stored`
 	Option    string            `graph:"last,nmae=x"`          // want `unknown option "nmae=x"; did you mean "name"\?`

@@ -7,7 +7,7 @@ package twofiles
 
 // want:-2 `go:generate: two lines write state_graphgen.go; name all types on one, or give one of them -o`
 
-type State struct{ A int } // want `State: is generated into two files, state_graphgen.go and other_graphgen.go; name it on one go:generate line`
+type State struct{ A int } // want `State: is generated into two files, state_graphgen.go and other_graphgen.go; name the type on only one go:generate line`
 
 type Other struct{ A int }
 

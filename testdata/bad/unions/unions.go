@@ -14,8 +14,8 @@ type Shape interface{ draw() }
 //graphgen:union Shape = *Circle | Circle2 | Missing | Open | []int | Stranger | *Chan
 // want:-1 `union Shape: Circle2 does not implement Shape, but a pointer to it does; write \*Circle2`
 // want:-2 `Missing is not a type of this package`
-// want:-3 `Open is an interface itself; list what it holds`
-// want:-4 `\[\]int has no name to be stored under; declare a type for it`
+// want:-3 `Open is an interface; list the types that it can hold`
+// want:-4 `\[\]int has no name, and a union stores the name of the type that it holds; declare a type with a name`
 // want:-5 `Stranger does not implement Shape \(missing method draw\)`
 
 //graphgen:union Shape = *Circle

@@ -404,6 +404,11 @@ func (graphgenCodecPlain) Equal(a, b *Plain) bool {
 	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPlain) Settle(s *graphcell.Settling, v *Plain) bool {
+	return graphcell.SettleOwn(s, graphgenCodecPlain{}, v, "AppendWire and DecodeWire of Plain")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPlain) Clone(v Plain) Plain {
 	var out Plain
@@ -429,6 +434,11 @@ func (graphgenCodecFull) Read(r *graphwire.Reader, v *Full) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecFull) Equal(a, b *Full) bool {
 	return (*a).Equal(*b)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecFull) Settle(s *graphcell.Settling, v *Full) bool {
+	return graphcell.SettleOwn(s, graphgenCodecFull{}, v, "AppendWire and DecodeWire of Full")
 }
 
 // graphgenCodecSliceOfPlain encodes, decodes and compares values of type []Plain.
@@ -482,6 +492,20 @@ func (graphgenCodecPointerToFull) Equal(a, b **Full) bool {
 		return *a == *b
 	}
 	return (**a).Equal(**b)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToFull) Settle(s *graphcell.Settling, v **Full) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecFull{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -538,6 +562,11 @@ func (graphgenCodecBinary) Equal(a, b *Binary) bool {
 	return graphwire.SameBytes((*a).MarshalBinary, (*b).MarshalBinary)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecBinary) Settle(s *graphcell.Settling, v *Binary) bool {
+	return graphcell.SettleOwn(s, graphgenCodecBinary{}, v, "MarshalBinary and UnmarshalBinary of Binary")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecBinary) Clone(v Binary) Binary {
 	var out Binary
@@ -549,6 +578,26 @@ func (graphgenCodecBinary) Clone(v Binary) Binary {
 
 // graphgenCodecText encodes, decodes and compares values of type Text.
 type graphgenCodecText struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecText) Append(b []byte, v *Text) ([]byte, error) {
+	return graphwire.AppendText(b, (*v).MarshalText)
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecText) Read(r *graphwire.Reader, v *Text) {
+	r.Text((*v).UnmarshalText)
+}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenCodecText) Equal(a, b *Text) bool {
+	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecText) Settle(s *graphcell.Settling, v *Text) bool {
+	return graphcell.SettleOwn(s, graphgenCodecText{}, v, "MarshalText and UnmarshalText of Text")
+}
 
 // Clone returns a deep copy of v.
 func (graphgenCodecText) Clone(v Text) Text {
@@ -608,6 +657,20 @@ func (graphgenCodecSliceOfText) Equal(a, b *[]Text) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfText) Settle(s *graphcell.Settling, v *[]Text) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecText{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfText) Clone(v []Text) []Text {
 	v = slices.Clone(v)
@@ -645,6 +708,20 @@ func (graphgenCodecPointerToText) Equal(a, b **Text) bool {
 	return graphwire.SameBytes((**a).MarshalText, (**b).MarshalText)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToText) Settle(s *graphcell.Settling, v **Text) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecText{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToText) Clone(v *Text) *Text {
 	if v == nil {
@@ -653,3 +730,32 @@ func (graphgenCodecPointerToText) Clone(v *Text) *Text {
 	y := graphgenCodecText{}.Clone(*v)
 	return &y
 }
+
+// If this does not compile, Binary has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	n uint16
+	F func()
+} = Binary{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*chan (string))((*Text)(nil))
+	_ = struct {
+		*Binary
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Text
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Text
+		graphwire.NoMarshalBinary
+	}{}.MarshalBinary
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -1847,3 +1847,108 @@ func (graphgenCodecAfter) Clone(v2 after) after {
 var _ struct {
 	a []before
 } = after{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*c)(nil))
+	_ = (*string)((*s)(nil))
+	_ = (*int)((*n)(nil))
+	_ = (*[]out)((*l)(nil))
+	_ = (*map[string]int)((*m)(nil))
+	_ = (*int)((*k)(nil))
+	_ = (*bool)((*w)(nil))
+	_ = (*float64)((*y)(nil))
+	_ = struct {
+		*e
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*c
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*v
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*u
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*s
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*n
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*r
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*a
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*out
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*l
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*m
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*x
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*state2.Core
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*k
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*w
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Codec
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Fields
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*y
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*list
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*d
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*before
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*after
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

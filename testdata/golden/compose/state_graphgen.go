@@ -1494,6 +1494,11 @@ func (graphgenCodecMessage) Equal(a, b *chat.Message) bool {
 	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *chat.Message) bool {
+	return graphcell.SettleOwn(s, graphgenCodecMessage{}, v, "AppendWire and DecodeWire of chat.Message")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecMessage) Clone(v chat.Message) chat.Message {
 	var out chat.Message
@@ -1859,3 +1864,62 @@ func (graphgenCodecPointerToUsage) Clone(v *Usage) *Usage {
 	y := graphgenCodecUsage{}.Clone(*v)
 	return &y
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*int64)((*chat.Cursor)(nil))
+	_ = (*bool)((*Bool)(nil))
+	_ = struct {
+		*chat.Cursor
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Call
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Bool
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Plain
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*chat.Draft
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*opt.Of[int]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Usage
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*chat.Header
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Usage
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Bag[string]
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*notes
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Flat
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Half
+		graphwire.NoMigrate
+	}{}.Migrate
+)

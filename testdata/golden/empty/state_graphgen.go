@@ -678,3 +678,22 @@ func graphgenBlankDecodeUpdate(b []byte, u *BlankUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Text)(nil))
+	_ = (*[]Text)((*List)(nil))
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Untracked
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Blank
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -499,6 +499,11 @@ func (graphgenCodecDoc) Equal(a, b *kinds.Doc) bool {
 	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecDoc) Settle(s *graphcell.Settling, v *kinds.Doc) bool {
+	return graphcell.SettleOwn(s, graphgenCodecDoc{}, v, "AppendWire and DecodeWire of kinds.Doc")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecDoc) Clone(v kinds.Doc) kinds.Doc {
 	var out kinds.Doc
@@ -561,6 +566,20 @@ func (graphgenCodecPointerToDoc) Equal(a, b **kinds.Doc) bool {
 	return graphwire.SameBytes(graphwire.Marshal((**a).AppendWire), graphwire.Marshal((**b).AppendWire))
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToDoc) Settle(s *graphcell.Settling, v **kinds.Doc) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecDoc{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToDoc) Clone(v *kinds.Doc) *kinds.Doc {
 	if v == nil {
@@ -586,6 +605,11 @@ func (graphgenCodecEnvelope) Read(r *graphwire.Reader, v *unions.Envelope) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecEnvelope) Equal(a, b *unions.Envelope) bool {
 	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecEnvelope) Settle(s *graphcell.Settling, v *unions.Envelope) bool {
+	return graphcell.SettleOwn(s, graphgenCodecEnvelope{}, v, "AppendWire and DecodeWire of unions.Envelope")
 }
 
 // Clone returns a deep copy of v.
@@ -856,6 +880,20 @@ func (graphgenCodecSliceOfEnvelope) Equal(a, b *[]unions.Envelope) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfEnvelope) Settle(s *graphcell.Settling, v *[]unions.Envelope) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecEnvelope{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfEnvelope) Clone(v []unions.Envelope) []unions.Envelope {
 	v = slices.Clone(v)
@@ -951,7 +989,7 @@ func (graphgenCodecMessage) Append(b []byte, v *unions.Message) ([]byte, error) 
 		return graphwire.AppendNil(b), nil
 	case *unions.User:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("unions.Message", "*unions.User")
 		}
 		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
@@ -999,6 +1037,18 @@ func (graphgenCodecMessage) Equal(a, b *unions.Message) bool {
 	return *b == nil
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *unions.Message) bool {
+	switch x := (*v).(type) {
+	case *unions.User:
+		if x == nil {
+			s.NilMember("unions.Message", "*unions.User")
+			return false
+		}
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecMessage) Clone(v unions.Message) unions.Message {
 	switch x := v.(type) {
@@ -1037,3 +1087,43 @@ func (graphgenCodecSliceOfMessage) Clone(v []unions.Message) []unions.Message {
 	}
 	return v
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*map[string][]string)((*http.Header)(nil))
+	_ = (*int)((*slog.Level)(nil))
+	_ = (*int)((*time.Weekday)(nil))
+	_ = struct {
+		*kinds.Name
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*sql.NullString
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*http.Header
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*slog.Level
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*time.Weekday
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*unions.User
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*unions.Tool
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -1583,3 +1583,85 @@ var _ struct {
 	Value []Item
 	Full  bool
 } = Box[[]Item]{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_            = (*string)((*ID)(nil))
+	_            = (*map[ID]struct{})((*Set[ID])(nil))
+	_            = (*[]float32)((*Vec[float32])(nil))
+	_ *int64     = (*Sum)(nil)
+	_ *Box[Item] = (*ItemBox)(nil)
+	_            = struct {
+		*Box[string]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[Item]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*ID
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Pair[ID, *Item]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[bool]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Pair[int, []Box[bool]]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*opt.Of[Item]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*opt.Of[[]string]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Set[ID]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Chain[int]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[int]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*opt.Of[Box[int]]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[opt.Of[Box[int]]]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[Box[opt.Of[Box[int]]]]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Vec[float32]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Box[[]Item]
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

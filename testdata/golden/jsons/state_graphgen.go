@@ -535,6 +535,18 @@ func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 		a.Level == b.Level
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecDoc) Settle(s *graphcell.Settling, v *Doc) bool {
+	changed := false
+	if (graphgenCodecSliceOfSliceOfPage{}).Settle(s, &v.Pages) {
+		changed = true
+	}
+	if (graphgenCodecLevel{}).Settle(s, &v.Level) {
+		changed = true
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecDoc) Clone(v Doc) Doc {
 	v.Pages = graphgenCodecSliceOfSliceOfPage{}.Clone(v.Pages)
@@ -686,6 +698,11 @@ func (graphgenCodecPage) Equal(a, b *vendored.Page) bool {
 	return graphwire.SameBytes((*a).MarshalJSON, (*b).MarshalJSON)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPage) Settle(s *graphcell.Settling, v *vendored.Page) bool {
+	return graphcell.SettleOwn(s, graphgenCodecPage{}, v, "MarshalJSON and UnmarshalJSON of vendored.Page")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPage) Clone(v vendored.Page) vendored.Page {
 	var out vendored.Page
@@ -744,6 +761,20 @@ func (graphgenCodecSliceOfPage) Equal(a, b *[]vendored.Page) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfPage) Settle(s *graphcell.Settling, v *[]vendored.Page) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecPage{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfPage) Clone(v []vendored.Page) []vendored.Page {
 	v = slices.Clone(v)
@@ -779,6 +810,20 @@ func (graphgenCodecPointerToPage) Equal(a, b **vendored.Page) bool {
 		return *a == *b
 	}
 	return graphwire.SameBytes((**a).MarshalJSON, (**b).MarshalJSON)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToPage) Settle(s *graphcell.Settling, v **vendored.Page) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecPage{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -835,6 +880,11 @@ func (graphgenCodecBroken) Equal(a, b *vendored.Broken) bool {
 	return *a == *b
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecBroken) Settle(s *graphcell.Settling, v *vendored.Broken) bool {
+	return graphcell.SettleOwn(s, graphgenCodecBroken{}, v, "MarshalJSON and UnmarshalJSON of vendored.Broken")
+}
+
 // graphgenCodecInt encodes, decodes and compares values of type big.Int.
 type graphgenCodecInt struct{}
 
@@ -851,6 +901,11 @@ func (graphgenCodecInt) Read(r *graphwire.Reader, v *big.Int) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecInt) Equal(a, b *big.Int) bool {
 	return graphwire.SameBytes((*a).MarshalJSON, (*b).MarshalJSON)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecInt) Settle(s *graphcell.Settling, v *big.Int) bool {
+	return graphcell.SettleOwn(s, graphgenCodecInt{}, v, "MarshalJSON and UnmarshalJSON of big.Int")
 }
 
 // Clone returns a deep copy of v.
@@ -880,6 +935,11 @@ func (graphgenCodecInt2) Equal(a, b *big.Int) bool {
 	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecInt2) Settle(s *graphcell.Settling, v *big.Int) bool {
+	return graphcell.SettleOwn(s, graphgenCodecInt2{}, v, "MarshalText and UnmarshalText of big.Int")
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecInt2) Clone(v big.Int) big.Int {
 	var out big.Int
@@ -907,6 +967,11 @@ func (graphgenCodecTime) Equal(a, b *time.Time) bool {
 	return (*a).Equal(*b)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecTime) Settle(s *graphcell.Settling, v *time.Time) bool {
+	return graphcell.SettleOwn(s, graphgenCodecTime{}, v, "MarshalJSON and UnmarshalJSON of time.Time")
+}
+
 // graphgenCodecLevel encodes, decodes and compares values of type vendored.Level.
 type graphgenCodecLevel struct{}
 
@@ -923,6 +988,11 @@ func (graphgenCodecLevel) Read(r *graphwire.Reader, v *vendored.Level) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecLevel) Equal(a, b *vendored.Level) bool {
 	return *a == *b
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecLevel) Settle(s *graphcell.Settling, v *vendored.Level) bool {
+	return graphcell.SettleOwn(s, graphgenCodecLevel{}, v, "MarshalText and UnmarshalText of vendored.Level")
 }
 
 // graphgenCodecLevel2 encodes, decodes and compares values of type vendored.Level.
@@ -1037,6 +1107,20 @@ func (graphgenCodecSliceOfSliceOfPage) Equal(a, b *[][]vendored.Page) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfSliceOfPage) Settle(s *graphcell.Settling, v *[][]vendored.Page) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecSliceOfPage{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfSliceOfPage) Clone(v [][]vendored.Page) [][]vendored.Page {
 	v = slices.Clone(v)
@@ -1144,3 +1228,20 @@ func (graphgenCodecSliceOfPage2) Read(r *graphwire.Reader, v *[]Page) {
 	}
 	*v = list
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*vendored.Level
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Page
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -1094,3 +1094,57 @@ var _ struct {
 	id   string
 	text string
 } = item{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Kind)(nil))
+	_ = (*[]Item)((*Items)(nil))
+	_ = (*[]Kind)((*Tags)(nil))
+	_ = (*[]string)((*Log)(nil))
+	_ = (*map[Kind][]int)((*Table)(nil))
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Embedding
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Kind
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Numbered
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Items
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Tags
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Point
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Log
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Table
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -2925,6 +2925,20 @@ func (graphgenCodecSliceOfTime) Equal(a, b *[]time.Time) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfTime) Settle(s *graphcell.Settling, v *[]time.Time) bool {
+	changed := false
+	for i, x := range *v {
+		if s.Time(&x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // graphgenCodecSliceOfSliceOfByte encodes, decodes and compares values of type [][]byte.
 type graphgenCodecSliceOfSliceOfByte struct{}
 
@@ -3426,6 +3440,20 @@ func (graphgenCodecMapOfStringToTime) Equal(a, b *map[string]time.Time) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMapOfStringToTime) Settle(s *graphcell.Settling, v *map[string]time.Time) bool {
+	changed := false
+	for k, x := range *v {
+		if s.Time(&x) {
+			if !changed {
+				*v, changed = maps.Clone(*v), true
+			}
+			(*v)[k] = x
+		}
+	}
+	return changed
+}
+
 // graphgenCodecStruct encodes, decodes and compares values of type struct{}.
 type graphgenCodecStruct struct{}
 
@@ -3659,6 +3687,20 @@ func (graphgenCodecPointerToTime) Equal(a, b **time.Time) bool {
 	return (**a).Equal(**b)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToTime) Settle(s *graphcell.Settling, v **time.Time) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if s.Time(&y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToTime) Clone(v *time.Time) *time.Time {
 	if v == nil {
@@ -3802,6 +3844,11 @@ func (graphgenCodecPacked) Equal(a, b *other.Packed) bool {
 	return *a == *b
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPacked) Settle(s *graphcell.Settling, v *other.Packed) bool {
+	return graphcell.SettleOwn(s, graphgenCodecPacked{}, v, "MarshalBinary and UnmarshalBinary of other.Packed")
+}
+
 // graphgenCodecSliceOfPacked encodes, decodes and compares values of type []other.Packed.
 type graphgenCodecSliceOfPacked struct{}
 
@@ -3849,6 +3896,20 @@ func (graphgenCodecSliceOfPacked) Equal(a, b *[]other.Packed) bool {
 		}
 	}
 	return true
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfPacked) Settle(s *graphcell.Settling, v *[]other.Packed) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecPacked{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
 }
 
 // graphgenCodecMapOfStringToPacked encodes, decodes and compares values of type map[string]other.Packed.
@@ -3905,6 +3966,20 @@ func (graphgenCodecMapOfStringToPacked) Equal(a, b *map[string]other.Packed) boo
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMapOfStringToPacked) Settle(s *graphcell.Settling, v *map[string]other.Packed) bool {
+	changed := false
+	for k, x := range *v {
+		if (graphgenCodecPacked{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = maps.Clone(*v), true
+			}
+			(*v)[k] = x
+		}
+	}
+	return changed
+}
+
 // graphgenCodecInt2 encodes, decodes and compares values of type big.Int.
 type graphgenCodecInt2 struct{}
 
@@ -3921,6 +3996,11 @@ func (graphgenCodecInt2) Read(r *graphwire.Reader, v *big.Int) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecInt2) Equal(a, b *big.Int) bool {
 	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecInt2) Settle(s *graphcell.Settling, v *big.Int) bool {
+	return graphcell.SettleOwn(s, graphgenCodecInt2{}, v, "MarshalText and UnmarshalText of big.Int")
 }
 
 // Clone returns a deep copy of v.
@@ -3960,6 +4040,20 @@ func (graphgenCodecPointerToInt2) Equal(a, b **big.Int) bool {
 	return graphwire.SameBytes((**a).MarshalText, (**b).MarshalText)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToInt2) Settle(s *graphcell.Settling, v **big.Int) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecInt2{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToInt2) Clone(v *big.Int) *big.Int {
 	if v == nil {
@@ -3987,8 +4081,33 @@ func (graphgenCodecAddr) Equal(a, b *netip.Addr) bool {
 	return *a == *b
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecAddr) Settle(s *graphcell.Settling, v *netip.Addr) bool {
+	return graphcell.SettleOwn(s, graphgenCodecAddr{}, v, "MarshalBinary and UnmarshalBinary of netip.Addr")
+}
+
 // graphgenCodecURL encodes, decodes and compares values of type url.URL.
 type graphgenCodecURL struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecURL) Append(b []byte, v *url.URL) ([]byte, error) {
+	return graphwire.AppendBinary(b, (*v).MarshalBinary)
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecURL) Read(r *graphwire.Reader, v *url.URL) {
+	r.Binary((*v).UnmarshalBinary)
+}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenCodecURL) Equal(a, b *url.URL) bool {
+	return graphwire.SameBytes((*a).MarshalBinary, (*b).MarshalBinary)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecURL) Settle(s *graphcell.Settling, v *url.URL) bool {
+	return graphcell.SettleOwn(s, graphgenCodecURL{}, v, "MarshalBinary and UnmarshalBinary of url.URL")
+}
 
 // Clone returns a deep copy of v.
 func (graphgenCodecURL) Clone(v url.URL) url.URL {
@@ -4027,6 +4146,20 @@ func (graphgenCodecPointerToURL) Equal(a, b **url.URL) bool {
 	return graphwire.SameBytes((**a).MarshalBinary, (**b).MarshalBinary)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToURL) Settle(s *graphcell.Settling, v **url.URL) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecURL{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToURL) Clone(v *url.URL) *url.URL {
 	if v == nil {
@@ -4052,6 +4185,11 @@ func (graphgenCodecText) Read(r *graphwire.Reader, v *Text) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenCodecText) Equal(a, b *Text) bool {
 	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecText) Settle(s *graphcell.Settling, v *Text) bool {
+	return graphcell.SettleOwn(s, graphgenCodecText{}, v, "MarshalText and UnmarshalText of Text")
 }
 
 // Clone returns a deep copy of v.
@@ -4103,3 +4241,130 @@ func (graphgenCodecSliceOfStruct) Read(r *graphwire.Reader, v *[]struct{}) {
 func (graphgenCodecSliceOfStruct) Equal(a, b *[]struct{}) bool {
 	return graphwire.SameSlice(*a, *b)
 }
+
+// If this does not compile, URL has changed since this file was generated.
+// Run go generate.
+var _ = struct {
+	Scheme      string
+	Opaque      string
+	User        *url.Userinfo
+	Host        string
+	Path        string
+	Fragment    string
+	RawQuery    string
+	RawPath     string
+	RawFragment string
+	ForceQuery  bool
+	OmitHost    bool
+}(url.URL{})
+
+// If this does not compile, Text has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	value string
+	Done  func()
+} = Text{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*bool)((*Flag)(nil))
+	_ = (*int16)((*Level)(nil))
+	_ = (*float64)((*Ratio)(nil))
+	_ = (*string)((*Role)(nil))
+	_ = (*[]byte)((*Blob)(nil))
+	_ = (*[]byte)((*json.RawMessage)(nil))
+	_ = (*[16]byte)((*uuid.UUID)(nil))
+	_ = (*int64)((*time.Duration)(nil))
+	_ = (*int)((*time.Month)(nil))
+	_ = (*[]Role)((*Roles)(nil))
+	_ = (*float32)((*other.Celsius)(nil))
+	_ = struct {
+		*Flag
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Level
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Ratio
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Role
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Blob
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*json.RawMessage
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*uuid.UUID
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*time.Duration
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*time.Month
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Roles
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Name
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*other.Point
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Embedded
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*other.Celsius
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*other.Packed
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*big.Int
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*big.Int
+		graphwire.NoMarshalBinary
+	}{}.MarshalBinary
+	_ = struct {
+		*netip.Addr
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*url.URL
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Text
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Text
+		graphwire.NoMarshalBinary
+	}{}.MarshalBinary
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -1932,3 +1932,52 @@ func (graphgenCodecFields2) Clone(v fields) fields {
 var _ struct {
 	Tags []string
 } = fields{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*fields
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*StateFields
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*StateNew
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*state
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Codec
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*CodecItem
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*StateUpdated
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*StateChanges
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Diff
+		graphwire.NoMigrate
+	}{}.Migrate
+)

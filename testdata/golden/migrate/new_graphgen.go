@@ -315,3 +315,12 @@ func (graphgenNewCodecNewAuthor) Equal(a, b *NewAuthor) bool {
 var _ struct {
 	FullName string `graph:"name=full_name,was=Name"`
 } = NewAuthor{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*NewAuthor
+		graphwire.NoAppendWire
+	}{}.AppendWire
+)

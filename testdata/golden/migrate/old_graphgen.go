@@ -310,3 +310,16 @@ func (graphgenCodecAuthor) Equal(a, b *Author) bool {
 var _ struct {
 	Name string
 } = Author{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Author
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Old
+		graphwire.NoMigrate
+	}{}.Migrate
+)

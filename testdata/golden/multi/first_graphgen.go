@@ -304,3 +304,16 @@ func (graphgenCodecSliceOfItem) Clone(v []Item) []Item {
 	}
 	return v
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*First
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -284,3 +284,16 @@ func (graphgenMarkedCodecItem) Clone(v Item) Item {
 var _ struct {
 	Tags []string
 } = Item{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Marked
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -498,3 +498,20 @@ func (graphgenSecondStateCodecFirst) Clone(v First) First {
 var _ struct {
 	Items []Item `graph:"append"`
 } = First{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*First
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*SecondState
+		graphwire.NoMigrate
+	}{}.Migrate
+)

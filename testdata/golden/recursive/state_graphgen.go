@@ -1387,6 +1387,22 @@ func (graphgenCodecAdd) equal(a, b *Add, depth int) bool {
 		graphgenCodecExpr{}.equal(&a.R, &b.R, depth)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecAdd) Settle(s *graphcell.Settling, v *Add) bool {
+	if !s.Enter() {
+		return false
+	}
+	defer s.Leave()
+	changed := false
+	if (graphgenCodecExpr{}).Settle(s, &v.L) {
+		changed = true
+	}
+	if (graphgenCodecExpr{}).Settle(s, &v.R) {
+		changed = true
+	}
+	return changed
+}
+
 // clone is Clone at a depth.
 func (graphgenCodecAdd) clone(v Add, depth int) (Add, bool) {
 	if depth >= graphwire.MaxDepth {
@@ -1451,6 +1467,19 @@ func (graphgenCodecNeg) equal(a, b *Neg, depth int) bool {
 	return graphgenCodecExpr{}.equal(&a.X, &b.X, depth)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecNeg) Settle(s *graphcell.Settling, v *Neg) bool {
+	if !s.Enter() {
+		return false
+	}
+	defer s.Leave()
+	changed := false
+	if (graphgenCodecExpr{}).Settle(s, &v.X) {
+		changed = true
+	}
+	return changed
+}
+
 // clone is Clone at a depth.
 func (graphgenCodecNeg) clone(v Neg, depth int) (Neg, bool) {
 	if depth >= graphwire.MaxDepth {
@@ -1492,7 +1521,7 @@ func (graphgenCodecExpr) append(b []byte, v *Expr, depth int) ([]byte, error) {
 		return graphwire.AppendInt(b, int64(x)), nil
 	case *Add:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Expr", "*Add")
 		}
 		b = graphwire.AppendTag(b, "Add")
 		return graphgenCodecAdd{}.append(b, x, depth)
@@ -1559,6 +1588,34 @@ func (graphgenCodecExpr) equal(a, b *Expr, depth int) bool {
 	return *b == nil
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecExpr) Settle(s *graphcell.Settling, v *Expr) bool {
+	if !s.Enter() {
+		return false
+	}
+	defer s.Leave()
+	switch x := (*v).(type) {
+	case *Add:
+		if x == nil {
+			s.NilMember("Expr", "*Add")
+			return false
+		}
+		y := *x
+		if (graphgenCodecAdd{}).Settle(s, &y) {
+			out := y
+			*v = &out
+			return true
+		}
+		return false
+	case Neg:
+		if (graphgenCodecNeg{}).Settle(s, &x) {
+			*v = x
+			return true
+		}
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (c graphgenCodecExpr) Clone(v Expr) Expr {
 	if out, ok := c.clone(v, 0); ok {
@@ -1584,3 +1641,47 @@ func (graphgenCodecExpr) clone(v Expr, depth int) (Expr, bool) {
 	}
 	return v, true
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*[]List)((*List)(nil))
+	_ = (*map[string]Tree)((*Tree)(nil))
+	_ = (*int)((*Num)(nil))
+	_ = struct {
+		*List
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Tree
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*B
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*A
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Step
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Num
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Add
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Neg
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

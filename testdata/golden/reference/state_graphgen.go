@@ -1413,6 +1413,15 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 		graphgenCodecSliceOfToolCall{}.Equal(&a.Calls, &b.Calls)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *Message) bool {
+	changed := false
+	if s.Time(&v.At) {
+		changed = true
+	}
+	return changed
+}
+
 // If this does not compile, Message has changed since this file was generated.
 // Run go generate.
 var _ struct {
@@ -1813,3 +1822,37 @@ var _ struct {
 	Goal string
 	Step string
 } = PlanEdit{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Status)(nil))
+	_ = struct {
+		*Status
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*ToolCall
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Message
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Fact
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Plan
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*PlanEdit
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -585,3 +585,16 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 var _ struct {
 	ID string
 } = Item{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

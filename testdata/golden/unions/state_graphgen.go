@@ -515,6 +515,15 @@ func (graphgenCodecEnvelope) Equal(a, b *Envelope) bool {
 	return graphgenCodecMessage{}.Equal(&a.Content, &b.Content)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecEnvelope) Settle(s *graphcell.Settling, v *Envelope) bool {
+	changed := false
+	if (graphgenCodecMessage{}).Settle(s, &v.Content) {
+		changed = true
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecEnvelope) Clone(v Envelope) Envelope {
 	v.Content = graphgenCodecMessage{}.Clone(v.Content)
@@ -643,7 +652,7 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		return graphgenCodecText{}.Append(b, &x)
 	case *parts.Image:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Part", "*parts.Image")
 		}
 		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
@@ -686,6 +695,18 @@ func (graphgenCodecPart) Equal(a, b *Part) bool {
 		return graphgenCodecImage{}.Equal(v, out)
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPart) Settle(s *graphcell.Settling, v *Part) bool {
+	switch x := (*v).(type) {
+	case *parts.Image:
+		if x == nil {
+			s.NilMember("Part", "*parts.Image")
+			return false
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -749,6 +770,20 @@ func (graphgenCodecSliceOfPart) Equal(a, b *[]Part) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfPart) Settle(s *graphcell.Settling, v *[]Part) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecPart{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfPart) Clone(v []Part) []Part {
 	v = slices.Clone(v)
@@ -787,6 +822,15 @@ func (graphgenCodecAssistant) Read(r *graphwire.Reader, v *Assistant) {
 func (graphgenCodecAssistant) Equal(a, b *Assistant) bool {
 	return a.Key == b.Key &&
 		graphgenCodecSliceOfPart{}.Equal(&a.Parts, &b.Parts)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecAssistant) Settle(s *graphcell.Settling, v *Assistant) bool {
+	changed := false
+	if (graphgenCodecSliceOfPart{}).Settle(s, &v.Parts) {
+		changed = true
+	}
+	return changed
 }
 
 // Clone returns a deep copy of v.
@@ -908,6 +952,24 @@ func (graphgenCodecGroup) equal(a, b *Group, depth int) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecGroup) Settle(s *graphcell.Settling, v *Group) bool {
+	if !s.Enter() {
+		return false
+	}
+	defer s.Leave()
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecMessage{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // clone is Clone at a depth.
 func (graphgenCodecGroup) clone(v Group, depth int) (Group, bool) {
 	if depth >= graphwire.MaxDepth {
@@ -943,13 +1005,13 @@ func (graphgenCodecMessage) append(b []byte, v *Message, depth int) ([]byte, err
 		return graphwire.AppendNil(b), nil
 	case *User:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Message", "*User")
 		}
 		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
 	case *Assistant:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Message", "*Assistant")
 		}
 		b = graphwire.AppendTag(b, "Assistant")
 		return graphgenCodecAssistant{}.Append(b, x)
@@ -1027,6 +1089,39 @@ func (graphgenCodecMessage) equal(a, b *Message, depth int) bool {
 		return ok && graphgenCodecGroup{}.equal(&v, &out, depth)
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *Message) bool {
+	if !s.Enter() {
+		return false
+	}
+	defer s.Leave()
+	switch x := (*v).(type) {
+	case *User:
+		if x == nil {
+			s.NilMember("Message", "*User")
+			return false
+		}
+	case *Assistant:
+		if x == nil {
+			s.NilMember("Message", "*Assistant")
+			return false
+		}
+		y := *x
+		if (graphgenCodecAssistant{}).Settle(s, &y) {
+			out := y
+			*v = &out
+			return true
+		}
+		return false
+	case Group:
+		if (graphgenCodecGroup{}).Settle(s, &x) {
+			*v = x
+			return true
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -1219,6 +1314,17 @@ func (graphgenCodecArrayOf2Message) Equal(a, b *[2]Message) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecArrayOf2Message) Settle(s *graphcell.Settling, v *[2]Message) bool {
+	changed := false
+	for i := range v {
+		if (graphgenCodecMessage{}).Settle(s, &v[i]) {
+			changed = true
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecArrayOf2Message) Clone(v [2]Message) [2]Message {
 	for i := range v {
@@ -1255,6 +1361,20 @@ func (graphgenCodecPointerToEnvelope) Equal(a, b **Envelope) bool {
 	return graphgenCodecEnvelope{}.Equal(*a, *b)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPointerToEnvelope) Settle(s *graphcell.Settling, v **Envelope) bool {
+	if *v == nil {
+		return false
+	}
+	y := **v
+	if (graphgenCodecEnvelope{}).Settle(s, &y) {
+		out := y
+		*v = &out
+		return true
+	}
+	return false
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecPointerToEnvelope) Clone(v *Envelope) *Envelope {
 	if v == nil {
@@ -1263,3 +1383,52 @@ func (graphgenCodecPointerToEnvelope) Clone(v *Envelope) *Envelope {
 	y := graphgenCodecEnvelope{}.Clone(*v)
 	return &y
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*[]Message)((*Group)(nil))
+	_ = (*float64)((*Number)(nil))
+	_ = (*string)((*Word)(nil))
+	_ = (*bool)((*Flag)(nil))
+	_ = struct {
+		*User
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*parts.Text
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*parts.Image
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Assistant
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Tool
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Group
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Number
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Word
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Flag
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

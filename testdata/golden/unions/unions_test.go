@@ -59,14 +59,9 @@ func TestMemberIsWrittenUnderItsName(t *testing.T) {
 	}
 }
 
-func TestTypedNilReadsBackAsNil(t *testing.T) {
-	b, err := (&Envelope{Content: (*User)(nil)}).AppendWire(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := Envelope{Content: Tool{}}
-	if err := got.DecodeWire(b); err != nil || got.Content != nil {
-		t.Errorf("got %v, %v; want nil", got.Content, err)
+func TestTypedNilIsRefused(t *testing.T) {
+	if _, err := (&Envelope{Content: (*User)(nil)}).AppendWire(nil); !errors.Is(err, wire.ErrNilMember) {
+		t.Errorf("AppendWire = %v, want ErrNilMember", err)
 	}
 }
 

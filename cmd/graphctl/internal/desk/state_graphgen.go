@@ -561,3 +561,12 @@ func (graphgenCodecPointerToApproval) Clone(v *Approval) *Approval {
 	y := *v
 	return &y
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

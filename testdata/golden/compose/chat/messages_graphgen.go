@@ -509,3 +509,17 @@ func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
 	return graphwire.SameSlice(*a, *b)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*int64)((*Cursor)(nil))
+	_ = struct {
+		*Cursor
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Header
+		graphwire.NoMigrate
+	}{}.Migrate
+)
