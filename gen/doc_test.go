@@ -48,13 +48,18 @@ func TestDirectivesInDocCommentsCompile(t *testing.T) {
 	}
 }
 
+var (
+	shownDirective = regexp.MustCompile(`(?m)^//(graphgen:|go:generate .*graphgen )`)
+	shownType      = regexp.MustCompile(`(?m)^type \w+ struct`)
+)
+
 // shownIn returns the code of a comment that has a type with a directive, and its text. Lines of
 // code begin with a tab.
 func shownIn(group *ast.CommentGroup) (blocks []string, prose string) {
 	var block, text []string
 	end := func() {
 		code := strings.Join(block, "\n")
-		if strings.Contains(code, "//graphgen:") && strings.Contains(code, "type ") || regexp.MustCompile(`-type=\w+\n(.*\n)*type `).MatchString(code) {
+		if shownDirective.MatchString(code) && shownType.MatchString(code) {
 			blocks = append(blocks, code)
 		}
 		block = nil

@@ -117,10 +117,10 @@ func (s *shapes) layer(t *typ) string {
 	return s.show(t.typ, (*types.Package).Name)
 }
 
-// key returns the type of a map's keys, without the names of types that do not store themselves.
+// key returns the type of a map's keys as they are stored, without its name.
 func (s *shapes) key(t *typ) string {
 	if t.kind == kindText {
-		return s.text(t)
+		return "string"
 	}
 	return s.layer(t)
 }

@@ -220,7 +220,7 @@ func (c *KeyedCell[K, T]) merge(run *rep.Run[rep.Elems[K, T]]) {
 	case rep.Delete:
 		c.removeKeys(run.Arg.Keys)
 	case rep.Replace:
-		c.replaceAll(c.settled(run.Arg.Vals))
+		c.replaceAll(c.settledCopy(run.Arg.Vals))
 	case rep.Clear:
 		c.clear()
 	}
@@ -290,7 +290,7 @@ func (c *UniqueCell[T]) merge(run *rep.Run[[]T]) {
 	case rep.Remove:
 		c.removeKeys(run.Arg)
 	case rep.Replace:
-		c.replaceAll(c.settled(run.Arg))
+		c.replaceAll(c.settledCopy(run.Arg))
 	case rep.Clear:
 		c.clear()
 	}

@@ -21,6 +21,7 @@ type ListCell[T any] struct {
 	head
 	elem    Codec[T]
 	settler Settler[T] // nil if an element always is its decoded form
+	scratch []T        // to settle in
 	p       *[]T
 	room    bool // capacity past the length was allocated here, and no view has it: append in place
 	owned   bool // the elements were allocated here, and no view that lasts has them: write in place
@@ -51,7 +52,7 @@ func (c *ListCell[T]) merge(run *rep.Run[[]T]) {
 	case rep.Append:
 		c.append(c.settled(run.Arg))
 	case rep.Replace:
-		c.replace(c.settled(run.Arg))
+		c.replace(c.settledCopy(run.Arg))
 	case rep.Clear:
 		c.clear()
 	case rep.Remove:
@@ -59,8 +60,22 @@ func (c *ListCell[T]) merge(run *rep.Run[[]T]) {
 	}
 }
 
-// settled returns the decoded forms of vals, to which it does not write.
+// settled returns the decoded forms of vals, to which it does not write. The result is valid until
+// the next call.
 func (c *ListCell[T]) settled(vals []T) []T {
+	if c.settler == nil {
+		return vals
+	}
+	clear(c.scratch)
+	c.scratch = append(c.scratch[:0], vals...)
+	for i := range c.scratch {
+		settle(&c.head, c.settler, &c.scratch[i])
+	}
+	return c.scratch
+}
+
+// settledCopy is settled for elements that the list keeps.
+func (c *ListCell[T]) settledCopy(vals []T) []T {
 	if c.settler == nil {
 		return vals
 	}
@@ -71,7 +86,11 @@ func (c *ListCell[T]) settled(vals []T) []T {
 	return vals
 }
 
-func (c *ListCell[T]) settle() { *c.p = c.settled(*c.p) }
+func (c *ListCell[T]) settle() {
+	if *c.p != nil {
+		*c.p = c.settledCopy(*c.p)
+	}
+}
 
 // append appends vals, in place if there is room. vals must not be empty.
 func (c *ListCell[T]) append(vals []T) {

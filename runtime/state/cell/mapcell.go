@@ -20,6 +20,7 @@ type MapCell[K comparable, V any] struct {
 
 	keySettler   Settler[K] // nil if a key always is its decoded form
 	valueSettler Settler[V]
+	settling     []rep.Pair[K, V] // to settle in
 
 	keys  []K              // to sort in
 	pairs []rep.Pair[K, V] // to sort in
@@ -57,17 +58,19 @@ func (c *MapCell[K, V]) merge(run *rep.Run[rep.Entries[K, V]]) {
 	}
 }
 
-// settled returns the decoded forms of pairs, to which it does not write.
+// settled returns the decoded forms of pairs, to which it does not write. The result is valid until
+// the next call.
 func (c *MapCell[K, V]) settled(pairs []rep.Pair[K, V]) []rep.Pair[K, V] {
 	if c.keySettler == nil && c.valueSettler == nil {
 		return pairs
 	}
-	pairs = slices.Clone(pairs)
-	for i := range pairs {
-		settle(&c.head, c.keySettler, &pairs[i].Key)
-		settle(&c.head, c.valueSettler, &pairs[i].Value)
+	clear(c.settling)
+	c.settling = append(c.settling[:0], pairs...)
+	for i := range c.settling {
+		settle(&c.head, c.keySettler, &c.settling[i].Key)
+		settle(&c.head, c.valueSettler, &c.settling[i].Value)
 	}
-	return pairs
+	return c.settling
 }
 
 func (c *MapCell[K, V]) settle() {

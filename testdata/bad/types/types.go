@@ -25,7 +25,7 @@ type State struct {
 	PP        **int              // want `pointer to a pointer.*use \*int`
 	PSlice    *[]int             // want `is a pointer to a type that has nil.*use \[\]int`
 	PMap      *map[string]int    // want `is a pointer to a type that has nil`
-	FloatKey  map[float64]int    // want `map key float64 of map\[float64\]int is a float: NaN`
+	FloatKey  map[float64]int    // want `map key float64 of map\[float64\]int is a float, and NaN`
 	StructKey map[Point]int      // want `map key Point of map\[Point\]int is not a string, an integer, a bool, or a type with MarshalText`
 	PtrKey    map[*int]int       // want `map key \*int`
 	List      []chan int         // want `in \[\]: type chan int is a channel`

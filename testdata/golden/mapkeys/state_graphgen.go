@@ -102,7 +102,7 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // It must not be modified.
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x8b3fcec681852fc0,
+	Fingerprint: 0xa17f13e5323915ab,
 	Fields: []graphshape.Field{
 		graphgenStateFields.Addrs.Field,
 		graphgenStateFields.IDs.Field,
@@ -139,12 +139,12 @@ var graphgenStateFields = struct {
 	Lossy graphcell.MapField[Lossy, int]
 }{
 	Addrs: graphcell.MapField[netip.Addr, int32]{
-		Field:  graphshape.Field{Name: "Addrs", Wire: "Addrs", Reducer: "merge", Type: "map[netip.Addr]int32"},
+		Field:  graphshape.Field{Name: "Addrs", Wire: "Addrs", Reducer: "merge", Type: "map[string]int32"},
 		Keys:   graphgenCodecAddr{},
 		Values: graphcell.Int[int32]{},
 	},
 	IDs: graphcell.MapField[ID, Item]{
-		Field:  graphshape.Field{Name: "IDs", Wire: "IDs", Reducer: "merge", Type: "map[ID]Item"},
+		Field:  graphshape.Field{Name: "IDs", Wire: "IDs", Reducer: "merge", Type: "map[string]Item"},
 		Keys:   graphgenCodecID{},
 		Values: graphgenCodecItem{},
 	},
@@ -155,12 +155,12 @@ var graphgenStateFields = struct {
 		Key:   func(v *Item) ID { return v.ID },
 	},
 	Deep: graphcell.ValueField[map[string]map[netip.Addr]map[ID]bool]{
-		Field: graphshape.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[netip.Addr]map[ID]bool"},
+		Field: graphshape.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[string]map[string]bool"},
 		Codec: graphgenCodecMapOfStringToMapOfAddrToMapOfIDToBool{},
 		Copy:  maps.Clone[map[string]map[netip.Addr]map[ID]bool],
 	},
 	Lossy: graphcell.MapField[Lossy, int]{
-		Field:  graphshape.Field{Name: "Lossy", Wire: "Lossy", Reducer: "merge", Type: "map[Lossy]int"},
+		Field:  graphshape.Field{Name: "Lossy", Wire: "Lossy", Reducer: "merge", Type: "map[string]int"},
 		Keys:   graphgenCodecLossy{},
 		Values: graphcell.Int[int]{},
 	},
@@ -168,14 +168,11 @@ var graphgenStateFields = struct {
 
 // graphgenStateTypes describes the types in State. It must not be modified.
 var graphgenStateTypes = graphshape.Types{
-	{Name: "ID", Kind: graphshape.Text},
 	{Name: "ID", Kind: graphshape.Defined, Of: "[3]byte"},
 	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
 		{Name: "ID", Wire: "ID", Type: "ID"},
 		{Name: "Text", Wire: "Text", Type: "string"},
 	}},
-	{Name: "Lossy", Kind: graphshape.Text},
-	{Name: "netip.Addr", Kind: graphshape.Text},
 }
 
 // graphgenState is the State of one run. Each cell merges and stores one field.

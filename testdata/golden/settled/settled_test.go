@@ -136,6 +136,15 @@ func TestWhatCannotBeStoredAsItIsIsRefused(t *testing.T) {
 	}
 }
 
+func TestReplaceWithoutElementsIsEmptyAndNotNil(t *testing.T) {
+	var u StateUpdate
+	u.Times.Replace()
+	u.Events.Replace()
+	if s, err := state.Apply(StateSchema, State{}, u); err != nil || s.Times == nil || s.Events == nil {
+		t.Errorf("Apply = %v, %v, want empty lists", s, err)
+	}
+}
+
 func isNilMember(err error) bool { return errors.Is(err, wire.ErrNilMember) }
 
 func isLossy(err error) bool { var lossy *wire.LossyError; return errors.As(err, &lossy) }
