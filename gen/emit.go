@@ -59,7 +59,7 @@ func (e *emitter) emitFile() {
 	}
 	e.f.Comment("This file and the graphgen module in go.mod must fit together. If this name is undefined, run")
 	e.f.Comment("go generate, or update the module.")
-	e.f.Const().Id("_").Op("=").Qual(wirePath, "Generation2")
+	e.f.Const().Id("_").Op("=").Qual(wirePath, "Generation3")
 	emitted := make(map[*typ]bool) // whose codec is next to the methods of the type
 	for _, t := range e.m.targets {
 		if t.role == roleState {

@@ -19,7 +19,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // ShopUpdate is the update of Shop that a node returns.
 // It has a set of operations for each field.
@@ -719,3 +719,20 @@ var _ struct {
 	Name  string
 	Count int
 } = Item{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Customer
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Shop
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -17,7 +17,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // AgentUpdate is the update of Agent that a node returns.
 // It has a set of operations for each field.
@@ -318,6 +318,11 @@ func (graphgenAgentCodecMessage) Equal(a, b *chat.Message) bool {
 	return *a == *b
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenAgentCodecMessage) Settle(s *graphcell.Settling, v *chat.Message) bool {
+	return graphcell.SettleOwn(s, graphgenAgentCodecMessage{}, v, "AppendWire and DecodeWire of chat.Message")
+}
+
 // graphgenAgentCodecSliceOfMessage encodes, decodes and compares values of type []chat.Message.
 type graphgenAgentCodecSliceOfMessage struct{}
 
@@ -369,3 +374,20 @@ func (graphgenAgentCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 func (graphgenAgentCodecSliceOfString) Equal(a, b *[]string) bool {
 	return graphwire.SameSlice(*a, *b)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Agent
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*chat.Messages
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Usage
+		graphwire.NoMigrate
+	}{}.Migrate
+)

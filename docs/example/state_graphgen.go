@@ -18,7 +18,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -607,13 +607,13 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		return graphwire.AppendNil(b), nil
 	case *Text:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Part", "*Text")
 		}
 		b = graphwire.AppendTag(b, "Text")
 		return graphgenCodecText{}.Append(b, x)
 	case *Image:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Part", "*Image")
 		}
 		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
@@ -658,6 +658,23 @@ func (graphgenCodecPart) Equal(a, b *Part) bool {
 		return *v == *out
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPart) Settle(s *graphcell.Settling, v *Part) bool {
+	switch x := (*v).(type) {
+	case *Text:
+		if x == nil {
+			s.NilMember("Part", "*Text")
+			return false
+		}
+	case *Image:
+		if x == nil {
+			s.NilMember("Part", "*Image")
+			return false
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -726,6 +743,20 @@ func (graphgenCodecSliceOfPart) Equal(a, b *[]Part) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfPart) Settle(s *graphcell.Settling, v *[]Part) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecPart{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecSliceOfPart) Clone(v []Part) []Part {
 	v = slices.Clone(v)
@@ -764,6 +795,15 @@ func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 func (graphgenCodecMessage) Equal(a, b *Message) bool {
 	return a.ID == b.ID &&
 		graphgenCodecSliceOfPart{}.Equal(&a.Parts, &b.Parts)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *Message) bool {
+	changed := false
+	if (graphgenCodecSliceOfPart{}).Settle(s, &v.Parts) {
+		changed = true
+	}
+	return changed
 }
 
 // If this does not compile, Message has changed since this file was generated.
@@ -941,3 +981,36 @@ func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool {
 var _ struct {
 	Step string
 } = PlanEdit{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Text
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Image
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Message
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Fact
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Plan
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*PlanEdit
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -17,7 +17,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -430,3 +430,17 @@ var _ struct {
 	Quantity int    `json:"quantity"`
 	Cents    int64  `json:"cents"`
 } = Order{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Outcome)(nil))
+	_ = struct {
+		*Order
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Outcome
+		graphwire.NoAppendWire
+	}{}.AppendWire
+)

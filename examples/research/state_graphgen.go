@@ -18,7 +18,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -1094,19 +1094,19 @@ func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 		return graphwire.AppendNil(b), nil
 	case *User:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Message", "*User")
 		}
 		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
 	case *Assistant:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Message", "*Assistant")
 		}
 		b = graphwire.AppendTag(b, "Assistant")
 		return graphgenCodecAssistant{}.Append(b, x)
 	case *Tool:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Message", "*Tool")
 		}
 		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, x)
@@ -1161,6 +1161,28 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 		return graphgenCodecTool{}.Equal(v, out)
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecMessage) Settle(s *graphcell.Settling, v *Message) bool {
+	switch x := (*v).(type) {
+	case *User:
+		if x == nil {
+			s.NilMember("Message", "*User")
+			return false
+		}
+	case *Assistant:
+		if x == nil {
+			s.NilMember("Message", "*Assistant")
+			return false
+		}
+	case *Tool:
+		if x == nil {
+			s.NilMember("Message", "*Tool")
+			return false
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -1292,3 +1314,37 @@ func (graphgenCodecSliceOfObservation) Read(r *graphwire.Reader, v *[]Observatio
 func (graphgenCodecSliceOfObservation) Equal(a, b *[]Observation) bool {
 	return graphwire.SameSlice(*a, *b)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Engine)(nil))
+	_ = struct {
+		*Engine
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*User
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Assistant
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Tool
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Observation
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Paper
+		graphwire.NoMigrate
+	}{}.Migrate
+)

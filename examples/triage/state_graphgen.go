@@ -19,7 +19,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -958,6 +958,15 @@ func (graphgenCodecTicket) Equal(a, b *Ticket) bool {
 		graphwire.SameSlice(a.Attachments, b.Attachments)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecTicket) Settle(s *graphcell.Settling, v *Ticket) bool {
+	changed := false
+	if s.Time(&v.Received) {
+		changed = true
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecTicket) Clone(v Ticket) Ticket {
 	v.Attachments = slices.Clone(v.Attachments)
@@ -1155,6 +1164,15 @@ func (graphgenCodecOrder) Equal(a, b *Order) bool {
 		a.Total == b.Total &&
 		a.Status == b.Status &&
 		a.Date.Equal(b.Date)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecOrder) Settle(s *graphcell.Settling, v *Order) bool {
+	changed := false
+	if s.Time(&v.Date) {
+		changed = true
+	}
+	return changed
 }
 
 // If this does not compile, Order has changed since this file was generated.
@@ -1599,3 +1617,71 @@ var _ struct {
 	Found  int
 	Mended int
 } = Check{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Category)(nil))
+	_ = (*string)((*Decision)(nil))
+	_ = (*string)((*Outcome)(nil))
+	_ = struct {
+		*Attachment
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Ticket
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Category
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Money
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Customer
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Order
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Policy
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Decision
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Sentence
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Reply
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*ReplyEdit
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Problem
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Check
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Outcome
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

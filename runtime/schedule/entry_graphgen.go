@@ -19,7 +19,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // entryUpdate is the update of entry that a node returns.
 // It has a set of operations for each field.
@@ -541,6 +541,18 @@ func (graphgenCodecSpan) Equal(a, b *span) bool {
 		a.To.Equal(b.To)
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSpan) Settle(s *graphcell.Settling, v *span) bool {
+	changed := false
+	if s.Time(&v.After) {
+		changed = true
+	}
+	if s.Time(&v.To) {
+		changed = true
+	}
+	return changed
+}
+
 // If this does not compile, span has changed since this file was generated.
 // Run go generate.
 var _ struct {
@@ -604,6 +616,15 @@ func (graphgenCodecCommand) Equal(a, b *command) bool {
 		graphgenCodecSpan{}.Equal(&a.Range, &b.Range) &&
 		a.Spec == b.Spec &&
 		graphgenCodecAction{}.Equal(&a.Action, &b.Action)
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecCommand) Settle(s *graphcell.Settling, v *command) bool {
+	changed := false
+	if (graphgenCodecSpan{}).Settle(s, &v.Range) {
+		changed = true
+	}
+	return changed
 }
 
 // Clone returns a deep copy of v.
@@ -691,6 +712,18 @@ func (graphgenCodecFiring) Equal(a, b *Firing) bool {
 		a.Err == b.Err
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecFiring) Settle(s *graphcell.Settling, v *Firing) bool {
+	changed := false
+	if s.Time(&v.Tick) {
+		changed = true
+	}
+	if s.Time(&v.At) {
+		changed = true
+	}
+	return changed
+}
+
 // If this does not compile, Firing has changed since this file was generated.
 // Run go generate.
 var _ struct {
@@ -749,6 +782,20 @@ func (graphgenCodecSliceOfFiring) Equal(a, b *[]Firing) bool {
 	return true
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfFiring) Settle(s *graphcell.Settling, v *[]Firing) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecFiring{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
+}
+
 // graphgenCodecSliceOfSpan encodes, decodes and compares values of type []span.
 type graphgenCodecSliceOfSpan struct{}
 
@@ -796,6 +843,20 @@ func (graphgenCodecSliceOfSpan) Equal(a, b *[]span) bool {
 		}
 	}
 	return true
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecSliceOfSpan) Settle(s *graphcell.Settling, v *[]span) bool {
+	changed := false
+	for i, x := range *v {
+		if (graphgenCodecSpan{}).Settle(s, &x) {
+			if !changed {
+				*v, changed = slices.Clone(*v), true
+			}
+			(*v)[i] = x
+		}
+	}
+	return changed
 }
 
 // graphgenCodecProgress encodes, decodes and compares values of type progress.
@@ -907,6 +968,30 @@ func (graphgenCodecProgress) Equal(a, b *progress) bool {
 		a.Missed == b.Missed
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecProgress) Settle(s *graphcell.Settling, v *progress) bool {
+	changed := false
+	if s.Time(&v.Decided) {
+		changed = true
+	}
+	if s.Time(&v.Wake) {
+		changed = true
+	}
+	if (graphgenCodecSliceOfFiring{}).Settle(s, &v.Firing) {
+		changed = true
+	}
+	if (graphgenCodecSliceOfFiring{}).Settle(s, &v.Buffered) {
+		changed = true
+	}
+	if (graphgenCodecSliceOfSpan{}).Settle(s, &v.Ranges) {
+		changed = true
+	}
+	if (graphgenCodecSliceOfFiring{}).Settle(s, &v.Recent) {
+		changed = true
+	}
+	return changed
+}
+
 // Clone returns a deep copy of v.
 func (graphgenCodecProgress) Clone(v progress) progress {
 	v.Firing = slices.Clone(v.Firing)
@@ -935,3 +1020,46 @@ var _ struct {
 	Skipped   int64
 	Missed    int64
 } = progress{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*int64)((*time.Duration)(nil))
+	_ = (*int)((*Overlap)(nil))
+	_ = struct {
+		*time.Duration
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Overlap
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Spec
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*action
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*span
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*command
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Firing
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*progress
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*entry
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -18,7 +18,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // TicketUpdate is the update of Ticket that a node returns.
 // It has a set of operations for each field.
@@ -285,3 +285,17 @@ func testGraphgenTicketDecodeUpdate(b []byte, u *TicketUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*string)((*Status)(nil))
+	_ = struct {
+		*Status
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Ticket
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -9,11 +9,11 @@
 // left before it allocates. The first error is final and names its place.
 package wire
 
-// Generation2 is the version of the runtime that generated code uses. The number grows with every
+// Generation3 is the version of the runtime that generated code uses. The number grows with every
 // change of the runtime that generated code must follow, and only the newest version exists. If
 // the compiler reports it as undefined, the code was generated for another version of this module.
 // Run go generate, or update the module.
-const Generation2 = true
+const Generation3 = true
 
 // MaxDepth is the maximum depth to which values of recursive types may nest. Encoding or decoding
 // deeper values returns an error and never overflows the stack.

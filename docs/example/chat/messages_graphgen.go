@@ -16,7 +16,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // MessagesUpdate is the update of Messages that a node returns.
 // It has a set of operations for each field.
@@ -356,3 +356,12 @@ func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
 	return graphwire.SameSlice(*a, *b)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Messages
+		graphwire.NoMigrate
+	}{}.Migrate
+)

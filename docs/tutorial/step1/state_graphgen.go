@@ -16,7 +16,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -252,3 +252,12 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -16,7 +16,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // ParcelUpdate is the update of Parcel that a node returns.
 // It has a set of operations for each field.
@@ -444,3 +444,12 @@ func graphgenLetterDecodeUpdate(b []byte, u *LetterUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Parcel
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -16,7 +16,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // basketUpdate is the update of basket that a node returns.
 // It has a set of operations for each field.
@@ -830,3 +830,20 @@ func (testGraphgenBasketCodecStruct) Equal(a, b *struct {
 }) bool {
 	return *a == *b
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*part
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*basket
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*smaller
+		graphwire.NoMigrate
+	}{}.Migrate
+)

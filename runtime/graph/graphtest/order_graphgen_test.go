@@ -16,7 +16,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // OrderUpdate is the update of Order that a node returns.
 // It has a set of operations for each field.
@@ -230,3 +230,12 @@ func testGraphgenOrderDecodeUpdate(b []byte, u *OrderUpdate) error {
 	}
 	return graphcell.UpdateError(&r)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Order
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -12,7 +12,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // AppendWire appends the MessagePack encoding of v to b and returns the extended slice.
 func (v *ofInt32) AppendWire(b []byte) ([]byte, error) {
@@ -1873,7 +1873,7 @@ func (testGraphgenOfInt32CodecFigure) Append(b []byte, v *figure) ([]byte, error
 		return testGraphgenOfInt32CodecCircle{}.Append(b, &x)
 	case *square:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("figure", "*square")
 		}
 		b = graphwire.AppendTag(b, "square")
 		return testGraphgenOfInt32CodecSquare{}.Append(b, x)
@@ -1934,13 +1934,13 @@ func (testGraphgenOfInt32CodecMoreFigures) Append(b []byte, v *moreFigures) ([]b
 		return graphwire.AppendNil(b), nil
 	case *circle:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("moreFigures", "*circle")
 		}
 		b = graphwire.AppendTag(b, "circle")
 		return testGraphgenOfInt32CodecCircle{}.Append(b, x)
 	case *square:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("moreFigures", "*square")
 		}
 		b = graphwire.AppendTag(b, "square")
 		return testGraphgenOfInt32CodecSquare{}.Append(b, x)
@@ -2146,3 +2146,49 @@ func (testGraphgenOfInt32CodecPointerToNode) Read(r *graphwire.Reader, v **node)
 	*v = graphwire.New[node](r)
 	testGraphgenOfInt32CodecNode{}.Read(r, *v)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = (*[]tree)((*tree)(nil))
+	_ = struct {
+		*item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*itemMore
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*itemWas
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*circle
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*square
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*line
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*cents
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*blob
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*tree
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*node
+		graphwire.NoAppendWire
+	}{}.AppendWire
+)

@@ -18,7 +18,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.
@@ -314,3 +314,12 @@ func (graphgenCodecNote) Read(r *graphwire.Reader, v *Note) {
 var _ struct {
 	Text string
 } = Note{}
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -18,7 +18,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // StateUpdate is the update of State that a node returns.
 // It has a set of operations for each field.

@@ -19,7 +19,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // PairUpdate is the update of Pair that a node returns.
 // It has a set of operations for each field.
@@ -3303,13 +3303,13 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		return graphwire.AppendNil(b), nil
 	case *Doc:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Part", "*Doc")
 		}
 		b = graphwire.AppendTag(b, "Doc")
 		return graphgenCodecDoc{}.Append(b, x)
 	case *Note:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("Part", "*Note")
 		}
 		b = graphwire.AppendTag(b, "Note")
 		return graphgenCodecNote{}.Append(b, x)
@@ -3354,6 +3354,23 @@ func (graphgenCodecPart) Equal(a, b *Part) bool {
 		return *v == *out
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecPart) Settle(s *graphcell.Settling, v *Part) bool {
+	switch x := (*v).(type) {
+	case *Doc:
+		if x == nil {
+			s.NilMember("Part", "*Doc")
+			return false
+		}
+	case *Note:
+		if x == nil {
+			s.NilMember("Part", "*Note")
+			return false
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -3408,7 +3425,7 @@ func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
 		return graphwire.AppendNil(b), nil
 	case *Doc:
 		if x == nil {
-			return graphwire.AppendNil(b), nil
+			return b, graphwire.NilMember("NewerPart", "*Doc")
 		}
 		b = graphwire.AppendTag(b, "Doc")
 		return graphgenCodecDoc{}.Append(b, x)
@@ -3443,6 +3460,18 @@ func (graphgenCodecNewerPart) Equal(a, b *NewerPart) bool {
 		return graphgenCodecDoc{}.Equal(v, out)
 	}
 	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecNewerPart) Settle(s *graphcell.Settling, v *NewerPart) bool {
+	switch x := (*v).(type) {
+	case *Doc:
+		if x == nil {
+			s.NilMember("NewerPart", "*Doc")
+			return false
+		}
+	}
+	return false
 }
 
 // Clone returns a deep copy of v.
@@ -3500,6 +3529,11 @@ func (graphgenCodecFuse) Equal(a, b *fuse.Fuse) bool {
 	return *a == *b
 }
 
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecFuse) Settle(s *graphcell.Settling, v *fuse.Fuse) bool {
+	return graphcell.SettleOwn(s, graphgenCodecFuse{}, v, "MarshalText and UnmarshalText of fuse.Fuse")
+}
+
 // graphgenCodecSliceOfDoc encodes, decodes and compares values of type []Doc.
 type graphgenCodecSliceOfDoc struct{}
 
@@ -3524,3 +3558,60 @@ func (graphgenCodecSliceOfDoc) Clone(v []Doc) []Doc {
 	}
 	return v
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Note
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*fuse.Fuse
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*fuse.Fuse
+		graphwire.NoMarshalBinary
+	}{}.MarshalBinary
+	_ = struct {
+		*Pair
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Work
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*NewerPair
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*WiderPair
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Mixed
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*NewerMixed
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Fragile
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Before
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*After
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*AfterAll
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -14,7 +14,7 @@ import (
 
 // This file and the graphgen module in go.mod must fit together. If this name is undefined, run
 // go generate, or update the module.
-const _ = graphwire.Generation2
+const _ = graphwire.Generation3
 
 // AppendWire appends the MessagePack encoding of v to b and returns the extended slice.
 func (v *Fact) AppendWire(b []byte) ([]byte, error) {
@@ -399,3 +399,16 @@ func (graphgenCodecPointerToNewerSource) Read(r *graphwire.Reader, v **NewerSour
 	*v = graphwire.New[NewerSource](r)
 	graphgenCodecNewerSource{}.Read(r, *v)
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Source
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*NewerSource
+		graphwire.NoAppendWire
+	}{}.AppendWire
+)
