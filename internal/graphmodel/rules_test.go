@@ -19,6 +19,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"2.2":   {"the code of a random graph never changes", "TestAResumedRunKeepsTheStoredOrder"},
 	"3.3":   {"one node alone changes such fields in all ways", "TestClearOfOneTaskConflictsWithAWriteOfAnother"},
 	"3.7":   {"no sum is that large", "TestASumThatDoesNotFitNamesItsFieldAndNodes"},
+	"3.9":   {"the values of the model have one form", "TestARunSeesTheSameBeforeAndAfterAResume"},
 	"4.3":   {"untracked fields are not stored, so a model without storage proves nothing", "TestUntrackedFieldsAreNotStored"},
 	"8.5":   {"all choices are allowed", "TestWrongSends"},
 	"9.3":   {"a rule of Compile", "TestTaskNodesInCompile"},
@@ -30,6 +31,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"11.10": {"a failed write ends the model's run", "TestAFallbackDoesNotHideOtherFaults"},
 	"11.12": {"a machine runs one task at a time", "TestALimitIsFair"},
 	"11.14": {"caches are not modelled", "TestACachedResultReplacesTheCallOfTheNode"},
+	"11.15": {"a model without storage has no limit", "TestAResultThatTheStorageRefusesForItsSizeFailsTheThread"},
 	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},
 	"12.7":  {"all answers are right", "TestWrongAnswersAreRefusedBeforeAnythingRuns"},
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},
@@ -63,6 +65,8 @@ var elsewhere = map[string]struct{ why, test string }{
 	"23.4":  {"the model executes all tasks itself", "TestNodesOfSubgraphsHaveQueues"},
 	"23.5":  {"the model executes all tasks itself", "TestANodeOfAQueueReceives"},
 	"23.6":  {"the model has one version of a graph", "TestARenamedNodeOfAQueueRunsWhereItsRunIs"},
+	"23.7":  {"the model executes all tasks itself", "TestAThreadThatWaitsForAQueueHoldsNothing"},
+	"23.8":  {"the model executes all tasks itself", "TestATaskOfACancelledThreadDoesNotRun"},
 	"24.1":  {"interceptors are not modelled", "TestInterceptorsWrapAllWorkInOrder"},
 	"24.2":  {"interceptors are not modelled", "TestAnInterceptorMayRefuse"},
 	"24.3":  {"interceptors are not modelled", "TestNextIsCalledOnceWithAChildOfTheContext"},
@@ -107,17 +111,19 @@ func TestEveryRuleIsCitedOrProvedElsewhere(t *testing.T) {
 func TestTheTestsThatProveRulesElsewhereExist(t *testing.T) {
 	known := make(map[string]bool)
 	name := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err := filepath.WalkDir("../../runtime", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
+	for _, root := range []string{"../../runtime", "../../testdata/golden"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			for _, m := range name.FindAllSubmatch(read(t, path), -1) {
+				known[string(m[1])] = true
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, m := range name.FindAllSubmatch(read(t, path), -1) {
-			known[string(m[1])] = true
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for n, p := range elsewhere {
 		if !known[p.test] {

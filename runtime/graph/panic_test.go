@@ -288,7 +288,7 @@ func free(t *testing.T, s checkpoint.Saver) {
 func TestAPanicOfADecoderIsAnError(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		b := newFragile()
-		b.Node("n", burn("decode"))
+		b.Node("n", burn("later"))
 		b.Node("m", quiet)
 		b.Edge(graph.Start, "n")
 		b.Edge("n", "m")
@@ -302,6 +302,7 @@ func TestAPanicOfADecoderIsAnError(t *testing.T) {
 		if _, err := th.Invoke(t.Context(), fragileUpdate{}); err != nil {
 			t.Fatal(err)
 		}
+		mend := fuse.Break(t)
 		const place = "its state: panic: the decoder broke"
 		_, err = th.State(t.Context())
 		panicked(t, "State", err, place)
@@ -316,6 +317,7 @@ func TestAPanicOfADecoderIsAnError(t *testing.T) {
 		_, err = th.UpdateState(t.Context(), fragileUpdate{})
 		panicked(t, "UpdateState", err, place)
 		free(t, s)
+		mend()
 		if _, err := g.Thread("other").Invoke(t.Context(), fragileUpdate{}); err != nil {
 			t.Errorf("another thread: got %v, want it to run", err)
 		}
@@ -329,7 +331,7 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 		_, err := permit.Ask(ctx, mine{Fuse: fuse.New("decode")})
 		return fragileUpdate{}, err
 	}, permit)
-	b.Node("done", burn("decode"))
+	b.Node("done", burn("later"))
 	b.Route(graph.Start, func(_ context.Context, s fragile) (graph.Next, error) {
 		switch {
 		case len(s.Log) == 0:
@@ -357,6 +359,7 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 	panicked(t, "an answer that cannot be encoded", err, "the answer cannot be stored: panic: the encoder broke")
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("decode")}))
 	panicked(t, "an answer that cannot be decoded", err, "the answer is of another type: panic: the decoder broke")
+	fuse.Break(t)
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{}))
 	panicked(t, "a result that cannot be decoded", err, `the stored result of node "done": panic: the decoder broke`)
 	free(t, s)

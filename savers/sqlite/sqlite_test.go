@@ -80,8 +80,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no path":        {"", nil, "path of a file"},
 		"memory":         {":memory:", nil, "savers/memory"},
-		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "make it first"},
-		"a folder":       {dir, nil, "name a file in it"},
+		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "create the folder first"},
+		"a folder":       {dir, nil, "name a file in the folder"},
 		"a busy time":    {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.BusyTimeout(-time.Second)}, "above zero"},
 		"newer tables":   {newer, nil, "update the program"},
 		"an unsafe mode": {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Synchronous(7)}, "Full or Normal"},

@@ -1380,3 +1380,36 @@ func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) (*Plan, bool) {
 	y, ok := graphgenCodecPlan{}.clone(*v, depth)
 	return &y, ok
 }
+
+// If one of these does not compile, a type or its methods have changed since this file was
+// generated. Run go generate.
+var (
+	_ = struct {
+		*Order
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Item
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Fact
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Plan
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*State
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Notes
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Letter
+		graphwire.NoMigrate
+	}{}.Migrate
+)

@@ -206,7 +206,7 @@ func (m *inboxModel) compare(n int) {
 				}
 				d := thread
 				due := !d.Wake.IsZero() && d.Wake.Before(time.Now().Add(time.Minute))
-				d.Updated, d.Created, d.Wake, d.Lease = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+				d.Updated, d.Now, d.Created, d.Wake, d.Lease = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 				all = append(all, fmt.Sprintf("%+v due %t wake %t updated %t", d, due, !thread.Wake.IsZero(), thread.Updated.IsZero()))
 			}
 			return all, nil
