@@ -89,7 +89,11 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 	default:
 		m.fate.box.obeyBefore(m.mark)
 		var h handling
-		m.refuseStray(&h, nil)
+		for _, l := range m.fate.box.left(&h, anAnswer) {
+			if l.number <= m.mark { // the run looks at its beginning
+				h.refuse(l.number, "not asked")
+			}
+		}
 		m.fate.box.handle(&h)
 	}
 	m.closes(&out, 0)
@@ -99,7 +103,8 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 // enter begins a run line with an input (rules 10.1, 10.2 and 10.3). mark is the number of the
 // newest message that is older (rule 21.9).
 func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
-	m.leaveBranch(m.machine)
+	m.machine.leave() // rule 21.17
+	m.leaveBranch()
 	m.newRunLine()
 	m.mark, m.request, m.fate.box.running, m.fate.box.seen = mark, request, true, m.fate.box.posted
 	m.stopAt(stops)
@@ -108,9 +113,8 @@ func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) 
 	return m.run()
 }
 
-// leaveBranch leaves the branch of a machine (rules 21.17 and 21.25).
-func (m *Model) leaveBranch(left *machine) {
-	left.leave()
+// leaveBranch leaves the branch of the head (rule 21.25).
+func (m *Model) leaveBranch() {
 	if !m.begun() {
 		return // there is no version yet
 	}
@@ -206,7 +210,7 @@ func (m *Model) Replay(at int, stops *CallStops) Outcome {
 // replay (rule 16.2). Joins stay as they were there (rule 5.4), the step is repeated (rule 1.6),
 // and calls begin again (rule 18.16). Nothing has run yet.
 func (m *Model) Fork(at int, edit bool) {
-	m.leaveBranch(m.machine)
+	m.leaveBranch()
 	m.newRunLine()
 	m.position = m.Trace[at].at
 	if edit {
@@ -242,7 +246,7 @@ func (m *Model) Seed() {
 // Goto begins a run line at the given checkpoint with an edit, after which a choice is due (rules
 // 16.14 and 5.4).
 func (m *Model) Goto(at int, choice []target) {
-	m.leaveBranch(m.machine)
+	m.leaveBranch()
 	m.newRunLine()
 	m.position = m.place(at)
 	m.edits++
@@ -280,7 +284,7 @@ func (m *Model) ForkAs(at int, nodes []dueTask, goes []target) bool {
 		m.continueBranch(before)
 		return false
 	}
-	m.leaveBranch(&before.machine)
+	m.leaveBranch()
 	m.edits += len(nodes)
 	m.done = m.ended()
 	return true

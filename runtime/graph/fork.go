@@ -46,7 +46,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: continue from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
 	}
-	if err := r.looking().leavePast(c); err != nil {
+	if err := r.looking().leavePast(c, false); err != nil {
 		return checkpoint.Record{}, err
 	}
 	r.log.Again = nil

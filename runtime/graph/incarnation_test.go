@@ -237,9 +237,15 @@ func mailText(t *testing.T, s checkpoint.Saver) (text string) {
 type hesitant struct {
 	*memory.Saver
 	random *rand.Rand
+	mu     *sync.Mutex // of random: a run and its listener call at the same time
 }
 
-func (s hesitant) wait() { time.Sleep(time.Duration(s.random.IntN(30)) * time.Millisecond) }
+func (s hesitant) wait() {
+	s.mu.Lock()
+	pause := time.Duration(s.random.IntN(30)) * time.Millisecond
+	s.mu.Unlock()
+	time.Sleep(pause)
+}
 
 func (s hesitant) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	s.wait()
@@ -296,12 +302,12 @@ func stormOfInputs(t *testing.T, seed uint64, opts []graph.Option) {
 		others.Go(func() { r.janitor(ctx, random(10+n)) })
 	}
 	for n := range uint64(3) {
-		s := hesitant{r.s, random(100 + n)}
+		s, pauses := hesitant{r.s, random(100 + n), new(sync.Mutex)}, random(200+n)
 		g := r.counted(s, opts)
 		others.Go(func() {
 			for ctx.Err() == nil {
-				time.Sleep(time.Duration(1+s.random.IntN(20)) * time.Millisecond)
-				r.work(ctx, g, time.Duration(s.random.IntN(2))*50*time.Millisecond)
+				time.Sleep(time.Duration(1+pauses.IntN(20)) * time.Millisecond)
+				r.work(ctx, g, time.Duration(pauses.IntN(2))*50*time.Millisecond)
 			}
 		})
 	}

@@ -10,30 +10,34 @@ import (
 
 // An opening that begins a run line, or continues a branch that was left, leaves the branch of the
 // head. What its tasks wait for stays stored, because the branch can be continued, but is not listed
-// any more. The signals that its unfinished tasks have received go back to the inbox.
+// any more. If an input leaves the branch, the signals that its unfinished tasks have received go
+// back to the inbox.
 
 // leaveFor leaves the branch of the head if c, at which the run continues, is not the head. open is
 // what the tasks wait for that are due at c.
-func (r looker) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) error {
-	if c.Last.ID == c.Head {
-		return nil
+func (r looker) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) {
+	if c.Last.ID != c.Head {
+		r.leaving = relisted(c.Thread.Questions, open)
 	}
-	return r.leave(c, open)
 }
 
-// leavePast begins a run line that takes no input from the inbox, and leaves the branch of the
-// head.
-func (r looker) leavePast(c *checkpoint.Chain) error {
+// leavePast begins a run line that takes no input from the inbox: the input of an Invoke, or a
+// fork. It leaves the branch of the head.
+func (r looker) leavePast(c *checkpoint.Chain, input bool) error {
 	if err := r.lookPast(c); err != nil {
 		return err
 	}
-	return r.leave(c, nil)
+	if input {
+		return r.leaveForInput(c)
+	}
+	r.leaving = relisted(c.Thread.Questions, nil)
+	return nil
 }
 
-// leave leaves the branch of the head. c is the loaded checkpoint. open is what the tasks of the
-// branch wait for that the run continues; nil for a new run line.
-func (r looker) leave(c *checkpoint.Chain, open []checkpoint.Write) error {
-	r.leaving = relisted(c.Thread.Questions, open)
+// leaveForInput leaves the branch of the head, and returns the signals of its unfinished tasks. c
+// is the loaded checkpoint.
+func (r looker) leaveForInput(c *checkpoint.Chain) error {
+	r.leaving = relisted(c.Thread.Questions, nil)
 	if len(r.g.signals) == 0 {
 		return nil
 	}

@@ -297,7 +297,7 @@ func (r looker) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	}
 	r.tail = nil
 	r.refuseStray(nil)
-	if err := r.leave(c, nil); err != nil {
+	if err := r.leaveForInput(c); err != nil {
 		return err
 	}
 	return r.enter(c.Empty())

@@ -60,7 +60,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
 	}
-	if err := r.looking().leavePast(&c); err != nil {
+	if err := r.looking().leavePast(&c, true); err != nil {
 		return err
 	}
 	r.setApart(c.Empty())
@@ -171,9 +171,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	}
 	r.log.Resumed = true
 	open := openQuestions(r.log.Namespace, c)
-	if err := r.looking().leaveFor(c, open); err != nil {
-		return err
-	}
+	r.looking().leaveFor(c, open)
 	now, err := saverTime(r.run, open)
 	if err != nil {
 		return err

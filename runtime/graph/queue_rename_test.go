@@ -53,3 +53,42 @@ func TestARenamedNodeOfAQueueRunsWhereItsRunIs(t *testing.T) {
 		same(t, "executions by the new version", ran[1].Load(), int32(1))
 	})
 }
+
+// TestATaskOfAFormerIDIsHandedOutAgain: the process that handed a task out gave the thread up, and
+// all workers have the newer version. The thread must not wait for the hour of rule 23.7.
+func TestATaskOfAFormerIDIsHandedOutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, q := memory.New(), keeping{make(chan graph.QueuedTask, 1)}
+		version := func(node graph.ID, opts ...graph.NodeOption) *app {
+			b := newWork()
+			b.Node(node, say(string(node)), append(opts, graph.Queue("gpu"))...)
+			return compile(t, line(b, node), graph.Saver(s), graph.Queues(q))
+		}
+		older, newer := version("ship"), version("pack", graph.FormerIDs("ship"))
+		submit(t, older.Thread("t"), "one")
+		gaveUp := func(g *app) graph.QueuedTask {
+			t.Helper()
+			if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
+				t.Fatalf("got %s, %v; want that the run ends while the task waits", run.Status, err)
+			}
+			return <-q.tasks
+		}
+		task := gaveUp(older)
+		if err := newer.RunQueued(t.Context(), task); !errors.Is(err, graph.ErrGraphChanged) {
+			t.Errorf("the task of the old version: got %v, want ErrGraphChanged", err)
+		}
+		task = gaveUp(newer) // it is due
+		if err := older.RunQueued(t.Context(), task); !errors.Is(err, graph.ErrGraphChanged) {
+			t.Errorf("the task of the new version: got %v, want ErrGraphChanged", err)
+		}
+		same(t, "due after a worker of the old version has left the task", len(ready(t, s)), 0)
+		if err := newer.RunQueued(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		run, err := resumeDue(t, newer, s, graph.DueOptions{})
+		if err != nil || run.Status != graph.Done {
+			t.Fatalf("got %s, %v; want the thread done", run.Status, err)
+		}
+		same(t, "log", snapshot(t, newer.Thread("t")).State.Log, []string{"one", "pack"})
+	})
+}

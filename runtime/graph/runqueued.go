@@ -88,11 +88,25 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
 	err := pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
-	if err == nil && t.Wakes {
-		err = ofQueues{&g.core}.wakeFor(ctx, &t)
+	if renamed := (*renamedError)(nil); t.Wakes && (err == nil || errors.As(err, &renamed) && renamed.former) {
+		err = errors.Join(err, ofQueues{&g.core}.wakeFor(ctx, &t))
 	}
 	return err
 }
+
+// renamedError says that the node of a queued task has another id in this graph.
+type renamedError struct {
+	where   string
+	was, is ID
+	former  bool // this graph has the node under a newer id
+}
+
+func (e *renamedError) Error() string {
+	return fmt.Sprintf("%s: %v: a queued task is of node %q, which is node %q in this version; let a worker run it that has the "+
+		"version of the process that waits for it", e.where, ErrGraphChanged, string(e.was), string(e.is))
+}
+
+func (e *renamedError) Unwrap() error { return ErrGraphChanged }
 
 // pooled is a run that executes one task in a worker of a queue. It holds no thread. Its graph is
 // that of the task: the graph of the thread, or of a subgraph in it.
@@ -181,11 +195,13 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 
 // sameNode returns an error if the node of the task has another id in this graph. The process that
 // waits for the task continues the thread by its own version of the graph. That version does not
-// know what the renamed node does.
+// know what the renamed node does. If no run waits for the task, and this version is the newer one,
+// RunQueued wakes the thread: a run of this version hands the task out under the new id.
 func (r pooled) sameNode(q *QueuedTask) error {
-	if id := r.g.nodes[r.exec.Tasks[0].Node].id; id != q.Node {
-		return fmt.Errorf("%s: %w: a queued task is of node %q, which is node %q in this version; let a worker run it that has the "+
-			"version of the process that waits for it", where(r.root.name, r.thread, -1), ErrGraphChanged, string(q.Node), string(id))
+	node := r.exec.Tasks[0].Node
+	if id := r.g.nodes[node].id; id != q.Node {
+		newer, former := r.g.former[q.Node]
+		return &renamedError{where(r.root.name, r.thread, -1), q.Node, id, former && newer == node}
 	}
 	return nil
 }

@@ -219,7 +219,9 @@ func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	if in != nil {
 		r.tail = t.g.newTail()
 	}
-	kept := func(step int, err error) { r.watchers.unpruned(ctx, step, r.saving("prune", err)) }
+	kept := func(step int, err error) { // the writer calls it, alongside the run
+		r.watchers.unpruned(ctx, step, &SaverError{Graph: t.g.name, Thread: t.id, Step: step, Op: "prune", Err: err})
+	}
 	r.log = t.g.journal(t.id, o, r.tail, lost, kept)
 	return r
 }
