@@ -59,6 +59,7 @@ test: ## Run the tests that need only Go, in a few minutes
 	$(GOTEST) -short -vet=off -timeout 10m $(PACKAGES)
 	@echo "make test: left out: servers, the browser, the race detector, long storms, and the modules $(filter-out bench,$(MODULES)): make test-all"
 
+# Packages with servers wait for them much of the time, so three run at once.
 .PHONY: test-all
 test-all: ## Run every test, on real servers, in a browser and under the race detector
 	@if [ "$(RACE)" = -race ] && [ "$$(go env CGO_ENABLED)" != 1 ]; then \
@@ -67,7 +68,7 @@ test-all: ## Run every test, on real servers, in a browser and under the race de
 	@failed=; tags=$$(internal/testenv/install.sh -browser); set -x; \
 	$(GOTEST) $$tags -vet=off -timeout 30m $(TESTFLAGS) $(SEQUENTIAL) || failed=1; \
 	$(GOTEST) $(RACE) -run 'Concurrently|Together' -vet=off $(TESTFLAGS) ./gen/... || failed=1; \
-	$(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vxF "$$(go list $(SEQUENTIAL))") || failed=1; \
+	$(GOTEST) -p 3 $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vxF "$$(go list $(SEQUENTIAL))") || failed=1; \
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
 

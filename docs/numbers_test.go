@@ -19,8 +19,8 @@ var units = strings.NewReplacer(
 	"time.Microsecond", "1000", "time.Millisecond", "1000000", "time.Second", "1000000000", "time.Minute", "60000000000", "time.Hour", "3600000000000",
 )
 
-// constantOf returns the value of a constant in a folder of Go files, or the value that a call of
-// cmp.Or in the folder gives to a zero field: the default of the field.
+// constantOf returns the value of a constant in a folder of Go files. For the name of a field it
+// returns the default, which a call of cmp.Or in the folder gives to a zero field.
 func constantOf(t *testing.T, folder, name string) int64 {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// A guard is a declaration that does not compile if something has changed on which generated code
-// depends, but which the compiler would not notice otherwise.
+// A guard is a declaration that does not compile after a change on which generated code depends.
+// Without the guard, the compiler would not notice that change.
 
 // emitGuard writes an assignment that does not compile after a struct or one of its tags has
 // changed. It includes tags that graphgen does not read, but not in other packages, whose authors

@@ -110,8 +110,8 @@ func settle(all []*typ) {
 			t.pointless = true // assumed at first
 		}
 	}
-	// The loop ends because pointless and strict only change to false, and fallible and shifts only to true.
-	// Recursive types need more than one pass.
+	// The loop ends because pointless and strict only change to false, and fallible and shifts
+	// only to true. Recursive types need more than one pass.
 	for changed := true; changed; {
 		changed = false
 		for i := len(all) - 1; i >= 0; i-- {

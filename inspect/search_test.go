@@ -27,7 +27,10 @@ func (s *crowded) Threads(_ context.Context, q checkpoint.ThreadQuery) iter.Seq2
 	return func(yield func(checkpoint.Thread, error) bool) {
 		from, yielded := 0, 0
 		if q.After != "" {
-			fmt.Sscanf(q.After, "order-%d", &from)
+			if _, err := fmt.Sscanf(q.After, "order-%d", &from); err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
 			from++
 		}
 		for i := from; i < s.n; i++ {

@@ -43,10 +43,9 @@ func (d *drawing) draw(n int) {
 	d.extras()
 }
 
-// extras draws which nodes make durable calls, retry panics, mask cancellations and keep updates of
-// failed attempts.
-// It does not change what else is drawn for a seed. A crash can lose a kept update, so that such a
-// graph is Exact.
+// extras draws which nodes make durable calls, retry panics, mask cancellations and keep updates
+// of failed attempts. It does not change what else is drawn for a seed. A crash can lose a kept
+// update, so that such a graph is Exact.
 func (d *drawing) extras() {
 	for i := range d.Nodes {
 		n := &d.Nodes[i]

@@ -1,6 +1,6 @@
-// Command testtimes runs go test and prints where the time went: for each package and for each
-// test the seconds of processor time, and the seconds that it waited. Its arguments are those of
-// go test.
+// Command testtimes runs go test and prints where the time went. For each package and each test it
+// prints the seconds of processor time, and the seconds of waiting. The arguments are those of go
+// test.
 //
 //	go run ./internal/testtimes -short ./...
 //
@@ -59,7 +59,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	table := filepath.Join(dir, "rows")
 	begin := time.Now()
 	cmd := exec.Command("go", append([]string{"test", "-v", "-count=1", "-exec", self}, args...)...)
@@ -98,7 +98,7 @@ func printTable(path string, took time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it is only read
 	here, err := os.Getwd()
 	if err != nil {
 		return err

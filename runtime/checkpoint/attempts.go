@@ -24,8 +24,8 @@ func failedAttempts(attempts int, s Status, held bool) int {
 func (t Thread) Retries() bool { return t.Status == Failed && !t.Wake.IsZero() }
 
 // Retrying returns "retries, 3 failed attempts" or "no retry, 10 failed attempts" for a failed
-// thread, and "2 failed attempts" for a running one whose earlier runs have failed or died. It is
-// empty for all others. Tools show it next to the status.
+// thread. For a running one whose earlier runs have failed or died it returns "2 failed attempts".
+// The text is empty for all others. Tools show it next to the status.
 func (t Thread) Retrying() string {
 	n := t.FailedAttempts()
 	if n == 0 || t.Status != Failed && t.Status != Running {

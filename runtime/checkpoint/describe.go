@@ -64,7 +64,7 @@ func TooManyLabels(field string, n int) error {
 
 // CheckDescription returns an [*InvalidError] if no saver can store the Graph, Title, Labels
 // and Priority of t, or nil. Savers call it for an imported thread.
-func (t *Thread) CheckDescription() error {
+func (t Thread) CheckDescription() error {
 	if err := checkGraph("thread.Graph", t.Graph); err != nil {
 		return err
 	}

@@ -173,9 +173,9 @@ type Handled struct {
 	// Seen is the number of the newest message that the run knows. If the thread has a newer one
 	// when the run ends, the thread is due immediately, whatever Wake says.
 	Seen uint64
-	// Take are the numbers of messages that take effect by this write. For an opening, each must be
-	// untaken: see Saver.Append. For the other writes, which the fence guards, a number that was
-	// taken or refused before, or that does not exist, has no effect.
+	// Take are the numbers of messages that take effect by this write. For an opening, each must
+	// be untaken: see Saver.Append. For the other writes, which the fence guards, a number that
+	// was taken or refused before, or that does not exist, has no effect.
 	Take []uint64
 	// Refuse are messages that cannot take effect. Numbers count as in Take.
 	Refuse []Refusal

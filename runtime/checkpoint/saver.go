@@ -161,8 +161,8 @@ type Saver interface {
 	// Import keeps record ids, Seq and writes. The new version has no fence and no lease, and the
 	// exported status. It is open even if the exported version was released.
 	//
-	// A new thread gets the exported Graph, Created, Title, Labels and Priority, and a Birth of its
-	// own. If the thread exists, they change its own as an opening does, and Created stays.
+	// A new thread gets the exported Graph, Created, Title, Labels and Priority, and a Birth of
+	// its own. If the thread exists, they change its own as an opening does, and Created stays.
 	//
 	// Import keeps messages, and leaves out those whose id the thread has already. A message keeps
 	// its Number unless the thread has a newer one. Then it gets the next number. Import does not
@@ -312,8 +312,8 @@ type Query struct {
 	HasStep bool     // Step counts
 	Next    string   // only records that make this node due; empty is all
 	Ran     string   // only records whose superstep ran this node, or that edit the state as this node; empty is all
-	// Meta selects records whose Meta has all of these entries, or snapshots of a graph.Thread whose
-	// Metadata has them; nil is all.
+	// Meta selects records whose Meta has all of these entries, or snapshots of a graph.Thread
+	// whose Metadata has them; nil is all.
 	Meta    map[string]string
 	Since   time.Time // only records created at or after this time; zero is all
 	Until   time.Time // only records created before this time; zero is all
@@ -383,17 +383,16 @@ type Retention struct {
 
 	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
 	// or all of its versions are released. The thread was last updated before this time on the
-	// saver's clock. No input waits, and all other messages that wait were posted before this time.
-	// A release is no update: the age of a thread without an open version is that of the newest run
-	// of its last version. Then the other fields have no
-	// effect, so Released does not protect a version from it. Zero removes no
-	// thread. Prune checks this and removes the thread in one act, so it loses no message, and no
-	// run.
+	// saver's clock. No input waits, and all other messages that wait were posted before this
+	// time. A release is no update: the age of a thread without an open version is that of the
+	// newest run of its last version. Then the other fields have no effect, so Released does not
+	// protect a version from it. Zero removes no thread. Prune checks this and removes the thread
+	// in one act, so it loses no message, and no run.
 	Ended time.Time
 
 	// Fence is the fence of the run that prunes its own thread while it holds the thread, or after
-	// its last write. Then a live lease does not refuse the Prune, and Ended has no effect. Zero is
-	// a Prune by anybody else.
+	// its last write. Then a live lease does not refuse the Prune, and Ended has no effect. Zero
+	// is a Prune by anybody else.
 	Fence ID
 
 	// Fold returns the snapshot at the last record of a chain, in its stored form; nil is the

@@ -167,7 +167,7 @@ func (n *node) allowsOne(nodes []node, t target) error {
 	switch {
 	case n.to[i] == above:
 		if _, ok := t.sent.(upward); !ok {
-			return errors.New("Parent is chosen without a choice for the parent graph; use graph.ToParent")
+			return errors.New("the target Parent is chosen without a choice for the parent graph; use graph.ToParent")
 		}
 	case takes && t.sent == nil:
 		return fmt.Errorf("nothing is sent to task node %q; use the Send of its Sender", string(t.id))

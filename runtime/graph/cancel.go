@@ -135,8 +135,8 @@ func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
 	return asked, l.handled
 }
 
-// obeyed notes that the run ends because of a message. It has then looked at all messages that were
-// read with that one.
+// obeyed notes that the run ends because of a message. It has then looked at all messages that
+// were read with that one.
 func (l *listener) obeyed(r *run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

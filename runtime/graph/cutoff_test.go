@@ -109,8 +109,8 @@ func TestAnErrorAfterTheEndOfTheContextIsACancellation(t *testing.T) {
 		},
 		"the stream is left": func(t *testing.T, _ *cutOff, th thread, _ func() *app, _ checkpoint.Saver) graph.Status {
 			t.Helper()
-			for e := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnded)) {
-				if e.Node == "ends" {
+			for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnded)) {
+				if err != nil || e.Node == "ends" {
 					break
 				}
 			}
@@ -215,7 +215,7 @@ func TestAPanicInACancelledRunIsReported(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &cutOff{
 					ends: func(context.Context) error { return errBroken },
-					cut:  func(context.Context) error { panic("out of range") }, //nolint:forbidigo // the node of a test
+					cut:  func(context.Context) error { panic("out of range") },
 					opts: opts,
 				}
 				b := newWork()
@@ -241,7 +241,7 @@ func TestAPanicInACancelledThreadIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cutOff{
 			ends: func(context.Context) error { return nil },
-			cut:  func(context.Context) error { panic("out of range") }, //nolint:forbidigo // the node of a test
+			cut:  func(context.Context) error { panic("out of range") },
 		}
 		b := newWork()
 		c.graph(b)
@@ -263,8 +263,8 @@ func TestAPanicInACancelledThreadIsReported(t *testing.T) {
 	})
 }
 
-// TestAFailureCancelsTheSendsOfANodeWithAFallback: of five sends one fails, and the others end with
-// errors of their own. None of them is refunded.
+// TestAFailureCancelsTheSendsOfANodeWithAFallback: of five sends one fails, and the others end
+// with errors of their own. None of them is refunded.
 func TestAFailureCancelsTheSendsOfANodeWithAFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refunds atomic.Int32
@@ -272,7 +272,7 @@ func TestAFailureCancelsTheSendsOfANodeWithAFallback(t *testing.T) {
 		each := graph.TaskNode(b, "each", func(ctx context.Context, _ work, in doc) (update, error) {
 			if in.Name == "0" {
 				time.Sleep(time.Second)
-				panic("out of range") //nolint:forbidigo // the node of a test
+				panic("out of range")
 			}
 			<-ctx.Done()
 			return update{}, errOwn

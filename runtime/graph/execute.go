@@ -191,7 +191,7 @@ func (r host) Counts(err error) bool {
 
 // Ended implements exec.Host.
 func (r host) Ended(tasks []int) error {
-	keeping{r.run}.end(tasks)
+	keeping(r).end(tasks)
 	if err := r.storing().acknowledge(tasks); err != nil {
 		return err
 	}

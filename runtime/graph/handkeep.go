@@ -27,7 +27,7 @@ type keeping struct{ *run }
 func (r keeping) keeps(i int) bool {
 	h, t := r.opt.handOuts, &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
-	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !(host{r.run}).relays(n)
+	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !host(r).relays(n)
 }
 
 // own returns how many of the tasks the run executes itself.
@@ -139,9 +139,9 @@ func (h *handOuts) leave(ctx context.Context, q QueuedTask) (b []byte, left bool
 	return nil, true, nil
 }
 
-// lookForLeft looks for outcomes that were stored before the run gave up its thread, because their
-// workers do not wake a thread that a run holds. If there is one, the thread is due now. If another
-// call or a message has made the thread due, that stands.
+// lookForLeft looks for outcomes that were stored before the run gave up its thread. Their workers
+// do not wake a thread that a run holds. If there is one, the thread is due now. If
+// another call or a message has made the thread due, that stands.
 func (r keeping) lookForLeft() error {
 	h := r.opt.handOuts
 	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(time.Unix(1, 0)) {

@@ -111,7 +111,7 @@ func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
 	if !found {
 		var err error
 		var left bool
-		if (keeping{r.run}).keeps(i) {
+		if keeping(r).keeps(i) {
 			if b, left, err = h.leave(ctx, q); left {
 				t.Progress = exec.Elsewhere
 				return nil, ErrWaiting

@@ -8,9 +8,9 @@ import (
 )
 
 // Describe returns the thread as the saver lists it: status, head, holder and open questions. It
-// reads no state. A thread whose first input waits has Version 0 and status Ready. Describe returns
-// checkpoint.ErrNotFound if the thread has neither an open version nor an input that waits. Other
-// errors are *SaverErrors.
+// reads no state. A thread whose first input waits has Version 0 and status Ready. Describe
+// returns checkpoint.ErrNotFound if the thread has neither an open version nor an input that
+// waits. Other errors are *SaverErrors.
 func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.ready(); err != nil {
 		return checkpoint.Thread{}, err

@@ -8,13 +8,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// An opening that begins a run line, or continues a branch that was left, leaves the branch of the
-// head. What its tasks wait for stays stored, because the branch can be continued, but is not listed
-// any more. If an input leaves the branch, the signals that its unfinished tasks have received go
-// back to the inbox.
+// An opening leaves the branch of the head if it begins a run line, or continues a branch that was
+// left before. The questions, receives and timers of the old branch stay stored, because it can be
+// continued, but they are not listed any more. If an input leaves the branch, the signals that its
+// unfinished tasks have received go back to the inbox.
 
-// leaveFor leaves the branch of the head if c, at which the run continues, is not the head. open is
-// what the tasks wait for that are due at c.
+// leaveFor leaves the branch of the head if c, at which the run continues, is not the head. open
+// is what the tasks wait for that are due at c.
 func (r looker) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) {
 	if c.Last.ID != c.Head {
 		r.leaving = relisted(c.Thread.Questions, open)

@@ -107,8 +107,8 @@ func TestWaitsThatWereDroppedAreNotListed(t *testing.T) {
 	}
 }
 
-// TestACancelledThreadListsNoWaits: an answer that was posted before a worker has obeyed the cancel
-// is refused, and so is a later one.
+// TestACancelledThreadListsNoWaits: an answer that was posted before a worker has obeyed the
+// cancel is refused, and so is a later one.
 func TestACancelledThreadListsNoWaits(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
@@ -132,8 +132,8 @@ func TestACancelledThreadListsNoWaits(t *testing.T) {
 	})
 }
 
-// TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft has a task that has received a signal
-// and waits for another, and one that has finished with a signal of its own (rule 21.17).
+// TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft tests rule 21.17. One task has received
+// a signal and waits for another. The other task has finished with a signal of its own.
 func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, th thread) result{
 		"DiscardPending": func(t *testing.T, th thread) result {
@@ -183,8 +183,8 @@ func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 					}
 					res := done(t, graph.Done)(th.Resume(t.Context()))
 					same(t, "log", res.State.Log, []string{"one", "two", "both 1", "both 2", "one x2"})
-					// The first branch waits for both signals again, and keeps what has finished. The receive that
-					// was waiting gets a signal in the opening.
+					// The first branch waits for both signals again, and keeps what has finished.
+					// The receive that was waiting gets a signal in the opening.
 					send(t, th, "3", "4")
 					res = done(t, graph.Done)(th.At(first.Checkpoint).Resume(t.Context()))
 					same(t, "log of the first branch", res.State.Log, []string{"one", "both 4", "both 3", "one x1"})

@@ -54,8 +54,8 @@ func (r looker) markNewest(rec *checkpoint.Record) error {
 }
 
 // lookPast looks into the inbox for a new run line that takes no input from there. It refuses the
-// messages that cannot count any more. The inputs wait, but the end of the run makes the thread due
-// if the first one drops what is due.
+// messages that cannot count any more. The inputs wait, but the end of the run makes the thread
+// due if the first one drops what is due.
 func (r looker) lookPast(c *checkpoint.Chain) error {
 	if c.Thread.Inputs+c.Thread.Others == 0 {
 		return nil

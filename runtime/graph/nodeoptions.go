@@ -146,8 +146,8 @@ func KeepUpdateOnError() NodeOption {
 //
 // On a thread, a pause that is longer than the lease (15 s by default) is a Timer. A run with
 // nothing else to do then ends with the status Waiting and a nil error. The Result lists the pause
-// among its Timers. The thread is due at the next attempt, which a worker or Resume makes. Attempts
-// counts across such runs.
+// among its Timers. The thread is due at the next attempt, which a worker or Resume makes.
+// Attempts counts across such runs.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }

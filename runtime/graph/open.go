@@ -19,7 +19,7 @@ type opening struct {
 	*run
 	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
 	mail    mail
-	birth   checkpoint.ID // of the thread of which the mail is read; zero if the thread did not exist
+	birth   checkpoint.ID // of the thread when its mail was read; zero if the thread did not exist
 	edited  bool          // the Resume starts with an edit
 	entered bool          // the opening committed the merged input, which is not published yet
 

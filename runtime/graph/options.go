@@ -106,8 +106,8 @@ func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *opt
 //   - A node or route changed the state that it got. The error names the field.
 //   - An update changes a field that the Writes of its node does not name.
 //   - The run ends while only some sources of a join have run.
-//   - The methods of a type do not give back a value of an update. The error is a *wire.LossyError.
-//     Runs with a saver return it without Strict, too.
+//   - The methods of a type do not give back a value of an update. The error is a
+//     *wire.LossyError. Runs with a saver return it without Strict, too.
 func Strict() Option { return singleOption("Strict", func(o *options) { o.strict = true }) }
 
 // DropUnknownFields drops stored nested fields that the code does not have. Without it, loading

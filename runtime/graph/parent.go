@@ -79,7 +79,7 @@ func (r *run) within() callee { return callee{r} }
 func (r callee) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
-		return errors.New("Parent is chosen, but the graph is not a subgraph; choose a node of the graph")
+		return errors.New("the target Parent is chosen, but the graph is not a subgraph; choose a node of the graph")
 	case u.next.first.id == "":
 		return errors.New("ToParent has no target; return graph.To(graph.End) to finish")
 	}

@@ -18,8 +18,8 @@ import (
 // update from JSON. graph is the name of the graph. The Post of any saver stores the result.
 //
 // EncodedInput does not check update. If the graph cannot read it, the run of the input fails. The
-// options are those of Submit, with the same errors. It refuses a graph whose name is reserved: see
-// ReservedPrefix. The result shares the memory of update.
+// options are those of Submit, with the same errors. It refuses a graph whose name is reserved:
+// see ReservedPrefix. The result shares the memory of update.
 func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (checkpoint.Post, error) {
 	o := with(runOptions{}, opts, SubmitOption.submit)
 	err := o.check()

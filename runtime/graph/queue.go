@@ -55,8 +55,8 @@ type TaskQueue interface {
 }
 
 // KeepingQueue is a TaskQueue that loses no task. A run of package worker does not wait for tasks
-// in such a queue: when it has nothing else to do, it ends as Waiting, and gives up its thread. The
-// outcome of a task makes the thread due.
+// in such a queue. When it has nothing else to do, it ends as Waiting, and gives up its thread.
+// The outcome of a task makes the thread due.
 type KeepingQueue interface {
 	TaskQueue
 	// HandOut stores t until a worker of its queue has run it, and does not wait for that. If t is
@@ -98,8 +98,8 @@ func (e *QueueError) Error() string { return fmt.Sprintf("in queue %q: %s", e.Qu
 // RetryAfter returns the delay of an error that RetryAfter made in the node, else 0.
 func (e *QueueError) RetryAfter() time.Duration { return e.delay }
 
-// Is reports whether target is context.DeadlineExceeded and the Timeout of the node passed, or
-// checkpoint.ErrTooLarge and the storage has refused the result of the node for its size.
+// Is reports whether target is the cause of the failure. It is context.DeadlineExceeded if the
+// Timeout of the node passed. It is checkpoint.ErrTooLarge if the storage has refused the result.
 func (e *QueueError) Is(target error) bool {
 	return e.class == classTimeout && target == context.DeadlineExceeded || e.class == classTooLarge && target == checkpoint.ErrTooLarge
 }

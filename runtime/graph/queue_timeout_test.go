@@ -108,7 +108,8 @@ func TestASendToAQueueThatTimesOutFails(t *testing.T) {
 	})
 }
 
-// TestANodeOfAQueueThatCallsGoexitFails instead of being handed out for ever (rules 11.1 and 23.1).
+// TestANodeOfAQueueThatCallsGoexitFails instead of being handed out for ever (rules 11.1 and
+// 23.1).
 func TestANodeOfAQueueThatCallsGoexitFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32

@@ -10,10 +10,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
-// A queue can have tasks that no run waits for any more: the process of the run has died, and
-// then somebody has cancelled the thread. So a worker of a queue looks at the status of the thread
-// before it runs a task, unless it has looked within a second, and when a message comes while the
-// task runs.
+// A queue can have tasks that no run waits for any more. The process of the run has died, and then
+// somebody has cancelled the thread. So a worker of a queue looks at the status of the thread
+// before it runs a task, unless it has looked within a second. It looks again when a message comes
+// while the task runs.
 
 // errUnwanted is the cause of the end of a task whose thread was cancelled.
 var errUnwanted = errors.New("the thread of the task was cancelled")

@@ -66,8 +66,8 @@ func TestAProgramCannotBeginAReservedThread(t *testing.T) {
 	refused("before it exists", begins, "an id of your own")
 	refused("before it exists", edits, "an id of your own")
 	refused("before it exists", posts, "not found")
-	for found := range s.Threads(t.Context(), checkpoint.ThreadQuery{Released: true}) {
-		t.Errorf("the thread %q was stored", found.ID)
+	for found, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{Released: true}) {
+		t.Errorf("the thread %q was stored, %v", found.ID, err)
 	}
 
 	post, err := g.InputPost(graph.Submission[update]{Thread: "of the package", Input: input})

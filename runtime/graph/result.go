@@ -18,9 +18,9 @@ type Result[S any] struct {
 	Status Status
 	// Questions are the open questions, in task order. They may be set even if err is not nil.
 	Questions []OpenQuestion
-	// Timers are the times that tasks wait for, in task order. A pause of Retry that is longer than
-	// the lease is one. The run then ends with the status Waiting and no error, although an attempt
-	// has failed.
+	// Timers are the times that tasks wait for, in task order. A pause of Retry that is longer
+	// than the lease is one. The run then ends with the status Waiting and no error, although an
+	// attempt has failed.
 	Timers []Timer
 	// Signals are the signals that tasks wait for, in task order.
 	Signals []OpenSignal

@@ -153,7 +153,7 @@ func TestAPolicyForPanicsCanFollowOneForAllErrors(t *testing.T) {
 	calls := 0
 	b.Node("a", func(context.Context, work) (update, error) {
 		if calls++; calls < 3 {
-			panic("out of range") //nolint:forbidigo // the node of a test
+			panic("out of range")
 		}
 		return logged("a"), nil
 	}, graph.Retry(graph.RetryPolicy{Attempts: 1}, panics))

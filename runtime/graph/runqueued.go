@@ -195,8 +195,8 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 
 // sameNode returns an error if the node of the task has another id in this graph. The process that
 // waits for the task continues the thread by its own version of the graph. That version does not
-// know what the renamed node does. If no run waits for the task, and this version is the newer one,
-// RunQueued wakes the thread: a run of this version hands the task out under the new id.
+// know what the renamed node does. If no run waits for the task, and this version is the newer
+// one, RunQueued wakes the thread. A run of this version then hands the task out by the new id.
 func (r pooled) sameNode(q *QueuedTask) error {
 	node := r.exec.Tasks[0].Node
 	if id := r.g.nodes[node].id; id != q.Node {

@@ -71,8 +71,8 @@ func (r looker) receivesIn(open []checkpoint.Write) (asked []subgraph.Asked) {
 }
 
 // inTaskOrder returns open questions in the order of the declaration of the nodes that lead to
-// them, then of the sends. The questions are those of a call of g, which is depth calls deep in its
-// thread. A question that cannot be read comes first; its reader returns the error.
+// them, then of the sends. The questions are those of a call of g, which is depth calls deep in
+// its thread. A question that cannot be read comes first; its reader returns the error.
 func inTaskOrder(g *core, open []checkpoint.Write, depth int) []checkpoint.Write {
 	type place struct {
 		checkpoint.Write

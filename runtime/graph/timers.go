@@ -121,7 +121,7 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 		}
 	}
 	woken = slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) })
-	keeping{r.run}.begin(woken)
+	keeping(r).begin(woken)
 	return woken, nil
 }
 

@@ -99,6 +99,7 @@ var oversized = map[string]func(t *testing.T, b *graph.Builder[work, update], ca
 		return nil
 	},
 	"the result of a subgraph": func(t *testing.T, b *graph.Builder[work, update], calls *atomic.Int32) []graph.Option {
+		t.Helper()
 		inner := graph.New("inner", teststate.PairSchema)
 		inner.Node("a", func(context.Context, pair) (pairUpdate, error) {
 			calls.Add(1)
@@ -136,6 +137,7 @@ func TestAResultThatTheStorageRefusesForItsSizeFailsTheThread(t *testing.T) {
 }
 
 func failsForItsSize(t *testing.T, build func(*testing.T, *graph.Builder[work, update], *atomic.Int32) []graph.Option, d graph.Durability, byWorker, field bool) {
+	t.Helper()
 	var calls atomic.Int32
 	s, b := &bounded{memory.New(), 4096}, newWork()
 	g := compile(t, b, append(build(t, b, &calls), graph.Saver(s), d)...)

@@ -41,7 +41,10 @@ func TestAnUnstoredSubgraphStoresItsResultAlone(t *testing.T) {
 		}
 		same(t, "log", strings.Join(snap.State.Log, ", "), aroundLog+", before, sibling, given 5 5 a+b, after")
 		same(t, "logs", logs(t, s), []string{""})
-		for snap := range th.History(t.Context(), checkpoint.Query{}) {
+		for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			same(t, "calls", len(snap.Calls), 0)
 		}
 		same(t, "described", compile(t, around(t, nil, compilePair(t, pairs(nil, "a")), graph.Unstored())).Describe().Nodes[3].Unstored, true)

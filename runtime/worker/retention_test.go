@@ -130,8 +130,8 @@ func TestRetentionLosesNoMessage(t *testing.T) {
 	})
 }
 
-// TestRetentionRemovesThreadsWithOldSignals has a signal that no task receives, before and after its
-// thread is done. A young one keeps the thread.
+// TestRetentionRemovesThreadsWithOldSignals has a signal that no task receives, before and after
+// its thread is done. A young one keeps the thread.
 func TestRetentionRemovesThreadsWithOldSignals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, stray := memory.New(), graph.New("orders", JobSchema), graph.NewSignal[wire.String]("stray")

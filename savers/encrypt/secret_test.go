@@ -41,7 +41,7 @@ func TestNoLogShowsASecret(t *testing.T) {
 	for what, text := range texts {
 		for _, form := range []string{
 			string(part), hex.EncodeToString(part), strings.ToUpper(hex.EncodeToString(part)), fmt.Sprintf("% X", part),
-			strings.Trim(fmt.Sprint(part), "[]"), fmt.Sprintf("%#x, %#x", part[0], part[1]), base64.StdEncoding.EncodeToString(secret)[:8],
+			strings.Trim(fmt.Sprintf("%d", part), "[]"), fmt.Sprintf("%#x, %#x", part[0], part[1]), base64.StdEncoding.EncodeToString(secret)[:8],
 			strings.Trim(fmt.Sprintf("%o", part), "[]"), strings.Trim(fmt.Sprintf("%b", part), "[]"), strings.Trim(fmt.Sprintf("%c", part), "[]"),
 			strings.Trim(fmt.Sprintf("%U", part), "[]"),
 		} {

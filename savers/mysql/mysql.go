@@ -180,8 +180,8 @@ func connect(config *mysql.Config, o *options) (*sqlsaver.Std, error) {
 type connector struct{ driver.Connector }
 
 // variables pins what statements rely on. A server can have other values for its sessions, and the
-// URL can ask for others. sql_mode changes the syntax, the meaning of texts and of ”, and whether a
-// value that does not fit is an error. The others leave out rows, change their order, refuse
+// URL can ask for others. sql_mode changes the syntax, the meaning of texts and of ”, and whether
+// a value that does not fit is an error. The others leave out rows, change their order, refuse
 // statements, or change what a commit does.
 const variables = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = 18446744073709551615, " +
 	"sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, autocommit = 1, completion_type = 0, unique_checks = 1, " +

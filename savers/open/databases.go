@@ -111,7 +111,8 @@ func mysqlConfig(s *settings) *mysqldriver.Config {
 }
 
 // mysqlPlace returns the address of a server and the database. The address of a socket is the
-// setting socket or unix_socket, or is written as in a DSN: mysql://user@unix(/run/mysql.sock)/app.
+// setting socket or unix_socket, or is written as in a DSN:
+// mysql://user@unix(/run/mysql.sock)/app.
 func mysqlPlace(s *settings) (network, addr, database string) {
 	path := s.u.Path
 	socket := cmp.Or(s.take("socket"), s.take("unix_socket"))

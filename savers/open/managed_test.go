@@ -233,8 +233,8 @@ func certificate(t *testing.T) (cert, key string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "EC PRIVATE KEY", secret)
 }
 
-// TestTLSOnOneSideOnly has a server with TLS and a client without, and a client with TLS and a server
-// without.
+// TestTLSOnOneSideOnly has a server with TLS and a client without, and a client with TLS and a
+// server without.
 func TestTLSOnOneSideOnly(t *testing.T) {
 	addr, _ := testenv.Redis(t)
 	_, err := open.Saver(t.Context(), "rediss://"+addr+"?dial_timeout=200ms")

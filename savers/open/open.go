@@ -34,8 +34,9 @@
 //
 // A client certificate is the files sslcert and sslkey, and the authority that signed the server's
 // is sslrootcert, for redis, mysql and postgres alike. For mysql, ssl-mode, sslmode and tls select
-// whether TLS is used: ssl-mode=REQUIRED is tls=skip-verify, which encrypts and does not verify the
-// server. VERIFY_CA and VERIFY_IDENTITY are tls=true, which also verifies the name of the host.
+// whether TLS is used: ssl-mode=REQUIRED is tls=skip-verify, which encrypts and does not verify
+// the server. VERIFY_CA and VERIFY_IDENTITY are tls=true, which also verifies the name of the
+// host.
 //
 // # Sockets
 //

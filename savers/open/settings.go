@@ -48,7 +48,8 @@ func (s *settings) path() string {
 	return filepath.FromSlash(path)
 }
 
-// rest returns the settings that are left, as the URL has them: drivers differ in what they decode.
+// rest returns the settings that are left, as the URL has them: drivers differ in what they
+// decode.
 func (s *settings) rest() string {
 	var rest []string
 	for setting := range strings.SplitSeq(s.u.RawQuery, "&") {

@@ -22,7 +22,7 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	}
 	id := sqltest.Pattern(t, s)
 	for _, text := range []string{
-		`ALTER TABLE graph_thread SET (autovacuum_enabled = false)`, // nobody but the test counts rows
+		`ALTER TABLE graph_thread SET (autovacuum_enabled = false)`, // only the test counts rows
 		`ALTER TABLE graph_checkpoint SET (autovacuum_enabled = false)`,
 		`ALTER TABLE graph_write SET (autovacuum_enabled = false)`,
 		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,

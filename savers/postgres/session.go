@@ -22,8 +22,8 @@ import (
 //   - Functions have the settings of their plans, and read_by_index sets those of a listing.
 
 // sessions makes connections whose results do not depend on the settings of their sessions. A
-// connection to a server that takes no writes is closed, so that the next one finds the server that
-// does.
+// connection to a server that takes no writes is closed, so that the next one finds the server
+// that does.
 func sessions(config *pgxpool.Config) {
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {

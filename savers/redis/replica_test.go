@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// TestAReplicaIsRead reads all there is on a replica, whose index has a thread that a listing would
-// take out of it.
+// TestAReplicaIsRead reads all there is on a replica, whose index has a thread that a listing
+// would take out of it.
 func TestAReplicaIsRead(t *testing.T) {
 	servers := testenv.StartRedisSentinel(t)
 	primary := goredis.NewClient(&goredis.Options{Addr: servers.Primary.Addr})
@@ -67,8 +67,8 @@ func TestAReplicaIsRead(t *testing.T) {
 	}
 }
 
-// TestHostileSettings runs a part of the suite on a server whose settings change how it keeps and
-// frees keys, what it tells others, and how long it keeps idle connections.
+// TestHostileSettings runs a part of the suite on a server with other settings. They change how it
+// keeps and frees keys, which events it announces, and how long it keeps idle connections.
 func TestHostileSettings(t *testing.T) {
 	server := testenv.StartRedis(t, false)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})

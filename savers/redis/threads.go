@@ -108,9 +108,9 @@ func (s *Saver) listDue(ctx context.Context, thread string, stamp checkpoint.ID,
 }
 
 // unlist changes threads in the index. set is the further set that those with set leave. missed is
-// the number of threads that could not be placed, because a call has announced them meanwhile. On a
-// replica, unlist changes nothing, and replica is true. The index is a hint, which the next listing
-// on the master repairs.
+// the number of threads that could not be placed, because a call has announced them meanwhile. On
+// a replica, unlist changes nothing, and replica is true. The index is a hint, which the next
+// listing on the master repairs.
 func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (missed int, replica bool, err error) {
 	if len(over) == 0 {
 		return 0, false, nil

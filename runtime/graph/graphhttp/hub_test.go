@@ -329,7 +329,7 @@ func TestWhatCannotBeServedIsRefused(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead} {
 		foreign, none := request(t, method, url+"/waits?foreign", ""), request(t, method, url+"/none", "")
-		if got, want := readAll(t, foreign), readAll(t, none); foreign.StatusCode != none.StatusCode || got != want || none.StatusCode != 404 {
+		if got, want := readAll(t, foreign), readAll(t, none); foreign.StatusCode != none.StatusCode || got != want || none.StatusCode != http.StatusNotFound {
 			t.Errorf("%s of a thread of another user: got %d %q, want %d %q as for no thread", method, foreign.StatusCode, got, none.StatusCode, want)
 		}
 	}

@@ -35,9 +35,10 @@ type Live[S, U any] interface {
 	// Merge applies the update of one task. task is the position in the order of the superstep.
 	// Merge returns a *ConflictError if two tasks wrote a field that one task may write, an
 	// *OverflowError if a sum does not fit in its field, and a *MergeError if a value cannot be
-	// stored. The state gets the decoded form of each value: times are in UTC. After an error the Live must be dropped, because a part of the update may be
-	// applied. Merge does not recover the panic of a custom reducer. It keeps no reference to u,
-	// but shares the memory of its values.
+	// stored. The state gets the decoded form of each value: times are in UTC. After an error the
+	// Live must be dropped, because a part of the update may be applied. Merge does not recover
+	// the panic of a custom reducer. It keeps no reference to u, but shares the memory of its
+	// values.
 	Merge(task int, u *U) error
 
 	// NewInput clears the fields with the option run. A run calls it before it merges its input,

@@ -21,8 +21,8 @@ import (
 )
 
 // Value is a value of type T, which encoding/json writes and reads. It keeps what encoding/json
-// keeps: unexported fields and fields with the tag "-" are lost, and a number in a field of type
-// any is a float64. A merge into a state makes V the value that encoding/json reads, and fails if
+// keeps. Unexported fields and fields with the tag "-" are lost. A number in a field of type any
+// is a float64. A merge into a state makes V the value that encoding/json reads, and fails if
 // that is written as other JSON. A Value is stored as a string.
 //
 // The methods are safe for concurrent use while nothing writes to V.
@@ -36,7 +36,8 @@ func (v *Value[T]) AppendWire(b []byte) ([]byte, error) {
 	return wire.AppendJSON(b, func() ([]byte, error) { return json.Marshal(v.V) })
 }
 
-// DecodeWire decodes b into v, and keeps no reference to b. If it returns an error, v is unchanged.
+// DecodeWire decodes b into v, and keeps no reference to b. If it returns an error, v is
+// unchanged.
 func (v *Value[T]) DecodeWire(b []byte) error {
 	var decoded Value[T]
 	r := wire.NewReader("Value", b)

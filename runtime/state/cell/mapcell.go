@@ -58,8 +58,8 @@ func (c *MapCell[K, V]) merge(run *rep.Run[rep.Entries[K, V]]) {
 	}
 }
 
-// settled returns the decoded forms of pairs, to which it does not write. The result is valid until
-// the next call.
+// settled returns the decoded forms of pairs, to which it does not write. The result is valid
+// until the next call.
 func (c *MapCell[K, V]) settled(pairs []rep.Pair[K, V]) []rep.Pair[K, V] {
 	if c.keySettler == nil && c.valueSettler == nil {
 		return pairs

@@ -6,12 +6,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Settler is a [Codec] of values that can differ from their decoded form: a time has a zone, a
-// union can hold a nil pointer, and the methods of a type can lose a part of its values. Merge
+// Settler is a [Codec] of values that can differ from their decoded form. A time has a zone, a
+// union can hold a nil pointer, and methods of a type can lose a part of its values. Merge
 // makes every value its decoded form, so that a run sees the same state before and after a resume.
 type Settler[T any] interface {
-	// Settle makes *v its decoded form, and reports whether it changed *v. It writes only to *v: it
-	// copies what *v refers to before a change. A value that cannot be stored is an error of s.
+	// Settle makes *v its decoded form, and reports whether it changed *v. It writes only to *v:
+	// it copies what *v refers to before a change. A value that cannot be stored is an error of s.
 	Settle(s *Settling, v *T) bool
 }
 
@@ -27,7 +27,7 @@ type Settling struct {
 // Time is Settle for times: a decoded time is in UTC and has no monotonic clock reading.
 func (s *Settling) Time(v *time.Time) bool {
 	decoded := v.Round(0).UTC()
-	if *v == decoded { //nolint:revive // Equal ignores the zone
+	if *v == decoded { //nolint:staticcheck // Equal ignores the zone
 		return false
 	}
 	*v = decoded

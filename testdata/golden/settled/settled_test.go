@@ -149,8 +149,8 @@ func isNilMember(err error) bool { return errors.Is(err, wire.ErrNilMember) }
 
 func isLossy(err error) bool { var lossy *wire.LossyError; return errors.As(err, &lossy) }
 
-// TestARunSeesTheSameBeforeAndAfterAResume is about rule 3.9. It prints what each node sees, and compares it with what
-// the same nodes see if a resume comes before each of them.
+// TestARunSeesTheSameBeforeAndAfterAResume is about rule 3.9. It prints what each node sees, and
+// compares it with what the same nodes see if a resume comes before each of them.
 func TestARunSeesTheSameBeforeAndAfterAResume(t *testing.T) {
 	straight, stopped := saw(t), saw(t, graph.InterruptBefore("b", "c"))
 	if straight != stopped {

@@ -221,8 +221,8 @@ func (s *Superstep) Cut(parent context.Context, err error) error {
 	return context.Cause(parent)
 }
 
-// TimedOut returns the error of a node that returned err under ctx, the context of its attempt. The
-// context of its task has not ended. If the Timeout has passed, the error is
+// TimedOut returns the error of a node that returned err under ctx, the context of its attempt.
+// The context of its task has not ended. If the Timeout has passed, the error is
 // context.DeadlineExceeded.
 func TimedOut(ctx context.Context, timeout time.Duration, err error) error {
 	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -128,8 +128,8 @@ type Host interface {
 	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is
 	// a subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error
-	// Observe says that an attempt of task i begins under ctx. The returned function is called when
-	// the attempt has ended.
+	// Observe says that an attempt of task i begins under ctx. The returned function is called
+	// when the attempt has ended.
 	Observe(ctx context.Context, i int) func()
 	// Stuck says that the node of task i has not returned, for so long after the end of ctx, the
 	// context of its attempt. It is called at most once for an attempt, before the attempt ends.
@@ -152,8 +152,8 @@ type Host interface {
 	// Park sets a timer for the next attempt of task i, which failed, after delay. It reports
 	// false if the task must wait in memory.
 	Park(i int, delay time.Duration) bool
-	// May reports whether the node of a task, which fails with err, may be retried, and whether its
-	// Fallback may handle the failure.
+	// May reports whether the node of a task, which fails with err, may be retried, and whether
+	// its Fallback may handle the failure.
 	May(t *Task, err error) (retry, fallBack bool)
 	// Counts reports whether err, of an attempt whose task was cancelled, is a failure all the
 	// same: that of a panic, or one that was stored before.

@@ -19,9 +19,9 @@ type Failover struct {
 	Demote        func()
 }
 
-// DemotedServer opens a saver at an address that leads to the first server, and after a failover to
-// the second. Connections stay open, as behind a load balancer: the pool has those to the demoted
-// server. Every call after the failover must succeed, on the second server.
+// DemotedServer opens a saver at an address that leads to the first server, and after a failover
+// to the second. Connections stay open, as behind a load balancer: the pool has those to the
+// demoted server. Every call after the failover must succeed, on the second server.
 func DemotedServer(t *testing.T, b *Backend, f Failover) {
 	t.Helper()
 	const conns = 4
@@ -33,9 +33,9 @@ func DemotedServer(t *testing.T, b *Backend, f Failover) {
 		var running sync.WaitGroup
 		for i := range 2 * conns { // so that each connection has been used
 			running.Go(func() {
-				err := error(checkpoint.ErrConflict)
-				// A session can learn late that it takes no more writes. A run that it opened before is
-				// lost.
+				err := checkpoint.ErrConflict
+				// A session can learn late that it takes no more writes. A run that it opened
+				// before is lost.
 				for n := 0; errors.Is(err, checkpoint.ErrConflict) && n < 10; n++ {
 					err = wholeRun(t.Context(), s, fmt.Sprint(prefix, i, ".", n))
 				}

@@ -140,7 +140,7 @@ func line(values []any) string {
 // value returns a value for a parameter of a statement.
 func value(parameter string) any {
 	switch parameter {
-	case "id", "at", "fence", "line", "base", "parent", "commits", "after", "packed_id", "first_id", "last_id", "write_key", "result_key", "failure_key":
+	case "id", "at", "fence", "line", "base", "parent", "commits", "after", "packed_id", "first_id", "last_id", "write_key", "result_key", "failure_key", "answer_key":
 		return bytes.Repeat([]byte{1}, 16)
 	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "title", "labels", "body", "payload", "data":
 		return []byte("text")

@@ -23,8 +23,8 @@ func Break(tb testing.TB) (mend func()) {
 	return mend
 }
 
-// New returns a Fuse that panics when it is encoded ("encode"), when it is decoded ("decode"),
-// when it is decoded after a Break ("later"), or never ("").
+// New returns a Fuse that panics when it is encoded ("encode") or decoded ("decode"). A Fuse
+// "later" panics when it is decoded after a Break. The Fuse "" never panics.
 func New(when string) Fuse { return Fuse{when} }
 
 // MarshalText implements encoding.TextMarshaler.
