@@ -132,8 +132,8 @@ func TestACancelledThreadListsNoWaits(t *testing.T) {
 	})
 }
 
-// TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft tests rule 21.17. One task has received
-// a signal and waits for another. The other task has finished with a signal of its own.
+// TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft tests rule 21.17. One task has
+// received a signal and waits for another. The other task has finished with a signal of its own.
 func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, th thread) result{
 		"DiscardPending": func(t *testing.T, th thread) result {

@@ -114,8 +114,8 @@ func writeArray[T any](w *UpdateWriter, f *shape.Field, o rep.Op, codec Codec[T]
 	}
 }
 
-// settledOperand returns the decoded form of an operand. It refuses a value that its methods do not
-// give back. Merge alone cannot do that, because it gets the stored operand after a resume.
+// settledOperand returns the decoded form of an operand. It refuses a value that its methods do
+// not give back. Merge alone cannot do that, because it gets the stored operand after a resume.
 func settledOperand[T any](w *UpdateWriter, f *shape.Field, codec Codec[T], v *T) *T {
 	settler, ok := codec.(Settler[T])
 	if !ok {
