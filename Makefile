@@ -85,7 +85,7 @@ test-times: ## Print where the time of the tests goes: seconds of processor time
 SHARD ?= 1/1
 
 .PHONY: stress
-stress: ## Run the tests three times beside 20 busy processes; PKG=./runtime/graph for one package, SHARD=1/4 for a part
+stress: ## Run the tests three times alongside 20 busy processes; PKG=./runtime/graph for one package, SHARD=1/4 for a part
 	@.ci/stress $(SHARD) $(PKG)
 
 .PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site
