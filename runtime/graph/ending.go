@@ -172,29 +172,34 @@ func exited(r *run, cause error) error {
 
 // apart runs the loop of r on a goroutine of its own, which a node may end. If events are yielded,
 // it is that of the caller, and the nodes run on others.
-func apart(r *run) (err error) {
+func apart(r *run) error {
 	if r.sink != nil {
 		return r.loop()
 	}
-	over := make(chan any, 1)
-	go func() {
-		var panicked any
-		defer func() { over <- panicked }()
-		ended := false
-		defer func() {
-			if ended {
-				return
-			}
-			if panicked = recover(); panicked == nil {
-				err = exited(r, nil)
-			}
-		}()
-		err = ErrGoexit
-		err = r.loop()
-		ended = true
-	}()
-	if v := <-over; v != nil {
-		panic(v) //nolint:forbidigo // it is that of the other goroutine
+	r.over.Add(1)
+	go r.alone()
+	r.over.Wait()
+	if r.panicked != nil {
+		panic(r.panicked) //nolint:forbidigo // it is that of the other goroutine
 	}
-	return err
+	return r.ending
+}
+
+// alone is the goroutine of apart. It leaves the error of the run in ending.
+func (r *run) alone() {
+	err, ended := ErrGoexit, false
+	defer func() {
+		r.ending = err
+		r.over.Done()
+	}()
+	defer func() {
+		if ended {
+			return
+		}
+		if r.panicked = recover(); r.panicked == nil {
+			err = exited(r, nil)
+		}
+	}()
+	err = r.loop()
+	ended = true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -40,6 +41,9 @@ type run struct {
 	status checkpoint.Status // the final status; zero while the run is in progress
 	ending error             // the error of a run that ended although tasks are due
 	health health
+
+	over     sync.WaitGroup // the goroutine of apart
+	panicked any            // what it panicked with
 }
 
 // health says what can still be used of a run that fails.
@@ -71,18 +75,22 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	if !g.opt.interceptors.runs() {
-		return g.unstored(ctx, in, o, out)
+	if g.opt.interceptors.runs() {
+		return g.intercepted(ctx, in, o, out)
 	}
-	var res Result[S]
-	err := g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
+	return g.unstored(ctx, in, o, out)
+}
+
+// intercepted is unstored inside the interceptors of runs.
+func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *stream[S, U]) (res Result[S], err error) {
+	err = g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
 		res, err = g.unstored(ctx, in, o, out)
 		return res.Status, err
 	})
 	return res, err
 }
 
-// unstored is run inside the interceptors of runs.
+// unstored is run without the interceptors of runs.
 func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
 	o.strict, o.interceptors = g.opt.strict, g.opt.interceptors
 	a := newAdapter(g, o.strict)
