@@ -103,14 +103,14 @@ func (r *run) chooseOne(from *node, t target) error {
 		r.plan.Choose(n)
 		return nil
 	}
-	var raw []byte
+	sent, raw := t.sent, []byte(nil)
 	if r.log != nil {
 		var err error
-		if raw, err = appendSent(t.sent); err != nil {
+		if sent, raw, err = storedSent(t.sent); err != nil {
 			return fmt.Errorf("the input that it sends to %q cannot be stored: %w", string(t.id), err)
 		}
 	}
-	r.plan.Send(n, t.sent, raw)
+	r.plan.Send(n, sent, raw)
 	return nil
 }
 

@@ -125,8 +125,9 @@ type Sender[In any] struct {
 }
 
 // Send returns a Next of one task of the node, with the input in. Next.Add combines several sends;
-// their updates merge in that order. in is stored with the checkpoint, so the caller must not
-// modify its memory after the call.
+// their updates merge in that order. On a thread, the task gets the decoded form of in, so it gets
+// the same value before and after a resume. Without a thread, it gets in itself. The caller must
+// not modify the memory of in after the call.
 func (s Sender[In]) Send(in In) Next {
 	if s.wrap == nil {
 		return To(s.ID) // to an empty id, which the error names
@@ -146,6 +147,15 @@ type sent[In any, P wire.Generated[In]] struct{ in In }
 func (s *sent[In, P]) AppendWire(b []byte) ([]byte, error) { return P(&s.in).AppendWire(b) }
 
 func (s *sent[In, P]) of() string { return fmt.Sprintf("%T", s.in) }
+
+// decoded returns the payload that the bytes b of s encode.
+func (s *sent[In, P]) decoded(b []byte) (payload, error) {
+	d := new(sent[In, P])
+	if err := P(&d.in).DecodeWire(b); err != nil {
+		return nil, &wire.LossyError{Methods: "AppendWire and DecodeWire of " + s.of(), Err: err}
+	}
+	return d, nil
+}
 
 func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in} }
 

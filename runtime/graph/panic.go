@@ -22,6 +22,16 @@ func appendSent(p payload) (_ []byte, err error) {
 	return p.AppendWire(nil)
 }
 
+// storedSent encodes the input of a send, and returns the decoded form too.
+func storedSent(p payload) (decoded payload, b []byte, err error) {
+	defer rescue(&err)
+	if b, err = p.AppendWire(nil); err != nil {
+		return nil, nil, err
+	}
+	decoded, err = p.(interface{ decoded([]byte) (payload, error) }).decoded(b)
+	return decoded, b, err
+}
+
 // appendUpdate encodes an update.
 func appendUpdate[S, U any](schema *state.Schema[S, U], u *U) (_ []byte, err error) {
 	defer rescue(&err)

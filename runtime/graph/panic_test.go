@@ -337,7 +337,7 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 		case len(s.Log) == 0:
 			return graph.To("ask", "done"), nil
 		default:
-			return to.Send(mine{Fuse: fuse.New("decode")}), nil
+			return to.Send(mine{Fuse: fuse.New("later")}), nil
 		}
 	}, "to", "ask", "done")
 	for _, id := range []graph.ID{"to", "ask", "done"} {
@@ -359,15 +359,20 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 	panicked(t, "an answer that cannot be encoded", err, "the answer cannot be stored: panic: the encoder broke")
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("decode")}))
 	panicked(t, "an answer that cannot be decoded", err, "the answer is of another type: panic: the decoder broke")
-	fuse.Break(t)
+	mend := fuse.Break(t)
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{}))
 	panicked(t, "a result that cannot be decoded", err, `the stored result of node "done": panic: the decoder broke`)
 	free(t, s)
 	var u fragileUpdate
 	u.Log.Append("send")
+	_, err = th.Invoke(t.Context(), u, graph.DiscardPending())
+	panicked(t, "a send that cannot be decoded when it is made", err, `the input that it sends to "to" cannot be stored: panic: the decoder broke`)
+	free(t, s)
+	mend()
 	if _, err := th.Invoke(t.Context(), u, graph.DiscardPending()); err != nil {
 		t.Fatal(err)
 	}
+	fuse.Break(t)
 	_, err = th.Resume(t.Context())
 	panicked(t, "a send that cannot be decoded", err, `what was sent to node "to": panic: the decoder broke`)
 	free(t, s)

@@ -9,12 +9,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 type doc = teststate.Doc
@@ -417,5 +419,76 @@ func TestASenderOfAnotherGraphIsRefused(t *testing.T) {
 		if !errors.As(err, &node) || !strings.Contains(err.Error(), want) {
 			t.Errorf("routing %t: got %v, want a *NodeError: %s", routing, err, want)
 		}
+	}
+}
+
+// moment is a payload whose stored form has no zone.
+type moment struct{ at time.Time }
+
+func (m *moment) AppendWire(b []byte) ([]byte, error) {
+	if m.at.IsZero() {
+		return wire.AppendString(b, "never"), nil
+	}
+	return wire.AppendString(b, m.at.UTC().Format(time.RFC3339)), nil
+}
+
+func (m *moment) DecodeWire(b []byte) (err error) {
+	var text wire.String
+	if err := text.DecodeWire(b); err != nil {
+		return err
+	}
+	m.at, err = time.Parse(time.RFC3339, string(text))
+	return err
+}
+
+func (*moment) WireShape() shape.Payload { return shape.Payload{Type: "moment"} }
+
+// TestATaskSeesTheSameInputBeforeAndAfterAResume is about sends (rule 9.4), also those of a
+// subgraph to its parent graph.
+func TestATaskSeesTheSameInputBeforeAndAfterAResume(t *testing.T) {
+	at := time.Date(2030, 5, 6, 1, 0, 0, 0, time.FixedZone("far", 14*3600))
+	saw := func(at time.Time, opts ...graph.Option) (graph.Result[work], error) {
+		b := newWork()
+		next := graph.TaskNode(b, "next", func(_ context.Context, _ work, m moment) (update, error) {
+			return logged("next " + m.at.Format(time.DateOnly)), nil
+		})
+		again := graph.TaskNode(b, "again", func(_ context.Context, _ work, m moment) (update, error) {
+			return logged("again " + m.at.Format(time.DateOnly)), nil
+		})
+		inner := newWork()
+		inner.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+			return graph.ToParent(again.Send(moment{at})), nil
+		}, graph.Parent)
+		sub, err := inner.Compile(graph.SubgraphOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Subgraph("sub", sub, graph.Targets("again"))
+		b.RoutingNode("a", func(context.Context, work) (update, graph.Next, error) {
+			return update{}, next.Send(moment{at}), nil
+		}, graph.Targets("next"))
+		b.Edge(graph.Start, "a")
+		b.Edge("next", "sub")
+		b.Edge("again", graph.End)
+		th := compile(t, b, append(opts, graph.Saver(memory.New()))...).Thread("t")
+		res, err := th.Invoke(t.Context(), input)
+		for err == nil && res.Status != graph.Done {
+			res, err = th.Resume(t.Context())
+		}
+		return res, err
+	}
+	straight, err := saw(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := saw(at, graph.InterruptBefore("next", "again"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after a resume", stopped.State.Log, straight.State.Log)
+	same(t, "the log", straight.State.Log, []string{"next 2030-05-05", "again 2030-05-05"})
+	var lossy *wire.LossyError
+	if res, err := saw(time.Time{}); !errors.As(err, &lossy) || res.Status != graph.Failed {
+		t.Errorf("an input that cannot be decoded: got %s, %v; want Failed and a *wire.LossyError", res.Status, err)
 	}
 }
