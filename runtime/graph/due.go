@@ -237,6 +237,13 @@ func (d *due) pause(cause error) (pause time.Duration, err error) {
 	return max(p.Pause(d.run.Attempts+1, cause), time.Millisecond), nil
 }
 
+// deleted reports whether an opening failed because the thread that the worker found was deleted,
+// and the id is that of no thread or of another one.
+func (d *due) deleted(err error) bool {
+	var conflict *checkpoint.ConflictError
+	return d != nil && errors.As(err, &conflict) && conflict.Reason == "birth"
+}
+
 // ends reports whether a run writes its end although the outcome of its commit is unknown. A run
 // of a worker leaves the lease to run out instead, so that the next run counts it as an attempt.
 // With OnExit the end repeats the commit.

@@ -220,6 +220,45 @@ func meddleAt(t *testing.T, at int, woken bool, meddle func(r *rerunner, serve f
 	return m.calls >= at
 }
 
+// TestAWorkerLetsGoOfADeletedThreadAtOnce counts its tries to open a thread that another one with
+// the same id has replaced.
+func TestAWorkerLetsGoOfADeletedThreadAtOnce(t *testing.T) {
+	for _, began := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			r := &rerunner{t: t, s: s, ran: map[string]int{}, want: map[string]int{}}
+			r.other = r.counted(s, nil)
+			r.submit("one")
+			if began {
+				serve(t, r.other, s)
+				r.submit("two")
+			}
+			found, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+			if err != nil || len(found.Threads) != 1 {
+				t.Fatalf("got %d threads and %v, want the one that is due", len(found.Threads), err)
+			}
+			r.remove()
+			r.submit("three")
+			m := &opened{Saver: s}
+			_, err = r.counted(m, nil).ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{})
+			if !errors.Is(err, checkpoint.ErrConflict) || m.tries != 1 {
+				t.Errorf("began %t: got %v after %d tries, want a conflict after the first", began, err, m.tries)
+			}
+		})
+	}
+}
+
+// opened is a saver that counts openings.
+type opened struct {
+	*memory.Saver
+	tries int
+}
+
+func (o *opened) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	o.tries++
+	return o.Saver.Append(ctx, a)
+}
+
 // mailText returns the ids of the untaken messages of the thread.
 func mailText(t *testing.T, s checkpoint.Saver) (text string) {
 	t.Helper()

@@ -277,7 +277,7 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, options string,
 				return fmt.Errorf("%w, or pass %s", err, options)
 			}
 		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero():
-			if !o.wait && try >= openings {
+			if !o.wait && try >= openings || o.due.deleted(err) {
 				return err
 			}
 		case o.wait && ctx.Err() == nil && passing(err):
