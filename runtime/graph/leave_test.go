@@ -194,6 +194,56 @@ func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 	}
 }
 
+// TestSignalsThatWentBackAreReceivedInTheirOrder has two tasks that receive in turn and then wait
+// for more. Each input that drops them begins a branch that receives all signals.
+func TestSignalsThatWentBackAreReceivedInTheirOrder(t *testing.T) {
+	for depth := range 3 {
+		eachInBubble(t, func(t *testing.T, d graph.Durability) {
+			b, turns := newWork(), []chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
+			for i, id := range []graph.ID{"left", "right"} {
+				b.Node(id, func(ctx context.Context, _ work) (update, error) {
+					for {
+						select {
+						case <-turns[i]:
+						case <-time.After(time.Minute): // the other one waits already
+						}
+						_, err := payment.Receive(ctx)
+						turns[1-i] <- struct{}{}
+						if err != nil {
+							return update{}, err
+						}
+					}
+				}, payment)
+			}
+			b.Node("all", receiver("all", "", "", "", "", ""), payment)
+			b.Route(graph.Start, func(_ context.Context, w work) (graph.Next, error) {
+				if w.Log[len(w.Log)-1] == "first" {
+					return graph.To("left", "right"), nil
+				}
+				return graph.To("all"), nil
+			}, "left", "right", "all")
+			for _, id := range []graph.ID{"left", "right", "all"} {
+				b.Edge(id, graph.End)
+			}
+			for range depth {
+				b = only(compile(t, b, graph.SubgraphOnly()))
+			}
+			th := compile(t, b, graph.Saver(memory.New()), d).Thread("t")
+			send(t, th, "1", "2", "3", "4")
+			turns[1] <- struct{}{}
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("first")))
+			same(t, "receives", len(res.Signals), 2)
+			same(t, "messages", untaken(t, th), []checkpoint.MessageKind(nil))
+			res = done(t, graph.Waiting)(th.Invoke(t.Context(), logged("second"), graph.DiscardPending()))
+			same(t, "receives of the second branch", len(res.Signals), 1)
+			send(t, th, "5")
+			res = done(t, graph.Done)(th.Invoke(t.Context(), logged("third"), graph.DiscardPending()))
+			same(t, "log", res.State.Log, []string{"first", "second", "third", "all 1", "all 2", "all 3", "all 4", "all 5"})
+			same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+		})
+	}
+}
+
 func TestASignalThatWentBackIsReceivedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := memory.New(), newWork()
