@@ -239,6 +239,7 @@ func (r *resolver) reachableFields(u *types.Struct, foreign bool, seen []types.T
 // keyFault returns the reason why a map with keys of type t cannot be stored, or "".
 func keyFault(t types.Type) string {
 	key, ok := t.Underlying().(*types.Basic)
+	_, array := t.Underlying().(*types.Array)
 	named, _ := types.Unalias(t).(*types.Named)
 	switch {
 	case !ok && named != nil && hasForm(named, kindText) && types.Comparable(t):
@@ -251,6 +252,9 @@ func keyFault(t types.Type) string {
 		return ""
 	case ok && key.Info()&(types.IsFloat|types.IsComplex) != 0:
 		return "is a float, and NaN equals nothing, so that entries could not be found again; use a string or an integer"
+	case array:
+		return "is an array, and MessagePack decoders into any panic at such a key; " +
+			"declare an array type with MarshalText and UnmarshalText, or use a text such as hexadecimal as the key, a string"
 	case !ok || key.Info()&(types.IsString|types.IsInteger|types.IsBoolean) == 0 || key.Kind() == types.Uintptr:
 		return "is not a string, an integer, a bool, or a type with MarshalText and UnmarshalText; use one of them as the key"
 	}

@@ -27,6 +27,7 @@ type State struct {
 	PMap      *map[string]int    // want `is a pointer to a type that has nil`
 	FloatKey  map[float64]int    // want `map key float64 of map\[float64\]int is a float, and NaN`
 	StructKey map[Point]int      // want `map key Point of map\[Point\]int is not a string, an integer, a bool, or a type with MarshalText`
+	ArrayKey  map[[2]byte]int    // want `map key \[2\]byte of map\[\[2\]byte\]int is an array, and MessagePack decoders .*declare an array type with MarshalText and UnmarshalText, or use a text`
 	PtrKey    map[*int]int       // want `map key \*int`
 	List      []chan int         // want `in \[\]: type chan int is a channel`
 	Map       map[string]func()  // want `in \[\]: type func\(\) is a func`
