@@ -20,6 +20,36 @@ const (
 	slowTakes = 4 * time.Second
 )
 
+// TestASnapshotHasItsQuestionsInTaskOrder has tasks whose questions are stored in another order.
+func TestASnapshotHasItsQuestionsInTaskOrder(t *testing.T) {
+	for depth := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			b, want := newWork(), []graph.ID{"one", "two", "three"}
+			for i, id := range want {
+				b.Node(id, func(ctx context.Context, _ work) (update, error) {
+					time.Sleep(time.Duration(len(want)-i) * time.Second)
+					_, err := refund.Ask(ctx, doc{Name: string(id)})
+					return update{}, err
+				}, refund)
+				b.Edge(graph.Start, id)
+				b.Edge(id, graph.End)
+			}
+			for range depth {
+				b = only(compile(t, b, graph.SubgraphOnly()))
+			}
+			th := compile(t, b, graph.Saver(memory.New())).Thread("t")
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			for what, all := range map[string][]graph.OpenQuestion{"result": res.Questions, "snapshot": snapshot(t, th).Questions} {
+				var got []graph.ID
+				for _, q := range all {
+					got = append(got, q.Node)
+				}
+				same(t, "questions of the "+what, got, want)
+			}
+		})
+	}
+}
+
 // slowly is a graph of two concurrent nodes: one asks soon, the other is slow.
 func slowly() *graph.Builder[work, update] {
 	b := newWork()

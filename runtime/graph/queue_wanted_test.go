@@ -73,14 +73,47 @@ func TestATaskOfACancelledThreadDoesNotRun(t *testing.T) {
 	}
 }
 
+// TestAWorkerThatKeepsASuperstepLearnsOfItsCancel has a worker that has run another task of the
+// superstep, so it reads the superstep no more (rule 23.8).
+func TestAWorkerThatKeepsASuperstepLearnsOfItsCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, q := memory.New(), keeping{make(chan graph.QueuedTask, 2)}
+		b, calls := newWork(), new(atomic.Int32)
+		for _, id := range []graph.ID{"one", "two"} {
+			b.Node(id, countedRuns(calls, say(string(id))), graph.Queue("gpu"))
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		g := compile(t, b, graph.Saver(s), graph.Queues(q))
+		submit(t, g.Thread("t"), "in")
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
+			t.Fatalf("got %s, %v; want that the run ends while the tasks wait", run.Status, err)
+		}
+		if err := g.RunQueued(t.Context(), <-q.tasks); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Thread("t").Cancel(t.Context(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // the worker looks again after a second
+		if err := g.RunQueued(t.Context(), <-q.tasks); err != nil {
+			t.Error(err)
+		}
+		same(t, "calls of the nodes", calls.Load(), int32(1))
+	})
+}
+
 // TestACancelEndsATaskThatNoRunWaitsFor tests rule 23.8.
 func TestACancelEndsATaskThatNoRunWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
 		stopped := false
 		g, task := handedOut(t, s, func(ctx context.Context, _ work) (update, error) {
-			<-ctx.Done()
-			stopped = true
+			select {
+			case <-ctx.Done():
+				stopped = true
+			case <-time.After(2 * time.Hour):
+			}
 			return update{}, ctx.Err()
 		})
 		time.AfterFunc(time.Hour, func() {

@@ -466,6 +466,9 @@ func TestACancelBeforeTheFirstInputBeginsLeavesAnEmptyThread(t *testing.T) {
 	}
 	serve(t, g, s)
 	same(t, "status", snapshot(t, th).Status, graph.Cancelled)
+	if reason := snapshot(t, th).Reason; !strings.HasSuffix(reason, "cancelled") {
+		t.Errorf("got reason %q, want that of the cancel", reason)
+	}
 	same(t, "refused", refusals(t, th), []string{"cancelled"})
 	submit(t, th, "two")
 	serve(t, g, s)
