@@ -237,8 +237,7 @@ func (d *due) pause(cause error) (pause time.Duration, err error) {
 	return max(p.Pause(d.run.Attempts+1, cause), time.Millisecond), nil
 }
 
-// deleted reports whether an opening failed because the thread that the worker found was deleted,
-// and the id is that of no thread or of another one.
+// deleted reports whether an opening failed because the thread that the worker found was deleted.
 func (d *due) deleted(err error) bool {
 	var conflict *checkpoint.ConflictError
 	return d != nil && errors.As(err, &conflict) && conflict.Reason == "birth"
