@@ -55,5 +55,16 @@ func TestMailOfAThread(t *testing.T) {
 		if err != nil || len(got) != 2 || got[0].ID != "signal" || got[1].ID != "late" || got[0].Posted != time.Now().UTC().Round(0) {
 			t.Errorf("mail: got %+v and %v, want the two signals", got, err)
 		}
+		post("next input", checkpoint.InputMessage)
+		second := opening(t, "t", "h", first.Records[0].ID)
+		second.End, second.Status = true, checkpoint.Done
+		second.Messages.Seen = 4
+		if _, err := s.Append(ctx, second); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Nanosecond) // Ready compares whole microseconds
+		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil || due() != 1 {
+			t.Errorf("after a release: got %v and %d threads, want the one whose input waits", err, due())
+		}
 	})
 }
