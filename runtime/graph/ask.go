@@ -113,7 +113,7 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 
 // checkAnswers turns the caller's answers into writes, after it has checked them against the open
 // questions. now is the saver's time if one of them expires.
-func (r *opening) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
+func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ const mostNamed = 20
 
 // notAsked returns the error of an answer to a question that is not open. all are the pending
 // writes.
-func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
+func (r *opener) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
 		if all[i].Kind == checkpoint.Answer && questionID(&all[i]) == id {
 			if string(all[i].Payload) == task.Passed {
@@ -236,7 +236,7 @@ func (g *core) nodeAt(path []PathElement, id ID) *node {
 	return nil
 }
 
-func (r *opening) answerError(id, format string, args ...any) error {
+func (r *opener) answerError(id, format string, args ...any) error {
 	return r.g.answerError(r.thread, r.plan.Step, id, format, args...)
 }
 

@@ -48,8 +48,8 @@ func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []Upd
 // call itself.
 func editorOf[S, U any](t Thread[S, U]) func(context.Context, runOptions, callEdit) (checkpoint.ID, error) {
 	return func(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
-		return openEdit(ctx, t, o, nil, func(r *opening) error {
-			return (&reach{opening: r, update: e.update}).openInside(e)
+		return openEdit(ctx, t, o, nil, func(r *opener) error {
+			return (&reach{opener: r, update: e.update}).openInside(e)
 		})
 	}
 }
@@ -189,7 +189,7 @@ func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Tas
 
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
-func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
+func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
 	rounds := endRounds(r.g, c, "")
 	if !r.g.nests {
 		return rounds, nil
@@ -198,7 +198,7 @@ func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoi
 	if err != nil || update == nil {
 		return rounds, err
 	}
-	reach := reach{opening: r, edit: edit, update: update}
+	reach := reach{opener: r, edit: edit, update: update}
 	if err := reach.below(r.g, c, ""); err != nil || len(reach.writes) == 0 {
 		return rounds, err
 	}
@@ -220,7 +220,7 @@ func (r *reach) idle(c *checkpoint.Chain) error {
 
 // reach gathers the writes of an edit in subgraph calls.
 type reach struct {
-	*opening
+	*opener
 	edit   checkpoint.ID
 	update []byte // nil if it changes nothing
 	writes []checkpoint.Write

@@ -33,9 +33,9 @@ type mail struct {
 }
 
 // looker looks into the inbox of a thread for its opening.
-type looker struct{ *opening }
+type looker struct{ *opener }
 
-func (r *opening) looking() looker { return looker{r} }
+func (r *opener) looking() looker { return looker{r} }
 
 // knows notes what a Load says of the messages of the thread.
 func (r looker) knows(t *checkpoint.Thread) {
@@ -219,7 +219,7 @@ func (r looker) loadDue() (checkpoint.Chain, error) {
 	if d := r.opt.due; d.found.Fence.IsZero() && !d.assumed {
 		d.assumed = true
 		var none checkpoint.Chain
-		label(r.opening, labelsOf(r.g, r.thread, &none))
+		label(r.opener, labelsOf(r.g, r.thread, &none))
 		if err := r.look(&none); err != nil || len(r.mail.inputs) > 0 {
 			return none, err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// opening is a run that does not hold its thread yet.
-type opening struct {
+// opener is a run that does not hold its thread yet.
+type opener struct {
 	*run
 	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
 	mail    mail
@@ -34,7 +34,7 @@ type opening struct {
 // openInput starts a run with input. It loads the thread, merges the input, and takes the thread
 // with the records of both. If a route chooses the first nodes, the input is stored first, as the
 // result of Start. So no user code runs on a thread that others may hold.
-func (r *opening) openInput(at checkpoint.ID) error {
+func (r *opener) openInput(at checkpoint.ID) error {
 	if !at.IsZero() {
 		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to continue from a checkpoint", where(r.g.name, r.thread, -1))
 	}
@@ -69,7 +69,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 
 // enter opens the thread with the input, on the state of the run: that of the head, or the empty
 // state of an empty thread.
-func (r *opening) enter(empty bool) (err error) {
+func (r *opener) enter(empty bool) (err error) {
 	defer rescueReducer(r.run, &err)
 	r.chained = r.log.Chained
 	r.plan.Enter(r.plan.Step + 1)
@@ -105,7 +105,7 @@ func (r *opening) enter(empty bool) (err error) {
 }
 
 // inputRecord returns the record that makes Start due. Every run with input starts a new run line.
-func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
+func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base, r.log.Again = checkpoint.ID{}, nil
 	rec, err := r.storing().record(checkpoint.Input)
 	if err == nil {
@@ -122,7 +122,7 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 }
 
 // openRouted opens the thread with the input stored, but not merged. The loop merges it.
-func (r *opening) openRouted(first checkpoint.Record) error {
+func (r *opener) openRouted(first checkpoint.Record) error {
 	r.fill()
 	w, err := r.storing().resultOf(0)
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *opening) openRouted(first checkpoint.Record) error {
 }
 
 // openResume continues a run from the head, or from an older checkpoint.
-func (r *opening) openResume(at checkpoint.ID) error {
+func (r *opener) openResume(at checkpoint.ID) error {
 	c, err := r.load(at)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *opening) openResume(at checkpoint.ID) error {
 }
 
 // resume continues from the head, or continues an older run line whose due tasks did not run.
-func (r *opening) resume(c *checkpoint.Chain) error {
+func (r *opener) resume(c *checkpoint.Chain) error {
 	r.tail = nil
 	if err := r.restoring().continueAt(c); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 }
 
 // resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.
-func (r *opening) resumeDone(c *checkpoint.Chain) error {
+func (r *opener) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
@@ -242,7 +242,7 @@ func (r *opening) resumeDone(c *checkpoint.Chain) error {
 // resumeRecord returns the record of a resume. A Resume of a thread that stopped for people passes
 // the stop. It does not pass the stop if the run died before it stopped, or on a run line that was
 // left.
-func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
 		r.plan.Clear()
 	}
@@ -261,7 +261,7 @@ func paused(c *checkpoint.Chain) bool {
 
 // discards returns the writes that drop the stored results of the nodes of Rerun. Their subgraph
 // calls start again, which rec, the record of the resume, notes.
-func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	if reasonIn(c) != "" {
 		writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
 	}
@@ -305,7 +305,7 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 }
 
 // opened writes the opening Append, and restores the results that are already stored.
-func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
@@ -338,7 +338,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 }
 
 // load reads a checkpoint and its chain.
-func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
+func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
@@ -362,7 +362,7 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 }
 
 // history yields records of the root's log, newest first, before the run opens.
-func (r *opening) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (r *opener) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
 		defer cancel()

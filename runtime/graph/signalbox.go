@@ -33,7 +33,7 @@ type signalbox struct {
 }
 
 // start begins to take messages for the run r, with those that its opening has left.
-func (b *signalbox) start(r *opening) {
+func (b *signalbox) start(r *opener) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.root, b.taken, b.given, b.answered = r.run, make(map[uint64]bool), make(map[string]checkpoint.Message), make(map[string]bool)

@@ -115,7 +115,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	defer cancel(nil)
 	held, release := t.hold(ctx)
 	defer release()
-	var r *opening
+	var r *opener
 	ended := false
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
 	if !o.rehearse {
@@ -140,23 +140,23 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
 		if o.due != nil {
-			r = t.opening(held, o, out, nil, lost)
+			r = t.opener(held, o, out, nil, lost)
 			return r.looking().openDue()
 		}
 		if in == nil {
-			r = t.opening(held, o, out, nil, lost)
+			r = t.opener(held, o, out, nil, lost)
 			if done, err := resumeHot(t.Thread, r, out.state); done || err != nil {
 				return err
 			}
 			return r.openResume(t.at)
 		}
 		if h := t.hot(o); h != nil {
-			r = t.opening(held, o, out, in, lost)
+			r = t.opener(held, o, out, in, lost)
 			if err := t.openHot(r, out.state, h); !r.stale(err) {
 				return err
 			}
 		}
-		r = t.opening(held, o, out, in, lost)
+		r = t.opener(held, o, out, in, lost)
 		return r.busyWith(r.openInput(t.at))
 	})
 	if err != nil {
@@ -199,15 +199,15 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	return res, r.watchers.join(err)
 }
 
-// opening returns a run with input in, or a resume if in is nil, that has not opened its thread.
+// opener returns a run with input in, or a resume if in is nil, that has not opened its thread.
 // Its state is that of out. It calls lost if another run takes the thread.
-func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
+func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opener {
 	out.state = newAdapter(t.g, o.strict)
 	out.state.input = in
 	if t.edit != nil && in == nil {
 		out.state.edits = []U{*t.edit}
 	}
-	r := &opening{edited: out.state.edits != nil, run: &run{
+	r := &opener{edited: out.state.edits != nil, run: &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs),
 	}}
 	o.stopAt.addTo(&r.plan)
