@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
@@ -120,7 +121,7 @@ func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now 
 	open = slices.DeleteFunc(slices.Clone(open), func(q checkpoint.Write) bool { return !task.IsQuestion(q.Name) })
 	asked := make(map[string]*checkpoint.Write, len(open))
 	for i := range open {
-		if id := questionID(&open[i]); asked[id] == nil {
+		if id := inbox.QuestionID(&open[i]); asked[id] == nil {
 			asked[id] = &open[i]
 		}
 	}
@@ -151,9 +152,6 @@ func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now 
 	return answers, nil
 }
 
-// questionID returns the id of a stored question.
-func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
-
 // mostNamed bounds how many open questions an error names.
 const mostNamed = 20
 
@@ -161,7 +159,7 @@ const mostNamed = 20
 // writes.
 func (r *opener) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
-		if all[i].Kind == checkpoint.Answer && questionID(&all[i]) == id {
+		if all[i].Kind == checkpoint.Answer && inbox.QuestionID(&all[i]) == id {
 			if string(all[i].Payload) == task.Passed {
 				return r.answerError(id, "%w", ErrExpired)
 			}
@@ -173,7 +171,7 @@ func (r *opener) notAsked(id string, open, all []checkpoint.Write) error {
 	}
 	var ids []string
 	for i := range open[:min(len(open), mostNamed)] {
-		ids = append(ids, questionID(&open[i]))
+		ids = append(ids, inbox.QuestionID(&open[i]))
 	}
 	if more := len(open) - len(ids); more > 0 {
 		ids = append(ids, fmt.Sprintf("and %d more", more))

@@ -252,6 +252,6 @@ func (d *due) ends(r *run) bool {
 func (d *due) ended(r *run) {
 	if d != nil && !d.run.Opened {
 		d.run.Wake = wakeAfter(r, r.status)
-		d.seen, _ = r.log.Looked()
+		d.seen, _ = r.log.Seen()
 	}
 }

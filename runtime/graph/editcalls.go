@@ -81,7 +81,7 @@ func (r *reach) openInside(e callEdit) error {
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the

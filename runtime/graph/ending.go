@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -73,7 +74,7 @@ func beginsInput(r *run, status Status) bool {
 	if r.log == nil || r.call != nil {
 		return false
 	}
-	_, waits := r.log.Looked()
+	_, waits := r.log.Seen()
 	return waits == journal.DiscardingInputs || waits == journal.QueuedInputs && (status == Done || status == Cancelled)
 }
 
@@ -90,9 +91,9 @@ func wakeAfter(r *run, status Status) time.Time {
 		if r.opt.box.wakes(asked) {
 			return time.Unix(1, 0)
 		}
-		next := nextDue(asked)
+		next := earliest(asked)
 		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see lookForLeft
-			next = earlier(next, r.log.Now().Add(timekeeper{r}.lease()))
+			next = inbox.Earlier(next, r.log.Now().Add(timekeeper{r}.lease()))
 		}
 		return next
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -46,9 +47,10 @@ func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: continue from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
 	}
-	if err := r.looking().leavePast(c, false); err != nil {
+	if err := r.readPast(c); err != nil {
 		return checkpoint.Record{}, err
 	}
+	r.leaving = inbox.Relist(c.Thread.Questions, nil)
 	r.log.Again = nil
 	r.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
 	rec, err := r.storing().record(checkpoint.Fork)
@@ -56,7 +58,7 @@ func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return rec, err
 	}
 	parent := c.Last.ID
-	r.looking().mark(&rec)
+	r.mark(&rec)
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
@@ -109,7 +111,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 )
 
 // A run of a worker leaves its tasks to a KeepingQueue when it executes nothing itself. Until then
@@ -149,7 +150,7 @@ func (r keeping) lookForLeft() error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.g.opt.saverTimeout)
 	defer cancel()
-	wake := earlier(nextDue(r.asked()), r.log.Now().Add(handOutAgain))
+	wake := inbox.Earlier(earliest(r.asked()), r.log.Now().Add(handOutAgain))
 	for of, names := range h.left {
 		found, err := r.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: r.thread, Namespace: of.namespace, Base: of.base, Names: names})
 		if err != nil {
@@ -162,7 +163,7 @@ func (r keeping) lookForLeft() error {
 	}
 	d := r.opt.due
 	d.run.Wake, d.found.Fence = wake, d.fence
-	d.seen, _ = r.log.Looked()
+	d.seen, _ = r.log.Seen()
 	return r.g.rewake(ctx, d)
 }
 

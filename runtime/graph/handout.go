@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -139,11 +140,14 @@ func (r host) receive(i int, e *journal.Execution) (bool, error) {
 		return false, nil
 	}
 	a := e.Asked[0]
-	w, _, err := awaitedAt(a.Place, a.Payload, a.Due)
+	q := inbox.Question{Stored: checkpoint.Write{Name: a.Place}}
+	var err error
+	q.Of, err = journal.ReadQuestion(a.Payload)
 	if err != nil {
 		return false, r.resultChanged(err, "the signal that node %q waits for", string(r.g.nodes[r.exec.Tasks[i].Node].id))
 	}
-	return r.exec.Tasks[i].Asks.TakeFor(w)
+	q.Of.Due = a.Due
+	return r.exec.Tasks[i].Asks.TakeFor(q.Awaited())
 }
 
 // accept makes the outcome of an execution that of the attempt of task i.

@@ -98,13 +98,13 @@ func resumeHot[S, U any](t Thread[S, U], r *opener, a *adapter[S, U]) (done bool
 	return true, nil
 }
 
-// openHot is openInput on a kept head. It loads nothing.
+// openHot opens the thread with input on a kept head. It loads nothing.
 func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error {
 	if err := continueFrom(a, h); err != nil {
 		return err
 	}
 	label(r, h.labels)
-	r.log.Look(h.looked, h.waits)
+	r.log.See(h.seen, h.waits)
 	last := &h.tail.Last
 	r.known, r.birth, r.log.Head = knownSchemas(last), h.birth, last.ID
 	r.restoring().stand(last, h.chained)
@@ -168,7 +168,7 @@ func (t driver[S, U]) keep(r *opener, a *adapter[S, U], err error) {
 		thread: t.id, birth: r.log.Birth(), request: r.opt.request, labels: r.labels,
 		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
 	}
-	h.looked, h.waits = r.log.Looked()
+	h.seen, h.waits = r.log.Seen()
 	size, dead := a.live.Sizes()
 	switch {
 	case h.shared:

@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/opening"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -117,7 +118,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	defer release()
 	var r *opener
 	ended := false
-	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
+	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
 	if !o.rehearse {
 		o.handOuts = newHandOuts(&t.g.core, t.id, o.due != nil)
 	}
@@ -141,14 +142,17 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		}
 		if o.due != nil {
 			r = t.opener(held, o, out, nil, lost)
-			return r.looking().openDue()
+			return r.open(opening.Due, checkpoint.ID{})
 		}
 		if in == nil {
 			r = t.opener(held, o, out, nil, lost)
 			if done, err := resumeHot(t.Thread, r, out.state); done || err != nil {
 				return err
 			}
-			return r.openResume(t.at)
+			return r.open(opening.Resume, t.at)
+		}
+		if !t.at.IsZero() {
+			return t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
 		}
 		if h := t.hot(o); h != nil {
 			r = t.opener(held, o, out, in, lost)
@@ -157,7 +161,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 			}
 		}
 		r = t.opener(held, o, out, in, lost)
-		return r.busyWith(r.openInput(t.at))
+		return r.busyWith(r.open(opening.Invoke, checkpoint.ID{}))
 	})
 	if err != nil {
 		ended = true
@@ -166,7 +170,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	if in == nil && (!t.at.IsZero() || t.edit != nil) {
 		t.g.heads.drop(t.id) // the kept head is now stale
 	}
-	o.listen.start(held, cancel, r.looking().older())
+	o.listen.start(held, cancel, r.olderThanRun())
 	o.box.start(r)
 	tell := r.watchers.run(held, r.plan.Step)
 	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))

@@ -3,9 +3,9 @@ package graph
 import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // withdraw returns the writes that withdraw what does not count after this superstep. It also
@@ -51,22 +51,22 @@ func (r caller) giveBack() (back []checkpoint.Message, drop []checkpoint.Write, 
 	if len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
 		return nil, nil, nil
 	}
-	lost := losses{namespace: r.log.Namespace, tasks: make(map[string]bool), calls: make(map[string]bool)}
+	lost := inbox.Losses{Namespace: r.log.Namespace, Tasks: make(map[string]bool), Calls: make(map[string]bool)}
 	var handled []string // the calls of tasks with a fallback
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		nests := r.g.nodes[t.Node].sub != nil
 		switch {
 		case t.Progress == exec.Beaten && nests:
-			lost.calls[r.callOf(t)] = true
+			lost.Calls[r.callOf(t)] = true
 			fallthrough // its mapping functions can receive, too
 		case t.Progress == exec.Beaten:
-			lost.tasks[r.taskKey(&t.Task)] = true
+			lost.Tasks[r.taskKey(&t.Task)] = true
 		case nests && r.g.exec[t.Node].Fallback:
 			handled = append(handled, r.callOf(t))
 		}
 	}
-	if len(lost.tasks) == 0 && len(handled) == 0 {
+	if len(lost.Tasks) == 0 && len(handled) == 0 {
 		return nil, nil, nil
 	}
 	root := r.opt.box.root.log
@@ -82,29 +82,19 @@ func (r caller) giveBack() (back []checkpoint.Message, drop []checkpoint.Write, 
 		if unfinished, err := r.unfinished(notes, namespace); err != nil {
 			return nil, nil, err
 		} else if unfinished {
-			lost.calls[namespace] = true
+			lost.Calls[namespace] = true
 		}
 	}
-	back, drop = lost.among(notes, root.Base)
-	if r.call != nil {
-		return back, drop, nil
+	var asked func(key string) *journal.Asked
+	if r.call == nil {
+		pending := journal.Gather(c.Writes, root.Base, "")
+		asked = pending.Asked
 	}
-	pending := journal.Gather(c.Writes, root.Base, "")
-	for key := range lost.tasks {
-		if a := pending.Asked(key); a != nil {
-			for place, answer := range a.Answers {
-				if !task.IsSignal(place) || string(answer) == task.Passed {
-					continue
-				}
-				m, err := journal.ReadSignal(answer)
-				if err != nil {
-					return nil, nil, r.changed(err, "a received signal")
-				}
-				back = append(back, m)
-			}
-		}
+	a, err := lost.Back(notes, root.Base, asked)
+	if err != nil {
+		return nil, nil, r.changed(err, "a received signal")
 	}
-	return inOrder(back), drop, nil
+	return a.Messages.Return, a.Writes, nil
 }
 
 // unfinished reports whether the call with a namespace has taken signals and has not ended.
