@@ -10,7 +10,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -240,21 +239,6 @@ func (r *opener) answerError(id, format string, args ...any) error {
 
 func (g *core) answerError(thread string, step int, id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(g.name, thread, step), id, ErrNotAsked}, args...)...)
-}
-
-// decidedRaces reports for each race, by its number minus one, whether a result of one of its
-// tasks is stored.
-func (r *run) decidedRaces(now []plan.Task) []bool {
-	if r.g.plan.Races == 0 || !r.pending.Results() {
-		return make([]bool, r.g.plan.Races)
-	}
-	won := make([]bool, r.g.plan.Races)
-	for _, d := range now {
-		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.pending.Result(r.taskKey(&d))
-		}
-	}
-	return won
 }
 
 // waiting returns the open questions of the run.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
@@ -15,28 +16,31 @@ import (
 // calls of such tasks and of tasks with a stored result, by their names.
 type beaten struct{ tasks, calls map[string]bool }
 
-// beatenIn returns the tasks that lost a race to a task with a stored result, and the calls that
-// count no more. c is the head of the namespace in which they are due.
+// beatenIn returns the tasks and the calls of a namespace that count no more. c is the head of the
+// namespace, which is that of a call of g.
 func beatenIn(g *core, c *checkpoint.Chain, namespace string) beaten {
 	b := beaten{make(map[string]bool), make(map[string]bool)}
-	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
-	won, done := make(map[int]bool), make([]bool, len(c.Due))
-	for i, d := range c.Due {
-		_, done[i] = stored.Result(journal.DueKey(&c.Last, namespace, d))
-		if race := g.raceOf(d.Node); race > 0 {
-			won[race] = won[race] || done[i]
-		}
-	}
-	for i, d := range c.Due {
-		lost := won[g.raceOf(d.Node)] && !done[i] // 0 is no race, which nobody won
-		if lost {
-			b.tasks[journal.DueKey(&c.Last, namespace, d)] = true
-		}
-		if lost || done[i] {
-			b.calls[journal.DueCall(&c.Last, namespace, d)] = true
+	tasks := g.dueIn(c, namespace)
+	for i, over := range held.Over(tasks) {
+		if t := &tasks[i]; over {
+			b.tasks[t.Key] = !t.Done
+			b.calls[t.Call] = true
 		}
 	}
 	return b
+}
+
+// dueIn describes the due tasks of a namespace for the decisions of package held. c is the head of
+// the namespace, which is that of a call of g.
+func (g *core) dueIn(c *checkpoint.Chain, namespace string) []held.Task {
+	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
+	tasks := make([]held.Task, len(c.Due))
+	for i, d := range c.Due {
+		key := journal.DueKey(&c.Last, namespace, d)
+		_, done := stored.Result(key)
+		tasks[i] = held.Task{Key: key, Call: journal.DueCall(&c.Last, namespace, d), Race: g.raceOf(d.Node), Done: done}
+	}
+	return tasks
 }
 
 // counting returns the open questions without those of tasks that lost a race, and of calls whose

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
@@ -122,7 +123,7 @@ func findCall(g *core, c checkpoint.Chain, namespace string, load func(string) (
 	for at := ""; at != namespace; {
 		name := journal.CallIn(at, namespace)
 		i := slices.IndexFunc(p.chain.Due, func(d checkpoint.Task) bool { return journal.DueCall(&p.chain.Last, at, d) == name })
-		p.ended = p.ended || i < 0 || journal.Finished(p.chain.Writes, &p.chain.Last, at, p.chain.Due[i]) || p.g.hasLost(&p.chain, at, p.chain.Due[i])
+		p.ended = p.ended || i < 0 || held.Over(p.g.dueIn(&p.chain, at))[i]
 		if i >= 0 {
 			p.enter(p.chain.Due[i])
 		}
@@ -176,15 +177,6 @@ func (g *core) raceOf(node string) int {
 		return g.plan.Nodes[n].Race
 	}
 	return 0
-}
-
-// hasLost reports whether another task of its race has a stored result. c is the head of the
-// namespace in which the task is due.
-func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Task) bool {
-	race := g.raceOf(due.Node)
-	return race > 0 && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
-		return g.raceOf(d.Node) == race && journal.Finished(c.Writes, &c.Last, namespace, d)
-	})
 }
 
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.

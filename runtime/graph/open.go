@@ -248,10 +248,6 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err := r.restoring().place(c); err != nil {
 		return err
 	}
-	if r.opt.due != nil && paused(c) && !r.opt.rehearse {
-		r.status = checkpoint.Paused // the stop is for a person
-		return nil
-	}
 	r.log.Resumed = true
 	stored := openQuestions(r.log.Namespace, c)
 	r.leaveFor(c, stored)
@@ -277,7 +273,10 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if blocked && len(writes) == 0 && !r.edited && r.act.Empty() && listedAsWaiting(c) {
+	next := (&opening.Waiting{
+		Held: blocked, Stops: !paused(c) && r.plan.Stops(), Writes: len(writes) > 0, Edited: r.edited, Noted: !r.act.Empty(), Listed: listedAsWaiting(c),
+	}).Next()
+	if next == opening.Stay {
 		r.status = checkpoint.Waiting
 		return p.restoreBlocked()
 	}
@@ -297,13 +296,13 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	o := journal.Outcome{Status: checkpoint.Running}
-	switch {
-	case blocked:
+	switch next {
+	case opening.Wait:
 		o = journal.Outcome{Status: checkpoint.Waiting, End: true, Wake: wake}
-	case r.plan.Stops():
+	case opening.Pause:
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || !blocked {
+	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
 	}
 	return p.restoreBlocked()

@@ -21,10 +21,10 @@ func TestCancels(t *testing.T) {
 	}{
 		{"21.2", "no cancel", "in pay", due, false, "", journal.QueuedInputs},
 		{"21.10", "ends the due tasks", "wake cancel:enough", due, true, "take [2]", journal.NoInputs},
-		{"21.9", "the newest counts", "wake cancel cancel", due, true, "take [2 3]", journal.NoInputs},
+		{"21.9", "the newest counts", "wake cancel|cancel", due, true, "take [2 3]", journal.NoInputs},
 		{"21.9", "older than the line", "cancel", due, false, "refuse 1 " + none, journal.NoInputs},
 		{"21.9", "nothing is due", "wake cancel", Line{}, false, "refuse 2 " + none, journal.NoInputs},
-		{"21.9", "ends inputs, but none that was posted later", "in in cancel:no in:drop", Line{}, false,
+		{"21.9", "ends inputs, but none that was posted later", "in|in cancel:no in:drop", Line{}, false,
 			"take [3], refuse 1 (cancelled: no), refuse 2 (cancelled: no)", journal.DiscardingInputs},
 		{"21.9", "ends the due tasks and an input", "wake in cancel in", due, true, "take [3], refuse 2 (cancelled)", journal.QueuedInputs},
 		{"21.9", "inputs before an older cancel", "in cancel:a in cancel:b", Line{}, false,

@@ -16,10 +16,10 @@ func at(minute int) time.Time {
 	return time.Date(2026, 1, 2, 15, minute, 0, 0, time.UTC)
 }
 
-// messages makes messages from a text such as "in cancel in:drop pay pay:7 answer:k/q". Their
+// messages makes messages from a text such as "in cancel in:drop|pay pay:7 answer:k/q". Their
 // numbers begin with 1. Each was posted at the minute of its number.
 func messages(text string) (all []checkpoint.Message) {
-	for i, word := range strings.Fields(text) {
+	for i, word := range strings.FieldsFunc(text, between) {
 		kind, of, _ := strings.Cut(word, ":")
 		m := checkpoint.Message{Number: uint64(i + 1), ID: fmt.Sprintf("m%d", i+1), Posted: at(i + 1)}
 		switch kind {
@@ -108,6 +108,9 @@ func TestReadAgain(t *testing.T) {
 	same(t, "the answers", show(&a), "refuse 4 ("+NotAsked+"), refuse 7 ("+NotAsked+")")
 	a = b.RefuseAnswers(nil)
 	same(t, "the answers again", show(&a), "")
+	same(t, "nothing to store", a.Empty(), true)
+	a.Writes = make([]checkpoint.Write, 1)
+	same(t, "a write to store", a.Empty(), false)
 	pay := task.Awaited{Signal: "pay"}
 	m, _, ok := b.Next(pay, accept)
 	b.ReadLate(all, 0)
@@ -177,3 +180,6 @@ func TestReasonsAreCut(t *testing.T) {
 	a := b.RefuseInput(strings.Repeat("ä", checkpoint.MaxReason))
 	same(t, "bytes", len(a.Messages.Refuse[0].Reason), checkpoint.MaxReason)
 }
+
+// between reports whether r is between two words of the texts of tests.
+func between(r rune) bool { return r == ' ' || r == '|' }

@@ -62,8 +62,8 @@ func names(t *testing.T, writes []checkpoint.Write) string {
 
 // TestListed lists the waits of the branch of a thread (rule 21.25).
 func TestListed(t *testing.T) {
-	stored := questions("a/q? left1/q? b/q?<3 c/pay<3 d/sleep<3 e/q?<5")
-	stored = append(stored, checkpoint.Write{Task: journal.StopTask, Kind: checkpoint.Question})
+	stored := []checkpoint.Write{{Task: journal.StopTask, Kind: checkpoint.Question}}
+	stored = append(stored, questions("a/q? left1/q? b/q?<3 c/pay<3 d/sleep<3 e/q?<5")...)
 	thread := checkpoint.Thread{Questions: stored, Now: at(5)}
 	same(t, "listed", names(t, Listed(&thread)), "a d e")
 	thread.Status = checkpoint.Cancelled
@@ -78,6 +78,6 @@ func TestRelist(t *testing.T) {
 	same(t, "the branch is left", names(t, Relist(stored, nil)), "-a -b")
 	same(t, "another one is continued", names(t, Relist(stored, questions("left1/q?"))), "-a -b left1")
 	same(t, "the branch is continued", names(t, Relist(stored, questions("a/q? b/q?"))), "")
-	stop := []checkpoint.Write{{Task: journal.StopTask, Kind: checkpoint.Question}}
-	same(t, "a stop is no wait", len(Relist(stop, nil)), 0)
+	stored = append([]checkpoint.Write{{Task: journal.StopTask, Kind: checkpoint.Question}}, stored...)
+	same(t, "a stop is no wait", names(t, Relist(stored, nil)), "-a -b")
 }

@@ -85,6 +85,12 @@ const (
 	Busy       // return an error: another run has the thread
 	Unfinished // return an error: the input would drop due tasks
 	Missing    // return an error: there is nothing to continue
+
+	// After Continue, see Waiting:
+
+	Run   // run the due tasks
+	Wait  // store what has come, and end as waiting
+	Pause // store what has come, and end as paused
 )
 
 // Next returns the next step.
@@ -159,4 +165,27 @@ func (f *Facts) due() Step {
 		return Seed
 	}
 	return Note
+}
+
+// Waiting is what the call knows of the due tasks that it continues, before it opens the thread.
+type Waiting struct {
+	Held   bool // no task can run before an answer, a signal or a time
+	Stops  bool // a stop holds the tasks
+	Writes bool // the opening has answers to store
+	Edited bool // the opening has an edit to store
+	Noted  bool // the opening takes, refuses or returns messages
+	Listed bool // the thread has the status waiting, or its tasks are on a branch that was left
+}
+
+// Next returns the decision: Run, Wait or Pause, or Stay if there is nothing to store.
+func (w *Waiting) Next() Step {
+	switch {
+	case w.Held && !w.Writes && !w.Edited && !w.Noted && w.Listed:
+		return Stay
+	case w.Held:
+		return Wait
+	case w.Stops:
+		return Pause
+	}
+	return Run
 }

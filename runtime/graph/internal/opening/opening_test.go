@@ -73,3 +73,26 @@ func TestNext(t *testing.T) {
 		})
 	}
 }
+
+func TestWaiting(t *testing.T) {
+	for _, row := range []struct {
+		rule, name string
+		w          Waiting
+		want       Step
+	}{
+		{"15.1", "a task can run", Waiting{Listed: true}, Run},
+		{"12.3", "the last answer has come", Waiting{Writes: true, Listed: true}, Run},
+		{"12.9", "every task waits", Waiting{Held: true, Listed: true}, Stay},
+		{"12.6", "one of several answers has come", Waiting{Held: true, Writes: true, Listed: true}, Wait},
+		{"16.1", "an edit, while every task waits", Waiting{Held: true, Edited: true, Listed: true}, Wait},
+		{"21.6", "a message that cannot take effect", Waiting{Held: true, Noted: true, Listed: true}, Wait},
+		{"12.2", "the run died before it ended as waiting", Waiting{Held: true}, Wait},
+		{"13.1", "a stop", Waiting{Stops: true}, Pause},
+		{"13.15", "a stop before tasks that wait", Waiting{Stops: true, Held: true}, Wait},
+		{"22.6", "a resume that is too early, at a stop", Waiting{Stops: true, Held: true, Listed: true}, Stay},
+	} {
+		if got := row.w.Next(); got != row.want {
+			t.Errorf("%s %s: got %v, want %v", row.rule, row.name, got, row.want)
+		}
+	}
+}
