@@ -92,7 +92,7 @@ func wakeAfter(r *run, status Status) time.Time {
 			return time.Unix(1, 0)
 		}
 		next := earliest(asked)
-		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see lookForLeft
+		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see findLeft
 			next = inbox.Earlier(next, r.log.Now().Add(timekeeper{r}.lease()))
 		}
 		return next

@@ -140,10 +140,10 @@ func (h *handOuts) leave(ctx context.Context, q QueuedTask) (b []byte, left bool
 	return nil, true, nil
 }
 
-// lookForLeft looks for outcomes that were stored before the run gave up its thread. Their workers
+// findLeft looks for outcomes that were stored before the run gave up its thread. Their workers
 // do not wake a thread that a run holds. If there is one, the thread is due now. If
 // another call or a message has made the thread due, that stands.
-func (r keeping) lookForLeft() error {
+func (r keeping) findLeft() error {
 	h := r.opt.handOuts
 	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(time.Unix(1, 0)) {
 		return nil

@@ -216,7 +216,7 @@ func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask, emits []emitted)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
 		err := h.do(ctx, q, emits)
 		if err == nil || ctx.Err() == nil {
-			b, found, err := h.look(ctx, q)
+			b, found, err := h.outcome(ctx, q)
 			if found || err != nil && ctx.Err() == nil && !passing(err) {
 				return b, err
 			}
@@ -236,8 +236,8 @@ func (h *handOuts) do(ctx context.Context, q QueuedTask, emits []emitted) (err e
 	return h.g.opt.queues.Do(ctx, q)
 }
 
-// look reads the outcome of one task.
-func (h *handOuts) look(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
+// outcome reads the stored outcome of one task.
+func (h *handOuts) outcome(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.g.opt.saverTimeout)
 	defer cancel()
 	writes, err := h.g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{

@@ -186,7 +186,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		err = apart(r.run)
 	}
 	if o.due != nil && err == nil {
-		err = keeping{r.run}.lookForLeft()
+		err = keeping{r.run}.findLeft()
 	}
 	r.telling().publishQuestions(r.waiting())
 	ended = true
