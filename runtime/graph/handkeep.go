@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 )
 
@@ -145,7 +146,7 @@ func (h *handOuts) leave(ctx context.Context, q QueuedTask) (b []byte, left bool
 // another call or a message has made the thread due, that stands.
 func (r keeping) findLeft() error {
 	h := r.opt.handOuts
-	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(time.Unix(1, 0)) {
+	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(ending.Now()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.g.opt.saverTimeout)
@@ -157,7 +158,7 @@ func (r keeping) findLeft() error {
 			return r.saving("outcomes", err)
 		}
 		if len(found) > 0 {
-			wake = time.Unix(1, 0)
+			wake = ending.Now()
 			break
 		}
 	}

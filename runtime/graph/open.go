@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/opening"
@@ -399,8 +400,8 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 		writes = append(writes, r.g.schemas()...)
 	}
 	o.Messages = r.act.Messages
-	if o.End && beginsInput(r.run, o.Status) {
-		o.Wake = time.Unix(1, 0)
+	if rest := restAfter(r.run, o.Status); o.End && rest.Begins() {
+		o.Wake = ending.Now()
 	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]

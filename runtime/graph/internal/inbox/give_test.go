@@ -107,6 +107,8 @@ func TestProvide(t *testing.T) {
 		{rule: "21.4", name: "an answer", box: "answer:k/q", open: "k/q?", want: "take [1], k/q"},
 		{rule: "21.5", name: "the first answer counts", box: "answer:k/q|answer:k/q", open: "k/q?", want: "take [1], refuse 2 (it was answered by a Resume), k/q"},
 		{rule: "21.5", name: "that of a Resume counts", box: "answer:k/q", open: "k/q?", given: "k/q", want: "refuse 1 (it was answered by a Resume)"},
+		{rule: "21.5", name: "that of a Resume, and one to another question", box: "answer:k/q answer:a/q", open: "k/q? a/q?", given: "k/q",
+			want: "take [2], refuse 1 (it was answered by a Resume), a/q"},
 		{rule: "21.5", name: "after a refused one, the next counts", box: late + "answer:k/q|answer:k/q", open: "k/q?",
 			want: "take [10], refuse 9 (the answer is of another type), k/q"},
 		{rule: "21.25", name: "the question is not open in the branch", box: "answer:k/other", open: "k/q?", want: "refuse 1 (" + NotAsked + ")"},

@@ -25,6 +25,8 @@ func TestAnswerTo(t *testing.T) {
 		same(t, "the question", m.Name, "k/q")
 		same(t, "the answer", string(m.Payload), "yes")
 	}
+	fits := strings.Repeat("k", checkpoint.MaxMessageID-len("answer 2 to "))
+	same(t, "an id that fits", AnswerTo(fits, nil, []checkpoint.Message{{Kind: checkpoint.AnswerMessage, Name: fits}}).ID, "answer 2 to "+fits)
 	long := AnswerTo(strings.Repeat("k", checkpoint.MaxMessageID), nil, []checkpoint.Message{{Kind: checkpoint.AnswerMessage, Name: strings.Repeat("k", checkpoint.MaxMessageID)}})
 	if len(long.ID) > checkpoint.MaxMessageID || !strings.HasPrefix(long.ID, "answer 2 to ") {
 		t.Errorf("got the id %q of %d bytes", long.ID, len(long.ID))

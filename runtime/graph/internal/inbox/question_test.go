@@ -24,6 +24,13 @@ func TestExpires(t *testing.T) {
 	}
 }
 
+// TestNextExpiry asks when an edited thread is due (rule 22.5).
+func TestNextExpiry(t *testing.T) {
+	writes, next := Expire(open("a/q?<7 b/sleep<6 c/q?"), nil, at(5))
+	same(t, "the next", next, at(6))
+	same(t, "writes", len(writes), 0)
+}
+
 func TestEarlier(t *testing.T) {
 	never := time.Time{}
 	for _, row := range [][3]time.Time{{never, never, never}, {never, at(1), at(1)}, {at(1), never, at(1)}, {at(1), at(2), at(1)}, {at(2), at(1), at(1)}} {
