@@ -14,8 +14,8 @@ import (
 
 // This file reads the messages of a thread for its opening. Load says whether messages wait; only
 // then the run reads them. Package inbox decides about them, and the opening stores the decisions.
-// The saver refuses the opening if another run has handled one of the messages meanwhile, or if the
-// inbox was that of another thread (rule 21.24). Then contend opens again.
+// The saver refuses the opening if another run has handled one of the messages meanwhile. It does
+// so too if the inbox was that of another thread (rule 21.24). Then contend opens again.
 
 // noteMail notes what a Load says of the messages of the thread.
 func (r *opener) noteMail(t *checkpoint.Thread) {
@@ -168,8 +168,8 @@ func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	return r.enter(c.Empty())
 }
 
-// readExpired reads the answers and the signals that have come since the opening read the inbox,
-// if a question or a receive has expired at now. One that was posted in time counts.
+// readExpired reads the messages that have come since the opening read the inbox, if a question or
+// a receive has expired at now. An answer or a signal that was posted in time counts.
 func (r *opener) readExpired(open []inbox.Question, now time.Time) error {
 	if !inbox.Expires(open, now) {
 		return nil

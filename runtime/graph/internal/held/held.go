@@ -1,9 +1,9 @@
-// Package held decides which due tasks hold a thread or a subgraph call, which have lost a race,
-// and whether a call opens its thread to run them.
+// Package held decides whether the due tasks hold a thread or a subgraph call, so that nothing can
+// run there. It also decides which of them have lost a race.
 //
 // The caller describes all tasks that are due in one namespace, as [Task]s. A decision that needs
-// a subgraph call names it; the caller reads the call, adds the Verdict about it to the Task, and
-// asks again.
+// a subgraph call names its task. The caller reads the call, adds the Verdict about it to the Task,
+// and asks again.
 //
 // Invariants:
 //   - The package does no I/O, and knows neither states nor graphs.
@@ -55,7 +55,7 @@ func Decide(tasks []Task) (v Verdict, read int) {
 	return v, -1
 }
 
-// Over reports for each due task whether it has ended: its result is stored, or it has lost its
+// Over reports for each due task whether it has ended. Its result is stored, or it has lost its
 // race to a task whose result is stored.
 func Over(tasks []Task) []bool {
 	var won map[int]bool

@@ -85,8 +85,8 @@ func (b *Box) InTime(q *Question) bool {
 	return slices.ContainsFunc(b.answers, func(m checkpoint.Message) bool { return m.Name == q.ID() && !m.Posted.After(q.Of.Due) })
 }
 
-// Wake decides what a run in progress gives to the open questions of tasks that wait: signals, and
-// the end of the questions whose time has come at now. base is that of Give.
+// Wake decides what a run in progress gives to the open questions of tasks that wait. It gives
+// signals, and ends the questions whose time has come at now. base is that of Give.
 func (b *Box) Wake(open []Question, base checkpoint.ID, now time.Time) Act {
 	a := b.Give(open, base)
 	due, _ := Expire(open, func() map[string]bool {
@@ -116,9 +116,9 @@ type Resumed struct {
 	Check func(q *Question, m *checkpoint.Message) error // checks a posted answer
 }
 
-// Provide decides what the opening of a run gives to the open questions: posted answers, signals,
-// and the end of the questions whose time has come. wake is when the time of another question
-// comes; zero for never.
+// Provide decides what the opening of a run gives to the open questions. It gives posted answers
+// and signals, and ends the questions whose time has come. wake is when the time of another
+// question comes; zero for never.
 func (b *Box) Provide(r *Resumed) (a Act, wake time.Time) {
 	a = b.RefuseStray(r.Graph, r.Signals, r.Open)
 	a.Add(b.answer(r))
@@ -170,7 +170,8 @@ func (b *Box) RefuseAnswers(open []Question) (a Act) {
 	return a
 }
 
-// answer gives the posted answers to the open questions. All of them are to open questions.
+// answer gives the posted answers to their questions, which are open: RefuseAnswers has refused the
+// others.
 func (b *Box) answer(r *Resumed) (a Act) {
 	if len(b.answers) == 0 {
 		return a

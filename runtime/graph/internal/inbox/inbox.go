@@ -1,5 +1,5 @@
-// Package inbox decides what a run does with the messages of its thread: which inputs, answers,
-// signals and cancels it takes, which it refuses, and which signals go back.
+// Package inbox decides what a run does with the messages of its thread. The run takes inputs,
+// answers, signals and cancels, refuses others, and returns signals that had no effect.
 //
 // A run reads messages and passes them to a [Box]. It asks the Box for decisions. Each decision is
 // an [Act], which the run stores by one write.
@@ -137,10 +137,10 @@ func (b *Box) Older(seen uint64) uint64 {
 	return b.Opened
 }
 
-// Mark returns the mark of the record that begins a run line: the number of the newest message
-// that is known to be older than the line, 0 for none. With least, newer ones that were posted
-// before the opening are older as well. seen is the newest message that the run has seen. input
-// says that the line begins with an input.
+// Mark returns the mark of the record that begins a run line. It is the number of the newest
+// message that is known to be older than the line; 0 for none. With least, newer ones that were
+// posted before the opening are older as well. seen is the newest message that the run has seen.
+// input says that the line begins with an input.
 func (b *Box) Mark(seen uint64, input bool) (number uint64, least bool) {
 	if b.Began > 0 {
 		return b.Began, false
