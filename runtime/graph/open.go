@@ -82,7 +82,7 @@ func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 func headOf(c *checkpoint.Chain) opening.Head {
 	return opening.Head{
 		Empty: c.Empty(), Due: c.Unfinished(), Committed: c.Committed, Newest: c.Last.ID == c.Head,
-		Held: c.Thread.Holder != "", Mail: c.Thread.Inputs+c.Thread.Others > 0, Status: c.Thread.Status,
+		Leased: c.Thread.Holder != "", Mail: c.Thread.Inputs+c.Thread.Others > 0, Status: c.Thread.Status,
 	}
 }
 

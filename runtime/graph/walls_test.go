@@ -65,8 +65,8 @@ func TestWallsHold(t *testing.T) {
 	}
 }
 
-// TestDecisionsOnlyCompute checks the packages that decide: facts go in, a decision comes out. They
-// cannot wait for anything, call a saver or read a clock.
+// TestDecisionsOnlyCompute checks the packages that decide: they get facts and return a decision.
+// They cannot wait for anything, call a saver or read a clock.
 func TestDecisionsOnlyCompute(t *testing.T) {
 	forbidden := []string{"context", "sync", "sync/atomic", "os", "net", "math/rand", "math/rand/v2", "crypto/rand"}
 	names := []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "checkpoint.Saver", "checkpoint.NewID"}

@@ -84,7 +84,7 @@ func same(t *testing.T, what string, got, want any) {
 
 func accept([]byte) error { return nil }
 
-// TestReadAgain reads all messages again after each decision: one that an act has handled does not
+// TestReadAgain reads all messages again after each decision. One that an act has handled does not
 // come back, so that it has one effect (rule 21.1).
 func TestReadAgain(t *testing.T) {
 	all := messages("in pay cancel answer:k/q pay in:drop answer:k/r")

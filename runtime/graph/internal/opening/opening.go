@@ -39,7 +39,7 @@ type Head struct {
 	Due       bool // something is due there
 	Committed bool // the tasks that were due there have run
 	Newest    bool // it is the newest record of the thread
-	Held      bool // another run has the lease
+	Leased    bool // another run has the lease
 	Mail      bool // messages wait
 	Status    checkpoint.Status
 }
@@ -133,7 +133,7 @@ func (f *Facts) begin() Step {
 	h, c := &f.Head, &f.Call
 	switch {
 	case h.idle() || c.Discard:
-	case h.Held && !c.TakeOver:
+	case h.Leased && !c.TakeOver:
 		return Busy
 	default:
 		return Unfinished

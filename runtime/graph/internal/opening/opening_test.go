@@ -11,7 +11,7 @@ import (
 func TestNext(t *testing.T) {
 	due := Head{Due: true, Newest: true, Status: checkpoint.Failed}
 	with := func(set func(*Head)) Head { h := due; set(&h); return h }
-	held := with(func(h *Head) { h.Held = true })
+	held := with(func(h *Head) { h.Leased = true })
 	cancelled := with(func(h *Head) { h.Status = checkpoint.Cancelled })
 	paused := with(func(h *Head) { h.Status = checkpoint.Paused })
 	done := Head{Newest: true, Status: checkpoint.Done}
