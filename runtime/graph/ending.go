@@ -55,6 +55,8 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 		return journal.Outcome{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
 	}
 	switch {
+	case status == 0:
+		return journal.Outcome{}
 	case status == Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
@@ -66,7 +68,7 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	case status == Ready && r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 	}
-	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
+	return journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
 }
 
 // restAfter returns the thread of r as it is if the run ends with a status, without what its tasks
