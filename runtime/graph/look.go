@@ -26,6 +26,7 @@ type mail struct {
 	answers []checkpoint.Message
 	signals []checkpoint.Message
 	read    uint64 // the newest message, if the messages were read; else 0
+	all     []checkpoint.Message
 
 	began   uint64             // the input with which the run begins; 0 for none
 	opened  uint64             // the newest message at the opening
@@ -63,8 +64,13 @@ func (r looker) look(c *checkpoint.Chain) error {
 	}
 	for i := range all {
 		newest = max(newest, all[i].Number)
+		if unfit := r.opt.due.unfit(all[i].Number); unfit != nil {
+			r.mail.refuse(all[i].Number, unfit.Error())
+			continue
+		}
 		r.mail.add(&all[i])
 	}
+	r.mail.all = all
 	r.mail.dropInputs()
 	r.mail.read = newest
 	r.log.Look(newest, r.mail.waits())
@@ -329,7 +335,7 @@ func (r looker) openNothing(c *checkpoint.Chain) error {
 	return r.openEnded(c, c.Thread.Status)
 }
 
-// openEmpty begins a thread whose inputs were cancelled before the first one has begun.
+// openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r looker) openEmpty() error {
 	if err := r.restoring().restore(&checkpoint.Chain{}); err != nil {
 		return err
@@ -338,10 +344,15 @@ func (r looker) openEmpty() error {
 	if err != nil {
 		return err
 	}
-	if r.mail.cancel != nil {
+	o := journal.Outcome{Status: Cancelled, End: true}
+	switch {
+	case r.mail.cancel != nil:
 		r.ending = r.cancelError()
+	case r.opt.due != nil && len(r.opt.due.unfits) > 0:
+		o.Status = Failed
+		r.ending = fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), r.opt.due.unfit(r.mail.handled.Refuse[0].Number))
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: Cancelled, End: true})
+	return r.opened([]checkpoint.Record{rec}, nil, o)
 }
 
 // stay restores a thread on which nothing can run. It is not opened.

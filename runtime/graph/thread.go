@@ -139,9 +139,11 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
-		if o.due != nil {
+		for o.due != nil {
 			r = t.opening(held, o, out, nil, lost)
-			return r.looking().openDue()
+			if err := r.looking().openDue(); !r.looking().dropUnfit(err) {
+				return err
+			}
 		}
 		if in == nil {
 			r = t.opening(held, o, out, nil, lost)
