@@ -21,13 +21,14 @@ import (
 // opener is a run that does not hold its thread yet.
 type opener struct {
 	*run
-	known   uint64          // hash of the schemas whose descriptions are stored; zero for none
-	mail    inbox.Box       // the messages of the thread that were read
-	act     inbox.Act       // what the opening stores about messages
-	obeyed  *CancelledError // of the newest cancel about which the opening has decided; nil for none
-	birth   checkpoint.ID   // of the thread when its mail was read; zero if the thread did not exist
-	edited  bool            // the Resume starts with an edit
-	entered bool            // the opening committed the merged input, which is not published yet
+	known   uint64               // hash of the schemas whose descriptions are stored; zero for none
+	mail    inbox.Box            // the messages of the thread that were read
+	read    []checkpoint.Message // all messages that the opening has read
+	act     inbox.Act            // what the opening stores about messages
+	obeyed  *CancelledError      // of the newest cancel about which the opening has decided; nil for none
+	birth   checkpoint.ID        // of the thread when its mail was read; zero if the thread did not exist
+	edited  bool                 // the Resume starts with an edit
+	entered bool                 // the opening committed the merged input, which is not published yet
 
 	labels *task.Labels // of the thread after the opening; nil for none
 
@@ -222,16 +223,21 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 	return r.opened(append(records, rec), edits, o)
 }
 
-// openEmpty begins a thread whose inputs were cancelled before the first one has begun.
+// openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r *opener) openEmpty() error {
 	rec, err := r.storing().first()
 	if err != nil {
 		return err
 	}
-	if r.obeyed != nil {
+	o := journal.Outcome{Status: Cancelled, End: true}
+	switch {
+	case r.obeyed != nil:
 		r.ending = r.obeyed
+	case r.opt.due != nil && len(r.opt.due.unfits) > 0:
+		o.Status = Failed
+		r.ending = fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), r.opt.due.unfit(r.act.Messages.Refuse[0].Number))
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: Cancelled, End: true})
+	return r.opened([]checkpoint.Record{rec}, nil, o)
 }
 
 // resume continues from the head, or continues an older run line whose due tasks did not run.

@@ -47,7 +47,13 @@ func (r *opener) readMail(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
+	r.read = all
 	r.mail.Read(all, newest)
+	for i := range all {
+		if unfit := r.opt.due.unfit(all[i].Number); unfit != nil {
+			r.adopt(r.mail.Refuse(&all[i], unfit.Error()))
+		}
+	}
 	r.log.See(r.mail.Known, r.mail.Waits())
 	return nil
 }

@@ -140,9 +140,11 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
-		if o.due != nil {
+		for o.due != nil {
 			r = t.opener(held, o, out, nil, lost)
-			return r.open(opening.Due, checkpoint.ID{})
+			if err := r.open(opening.Due, checkpoint.ID{}); !r.dropUnfit(err) {
+				return err
+			}
 		}
 		if in == nil {
 			r = t.opener(held, o, out, nil, lost)

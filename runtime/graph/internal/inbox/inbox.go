@@ -108,6 +108,18 @@ func (b *Box) add(m *checkpoint.Message) {
 	}
 }
 
+// Refuse refuses a message that waits, whatever its kind.
+func (b *Box) Refuse(m *checkpoint.Message, reason string) (a Act) {
+	for _, list := range []*[]checkpoint.Message{&b.inputs, &b.answers, &b.signals, &b.cancels} {
+		at := slices.IndexFunc(*list, func(one checkpoint.Message) bool { return one.Number == m.Number })
+		if at >= 0 {
+			b.remove(list, at)
+			a.refuse(m.Number, reason)
+		}
+	}
+	return a
+}
+
 // Return adds signals that went back to the inbox.
 func (b *Box) Return(all []checkpoint.Message) {
 	for i := range all {

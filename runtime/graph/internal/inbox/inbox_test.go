@@ -123,6 +123,17 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
+// TestRefuse refuses a message with which the thread does not fit (rule 21.6).
+func TestRefuse(t *testing.T) {
+	b := boxOf("in in:drop")
+	m := b.Input()
+	a := b.Refuse(&checkpoint.Message{Number: m.Number}, "it is too large")
+	same(t, "Refuse", show(&a), "refuse 1 (it is too large)")
+	same(t, "the next one", b.Input().Number, 2)
+	a = b.Refuse(&checkpoint.Message{Number: 1}, "again")
+	same(t, "once", a.Empty(), true)
+}
+
 // TestReadLate reads while a run is in progress: it takes no input (rule 21.4), and its listener
 // obeys cancels (rule 21.10).
 func TestReadLate(t *testing.T) {
