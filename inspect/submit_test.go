@@ -1,9 +1,11 @@
 package inspect_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,6 +71,22 @@ func TestAnExistingThreadIsNotNew(t *testing.T) {
 		t.Errorf("as a thread that may exist: got %d: %s", status, body)
 	}
 	s.has("submit?graph=shop", `name="new" value="1" checked`)
+}
+
+// A thread with a reserved id is not begun (rule 10.7).
+func TestAReservedThreadIsNotSubmitted(t *testing.T) {
+	saver := newSaver(t)
+	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, newShop(t, saver))
+	id := graph.ReservedPrefix + "order"
+	for _, isNew := range []string{"1", ""} {
+		form := url.Values{"graph": {"shop"}, "id": {id}, "new": {isNew}, "request": {"r"}, "json": {"{}"}}
+		if status, body := s.post("submit", form); status != http.StatusBadRequest || !strings.Contains(body, "want an id of your own") {
+			t.Errorf("new %q: got %d, want a refusal that names the remedy: %s", isNew, status, body)
+		}
+	}
+	if mail, err := saver.Mail(t.Context(), checkpoint.MailQuery{Thread: id}); !errors.Is(err, checkpoint.ErrNotFound) && (err != nil || len(mail) > 0) {
+		t.Errorf("got %d messages, %v, want none", len(mail), err)
+	}
 }
 
 // runDue runs the due threads, as a worker does. The one with the id must be among them.

@@ -32,6 +32,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"11.10": {"a failed write ends the model's run", "TestAFallbackDoesNotHideOtherFaults"},
 	"11.12": {"a machine runs one task at a time", "TestALimitIsFair"},
 	"11.14": {"caches are not modelled", "TestACachedResultReplacesTheCallOfTheNode"},
+	"21.26": {"a model without storage has no limit", "TestAPostedInputWithWhichTheThreadDoesNotFitIsRefused"},
 	"11.15": {"a model without storage has no limit", "TestAResultThatTheStorageRefusesForItsSizeFailsTheThread"},
 	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},
 	"12.7":  {"all answers are right", "TestWrongAnswersAreRefusedBeforeAnythingRuns"},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -113,14 +113,14 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 
 // checkAnswers turns the caller's answers into writes, after it has checked them against the open
 // questions. now is the saver's time if one of them expires.
-func (r *opening) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
+func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
 	open = slices.DeleteFunc(slices.Clone(open), func(q checkpoint.Write) bool { return !task.IsQuestion(q.Name) })
 	asked := make(map[string]*checkpoint.Write, len(open))
 	for i := range open {
-		if id := questionID(&open[i]); asked[id] == nil {
+		if id := inbox.QuestionID(&open[i]); asked[id] == nil {
 			asked[id] = &open[i]
 		}
 	}
@@ -151,17 +151,14 @@ func (r *opening) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now
 	return answers, nil
 }
 
-// questionID returns the id of a stored question.
-func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
-
 // mostNamed bounds how many open questions an error names.
 const mostNamed = 20
 
 // notAsked returns the error of an answer to a question that is not open. all are the pending
 // writes.
-func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
+func (r *opener) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
-		if all[i].Kind == checkpoint.Answer && questionID(&all[i]) == id {
+		if all[i].Kind == checkpoint.Answer && inbox.QuestionID(&all[i]) == id {
 			if string(all[i].Payload) == task.Passed {
 				return r.answerError(id, "%w", ErrExpired)
 			}
@@ -173,7 +170,7 @@ func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 	}
 	var ids []string
 	for i := range open[:min(len(open), mostNamed)] {
-		ids = append(ids, questionID(&open[i]))
+		ids = append(ids, inbox.QuestionID(&open[i]))
 	}
 	if more := len(open) - len(ids); more > 0 {
 		ids = append(ids, fmt.Sprintf("and %d more", more))
@@ -236,27 +233,12 @@ func (g *core) nodeAt(path []PathElement, id ID) *node {
 	return nil
 }
 
-func (r *opening) answerError(id, format string, args ...any) error {
+func (r *opener) answerError(id, format string, args ...any) error {
 	return r.g.answerError(r.thread, r.plan.Step, id, format, args...)
 }
 
 func (g *core) answerError(thread string, step int, id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(g.name, thread, step), id, ErrNotAsked}, args...)...)
-}
-
-// decidedRaces reports for each race, by its number minus one, whether a result of one of its
-// tasks is stored.
-func (r *run) decidedRaces(now []plan.Task) []bool {
-	if r.g.plan.Races == 0 || !r.pending.Results() {
-		return make([]bool, r.g.plan.Races)
-	}
-	won := make([]bool, r.g.plan.Races)
-	for _, d := range now {
-		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.pending.Result(r.taskKey(&d))
-		}
-	}
-	return won
 }
 
 // waiting returns the open questions of the run.

@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"time"
-
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -16,47 +16,36 @@ import (
 // calls of such tasks and of tasks with a stored result, by their names.
 type beaten struct{ tasks, calls map[string]bool }
 
-// beatenIn returns the tasks that lost a race to a task with a stored result, and the calls that
-// count no more. c is the head of the namespace in which they are due.
+// beatenIn returns the tasks and the calls of a namespace that count no more. c is the head of the
+// namespace, which is that of a call of g.
 func beatenIn(g *core, c *checkpoint.Chain, namespace string) beaten {
 	b := beaten{make(map[string]bool), make(map[string]bool)}
-	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
-	won, done := make(map[int]bool), make([]bool, len(c.Due))
-	for i, d := range c.Due {
-		_, done[i] = stored.Result(journal.DueKey(&c.Last, namespace, d))
-		if race := g.raceOf(d.Node); race > 0 {
-			won[race] = won[race] || done[i]
-		}
-	}
-	for i, d := range c.Due {
-		lost := won[g.raceOf(d.Node)] && !done[i] // 0 is no race, which nobody won
-		if lost {
-			b.tasks[journal.DueKey(&c.Last, namespace, d)] = true
-		}
-		if lost || done[i] {
-			b.calls[journal.DueCall(&c.Last, namespace, d)] = true
+	tasks := g.dueIn(c, namespace)
+	for i, over := range held.Over(tasks) {
+		if t := &tasks[i]; over {
+			b.tasks[t.Key] = !t.Done
+			b.calls[t.Call] = true
 		}
 	}
 	return b
 }
 
-// provide adds to writes what the opening gives to open questions: posted answers, signals, and
-// the end of timers that are due at now. It also returns when the next timer is due.
-func (r looker) provide(
-	c *checkpoint.Chain, open, writes []checkpoint.Write, now time.Time,
-) (_ []checkpoint.Write, wake time.Time, err error) {
-	writes = append(writes, r.answersIn(open, writes)...)
-	if open, err = r.counting(c, open); err != nil {
-		return nil, wake, err
+// dueIn describes the due tasks of a namespace for the decisions of package held. c is the head of
+// the namespace, which is that of a call of g.
+func (g *core) dueIn(c *checkpoint.Chain, namespace string) []held.Task {
+	stored := journal.Gather(c.Writes, c.Last.Base, namespace)
+	tasks := make([]held.Task, len(c.Due))
+	for i, d := range c.Due {
+		key := journal.DueKey(&c.Last, namespace, d)
+		_, done := stored.Result(key)
+		tasks[i] = held.Task{Key: key, Call: journal.DueCall(&c.Last, namespace, d), Race: g.raceOf(d.Node), Done: done}
 	}
-	writes = append(append(writes, r.signalsFor(open)...), timekeeper{r.run}.skipped(open)...)
-	due, wake := pass(open, writes, now)
-	return append(writes, due...), wake, nil
+	return tasks
 }
 
 // counting returns the open questions without those of tasks that lost a race, and of calls whose
 // failure a fallback has handled, at any depth. c is the head of the thread.
-func (r looker) counting(c *checkpoint.Chain, open []checkpoint.Write) (count []checkpoint.Write, err error) {
+func (r *opener) counting(c *checkpoint.Chain, open []inbox.Question) (count []inbox.Question, err error) {
 	if r.g.plan.Races == 0 && !r.g.nests {
 		return open, nil
 	}
@@ -75,31 +64,27 @@ func (r looker) counting(c *checkpoint.Chain, open []checkpoint.Write) (count []
 
 // hasLost reports whether the task of an open question, or a call that the task is in, counts no
 // more. known has the losers of namespaces, as far as they were read.
-func (r looker) hasLost(c *checkpoint.Chain, known map[string]beaten, q *checkpoint.Write) (bool, error) {
-	of, err := journal.ReadQuestion(q.Payload)
-	if err != nil {
-		return false, nil //nolint:nilerr // the run returns the error when it restores the task
-	}
+func (r *opener) hasLost(c *checkpoint.Chain, known map[string]beaten, q *inbox.Question) (bool, error) {
 	g := r.g
 	for at, depth := "", 0; g != nil; depth++ {
-		name := journal.CallIn(at, q.Namespace)
+		name := journal.CallIn(at, q.Stored.Namespace)
 		if g.plan.Races > 0 || g.fallsBack {
 			b, err := r.losersIn(c, known, g, at)
-			if err != nil || b.calls[name] || name == "" && b.tasks[q.Task] {
+			if err != nil || b.calls[name] || name == "" && b.tasks[q.Stored.Task] {
 				return err == nil, err
 			}
 		}
-		if name == "" || depth >= len(of.Path) {
+		if name == "" || depth >= len(q.Of.Path) {
 			return false, nil
 		}
-		at, g = journal.Within(at, name), g.subgraphOf(of.Path[depth].Node)
+		at, g = journal.Within(at, name), g.subgraphOf(q.Of.Path[depth].Node)
 	}
 	return false, nil
 }
 
 // losersIn returns the losers in a namespace, which is that of a call of g, and keeps them in
 // known.
-func (r looker) losersIn(c *checkpoint.Chain, known map[string]beaten, g *core, namespace string) (beaten, error) {
+func (r *opener) losersIn(c *checkpoint.Chain, known map[string]beaten, g *core, namespace string) (beaten, error) {
 	if b, ok := known[namespace]; ok {
 		return b, nil
 	}

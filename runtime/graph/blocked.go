@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
@@ -34,67 +35,69 @@ func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
 	if len(r.opt.rerun) > 0 || r.opt.rehearse {
 		return false, nil
 	}
-	held, waits, err := r.holds(c, inside)
-	return held && waits, err
+	v, err := r.holds(c, inside)
+	return v.Held && v.Waits, err
 }
 
-// holds reports whether every due task is held, and whether any of them waits for answers. A task
-// is held if it waits for an answer, has a stored result, or lost its race to such a result. A
-// subgraph is held if it stopped for people or everything due in it is held.
-func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
+// holds decides whether the due tasks hold the run. With inside it reads subgraph calls that ask.
+// It holds a call to be free that it does not read.
+func (r *prober) holds(c *checkpoint.Chain, inside bool) (held.Verdict, error) {
 	now := r.plan.Now()
-	won := r.decidedRaces(now)
+	tasks := r.describe(c, now, inside)
+	for {
+		v, read := held.Decide(tasks)
+		if read < 0 {
+			return v, nil
+		}
+		if r.ctx.Err() != nil {
+			return v, r.cancelled()
+		}
+		in, err := r.holdsIn(&exec.Task{Task: now[read]})
+		if err != nil {
+			return held.Verdict{}, err
+		}
+		tasks[read].Inside = &in
+	}
+}
+
+// describe describes due tasks for the decisions of package held.
+func (r *prober) describe(c *checkpoint.Chain, now []plan.Task, inside bool) []held.Task {
 	var asking map[string]bool // the calls with open questions or stops
 	if inside && r.g.nests {
 		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
 	}
-	for _, d := range now {
-		if r.ctx.Err() != nil {
-			return false, false, r.cancelled()
-		}
-		sl := exec.Task{Task: d}
-		key := r.taskKey(&sl.Task)
+	tasks := make([]held.Task, len(now))
+	for i := range now {
+		key := r.taskKey(&now[i])
 		_, done := r.pending.Result(key)
-		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
-		switch a := r.pending.Asked(key); {
-		case done, race > 0 && won[race-1]:
-		case a != nil && a.Open():
-			held, waits = true, true
-		case n.sub != nil:
-			if !asking[r.log.Call(key)] {
-				return false, false, nil
-			}
-			below, in, err := r.holdsIn(&sl)
-			if err != nil || !in {
-				return false, false, err
-			}
-			held, waits = true, waits || len(below) > 0
-		default:
-			return false, false, nil
+		asked := r.pending.Asked(key)
+		tasks[i] = held.Task{Key: key, Race: r.g.plan.Nodes[now[i].Node].Race, Done: done, Asks: asked != nil && asked.Open()}
+		if r.g.nodes[now[i].Node].sub != nil {
+			tasks[i].AsksInside = asking[r.log.Call(key)]
 		}
 	}
-	return held, waits, nil
+	return tasks
 }
 
-// holdsIn reports whether the subgraph call of a task, which asks or stops, is held, and returns
-// its open questions.
-func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err error) {
+// holdsIn reads the subgraph call of a task, which asks or stops, and decides whether it is held.
+// It keeps the open questions of the call.
+func (r *prober) holdsIn(sl *exec.Task) (held.Verdict, error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
-	below, held, err = n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task), r.writes)
+	below, in, err := n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task), r.writes)
 	if r.below == nil {
 		r.below = make(map[string][]subgraph.Asked)
 	}
 	r.below[key] = below
-	return below, held, err
+	return held.Verdict{Held: in, Waits: len(below) > 0}, err
 }
 
 // holds is the same for a call of the graph in another run. It only reads. writes are those that
 // the opening of that run will store.
 func (g *core) holds(
 	ctx context.Context, log *journal.Branch, path []journal.PathElement, writes []checkpoint.Write,
-) (below []subgraph.Asked, held bool, err error) {
+) (below []subgraph.Asked, in bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
@@ -120,8 +123,8 @@ func (g *core) holds(
 	if len(r.plan.Pending) > 0 {
 		return nil, false, nil
 	}
-	held, waits, err := r.holds(&c, true)
-	if err != nil || !held || r.plan.Stops() && !waits {
+	v, err := r.holds(&c, true)
+	if err != nil || !v.Held || r.plan.Stops() && !v.Waits {
 		return nil, false, err
 	}
 	if err := r.restoreBlocked(); err != nil {

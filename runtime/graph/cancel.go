@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -105,19 +106,15 @@ func (l *listener) messages(ctx context.Context, after uint64) ([]checkpoint.Mes
 
 // obey cancels the run if there is a cancel among messages.
 func (l *listener) obey(all []checkpoint.Message) {
-	var m mail
-	for i := range all {
-		m.add(&all[i])
-		m.read = max(m.read, all[i].Number)
-	}
-	if m.cancel == nil {
+	var box inbox.Box
+	box.Read(all, 0)
+	reason, a, ok := box.ObeyAll()
+	if !ok {
 		return
 	}
-	m.dropInputs()
-	m.refuseAnswers(nothing)
-	m.take(append(m.older, m.cancel.Number)...)
-	l.handled, l.newest, l.waits = m.handled, m.read, m.waits()
-	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: string(m.cancel.Payload)})
+	a.Add(box.RefuseAnswers(nil))
+	l.handled, l.newest, l.waits = a.Messages, box.Known, box.Waits()
+	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: reason})
 }
 
 // cancelled returns the error of a run that was cancelled by a message, and what its end makes of
@@ -140,7 +137,7 @@ func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
 func (l *listener) obeyed(r *run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.log.Look(l.newest, l.waits)
+	r.log.See(l.newest, l.waits)
 }
 
 // CancelledError is returned by the call whose run was ended by Thread.Cancel, or by
@@ -153,9 +150,4 @@ type CancelledError struct {
 
 func (e *CancelledError) Error() string { return where(e.Graph, e.Thread, -1) + ": " + e.text() }
 
-func (e *CancelledError) text() string {
-	if e.Reason == "" {
-		return "cancelled"
-	}
-	return "cancelled: " + e.Reason
-}
+func (e *CancelledError) text() string { return inbox.CancelText(e.Reason) }

@@ -134,6 +134,17 @@ type due struct {
 	fence checkpoint.ID // of the run, if it took the thread
 
 	assumed bool // a try assumed that the thread has no checkpoint
+
+	unfits map[uint64]error // messages with which the storage has refused an opening for its size
+}
+
+// unfit returns the error of an opening with a message, if the storage has refused it for its
+// size.
+func (d *due) unfit(number uint64) error {
+	if d == nil {
+		return nil
+	}
+	return d.unfits[number]
 }
 
 // posted returns the number of the newest message when the thread was found.
@@ -258,6 +269,6 @@ func (d *due) ends(r *run) bool {
 func (d *due) ended(r *run) {
 	if d != nil && !d.run.Opened {
 		d.run.Wake = wakeAfter(r, r.status)
-		d.seen, _ = r.log.Looked()
+		d.seen, _ = r.log.Seen()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
@@ -48,8 +49,8 @@ func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []Upd
 // call itself.
 func editorOf[S, U any](t Thread[S, U]) func(context.Context, runOptions, callEdit) (checkpoint.ID, error) {
 	return func(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
-		return openEdit(ctx, t, o, nil, func(r *opening) error {
-			return (&reach{opening: r, update: e.update}).openInside(e)
+		return openEdit(ctx, t, o, nil, func(r *opener) error {
+			return (&reach{opener: r, update: e.update}).openInside(e)
 		})
 	}
 }
@@ -81,7 +82,7 @@ func (r *reach) openInside(e callEdit) error {
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
@@ -122,7 +123,7 @@ func findCall(g *core, c checkpoint.Chain, namespace string, load func(string) (
 	for at := ""; at != namespace; {
 		name := journal.CallIn(at, namespace)
 		i := slices.IndexFunc(p.chain.Due, func(d checkpoint.Task) bool { return journal.DueCall(&p.chain.Last, at, d) == name })
-		p.ended = p.ended || i < 0 || journal.Finished(p.chain.Writes, &p.chain.Last, at, p.chain.Due[i]) || p.g.hasLost(&p.chain, at, p.chain.Due[i])
+		p.ended = p.ended || i < 0 || held.Over(p.g.dueIn(&p.chain, at))[i]
 		if i >= 0 {
 			p.enter(p.chain.Due[i])
 		}
@@ -178,18 +179,9 @@ func (g *core) raceOf(node string) int {
 	return 0
 }
 
-// hasLost reports whether another task of its race has a stored result. c is the head of the
-// namespace in which the task is due.
-func (g *core) hasLost(c *checkpoint.Chain, namespace string, due checkpoint.Task) bool {
-	race := g.raceOf(due.Node)
-	return race > 0 && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
-		return g.raceOf(d.Node) == race && journal.Finished(c.Writes, &c.Last, namespace, d)
-	})
-}
-
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
-func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
+func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
 	rounds := endRounds(r.g, c, "")
 	if !r.g.nests {
 		return rounds, nil
@@ -198,7 +190,7 @@ func (r *opening) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoi
 	if err != nil || update == nil {
 		return rounds, err
 	}
-	reach := reach{opening: r, edit: edit, update: update}
+	reach := reach{opener: r, edit: edit, update: update}
 	if err := reach.below(r.g, c, ""); err != nil || len(reach.writes) == 0 {
 		return rounds, err
 	}
@@ -220,7 +212,7 @@ func (r *reach) idle(c *checkpoint.Chain) error {
 
 // reach gathers the writes of an edit in subgraph calls.
 type reach struct {
-	*opening
+	*opener
 	edit   checkpoint.ID
 	update []byte // nil if it changes nothing
 	writes []checkpoint.Write

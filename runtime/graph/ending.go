@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -42,18 +44,19 @@ const (
 // decide returns the outcome of the run after the superstep that was just merged, provided that it
 // is committed.
 func (r *run) decide(turn plan.Decision) journal.Outcome {
-	why := journal.Reasons{
-		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps,
-		Interrupted: r.ctx.Err() != nil || r.drains.stopping(),
-	}
-	status := why.Status()
-	asked, messages := r.opt.listen.cancelled(r)
-	if asked != nil && status == Ready {
+	interrupted := r.ctx.Err() != nil || r.drains.stopping()
+	asked, messages := r.opt.listen.cancelled(r) // after the context, which a cancel can end meanwhile
+	status := ending.Reasons{
+		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps, Interrupted: interrupted, Cancelled: asked != nil,
+	}.Status()
+	if status == Cancelled {
 		r.ending = asked
 		r.opt.listen.obeyed(r)
 		return journal.Outcome{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
 	}
 	switch {
+	case status == 0:
+		return journal.Outcome{}
 	case status == Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
@@ -65,48 +68,40 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	case status == Ready && r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 	}
-	return journal.Outcome{Status: status, End: status != 0, Wake: wakeAfter(r, status)}
+	return journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
 }
 
-// beginsInput reports whether an input that waits can begin after the run ends with a status.
-func beginsInput(r *run, status Status) bool {
-	if r.log == nil || r.call != nil {
-		return false
+// restAfter returns the thread of r as it is if the run ends with a status, without what its tasks
+// wait for.
+func restAfter(r *run, status Status) ending.Rest {
+	rest := ending.Rest{Status: status}
+	if r.log != nil && r.call == nil {
+		_, rest.Inputs = r.log.Seen()
 	}
-	_, waits := r.log.Looked()
-	return waits == journal.DiscardingInputs || waits == journal.QueuedInputs && (status == Done || status == Cancelled)
+	return rest
 }
 
-// wakeAfter returns when the thread is due after the run ends with a status:
-//   - immediately if an input can begin, and after a drain or the interruption of a worker
-//   - at the next timer if it waits
-//   - else never: the caller of a run whose context ended, or that failed, decides about it
+// wakeAfter returns when the thread is due after r ends with a status.
 func wakeAfter(r *run, status Status) time.Time {
-	if beginsInput(r, status) {
-		return time.Unix(1, 0) // the past, on every clock
-	}
-	if status == Waiting && r.call == nil && r.log != nil {
+	rest := restAfter(r, status)
+	switch {
+	case status == Waiting && r.call == nil && r.log != nil:
 		asked := r.asked()
-		if r.opt.box.wakes(asked) {
-			return time.Unix(1, 0)
+		rest.Signal, rest.Next = r.opt.box.wakes(asked), earliest(asked)
+		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see findLeft
+			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(timekeeper{r}.lease()))
 		}
-		next := nextDue(asked)
-		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see lookForLeft
-			next = earlier(next, r.log.Now().Add(timekeeper{r}.lease()))
-		}
-		return next
+	case status == Ready:
+		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()
 	}
-	if status == Ready && (r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()) {
-		return time.Unix(1, 0)
-	}
-	return time.Time{}
+	return rest.Wake()
 }
 
 // reasonsOf returns the reasons why r ends, because of cause, with a superstep that cannot be
 // committed.
-func reasonsOf(r *run, cause error) journal.Reasons {
+func reasonsOf(r *run, cause error) ending.Reasons {
 	asks, stops := r.exec.Has(exec.Asking) || r.exec.Has(exec.Elsewhere), r.exec.Has(exec.Stopped)
-	return journal.Reasons{
+	return ending.Reasons{
 		Failed:      (r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause)) && !r.opt.due.stopped(r, cause),
 		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops,
 		Asks:        asks,

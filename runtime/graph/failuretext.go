@@ -2,7 +2,8 @@ package graph
 
 import (
 	"fmt"
-	"unicode/utf8"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // maxFailure bounds the stored text of an error, in bytes. An error that quotes all the data of
@@ -15,18 +16,6 @@ func failureText(text string) []byte {
 	if len(text) <= maxFailure {
 		return []byte(text)
 	}
-	end := len(cut(text, maxFailure))
+	end := len(journal.Cut(text, maxFailure))
 	return fmt.Appendf([]byte(text[:end]), "... (%d of %d bytes cut)", len(text)-end, len(text))
-}
-
-// cut returns the beginning of text that has at most so many bytes, cut between two characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }

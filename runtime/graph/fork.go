@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // replay runs the tasks that were due at an older checkpoint again, on a new run line: a fork
 // without a change, resumed immediately.
-func (r *opening) replay(c *checkpoint.Chain) error {
+func (r *opener) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
@@ -41,14 +42,15 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 }
 
 // forkRecord returns a record that continues from c's checkpoint on a new run line.
-func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if len(r.plan.Due) > 0 && r.plan.Input() {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: continue from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
 	}
-	if err := r.looking().leavePast(c, false); err != nil {
+	if err := r.readPast(c); err != nil {
 		return checkpoint.Record{}, err
 	}
+	r.leaving = inbox.Relist(c.Thread.Questions, nil)
 	r.log.Again = nil
 	r.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
 	rec, err := r.storing().record(checkpoint.Fork)
@@ -56,7 +58,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return rec, err
 	}
 	parent := c.Last.ID
-	r.looking().mark(&rec)
+	r.mark(&rec)
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
@@ -70,7 +72,7 @@ type edit struct {
 }
 
 // openUpdate stores an edit of the head, or a fork.
-func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
+func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	defer rescueReducer(r.run, &err)
 	c, err := r.load(at)
 	if err != nil {
@@ -109,11 +111,11 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.
-func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opener) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	rec, err := r.storing().record(checkpoint.Update)
 	if err != nil {
 		return rec, err
@@ -125,7 +127,7 @@ func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 
 // editRecords merges the edit of a Resume. It returns the record of the edit, and its writes in
 // subgraph calls. It returns nothing without an edit.
-func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkpoint.Write, error) {
+func (r *opener) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkpoint.Write, error) {
 	if !r.edited {
 		return nil, nil, nil
 	}
@@ -142,7 +144,7 @@ func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []check
 }
 
 // mergeEdit merges an update without a node.
-func (r *opening) mergeEdit() (err error) {
+func (r *opener) mergeEdit() (err error) {
 	defer rescueReducer(r.run, &err)
 	r.exec.Edit([]plan.Task{{Node: start}})
 	r.state.edit()
@@ -154,7 +156,7 @@ func (r *opening) mergeEdit() (err error) {
 }
 
 // seed starts a thread with a state. Nothing is due.
-func (r *opening) seed() error {
+func (r *opener) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (r recorder) first() (checkpoint.Record, error) {
 }
 
 // fork stores the position of the run on a new run line, after c's checkpoint.
-func (r *opening) fork(c *checkpoint.Chain, as []string) error {
+func (r *opener) fork(c *checkpoint.Chain, as []string) error {
 	rec, err := r.forkRecord(c)
 	if err != nil {
 		return err
@@ -189,7 +191,7 @@ func (r *opening) fork(c *checkpoint.Chain, as []string) error {
 
 // alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for
 // each of nodes. It returns nothing if none of nodes is due.
-func (r *opening) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
+func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
@@ -210,7 +212,7 @@ func (r *opening) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 
 // updateAs stores the updates as the results of nodes: a superstep of its own, which starts with
 // empty joins.
-func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
+func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 	names := r.g.names(nodesOf(e.nodes))
 	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.opt.abandon {
 		return fmt.Errorf("%s: an update as %s: %w: %v is due as well, and would be dropped; "+
@@ -229,7 +231,7 @@ func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
 
 // settleEdit merges the updates of nodes and makes next due, or the successors of the nodes if
 // next is nil.
-func (r *opening) settleEdit(next *Next) error {
+func (r *opener) settleEdit(next *Next) error {
 	if next == nil {
 		_, err := r.settle()
 		return err
@@ -243,7 +245,7 @@ func (r *opening) settleEdit(next *Next) error {
 }
 
 // updateGoto stores an update without a node, after which next is due.
-func (r *opening) updateGoto(c *checkpoint.Chain, next *Next) error {
+func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 	if err := r.mergeEdit(); err != nil {
 		return err
 	}
@@ -260,7 +262,7 @@ func (r *opening) updateGoto(c *checkpoint.Chain, next *Next) error {
 }
 
 // jump makes exactly the tasks of next due. Goto has checked them.
-func (r *opening) jump(next *Next) error {
+func (r *opener) jump(next *Next) error {
 	for t := range next.targets {
 		n := r.g.index[t.id]
 		if t.sent == nil {
@@ -286,7 +288,7 @@ func nodesOf(tasks []plan.Task) []int {
 }
 
 // forkOutcome returns the outcome of a fork. Nothing runs.
-func (r *opening) forkOutcome() journal.Outcome {
+func (r *opener) forkOutcome() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}

@@ -40,8 +40,8 @@ func (r callee) resume(c *checkpoint.Chain) error {
 		r.status = o.Status
 		return r.restAt(halt)
 	case r.plan.Stops():
-		held, waits, err := (&prober{run: r.run}).holds(c, true)
-		if err != nil || held && waits {
+		v, err := (&prober{run: r.run}).holds(c, true)
+		if err != nil || v.Held && v.Waits {
 			return err
 		}
 		r.status = o.Status

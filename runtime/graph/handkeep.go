@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 )
 
 // A run of a worker leaves its tasks to a KeepingQueue when it executes nothing itself. Until then
@@ -139,30 +141,30 @@ func (h *handOuts) leave(ctx context.Context, q QueuedTask) (b []byte, left bool
 	return nil, true, nil
 }
 
-// lookForLeft looks for outcomes that were stored before the run gave up its thread. Their workers
+// findLeft looks for outcomes that were stored before the run gave up its thread. Their workers
 // do not wake a thread that a run holds. If there is one, the thread is due now. If
 // another call or a message has made the thread due, that stands.
-func (r keeping) lookForLeft() error {
+func (r keeping) findLeft() error {
 	h := r.opt.handOuts
-	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(time.Unix(1, 0)) {
+	if !h.kept() || r.status != Waiting || !wakeAfter(r.run, Waiting).After(ending.Now()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.g.opt.saverTimeout)
 	defer cancel()
-	wake := earlier(nextDue(r.asked()), r.log.Now().Add(handOutAgain))
+	wake := inbox.Earlier(earliest(r.asked()), r.log.Now().Add(handOutAgain))
 	for of, names := range h.left {
 		found, err := r.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: r.thread, Namespace: of.namespace, Base: of.base, Names: names})
 		if err != nil {
 			return r.saving("outcomes", err)
 		}
 		if len(found) > 0 {
-			wake = time.Unix(1, 0)
+			wake = ending.Now()
 			break
 		}
 	}
 	d := r.opt.due
 	d.run.Wake, d.found.Fence = wake, d.fence
-	d.seen, _ = r.log.Looked()
+	d.seen, _ = r.log.Seen()
 	return r.g.rewake(ctx, d)
 }
 

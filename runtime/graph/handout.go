@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -139,11 +140,14 @@ func (r host) receive(i int, e *journal.Execution) (bool, error) {
 		return false, nil
 	}
 	a := e.Asked[0]
-	w, _, err := awaitedAt(a.Place, a.Payload, a.Due)
+	q := inbox.Question{Stored: checkpoint.Write{Name: a.Place}}
+	var err error
+	q.Of, err = journal.ReadQuestion(a.Payload)
 	if err != nil {
 		return false, r.resultChanged(err, "the signal that node %q waits for", string(r.g.nodes[r.exec.Tasks[i].Node].id))
 	}
-	return r.exec.Tasks[i].Asks.TakeFor(w)
+	q.Of.Due = a.Due
+	return r.exec.Tasks[i].Asks.TakeFor(q.Awaited())
 }
 
 // accept makes the outcome of an execution that of the attempt of task i.
@@ -212,7 +216,7 @@ func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask, emits []emitted)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
 		err := h.do(ctx, q, emits)
 		if err == nil || ctx.Err() == nil {
-			b, found, err := h.look(ctx, q)
+			b, found, err := h.outcome(ctx, q)
 			if found || err != nil && ctx.Err() == nil && !passing(err) {
 				return b, err
 			}
@@ -232,8 +236,8 @@ func (h *handOuts) do(ctx context.Context, q QueuedTask, emits []emitted) (err e
 	return h.g.opt.queues.Do(ctx, q)
 }
 
-// look reads the outcome of one task.
-func (h *handOuts) look(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
+// outcome reads the stored outcome of one task.
+func (h *handOuts) outcome(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.g.opt.saverTimeout)
 	defer cancel()
 	writes, err := h.g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{

@@ -22,7 +22,7 @@ type head[S, U any] struct {
 	tail    *journal.Tail   // the records that the run has stored since
 	chained int             // the records since the last snapshot
 	shared  bool            // state is that of the run itself, at its end
-	looked  uint64          // the newest message that the run knew
+	seen    uint64          // the newest message that the run had seen
 	waits   journal.Inputs  // that waited at its end
 
 	bytes        int // its part of the bound

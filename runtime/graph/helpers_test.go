@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,13 +82,18 @@ func same(tb testing.TB, what string, got, want any) {
 
 var input = update{Count: state.Add(1)}
 
-// eachDurability calls test for each durability, in subtests named Sync, Async and OnExit.
+// eachDurability calls test for each durability, in subtests named Sync, Async and OnExit. The quick
+// tests call it for one of them, which follows from the name of the test.
 func eachDurability(t *testing.T, test func(t *testing.T, d graph.Durability)) {
 	t.Helper()
-	for _, sub := range []struct {
+	quick := int(crc32.ChecksumIEEE([]byte(t.Name())) % 3)
+	for i, sub := range []struct {
 		name string
 		d    graph.Durability
 	}{{"Sync", graph.Sync}, {"Async", graph.Async}, {"OnExit", graph.OnExit}} {
+		if testing.Short() && i != quick {
+			continue
+		}
 		t.Run(sub.name, func(t *testing.T) { test(t, sub.d) })
 	}
 }

@@ -85,7 +85,7 @@ func (g *Graph[S, U]) recording() live.Live[S, U] {
 
 // resumeHot resumes a finished thread with a kept head: nothing runs. It reports whether there was
 // one.
-func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done bool, err error) {
+func resumeHot[S, U any](t Thread[S, U], r *opener, a *adapter[S, U]) (done bool, err error) {
 	if r.edited || len(r.opt.answers)+len(r.opt.rerun) > 0 {
 		return false, nil
 	}
@@ -98,13 +98,13 @@ func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done boo
 	return true, nil
 }
 
-// openHot is openInput on a kept head. It loads nothing.
-func (t driver[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error {
+// openHot opens the thread with input on a kept head. It loads nothing.
+func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error {
 	if err := continueFrom(a, h); err != nil {
 		return err
 	}
 	label(r, h.labels)
-	r.log.Look(h.looked, h.waits)
+	r.log.See(h.seen, h.waits)
 	last := &h.tail.Last
 	r.known, r.birth, r.log.Head = knownSchemas(last), h.birth, last.ID
 	r.restoring().stand(last, h.chained)
@@ -114,7 +114,7 @@ func (t driver[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error
 // stale reports whether the kept head may have caused an error of openHot: the thread has changed
 // since, or the state could not be copied. The call then opens the thread by a Load. The caller
 // gets all other errors: those of the saver except a conflict, and those of an ended context.
-func (r *opening) stale(err error) bool {
+func (r *opener) stale(err error) bool {
 	var saver *SaverError
 	switch {
 	case err == nil || r.ctx.Err() != nil:
@@ -149,7 +149,7 @@ func (a *adapter[S, U]) setApart() (err error) {
 }
 
 // setApart keeps the loaded state for the head that the run may leave, and gives the run a copy.
-func (r *opening) setApart(empty bool) {
+func (r *opener) setApart(empty bool) {
 	if r.tail == nil || empty || r.g.opt.sharedState {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *opening) setApart(empty bool) {
 }
 
 // keep keeps the head that a run has left. a has the state of the run.
-func (t driver[S, U]) keep(r *opening, a *adapter[S, U], err error) {
+func (t driver[S, U]) keep(r *opener, a *adapter[S, U], err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.health != sound {
 		return
 	}
@@ -168,7 +168,7 @@ func (t driver[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 		thread: t.id, birth: r.log.Birth(), request: r.opt.request, labels: r.labels,
 		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
 	}
-	h.looked, h.waits = r.log.Looked()
+	h.seen, h.waits = r.log.Seen()
 	size, dead := a.live.Sizes()
 	switch {
 	case h.shared:

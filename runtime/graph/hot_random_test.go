@@ -286,7 +286,7 @@ func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpo
 func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 	rounds := uint64(60)
 	if testing.Short() {
-		rounds = 15
+		rounds = 8
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // known to the compiler.
 func TestNoReflection(t *testing.T) {
 	files := 0
-	for _, dir := range []string{".", "internal/exec", "internal/flow", "internal/journal", "internal/plan", "internal/subgraph", "internal/task", "internal/teststate", "../state", "../wire", "../internal/delta"} {
+	for _, dir := range []string{".", "internal/ending", "internal/exec", "internal/flow", "internal/held", "internal/inbox", "internal/journal", "internal/opening", "internal/plan", "internal/subgraph", "internal/task", "internal/teststate", "../state", "../wire", "../internal/delta"} {
 		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -42,7 +43,7 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 	}
 	for i := range t.Questions {
 		w := &t.Questions[i]
-		if q, err := journal.ReadQuestion(w.Payload); questionID(w) != a.id || err == nil && q.Left {
+		if q, err := journal.ReadQuestion(w.Payload); inbox.QuestionID(w) != a.id || err == nil && q.Left {
 			continue
 		}
 		if t.Status == Cancelled {
@@ -50,11 +51,8 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 		}
 		return g.checkAnswer(thread, -1, w, a, t.Now)
 	}
-	return g.answerError(thread, -1, a.id, notWaitedFor)
+	return g.answerError(thread, -1, a.id, inbox.NotAsked)
 }
-
-// notWaitedFor is why an answer cannot count.
-const notWaitedFor = "the thread does not wait for it"
 
 // Cancel ends what the thread was asked before, and returns. A run in progress, also in another
 // process, learns of it within about a second, or immediately if an Engine sends a hint. Then the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 )
 
 // Mailer posts messages to the threads of a graph by a Poster, such as a transaction of the
@@ -147,7 +148,7 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 func (m ThreadMailer[S, U]) postAnswers(ctx context.Context, answers []answer, refused []checkpoint.Message) (known []answer, err error) {
 	post := checkpoint.Post{Thread: m.t.id, Graph: m.t.g.name}
 	for _, a := range answers {
-		post.Messages = append(post.Messages, answerMessage(a.id, a.payload, refused))
+		post.Messages = append(post.Messages, inbox.AnswerTo(a.id, a.payload, refused))
 	}
 	posted, err := m.post(ctx, post)
 	for i, one := range posted.Messages {

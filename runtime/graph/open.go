@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,19 +10,25 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/opening"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// opening is a run that does not hold its thread yet.
-type opening struct {
+// opener is a run that does not hold its thread yet.
+type opener struct {
 	*run
-	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
-	mail    mail
-	birth   checkpoint.ID // of the thread when its mail was read; zero if the thread did not exist
-	edited  bool          // the Resume starts with an edit
-	entered bool          // the opening committed the merged input, which is not published yet
+	known   uint64               // hash of the schemas whose descriptions are stored; zero for none
+	mail    inbox.Box            // the messages of the thread that were read
+	read    []checkpoint.Message // all messages that the opening has read
+	act     inbox.Act            // what the opening stores about messages
+	obeyed  *CancelledError      // of the newest cancel about which the opening has decided; nil for none
+	birth   checkpoint.ID        // of the thread when its mail was read; zero if the thread did not exist
+	edited  bool                 // the Resume starts with an edit
+	entered bool                 // the opening committed the merged input, which is not published yet
 
 	labels *task.Labels // of the thread after the opening; nil for none
 
@@ -31,45 +38,103 @@ type opening struct {
 	chained int           // records since the last snapshot, at the opening
 }
 
-// openInput starts a run with input. It loads the thread, merges the input, and takes the thread
-// with the records of both. If a route chooses the first nodes, the input is stored first, as the
-// result of Start. So no user code runs on a thread that others may hold.
-func (r *opening) openInput(at checkpoint.ID) error {
-	if !at.IsZero() {
-		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to continue from a checkpoint", where(r.g.name, r.thread, -1))
+// open opens the thread for a call, at a checkpoint; zero is the head. Package opening decides what
+// the call does, and open reads what it asks for. No user code runs on a thread that others may
+// hold: if a route chooses the first nodes, only the input is stored first.
+func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
+	f := opening.Facts{Call: opening.Call{
+		Kind: kind, Named: r.opt.request != "", Discard: r.opt.abandon, TakeOver: r.opt.takeOver, Edit: r.edited, Rehearse: r.opt.rehearse,
+	}}
+	var c checkpoint.Chain
+	var in *journal.Input
+	for err == nil {
+		switch step := f.Next(); step {
+		case opening.Load:
+			if kind == opening.Due {
+				c, err = r.loadDue()
+			} else {
+				c, err = r.load(at)
+			}
+			f.Head = headOf(&c)
+		case opening.Compare:
+			f.Same, err = r.repeats(&c)
+		case opening.ReadMail:
+			err = r.readMail(&c)
+			f.Cancel = r.mail.Cancel() != nil
+		case opening.ReadPast:
+			err = r.readPast(&c)
+		case opening.Judge:
+			f.Ends, err = r.judge(&c)
+		case opening.Pick:
+			in, err = r.nextInput(&c)
+			f.Input, f.Drops = in != nil, in != nil && in.Discard
+		case opening.Refuse:
+			r.noteWaiting()
+			r.refuseStray()
+			f.Noted = !r.act.Empty()
+		default:
+			return r.perform(step, &c, in)
+		}
 	}
-	c, err := r.load(at)
-	if err != nil {
+	return err
+}
+
+// headOf returns what package opening knows of a chain.
+func headOf(c *checkpoint.Chain) opening.Head {
+	return opening.Head{
+		Empty: c.Empty(), Due: c.Unfinished(), Committed: c.Committed, Newest: c.Last.ID == c.Head,
+		Leased: c.Thread.Holder != "", Mail: c.Thread.Inputs+c.Thread.Others > 0, Status: c.Thread.Status,
+	}
+}
+
+// perform does what package opening has decided. in is the input of BeginMail.
+func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Input) error {
+	switch step {
+	case opening.Continue:
+		return r.resume(c)
+	case opening.Replay:
+		return r.replay(c)
+	case opening.Missing:
+		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+	case opening.BeginMail:
+		return r.openMail(c, in)
+	}
+	if err := r.restoring().restore(c); err != nil {
 		return err
 	}
-	if again, err := r.repeats(&c); err != nil {
-		return err
-	} else if again {
-		if ended, err := r.looking().attend(&c); err != nil || ended {
+	switch step {
+	case opening.Begin:
+		if err := r.leaveForInput(c); err != nil {
 			return err
 		}
-		return r.resume(&c)
-	}
-	if err := r.restoring().restore(&c); err != nil {
-		return err
-	}
-	if c.Unfinished() && !r.opt.abandon && c.Thread.Status != Cancelled {
-		if c.Thread.Holder != "" && !r.opt.takeOver {
-			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
-		}
+		r.setApart(c.Empty())
+		return r.enter(c.Empty())
+	case opening.Busy:
+		return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
+	case opening.Unfinished:
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
+	case opening.Seed:
+		return r.openEmpty()
 	}
-	if err := r.looking().leavePast(&c, true); err != nil {
-		return err
+	if !c.Empty() {
+		if err := r.restoring().place(c); err != nil {
+			return err
+		}
 	}
-	r.setApart(c.Empty())
-	return r.enter(c.Empty())
+	switch step {
+	case opening.End:
+		return r.openEnded(c, Cancelled)
+	case opening.Note:
+		return r.openEnded(c, c.Thread.Status)
+	}
+	r.status = cmp.Or(c.Thread.Status, Done) // the thread is not opened
+	return nil
 }
 
 // enter opens the thread with the input, on the state of the run: that of the head, or the empty
 // state of an empty thread.
-func (r *opening) enter(empty bool) (err error) {
+func (r *opener) enter(empty bool) (err error) {
 	defer rescueReducer(r.run, &err)
 	r.chained = r.log.Chained
 	r.plan.Enter(r.plan.Step + 1)
@@ -87,7 +152,7 @@ func (r *opening) enter(empty bool) (err error) {
 	}
 	o := r.decide(turn)
 	if o.End && o.Status != Done {
-		if err := r.looking().markNewest(&first); err != nil {
+		if err := r.markNewest(&first); err != nil {
 			return err
 		}
 	}
@@ -105,7 +170,7 @@ func (r *opening) enter(empty bool) (err error) {
 }
 
 // inputRecord returns the record that makes Start due. Every run with input starts a new run line.
-func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
+func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base, r.log.Again = checkpoint.ID{}, nil
 	rec, err := r.storing().record(checkpoint.Input)
 	if err == nil {
@@ -114,7 +179,7 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	r.looking().mark(&rec)
+	r.mark(&rec)
 	r.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
 	r.log.Base = rec.ID
@@ -122,7 +187,7 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 }
 
 // openRouted opens the thread with the input stored, but not merged. The loop merges it.
-func (r *opening) openRouted(first checkpoint.Record) error {
+func (r *opener) openRouted(first checkpoint.Record) error {
 	r.fill()
 	w, err := r.storing().resultOf(0)
 	if err != nil {
@@ -132,26 +197,51 @@ func (r *opening) openRouted(first checkpoint.Record) error {
 	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
 }
 
-// openResume continues a run from the head, or from an older checkpoint.
-func (r *opening) openResume(at checkpoint.ID) error {
-	c, err := r.load(at)
+// openEnded stores a record of a resume that runs nothing, with the decisions about messages, and
+// after the edit of the Resume.
+func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
+	records, edits, err := r.editRecords(c)
 	if err != nil {
 		return err
 	}
-	if c.Empty() {
-		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
-	}
-	if c.Committed || r.edited && c.Last.ID != c.Head {
-		return r.replay(&c) // the tasks at that checkpoint have run, so they run again; with an edit it is a fork
-	}
-	if ended, err := r.looking().attend(&c); err != nil || ended {
+	rec, err := r.storing().record(checkpoint.Resume)
+	if err != nil {
 		return err
 	}
-	return r.resume(&c)
+	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
+	if len(records) > 0 {
+		rec.Parent = records[0].ID
+	}
+	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
+	if err := r.storing().fillPayload(&rec, false); err != nil {
+		return err
+	}
+	o := journal.Outcome{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
+	if status == Waiting {
+		_, o.Wake = inbox.Expire(r.g.questions(openQuestions(r.log.Namespace, c)), nil, time.Time{})
+	}
+	return r.opened(append(records, rec), edits, o)
+}
+
+// openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
+func (r *opener) openEmpty() error {
+	rec, err := r.storing().first()
+	if err != nil {
+		return err
+	}
+	o := journal.Outcome{Status: Cancelled, End: true}
+	switch {
+	case r.obeyed != nil:
+		r.ending = r.obeyed
+	case r.opt.due != nil && len(r.opt.due.unfits) > 0:
+		o.Status = Failed
+		r.ending = fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), r.opt.due.unfit(r.act.Messages.Refuse[0].Number))
+	}
+	return r.opened([]checkpoint.Record{rec}, nil, o)
 }
 
 // resume continues from the head, or continues an older run line whose due tasks did not run.
-func (r *opening) resume(c *checkpoint.Chain) error {
+func (r *opener) resume(c *checkpoint.Chain) error {
 	r.tail = nil
 	if err := r.restoring().continueAt(c); err != nil {
 		return err
@@ -165,25 +255,19 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err := r.restoring().place(c); err != nil {
 		return err
 	}
-	if r.opt.due != nil && paused(c) && !r.opt.rehearse {
-		r.status = checkpoint.Paused // the stop is for a person
-		return nil
-	}
 	r.log.Resumed = true
-	open := openQuestions(r.log.Namespace, c)
-	r.looking().leaveFor(c, open)
+	stored := openQuestions(r.log.Namespace, c)
+	r.leaveFor(c, stored)
+	open := r.g.questions(stored)
 	now, err := saverTime(r.run, open)
 	if err != nil {
 		return err
 	}
-	writes, err := r.checkAnswers(c, open, now)
+	writes, err := r.checkAnswers(c, stored, now)
 	if err != nil {
 		return err
 	}
-	if err := r.looking().lookAgain(open, now); err != nil {
-		return err
-	}
-	writes, wake, err := r.looking().provide(c, open, writes, now)
+	writes, wake, err := r.provide(c, open, writes, now)
 	if err != nil {
 		return err
 	}
@@ -196,7 +280,10 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if blocked && len(writes) == 0 && !r.edited && r.mail.handled.Empty() && listedAsWaiting(c) {
+	next := (&opening.Waiting{
+		Held: blocked, Stops: !paused(c) && r.plan.Stops(), Writes: len(writes) > 0, Edited: r.edited, Noted: !r.act.Empty(), Listed: listedAsWaiting(c),
+	}).Next()
+	if next == opening.Stay {
 		r.status = checkpoint.Waiting
 		return p.restoreBlocked()
 	}
@@ -216,24 +303,24 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	o := journal.Outcome{Status: checkpoint.Running}
-	switch {
-	case blocked:
+	switch next {
+	case opening.Wait:
 		o = journal.Outcome{Status: checkpoint.Waiting, End: true, Wake: wake}
-	case r.plan.Stops():
+	case opening.Pause:
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || !blocked {
+	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
 	}
 	return p.restoreBlocked()
 }
 
 // resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.
-func (r *opening) resumeDone(c *checkpoint.Chain) error {
+func (r *opener) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
-		err = r.opened(records, nil, journal.Outcome{End: true, Wake: wakeOf(c)})
+		err = r.opened(records, nil, journal.Outcome{End: true, Wake: r.g.wakeOf(c)})
 	}
 	r.status = checkpoint.Done
 	return err
@@ -242,7 +329,7 @@ func (r *opening) resumeDone(c *checkpoint.Chain) error {
 // resumeRecord returns the record of a resume. A Resume of a thread that stopped for people passes
 // the stop. It does not pass the stop if the run died before it stopped, or on a run line that was
 // left.
-func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
 		r.plan.Clear()
 	}
@@ -261,7 +348,7 @@ func paused(c *checkpoint.Chain) bool {
 
 // discards returns the writes that drop the stored results of the nodes of Rerun. Their subgraph
 // calls start again, which rec, the record of the resume, notes.
-func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	if reasonIn(c) != "" {
 		writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
 	}
@@ -296,35 +383,37 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 		if notes, err = journal.Notes(c.Writes, r.log.Base); err != nil {
 			return nil, r.changed(err, "a received signal")
 		}
-		lost := losses{calls: calls}
-		back, drop := lost.among(notes, r.log.Base)
-		r.mail.giveBack(back)
-		writes = append(writes, drop...)
+		lost := inbox.Losses{Calls: calls}
+		a, err := lost.Back(notes, r.log.Base, nil)
+		if err != nil {
+			return nil, err
+		}
+		writes = append(writes, r.adopt(a)...)
 	}
 	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
 }
 
 // opened writes the opening Append, and restores the results that are already stored.
-func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
-	opening := checkpoint.Opening{
+	taking := checkpoint.Opening{
 		Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels, Priority: r.opt.priority, Birth: r.birth,
 	}
-	r.opt.due.open(&opening)
+	r.opt.due.open(&taking)
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)
 	}
-	o.Messages = r.mail.handled
-	if o.End && beginsInput(r.run, o.Status) {
-		o.Wake = time.Unix(1, 0)
+	o.Messages = r.act.Messages
+	if rest := restAfter(r.run, o.Status); o.End && rest.Begins() {
+		o.Wake = ending.Now()
 	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
 	r.storing().noteStops(last, o)
 	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)
-	stand, err := r.log.Open(r.ctx, opening, records, writes, o)
+	stand, err := r.log.Open(r.ctx, taking, records, writes, o)
 	if err != nil {
 		return r.saving("open", err)
 	}
@@ -334,11 +423,11 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 		r.status = o.Status
 	}
 	r.restoring().gather(stand)
-	return r.looking().lookAfter(o)
+	return r.readAfter(o)
 }
 
 // load reads a checkpoint and its chain.
-func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
+func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
@@ -353,7 +442,7 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		}
 		r.known = knownSchemas(&c.Last)
 	}
-	r.looking().knows(&c.Thread)
+	r.noteMail(&c.Thread)
 	r.birth, r.log.Head = c.Birth, c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
@@ -362,7 +451,7 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 }
 
 // history yields records of the root's log, newest first, before the run opens.
-func (r *opening) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (r *opener) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
 		defer cancel()

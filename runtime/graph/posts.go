@@ -1,12 +1,12 @@
 package graph
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -78,28 +78,12 @@ func encodedSignal(name string, payload []byte, opts []SignalOption) SentSignal 
 // answer to the question, the new answer gets another id, because that of a refused message stays
 // in use.
 func EncodedAnswer(graph, thread, id string, payload []byte, refused []checkpoint.Message) checkpoint.Post {
-	return postOf(graph, thread, answerMessage(id, payload, refused))
+	return postOf(graph, thread, inbox.AnswerTo(id, payload, refused))
 }
 
 // postOf returns a Post of one message.
 func postOf(graph, thread string, one checkpoint.Message) checkpoint.Post {
 	return checkpoint.Post{Thread: thread, Graph: graph, Messages: []checkpoint.Message{one}}
-}
-
-// answerMessage returns the message of an answer to the question id. The first one has the id of
-// the question, so that a second one is Known. After refused ones, their number is part of the id.
-func answerMessage(id string, payload []byte, refused []checkpoint.Message) checkpoint.Message {
-	m := checkpoint.Message{ID: id, Kind: checkpoint.AnswerMessage, Name: id, Payload: payload}
-	n := 0
-	for i := range refused {
-		if refused[i].Kind == checkpoint.AnswerMessage && refused[i].Name == id {
-			n++
-		}
-	}
-	if n > 0 {
-		m.ID = derivedID(fmt.Sprintf("answer %d to ", n+1), id)
-	}
-	return m
 }
 
 // signalMessage returns the message of a signal. It gives the signal an id if it has none.
@@ -111,7 +95,7 @@ func signalMessage(s SentSignal) (checkpoint.Message, error) {
 		}
 		s.id = id.String()
 	}
-	return checkpoint.Message{ID: signalID + s.id, Kind: checkpoint.SignalMessage, Name: s.name, Key: s.key, Payload: s.payload}, nil
+	return inbox.Signal(s.id, s.name, s.key, s.payload), nil
 }
 
 // prepareSubmit checks the policies of an input, and gives the input a request id if it has none.
@@ -133,27 +117,10 @@ func (o *runOptions) prepareSubmit() error {
 // submitPost returns the Post of an encoded input, and of the cancel before it that CancelPending
 // adds.
 func submitPost(graph, thread string, update []byte, o *runOptions) checkpoint.Post {
-	payload := journal.AppendInput(nil, &journal.Input{
+	p := checkpoint.Post{Thread: thread, Graph: graph, Messages: inbox.Input(o.request, &journal.Input{
 		Update: update, Discard: o.abandon, Title: o.title, Labels: o.labels, Metadata: o.metadata,
-	})
-	p := postOf(graph, thread, checkpoint.Message{ID: o.request, Kind: checkpoint.InputMessage, Payload: payload})
-	if o.cancel != nil {
-		first := checkpoint.Message{ID: cancelID(o.request), Kind: checkpoint.CancelMessage, Payload: []byte(*o.cancel)}
-		p.Messages = append([]checkpoint.Message{first}, p.Messages...)
-	}
+	}, o.cancel)}
 	p.Idle, p.Title, p.Labels, p.Priority = o.idle, o.title, maps.Clone(o.labels), o.priority
 	maps.DeleteFunc(p.Labels, func(_, value string) bool { return value == "" })
 	return p
-}
-
-// cancelID returns the id of the cancel before an input. It is a function of the request id, so
-// that a Submit that is repeated stores one cancel.
-func cancelID(request string) string { return derivedID("cancel before ", request) }
-
-// derivedID returns prefix and id, or a hash of the id if both are too long for a message.
-func derivedID(prefix, id string) string {
-	if len(prefix)+len(id) > checkpoint.MaxMessageID {
-		return fmt.Sprintf("%s%x", prefix, sha256.Sum256([]byte(id)))
-	}
-	return prefix + id
 }

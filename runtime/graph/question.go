@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -216,26 +217,7 @@ func (q OpenQuestion) place() string {
 // that DiscardPending or a fork replaced, those that have expired at t.Now, and all of a cancelled
 // thread. Snapshot.Questions has those that Resume accepts an answer to.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
-	return waitingOf(context.Background(), openIn(&t))
-}
-
-// openIn returns what the tasks of a thread wait for, and what cannot be read.
-func openIn(t *checkpoint.Thread) (open []checkpoint.Write) {
-	if t.Status == Cancelled {
-		return nil
-	}
-	for i := range t.Questions {
-		w := &t.Questions[i]
-		if w.Task == journal.StopTask {
-			continue
-		}
-		q, err := journal.ReadQuestion(w.Payload)
-		if err == nil && (q.Left || !task.IsTimer(w.Name) && expired(q.Due, t.Now)) {
-			continue
-		}
-		open = append(open, *w)
-	}
-	return open
+	return waitingOf(context.Background(), inbox.Listed(&t))
 }
 
 // expired reports whether an answer at now is too late for a question that is due. Zero is never

@@ -92,8 +92,8 @@ const (
 	settled                  // the outcome of the execution, or the end of its round
 )
 
-// look compares a kept superstep with storage, for one task. It is one call of the saver.
-func (s *queuedStep) look(ctx context.Context, g *core, q *QueuedTask) (inStorage, error) {
+// compare compares a kept superstep with storage, for one task. It is one call of the saver.
+func (s *queuedStep) compare(ctx context.Context, g *core, q *QueuedTask) (inStorage, error) {
 	mark := s.mark.Load()
 	if mark == nil {
 		return changed, nil
@@ -194,7 +194,7 @@ func (k *queuedSteps) remove(i int) {
 func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
 	at := checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
 	if s := r.root.steps.get(at); s != nil && s.wanted(r.ctx, r.root, q.Thread) {
-		switch found, err := s.look(r.ctx, r.root, q); {
+		switch found, err := s.compare(r.ctx, r.root, q); {
 		case err != nil || found == settled:
 			return nil, err
 		case found == asKept:

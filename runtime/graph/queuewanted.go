@@ -102,7 +102,7 @@ func (g ofQueues) watchThread(ctx context.Context, thread string, unwanted func(
 }
 
 // wakeFor makes the thread of a task due that has its outcome, unless the thread does not wait for
-// it. A run that holds the thread looks for outcomes itself, see lookForLeft.
+// it. A run that holds the thread looks for outcomes itself, see findLeft.
 func (g ofQueues) wakeFor(ctx context.Context, q *QueuedTask) error {
 	ctx = context.WithoutCancel(ctx)
 	t, err := g.listedThread(ctx, q.Thread)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
@@ -89,7 +90,7 @@ func (g *Graph[S, U]) checkPending(ctx context.Context, thread string, c *checkp
 	open := make(map[string]*checkpoint.Write)
 	for i := range c.Thread.Questions {
 		q := &c.Thread.Questions[i]
-		open[questionID(q)] = q
+		open[inbox.QuestionID(q)] = q
 		if err := p.question(q); err != nil {
 			return err
 		}
@@ -188,12 +189,12 @@ func (p pendingChecks) answered(c *checkpoint.Chain) error {
 	asked := make(map[string]*checkpoint.Write)
 	for i := range c.Writes {
 		w := &c.Writes[i]
-		switch id := w.Namespace + "\x00" + questionID(w); {
+		switch id := w.Namespace + "\x00" + inbox.QuestionID(w); {
 		case w.Kind == checkpoint.Question:
 			asked[id] = w
 		case w.Kind != checkpoint.Answer || asked[id] == nil || w.Task == journal.StopTask || !task.IsQuestion(w.Name):
 		default:
-			given := answer{id: questionID(w), payload: w.Payload}
+			given := answer{id: inbox.QuestionID(w), payload: w.Payload}
 			if err := p.g.checkAnswer(p.thread, p.step, asked[id], given, c.Last.Created); err != nil && !errors.Is(err, ErrExpired) {
 				return err
 			}

@@ -45,7 +45,7 @@ func RequestID(id string) IDOption {
 }
 
 // nameRequest stores the request id in the record of an input.
-func (r *opening) nameRequest(rec *checkpoint.Record) error {
+func (r *opener) nameRequest(rec *checkpoint.Record) error {
 	if r.opt.request == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (r *opening) nameRequest(rec *checkpoint.Record) error {
 	return nil
 }
 
-func (r *opening) encodeInput() ([]byte, error) {
+func (r *opener) encodeInput() ([]byte, error) {
 	b, err := r.state.encodeInput()
 	if err != nil {
 		return nil, fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
@@ -69,7 +69,7 @@ func (r *opening) encodeInput() ([]byte, error) {
 }
 
 // isRequest reports whether begun, the record of an input, is the caller's request.
-func (r *opening) isRequest(begun *checkpoint.Record) (bool, error) {
+func (r *opener) isRequest(begun *checkpoint.Record) (bool, error) {
 	if begun.Request != r.opt.request {
 		return false, nil
 	}
@@ -90,7 +90,7 @@ func (r *opening) isRequest(begun *checkpoint.Record) (bool, error) {
 
 // busyWith returns err. If another run holds the thread for the same request, busyWith sets
 // Request in the error.
-func (r *opening) busyWith(err error) error {
+func (r *opener) busyWith(err error) error {
 	var busy *checkpoint.BusyError
 	if r.opt.request == "" || r.opt.wait || !errors.As(err, &busy) {
 		return err
@@ -111,7 +111,7 @@ func (r *opening) busyWith(err error) error {
 
 // repeats reports whether the newest input of the head's run line is in, sent before under the
 // same request id. It returns ErrRequestReused for another input under that id.
-func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
+func (r *opener) repeats(c *checkpoint.Chain) (bool, error) {
 	if r.opt.request == "" || c.Empty() {
 		return false, nil
 	}
@@ -142,7 +142,7 @@ func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 const lineNear = 64
 
 // begun returns the record that began the run line of last.
-func (r *opening) begun(last *checkpoint.Record) (checkpoint.Record, error) {
+func (r *opener) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 	if last.ID == last.Line {
 		return *last, nil
 	}

@@ -113,7 +113,7 @@ type runOptions struct {
 	priority checkpoint.Priority
 	labels   map[string]string // added to those of the thread
 	listen   *listener         // of a run on a thread; nil for an edit
-	box      *signalbox        // of a run on a thread, shared with its subgraph calls; nil for an edit
+	box      *mailbox          // of a run on a thread, shared with its subgraph calls; nil for an edit
 	idle     bool              // a Submit is refused unless the thread is idle
 	cancel   *string           // why a Submit cancels what was asked before; nil if it does not
 	due      *due              // of a run of a worker; nil for a run that a person opened

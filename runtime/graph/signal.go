@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -152,10 +153,6 @@ func (t Thread[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
 	return ThreadMailer[S, U]{t: t}.Signal(ctx, signals...)
 }
 
-// signalID begins the id of a message with a signal. So a signal and an input can have the same
-// request id.
-const signalID = "signal "
-
 // signalPost returns the Post of signals.
 func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
 	t := m.t
@@ -206,7 +203,7 @@ func (s OpenSignal) String() string {
 
 // OpenSignals returns the signals that the tasks of a thread wait for. Threads of a saver lists
 // the thread. OpenSignals leaves out what OpenQuestions does.
-func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(openIn(&t)) }
+func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(inbox.Listed(&t)) }
 
 // signalsIn reads the receives among the writes of questions.
 func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {
@@ -217,7 +214,7 @@ func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {
 		}
 		q, err := journal.ReadQuestion(w.Payload)
 		if err != nil {
-			return nil, fmt.Errorf("graph: receive %s: %w: %w", questionID(w), checkpoint.ErrDamaged, err)
+			return nil, fmt.Errorf("graph: receive %s: %w: %w", inbox.QuestionID(w), checkpoint.ErrDamaged, err)
 		}
 		all = append(all, openSignalOf(&q))
 	}

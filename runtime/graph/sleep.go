@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -105,7 +106,7 @@ func (t Timer) String() string {
 
 // OpenTimers returns the timers of a thread that Threads of a saver lists, also those whose time
 // has come. It leaves out those of branches that were left, and all of a cancelled thread.
-func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(openIn(&t)) }
+func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(inbox.Listed(&t)) }
 
 // timersIn reads the timers among the writes of questions.
 func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {
@@ -116,7 +117,7 @@ func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {
 		}
 		q, err := journal.ReadQuestion(w.Payload)
 		if err != nil {
-			return nil, fmt.Errorf("graph: timer %s: %w: %w", questionID(w), checkpoint.ErrDamaged, err)
+			return nil, fmt.Errorf("graph: timer %s: %w: %w", inbox.QuestionID(w), checkpoint.ErrDamaged, err)
 		}
 		timer := timerOf(&q)
 		timer.Attempt = task.PauseAttempt(w.Name)

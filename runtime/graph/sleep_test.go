@@ -156,18 +156,18 @@ func TestASleepEndsWhileItsSiblingsRun(t *testing.T) {
 		began := time.Now()
 		b := parallel(map[graph.ID]func(context.Context, work) (update, error){
 			"long": func(context.Context, work) (update, error) {
-				time.Sleep(10 * day)
+				time.Sleep(10 * time.Minute)
 				return logged("long"), nil
 			},
 			"nap": func(ctx context.Context, w work) (update, error) {
-				u, err := sleeper("nap", day, 2*day)(ctx, w)
+				u, err := sleeper("nap", time.Minute, 2*time.Minute)(ctx, w)
 				woke = time.Since(began)
 				return u, err
 			},
 		}, "long", "nap")
 		res := done(t, graph.Done)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), logged("in")))
 		same(t, "log", res.State.Log, []string{"in", "long", "nap", "after"})
-		same(t, "time at which the sleep ended", woke, 3*day)
+		same(t, "time at which the sleep ended", woke, 3*time.Minute)
 	})
 }
 
@@ -419,7 +419,7 @@ func TestConcurrentSleepersShareTheWorkersFairly(t *testing.T) {
 			}
 			running++
 			most = max(most, running)
-			time.Sleep(2 * day)
+			time.Sleep(2 * time.Minute)
 			running--
 			return logged(in.Name), nil
 		})

@@ -254,7 +254,7 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 // resumes them.
 func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		eachDurability(t, func(t *testing.T, d2 graph.Durability) {
+		for _, d2 := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
 			for left := range 100 {
 				what := fmt.Sprintf("crash at call %d", left)
 				s := memory.New()
@@ -271,7 +271,7 @@ func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 				}
 				same(t, what, strings.Join(res.State.Log, ", "), mixedLog)
 			}
-		})
+		}
 	})
 }
 

@@ -38,7 +38,9 @@ type Submitted struct {
 // checkpoint.KeepTaken messages after it has begun.
 //
 // Submit makes one call of the saver, and reads nothing. It returns checkpoint.ErrInboxFull if
-// too many inputs of the thread wait.
+// too many inputs of the thread wait, and checkpoint.ErrTooLarge if the storage refuses the input
+// for its size. An input that the storage takes can be too large together with the state of the
+// thread. The run of a worker refuses such an input, as Thread.Inbox shows.
 func (t Thread[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
 	return ThreadMailer[S, U]{t: t}.Submit(ctx, in, opts...)
 }

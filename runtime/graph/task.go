@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -26,7 +27,7 @@ const maxSummary = 200
 // The last call of a task counts. A later attempt keeps the text until it sets another one. A text
 // of more than 200 bytes is cut between two characters. Under the context of a route, and after
 // the node has returned, Summary does nothing.
-func Summary(ctx context.Context, text string) { task.Summarise(ctx, cut(text, maxSummary)) }
+func Summary(ctx context.Context, text string) { task.Summarise(ctx, journal.Cut(text, maxSummary)) }
 
 // CurrentTask returns the task whose node runs under ctx.
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/opening"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -115,9 +116,9 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	defer cancel(nil)
 	held, release := t.hold(ctx)
 	defer release()
-	var r *opening
+	var r *opener
 	ended := false
-	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(signalbox)
+	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
 	if !o.rehearse {
 		o.handOuts = newHandOuts(&t.g.core, t.id, o.due != nil)
 	}
@@ -139,25 +140,30 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
-		if o.due != nil {
-			r = t.opening(held, o, out, nil, lost)
-			return r.looking().openDue()
+		for o.due != nil {
+			r = t.opener(held, o, out, nil, lost)
+			if err := r.open(opening.Due, checkpoint.ID{}); !r.dropUnfit(err) {
+				return err
+			}
 		}
 		if in == nil {
-			r = t.opening(held, o, out, nil, lost)
+			r = t.opener(held, o, out, nil, lost)
 			if done, err := resumeHot(t.Thread, r, out.state); done || err != nil {
 				return err
 			}
-			return r.openResume(t.at)
+			return r.open(opening.Resume, t.at)
+		}
+		if !t.at.IsZero() {
+			return t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
 		}
 		if h := t.hot(o); h != nil {
-			r = t.opening(held, o, out, in, lost)
+			r = t.opener(held, o, out, in, lost)
 			if err := t.openHot(r, out.state, h); !r.stale(err) {
 				return err
 			}
 		}
-		r = t.opening(held, o, out, in, lost)
-		return r.busyWith(r.openInput(t.at))
+		r = t.opener(held, o, out, in, lost)
+		return r.busyWith(r.open(opening.Invoke, checkpoint.ID{}))
 	})
 	if err != nil {
 		ended = true
@@ -166,7 +172,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	if in == nil && (!t.at.IsZero() || t.edit != nil) {
 		t.g.heads.drop(t.id) // the kept head is now stale
 	}
-	o.listen.start(held, cancel, r.looking().older())
+	o.listen.start(held, cancel, r.olderThanRun())
 	o.box.start(r)
 	tell := r.watchers.run(held, r.plan.Step)
 	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))
@@ -182,7 +188,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		err = apart(r.run)
 	}
 	if o.due != nil && err == nil {
-		err = keeping{r.run}.lookForLeft()
+		err = keeping{r.run}.findLeft()
 	}
 	r.telling().publishQuestions(r.waiting())
 	ended = true
@@ -199,15 +205,15 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	return res, r.watchers.join(err)
 }
 
-// opening returns a run with input in, or a resume if in is nil, that has not opened its thread.
+// opener returns a run with input in, or a resume if in is nil, that has not opened its thread.
 // Its state is that of out. It calls lost if another run takes the thread.
-func (t driver[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
+func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opener {
 	out.state = newAdapter(t.g, o.strict)
 	out.state.input = in
 	if t.edit != nil && in == nil {
 		out.state.edits = []U{*t.edit}
 	}
-	r := &opening{edited: out.state.edits != nil, run: &run{
+	r := &opener{edited: out.state.edits != nil, run: &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs),
 	}}
 	o.stopAt.addTo(&r.plan)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -17,21 +18,10 @@ import (
 // come. A question that expires is answered in the same way. Answers are stored, so that a node
 // that runs again sees what it saw before.
 
-// earlier returns the earlier of two times. Zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// passed reports whether a due time has come at now. Zero never comes.
-func passed(due, now time.Time) bool { return !due.IsZero() && !due.After(now) }
-
-// nextDue returns the earliest due time of open questions; zero for none.
-func nextDue(asked []subgraph.Asked) (next time.Time) {
+// earliest returns the earliest due time of open questions; zero for none.
+func earliest(asked []subgraph.Asked) (next time.Time) {
 	for i := range asked {
-		next = earlier(next, asked[i].Due)
+		next = inbox.Earlier(next, asked[i].Due)
 	}
 	return next
 }
@@ -67,7 +57,7 @@ func (r timekeeper) signals() (all []OpenSignal) {
 
 // Wakes implements exec.Host.
 func (r host) Wakes(i int) time.Time {
-	due := nextDue(r.opt.box.unanswered(r.askedBy(i)))
+	due := r.opt.box.nextDue(r.askedBy(i))
 	if due.IsZero() {
 		return due
 	}
@@ -76,49 +66,35 @@ func (r host) Wakes(i int) time.Time {
 
 // Wake implements exec.Host.
 func (r host) Wake(tasks []int) (woken []int, err error) {
-	box := r.opt.box
-	box.mu.Lock()
-	defer box.mu.Unlock()
 	var asked []subgraph.Asked
 	for _, i := range tasks {
 		asked = append(asked, r.askedBy(i)...)
 	}
-	now := r.log.Now()
-	if err := box.readDue(asked, now); err != nil {
+	answers := make(map[string][]byte) // by the id of the question
+	err = r.opt.box.wake(asked, r.log.Now(), func(a inbox.Act) error {
+		for i := range a.Writes {
+			answers[inbox.QuestionID(&a.Writes[i])] = a.Writes[i].Payload
+		}
+		var questions []checkpoint.Write // that are not stored yet
+		for _, i := range tasks {
+			if slices.ContainsFunc(r.askedBy(i), func(a subgraph.Asked) bool { return answers[a.Task+"/"+a.Place] != nil }) {
+				questions = append(questions, r.storing().questionsOf(&r.exec.Tasks[i])...)
+				woken = append(woken, i)
+			}
+		}
+		if len(woken) == 0 && a.Messages.Empty() {
+			return nil
+		}
+		if err := r.log.Put(r.ctx, append(questions, a.Writes...), journal.Outcome{Messages: a.Messages}); err != nil {
+			return r.saving("put writes", err)
+		}
+		if len(a.Messages.Take) > 0 {
+			return r.saving("put writes", r.log.Stored())
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
-	}
-	writes, h := box.assign(asked)
-	answers := make(map[string][]byte, len(writes)) // by the id of the question
-	for i := range writes {
-		answers[questionID(&writes[i])] = writes[i].Payload
-	}
-	for _, a := range asked {
-		id := a.Task + "/" + a.Place
-		if answers[id] != nil || box.answered[id] || !passed(a.Due, now) {
-			continue
-		}
-		answers[id] = []byte(task.Passed)
-		writes = append(writes, checkpoint.Write{
-			Namespace: a.Namespace, Base: a.Base, Task: a.Task, Kind: checkpoint.Answer, Name: a.Place, Payload: answers[id],
-		})
-	}
-	var questions []checkpoint.Write // that are not stored yet
-	for _, i := range tasks {
-		if slices.ContainsFunc(r.askedBy(i), func(a subgraph.Asked) bool { return answers[a.Task+"/"+a.Place] != nil }) {
-			questions = append(questions, r.storing().questionsOf(&r.exec.Tasks[i])...)
-			woken = append(woken, i)
-		}
-	}
-	if len(woken) == 0 && h.Empty() {
-		return nil, nil
-	}
-	if err := r.log.Put(r.ctx, append(questions, writes...), journal.Outcome{Messages: h}); err != nil {
-		return nil, r.saving("put writes", err)
-	}
-	if len(h.Take) > 0 {
-		if err := r.log.Stored(); err != nil {
-			return nil, r.saving("put writes", err)
-		}
 	}
 	woken = slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) })
 	keeping(r).begin(woken)
@@ -171,7 +147,7 @@ func (r timekeeper) await() (again bool, err error) {
 		}
 		return r.exec.Wake()
 	}
-	due := nextDue(asked)
+	due := earliest(asked)
 	rest := due.Sub(r.log.Now())
 	answerable := slices.ContainsFunc(asked, func(a subgraph.Asked) bool { return !task.IsTimer(a.Place) })
 	if due.IsZero() || rest > r.lease() || rest > 0 && answerable || r.drains.stopping() {
@@ -212,8 +188,8 @@ func (r timekeeper) rest(due time.Time) (bool, error) {
 
 // saverTime returns the time on the saver's clock if one of the open questions has a due time,
 // else zero.
-func saverTime(r *run, open []checkpoint.Write) (time.Time, error) {
-	if !slices.ContainsFunc(open, func(q checkpoint.Write) bool { return !dueOf(&q).IsZero() }) {
+func saverTime(r *run, open []inbox.Question) (time.Time, error) {
+	if !slices.ContainsFunc(open, func(q inbox.Question) bool { return !q.Of.Due.IsZero() }) {
 		return time.Time{}, nil
 	}
 	call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
@@ -225,59 +201,23 @@ func saverTime(r *run, open []checkpoint.Write) (time.Time, error) {
 	return got.Now, r.saving("read the time", err)
 }
 
-// dueOf returns when a stored question is due; zero for never.
-func dueOf(q *checkpoint.Write) time.Time {
-	if of, err := journal.ReadQuestion(q.Payload); err == nil { // else the run returns the error
-		return of.Due
-	}
-	return time.Time{}
-}
-
-// pass returns the answers to the open questions that are due at now. It leaves out those among
-// answers. It also returns when the next of the others is due.
-func pass(open, answers []checkpoint.Write, now time.Time) (writes []checkpoint.Write, next time.Time) {
-	answered := make(map[string]bool, len(answers))
-	for i := range answers {
-		answered[questionID(&answers[i])] = true
-	}
-	for i := range open {
-		q := open[i]
-		due := dueOf(&q)
-		switch {
-		case due.IsZero() || answered[questionID(&q)]:
-		case passed(due, now):
-			q.Kind, q.Payload = checkpoint.Answer, []byte(task.Passed)
-			writes = append(writes, q)
-		default:
-			next = earlier(next, due)
-		}
-	}
-	return writes, next
-}
-
 // skipped returns the answers that end the pauses before a retry of the nodes of Rerun.
-func (r timekeeper) skipped(open []checkpoint.Write) (writes []checkpoint.Write) {
+func (r *run) skipped(open []inbox.Question) (writes []checkpoint.Write) {
 	for _, d := range r.plan.Due {
 		if d.Node == start || !slices.Contains(r.opt.rerun, r.g.nodes[d.Node].id) {
 			continue
 		}
-		key := r.taskKey(&d)
-		for _, q := range open {
-			if q.Namespace == r.log.Namespace && q.Task == key && task.IsPause(q.Name) {
-				q.Kind, q.Payload = checkpoint.Answer, []byte(task.Passed)
-				writes = append(writes, q)
-			}
-		}
+		writes = append(writes, inbox.EndPauses(open, r.log.Namespace, r.taskKey(&d))...)
 	}
 	return writes
 }
 
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
 // the head before it. The timers of a cancelled thread do not count.
-func wakeOf(c *checkpoint.Chain) time.Time {
+func (g *core) wakeOf(c *checkpoint.Chain) time.Time {
 	if c.Thread.Status == Cancelled {
 		return c.Thread.Wake
 	}
-	_, next := pass(openQuestions("", c), nil, time.Time{})
-	return earlier(c.Thread.Wake, next)
+	_, next := inbox.Expire(g.questions(openQuestions("", c)), nil, time.Time{})
+	return inbox.Earlier(c.Thread.Wake, next)
 }

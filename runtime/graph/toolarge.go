@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -11,7 +12,8 @@ import (
 )
 
 // A storage refuses some values for their size, at each try. So a run with such a value fails, and
-// no retry, fallback or worker repeats it. It stores all its other results.
+// no retry, fallback or worker repeats it. It stores all its other results. The run of a worker that
+// cannot be opened with a posted message refuses the message instead.
 
 // tooLarge reports whether a storage has refused a value for its size.
 func tooLarge(err error) bool { return errors.Is(err, checkpoint.ErrTooLarge) }
@@ -83,6 +85,34 @@ func (r recorder) refusedRecord(rec *checkpoint.Record, err error) error {
 		return fmt.Errorf("the largest send is to node %q, with %d bytes: %w", rec.Due[due].Node, most, err)
 	}
 	return r.blameField(err, rec.Payload)
+}
+
+// dropUnfit notes the largest message that an opening takes, if err says that the storage has
+// refused the opening for its size. The next try refuses that message. dropUnfit returns false if
+// there is none.
+func (r *opener) dropUnfit(err error) bool {
+	if !tooLarge(err) {
+		return false
+	}
+	largest := &checkpoint.Message{}
+	for i := range r.read {
+		m := &r.read[i]
+		if slices.Contains(r.act.Messages.Take, m.Number) && m.Kind != checkpoint.CancelMessage && len(m.Payload) >= len(largest.Payload) {
+			largest = m
+		}
+	}
+	if largest.Number == 0 {
+		return false
+	}
+	if saver := (*SaverError)(nil); errors.As(err, &saver) {
+		err = saver.Err
+	}
+	d := r.opt.due
+	if d.unfits == nil {
+		d.unfits = make(map[uint64]error)
+	}
+	d.unfits[largest.Number] = fmt.Errorf("the checkpoint with this message cannot be stored: %w", err)
+	return true
 }
 
 // putFitting stores each of the writes that the storage takes. The last write of the run reports

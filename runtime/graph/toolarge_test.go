@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,4 +194,71 @@ func TestResultsThatFitAreStoredWithARefusedOne(t *testing.T) {
 	done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "calls of the node with the huge result", huges.Load(), int32(2))
 	same(t, "calls of the others", fits.Load(), int32(2))
+}
+
+// TestAPostedInputWithWhichTheThreadDoesNotFitIsRefused tests rule 21.26. Each input fits, and the
+// state with the huge one does not.
+func TestAPostedInputWithWhichTheThreadDoesNotFitIsRefused(t *testing.T) {
+	for name, routed := range map[string]bool{"an edge from Start": false, "a route from Start": true} {
+		for _, before := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, a thread before %t", name, before), func(t *testing.T) {
+				eachDurability(t, func(t *testing.T, d graph.Durability) {
+					synctest.Test(t, func(t *testing.T) { refusesUnfit(t, d, routed, before) })
+				})
+			})
+		}
+	}
+}
+
+func refusesUnfit(t *testing.T, d graph.Durability, routed, before bool) {
+	t.Helper()
+	s, b := &bounded{memory.New(), 4096}, newWork()
+	b.Node("a", say("a"))
+	if routed {
+		b.Route(graph.Start, func(context.Context, work) (graph.Next, error) { return graph.To("a"), nil }, "a")
+	} else {
+		b.Edge(graph.Start, "a")
+	}
+	b.Edge("a", graph.End)
+	g := compile(t, b, graph.Saver(s), d)
+	th := g.Thread("t")
+	if before {
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("before")))
+	}
+	for _, text := range []string{huge, "small"} {
+		if _, err := th.Submit(t.Context(), logged(text)); err != nil {
+			t.Fatal(err)
+		}
+		var refused []checkpoint.Refusal
+		run, err := resumeDue(t, g, s, graph.DueOptions{Retry: threeTries, Refused: func(r checkpoint.Refusal) { refused = append(refused, r) }})
+		snap, broken := th.State(t.Context())
+		if broken != nil || errors.Is(err, checkpoint.ErrTooLarge) != (text == huge && !before) {
+			t.Fatalf("got %v and %v, want ErrTooLarge if the thread does not begin", err, broken)
+		}
+		if text == "small" {
+			want := []string{"small", "a"}
+			if before {
+				want = []string{"before", "a", "small", "a"}
+			}
+			same(t, "log after the next input", snap.State.Log, want)
+			break
+		}
+		const reason = "the checkpoint with this message cannot be stored: "
+		want := graph.Failed
+		if before {
+			want = graph.Done
+		}
+		if snap.Status != want || run.Status != want || !before && !strings.Contains(snap.Reason, reason) {
+			t.Errorf("got %s, stored %s because of %.300q; want %s", run.Status, snap.Status, snap.Reason, want)
+		}
+		if len(refused) != 1 || !strings.HasPrefix(refused[0].Reason, reason) || !strings.Contains(refused[0].Reason, "at most 4096 bytes (max of the test)") {
+			t.Errorf("got the refusals %.500v, want the input, with the limit of the storage", refused)
+		}
+		if in, err := th.Inbox(t.Context()); err != nil || len(in.Refused) != 1 || len(in.Waiting) != 0 {
+			t.Errorf("the inbox: got %d refused and %d waiting messages, %v; want one that was refused", len(in.Refused), len(in.Waiting), err)
+		}
+		if stored := listed(t, s); stored.Holder != "" || !stored.Wake.IsZero() {
+			t.Errorf("the thread: got holder %q, wake %v; want nobody, and that it is not due", stored.Holder, stored.Wake)
+		}
+	}
 }

@@ -91,19 +91,19 @@ func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as 
 	if err != nil {
 		return checkpoint.ID{}, t.fail("%w", err)
 	}
-	return openEdit(ctx, t, o, updates, func(r *opening) error { return r.openUpdate(t.at, e) })
+	return openEdit(ctx, t, o, updates, func(r *opener) error { return r.openUpdate(t.at, e) })
 }
 
 // openEdit makes an opening that runs nothing, and returns the id of its record. It calls open
 // with a new opening, whose state has the updates, until open succeeds.
 func openEdit[S, U any](
-	ctx context.Context, t Thread[S, U], o runOptions, updates []U, open func(*opening) error,
+	ctx context.Context, t Thread[S, U], o runOptions, updates []U, open func(*opener) error,
 ) (checkpoint.ID, error) {
-	var r *opening
+	var r *opener
 	err := t.contend(ctx, o, busyOptions, func() error {
 		a := newAdapter(t.g, o.strict)
 		a.edits = updates
-		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
+		r = &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
 		r.log = t.g.journal(t.id, o, nil, nil, nil)
 		return open(r)

@@ -44,7 +44,7 @@ func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoin
 
 // released returns the error of a call that continues from a checkpoint which the open version
 // does not have. It returns ErrReleased if a released version has the checkpoint, else missing.
-func (r *opening) released(at checkpoint.ID, missing error) error {
+func (r *opener) released(at checkpoint.ID, missing error) error {
 	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Ref{Thread: r.thread, At: at})
 	if err != nil || version == 0 {
 		return missing

@@ -1,10 +1,12 @@
 package graph_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,7 +37,8 @@ func parsed(t *testing.T, dir string) map[string]*ast.File {
 func TestWallsHold(t *testing.T) {
 	const prefix = "github.com/graphgen-go/graphgen/runtime/graph"
 	may := map[string][]string{ // the packages of this folder that an inner one may import
-		"plan": nil, "task": nil, "journal": nil, "exec": {"plan", "task"}, "subgraph": {"journal"},
+		"plan": nil, "task": nil, "journal": nil, "held": nil, "opening": nil,
+		"ending": {"journal"}, "exec": {"plan", "task"}, "inbox": {"journal", "task"}, "subgraph": {"journal"},
 	}
 	for inner, allowed := range may {
 		doc := ""
@@ -60,4 +63,69 @@ func TestWallsHold(t *testing.T) {
 			t.Errorf("the comment of package %s states no invariants", inner)
 		}
 	}
+}
+
+// TestDecisionsOnlyCompute checks the packages that decide: they get facts and return a decision.
+// They cannot wait for anything, call a saver or read a clock.
+func TestDecisionsOnlyCompute(t *testing.T) {
+	forbidden := []string{"context", "sync", "sync/atomic", "os", "net", "math/rand", "math/rand/v2", "crypto/rand"}
+	names := []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "checkpoint.Saver", "checkpoint.NewID"}
+	for _, inner := range []string{"plan", "ending", "held", "inbox", "opening"} {
+		for name, file := range parsed(t, filepath.Join("internal", inner)) {
+			for _, imp := range file.Imports {
+				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains(forbidden, path) {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:
+					t.Errorf("%s has a %T", name, n)
+				case *ast.SelectorExpr:
+					if used := fmt.Sprint(n.X, ".", n.Sel); slices.Contains(names, used) {
+						t.Errorf("%s uses %s", name, used)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestNoStructEmbedsTheRun keeps a struct that groups methods from having the whole run behind it:
+// such a type does not say what it may touch. The list has the structs that are left. Remove an
+// entry with its struct, and add none.
+func TestNoStructEmbedsTheRun(t *testing.T) {
+	left := []string{
+		"callee", "caller", "host", "keeping", "opener", "pooled", "prober", "publisher", "reach", "recorder", "restorer", "timekeeper",
+	}
+	var found []string
+	for _, file := range parsed(t, ".") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if of, ok := spec.Type.(*ast.StructType); ok && embedsRun(of) {
+				found = append(found, spec.Name.Name)
+			}
+			return true
+		})
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, left) {
+		t.Errorf("structs that embed *run or *opener: %q, want %q", found, left)
+	}
+}
+
+// embedsRun reports whether a struct has an embedded *run or *opener.
+func embedsRun(of *ast.StructType) bool {
+	return slices.ContainsFunc(of.Fields.List, func(f *ast.Field) bool {
+		star, ok := f.Type.(*ast.StarExpr)
+		if !ok || len(f.Names) > 0 {
+			return false
+		}
+		name, ok := star.X.(*ast.Ident)
+		return ok && (name.Name == "run" || name.Name == "opener")
+	})
 }

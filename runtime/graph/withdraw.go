@@ -3,71 +3,80 @@ package graph
 import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // withdraw returns the writes that withdraw what does not count after this superstep. It also
 // returns the signals that go back to the inbox.
 func (r caller) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
-	writes, err := r.withdrawQuestions()
+	if !r.g.nests && len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
+		return nil, nil, nil
+	}
+	tasks := r.ended()
+	writes, err := r.withdrawQuestions(tasks)
 	if err != nil {
 		return nil, nil, err
 	}
-	back, drop, err := r.giveBack()
+	back, drop, err := r.giveBack(tasks)
 	return append(writes, drop...), back, err
 }
 
 // withdrawQuestions returns the writes that withdraw the questions of subgraphs that lost a race
 // in this superstep, or whose failure a fallback handled.
-func (r caller) withdrawQuestions() ([]checkpoint.Write, error) {
-	if !r.g.nests || r.g.plan.Races == 0 && !r.g.fallsBack {
+func (r caller) withdrawQuestions(tasks []held.Task) ([]checkpoint.Write, error) {
+	if !r.g.nests {
 		return nil, nil
 	}
-	lost := make(map[string]bool)
-	for i := range r.exec.Tasks {
-		t := &r.exec.Tasks[i]
-		if (t.Progress == exec.Beaten || r.g.exec[t.Node].Fallback) && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].Open) {
-			lost[r.callOf(t)] = true
+	calls := make(map[string]bool)
+	lost, handled := held.Lost(tasks)
+	for _, i := range append(lost, handled...) {
+		if tasks[i].Call != "" && (r.log.Resumed || r.calls[i].Open) {
+			calls[tasks[i].Call] = true
 		}
 	}
-	if len(lost) == 0 {
+	if len(calls) == 0 {
 		return nil, nil
 	}
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread})
-	return subgraph.Withdrawals(c.Thread.Questions, lost), err
+	return subgraph.Withdrawals(c.Thread.Questions, calls), err
 }
 
-// callOf returns the namespace of the subgraph call of a task.
-func (r caller) callOf(t *exec.Task) string {
-	return journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))
+// ended describes the tasks of a superstep that is over for the decisions of package held.
+func (r caller) ended() []held.Task {
+	tasks := make([]held.Task, len(r.exec.Tasks))
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		key := r.taskKey(&t.Task)
+		tasks[i] = held.Task{
+			Key: key, Race: r.g.plan.Nodes[t.Node].Race, Done: t.Progress != exec.Beaten, Fallback: r.g.exec[t.Node].Fallback,
+		}
+		if r.g.nodes[t.Node].sub != nil {
+			tasks[i].Call = journal.Within(r.log.Namespace, r.log.Call(key))
+		}
+	}
+	return tasks
 }
 
 // giveBack returns the signals that go back to the inbox with the commit of this superstep. They
 // are those of tasks that lost a race, with their subgraph calls. Signals of unfinished calls
 // whose failure a fallback handled go back, too. The writes drop the notes about them.
-func (r caller) giveBack() (back []checkpoint.Message, drop []checkpoint.Write, err error) {
-	if len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
+func (r caller) giveBack(tasks []held.Task) (back []checkpoint.Message, drop []checkpoint.Write, err error) {
+	if len(r.g.signals) == 0 {
 		return nil, nil, nil
 	}
-	lost := losses{namespace: r.log.Namespace, tasks: make(map[string]bool), calls: make(map[string]bool)}
-	var handled []string // the calls of tasks with a fallback
-	for i := range r.exec.Tasks {
-		t := &r.exec.Tasks[i]
-		nests := r.g.nodes[t.Node].sub != nil
-		switch {
-		case t.Progress == exec.Beaten && nests:
-			lost.calls[r.callOf(t)] = true
-			fallthrough // its mapping functions can receive, too
-		case t.Progress == exec.Beaten:
-			lost.tasks[r.taskKey(&t.Task)] = true
-		case nests && r.g.exec[t.Node].Fallback:
-			handled = append(handled, r.callOf(t))
+	beaten, handled := held.Lost(tasks)
+	if len(beaten) == 0 && len(handled) == 0 {
+		return nil, nil, nil
+	}
+	lost := inbox.Losses{Namespace: r.log.Namespace, Tasks: make(map[string]bool), Calls: make(map[string]bool)}
+	for _, i := range beaten {
+		lost.Tasks[tasks[i].Key] = true // also of a call: its mapping functions can receive
+		if tasks[i].Call != "" {
+			lost.Calls[tasks[i].Call] = true
 		}
-	}
-	if len(lost.tasks) == 0 && len(handled) == 0 {
-		return nil, nil, nil
 	}
 	root := r.opt.box.root.log
 	c, err := loadChain(r.ctx, r.g, root, checkpoint.Ref{Thread: r.thread})
@@ -78,33 +87,24 @@ func (r caller) giveBack() (back []checkpoint.Message, drop []checkpoint.Write, 
 	if err != nil {
 		return nil, nil, r.changed(err, "a received signal")
 	}
-	for _, namespace := range handled {
+	for _, i := range handled {
+		namespace := tasks[i].Call
 		if unfinished, err := r.unfinished(notes, namespace); err != nil {
 			return nil, nil, err
 		} else if unfinished {
-			lost.calls[namespace] = true
+			lost.Calls[namespace] = true
 		}
 	}
-	back, drop = lost.among(notes, root.Base)
-	if r.call != nil {
-		return back, drop, nil
+	var asked func(key string) *journal.Asked
+	if r.call == nil {
+		pending := journal.Gather(c.Writes, root.Base, "")
+		asked = pending.Asked
 	}
-	pending := journal.Gather(c.Writes, root.Base, "")
-	for key := range lost.tasks {
-		if a := pending.Asked(key); a != nil {
-			for place, answer := range a.Answers {
-				if !task.IsSignal(place) || string(answer) == task.Passed {
-					continue
-				}
-				m, err := journal.ReadSignal(answer)
-				if err != nil {
-					return nil, nil, r.changed(err, "a received signal")
-				}
-				back = append(back, m)
-			}
-		}
+	a, err := lost.Back(notes, root.Base, asked)
+	if err != nil {
+		return nil, nil, r.changed(err, "a received signal")
 	}
-	return inOrder(back), drop, nil
+	return a.Messages.Return, a.Writes, nil
 }
 
 // unfinished reports whether the call with a namespace has taken signals and has not ended.

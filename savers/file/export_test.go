@@ -174,3 +174,6 @@ func LongRun(s *Saver, writes int) { s.longRun = writes }
 
 // SyncClosed syncs a file that is closed, as a Saver syncs one.
 func SyncClosed(s *Saver, f *os.File) error { return errorsFirst(f.Close(), s.disk.sync(f)) }
+
+// FitsFrame returns the error of a write of so many bytes.
+func FitsFrame(size int) error { return fitsFrame(size) }

@@ -54,8 +54,8 @@ func openFrame(b []byte) []byte { return append(b, make([]byte, frameHead)...) }
 // closeFrame finishes the frame at b[at:], whose offset in the file is offset.
 func closeFrame(b []byte, at int, salt uint32, offset int64) error {
 	payload := b[at+frameHead:]
-	if uint64(len(payload)) > maxFrame {
-		return fmt.Errorf("file: one write of %d bytes; want less than 4 GiB", len(payload))
+	if err := fitsFrame(len(payload)); err != nil {
+		return err
 	}
 	head := (*[frameHead]byte)(b[at:])
 	binary.LittleEndian.PutUint32(head[:], uint32(len(payload)))
@@ -63,6 +63,14 @@ func closeFrame(b []byte, at int, salt uint32, offset int64) error {
 	binary.LittleEndian.PutUint32(head[8:], sum(payload))
 	binary.LittleEndian.PutUint32(head[12:], headSum(head, offset))
 	return nil
+}
+
+// fitsFrame returns a *checkpoint.SizeError if a payload of so many bytes is larger than a frame.
+func fitsFrame(size int) error {
+	if uint64(size) <= maxFrame {
+		return nil
+	}
+	return fmt.Errorf("file: one write: %w", &checkpoint.SizeError{Size: size, Limit: maxFrame, Setting: "the format of the files"})
 }
 
 // headSum returns the checksum of a head at an offset.

@@ -103,6 +103,9 @@ func stopped(t *testing.T, role, dir string) (*exec.Cmd, *bufio.Scanner, string)
 // A process is stopped during a write, with all its locks. It blocks others only until its lease
 // ends. When it continues, its write is refused.
 func TestStoppedWriterIsTakenOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until leases of other processes end")
+	}
 	for _, role := range []string{"stop-write", "stop-sync", "stop-open-write", "stop-open-sync"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()

@@ -234,6 +234,9 @@ func TestAnImportIsPacked(t *testing.T) {
 // TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one
 // file.
 func TestPackersRunsAndReaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm; the other tests of packing run one call after the other")
+	}
 	const turns = 60
 	path := filepath.Join(t.TempDir(), "threads.db")
 	fast := sqlite.Packing(pack.Policy{Every: 20, Keep: 3})

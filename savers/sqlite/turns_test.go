@@ -14,6 +14,9 @@ import (
 // TestTurnsArePacked has a conversation of 1,000 turns. It must be stored in, and loaded from, far
 // fewer than 3,000 rows.
 func TestTurnsArePacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the bytes of a long thread; the tests of packing have shorter ones")
+	}
 	const turns = 1000
 	path := filepath.Join(t.TempDir(), "threads.db")
 	s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))

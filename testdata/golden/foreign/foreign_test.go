@@ -1,8 +1,9 @@
-package foreign
+package foreign_test
 
 import (
 	"testing"
 
+	"github.com/graphgen-go/graphgen/testdata/golden/foreign"
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds/other"
@@ -15,4 +16,6 @@ func prepare(f *goldentest.Filler) {
 	goldentest.Register(f, func(*goldentest.Filler, int) unions.Message { return &unions.User{Key: "k"} })
 }
 
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, prepare) }
+func TestStateTravels(t *testing.T) {
+	goldentest.State(t, foreign.StateSchema, foreign.StateDiffOf, prepare)
+}

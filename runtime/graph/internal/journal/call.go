@@ -31,7 +31,7 @@ func (c *call) Done() <-chan struct{} { return c.wait().Done() }
 func (c *call) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.expire()
 	return c.err
 }
 
@@ -46,8 +46,8 @@ func (c *call) Value(key any) any {
 	return ctx.Value(key)
 }
 
-// look notes the end of a call that has run out of time.
-func (c *call) look() {
+// expire notes the end of a call that has run out of time.
+func (c *call) expire() {
 	switch {
 	case c.err != nil:
 	case c.waited != nil:
@@ -76,7 +76,7 @@ func (c *call) end() {
 	defer c.mu.Unlock()
 	if c.cancel != nil {
 		c.cancel()
-		c.look()
+		c.expire()
 	}
 	if c.err == nil {
 		c.err = context.Canceled

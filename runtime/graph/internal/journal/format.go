@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -389,4 +390,16 @@ func readTargets(in *wire.Reader, n int, each func(Target) error) error {
 	err := in.End()
 	in.Framed()
 	return err
+}
+
+// Cut returns the beginning of text that has at most so many bytes, cut between two characters.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

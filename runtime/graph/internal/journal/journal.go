@@ -74,11 +74,11 @@ type Log interface {
 	Birth() checkpoint.ID
 	// Posted returns the number of the newest message of the thread that is known.
 	Posted() uint64
-	// Look notes that the run knows all messages of the thread up to a number, and which inputs
+	// See notes that the run knows all messages of the thread up to a number, and which inputs
 	// among them wait. A newer message makes the thread due when the run ends.
-	Look(newest uint64, waits Inputs)
-	// Looked returns what Look noted last.
-	Looked() (newest uint64, waits Inputs)
+	See(newest uint64, waits Inputs)
+	// Seen returns what See noted last.
+	Seen() (newest uint64, waits Inputs)
 	// Now returns the time on the saver's clock. It is never ahead of that clock, and at most a
 	// round trip behind. Before Open it is zero.
 	Now() time.Time

@@ -120,7 +120,7 @@ func (s *Sync) Posted() uint64 { return s.posted.Load() }
 
 // learned notes the number of the newest message, which a write or a question has reported.
 func (s *Sync) learned(posted uint64) {
-	if raise(&s.posted, posted) && posted > s.looked.Load() && s.News != nil {
+	if raise(&s.posted, posted) && posted > s.seen.Load() && s.News != nil {
 		s.News()
 	}
 }
@@ -135,15 +135,15 @@ func raise(n *atomic.Uint64, to uint64) bool {
 	return false
 }
 
-// Look implements Log.
-func (s *Sync) Look(newest uint64, waits Inputs) {
-	raise(&s.looked, newest)
+// See implements Log.
+func (s *Sync) See(newest uint64, waits Inputs) {
+	raise(&s.seen, newest)
 	s.waits.Store(int32(waits))
 }
 
-// Looked implements Log.
-func (s *Sync) Looked() (newest uint64, waits Inputs) {
-	return s.looked.Load(), Inputs(s.waits.Load())
+// Seen implements Log.
+func (s *Sync) Seen() (newest uint64, waits Inputs) {
+	return s.seen.Load(), Inputs(s.waits.Load())
 }
 
 // messages returns what a write says of the messages of the thread. The End of a run names the
@@ -151,7 +151,7 @@ func (s *Sync) Looked() (newest uint64, waits Inputs) {
 // writes it is enough that the run knows that there is one.
 func (s *Sync) messages(e *Entry) checkpoint.Handled {
 	h := e.Messages
-	h.Seen = s.looked.Load()
+	h.Seen = s.seen.Load()
 	if !e.End {
 		h.Seen = max(h.Seen, s.posted.Load())
 	}

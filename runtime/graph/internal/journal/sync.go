@@ -31,8 +31,8 @@ type Sync struct {
 	lateness lateness
 
 	posted atomic.Uint64 // the newest message that is known
-	looked atomic.Uint64 // see Look
-	waits  atomic.Int32  // see Look
+	seen   atomic.Uint64 // see See
+	waits  atomic.Int32  // see See
 }
 
 // NewSync returns a Log that has not been opened.

@@ -11,7 +11,7 @@ import (
 // this one fail.
 func (m *Model) Work(pause time.Duration) (out Outcome, opened bool) {
 	m.fate.box.worker = true
-	if out, opened = m.look(); opened {
+	if out, opened = m.openDue(); opened {
 		m.closes(&out, pause)
 		return out, true
 	}
@@ -78,9 +78,9 @@ func (m *mailbox) obey(h *handling, newest letter) (some bool) {
 	return some
 }
 
-// look is Work without the end of the run. opened reports whether the worker opened the thread
+// openDue is Work without the end of the run. opened reports whether the worker opened the thread
 // (rules 15.9 and 21.8).
-func (m *Model) look() (out Outcome, opened bool) {
+func (m *Model) openDue() (out Outcome, opened bool) {
 	var h handling
 	if m.attend(&h) {
 		m.fate.box.endsOpening(&h)
@@ -94,7 +94,7 @@ func (m *Model) look() (out Outcome, opened bool) {
 		m.fate.box.handle(&h)
 		return m.enter(next.input, next.number, next.request, nil), true
 	case m.rests():
-		return m.lookAtRest(&h)
+		return m.openAtRest(&h)
 	case m.status == "paused":
 		return m.outcome("paused"), false // rule 15.9
 	}
@@ -112,8 +112,8 @@ func (m *Model) nextInput(h *handling) *letter {
 	return nil
 }
 
-// lookAtRest opens a thread that has nothing to do only to refuse messages (rules 21.6 and 21.12).
-func (m *Model) lookAtRest(h *handling) (out Outcome, opened bool) {
+// openAtRest opens a thread that has nothing to do only to refuse messages (rules 21.6 and 21.12).
+func (m *Model) openAtRest(h *handling) (out Outcome, opened bool) {
 	m.refuseStray(h, nil)
 	status := "done"
 	if m.status == "cancelled" {

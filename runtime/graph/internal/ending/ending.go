@@ -1,0 +1,87 @@
+// Package ending decides how a run ends: with which status, and when its thread is due again.
+//
+// Invariants:
+//   - The package does no I/O, and knows neither states nor graphs.
+//   - The first reason that applies decides the status.
+//   - A thread that waits for nothing and on which a person has to decide is never due.
+package ending
+
+import (
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
+
+// Reasons are the reasons for which a run can end. The first that applies decides the status of
+// the thread.
+type Reasons struct {
+	Done        bool // nothing is due
+	Stop        bool // a static stop holds the run
+	Failed      bool // an error other than the end of the context
+	Interrupted bool // tasks are due that need no person, but the run ends: its context ended, a drain, a left stream
+	Cancelled   bool // Interrupted, because somebody cancelled the thread
+	Asks        bool // a task waits for an answer
+	StopInside  bool // a static stop holds a subgraph call
+}
+
+// Status returns the status of a thread whose run ends for these reasons. It returns zero if the
+// run continues.
+func (r Reasons) Status() checkpoint.Status {
+	switch {
+	case r.Done:
+		return checkpoint.Done
+	case r.Stop:
+		return checkpoint.Paused
+	case r.Failed:
+		return checkpoint.Failed
+	case r.Interrupted && r.Cancelled:
+		return checkpoint.Cancelled
+	case r.Interrupted:
+		return checkpoint.Ready
+	case r.Asks:
+		return checkpoint.Waiting
+	case r.StopInside:
+		return checkpoint.Paused
+	}
+	return 0
+}
+
+// Rest is a thread after its run.
+type Rest struct {
+	Status   checkpoint.Status // with which the run ends
+	Inputs   journal.Inputs    // that wait; none for a subgraph call
+	Signal   bool              // Waiting: a signal waits that a task can receive
+	Next     time.Time         // Waiting: when a task can run without an answer; zero for never
+	Continue bool              // Ready: the run was interrupted by a drain, or is that of a worker
+}
+
+// Now is the time at which a thread is due that is due immediately: the past, on every clock.
+func Now() time.Time { return time.Unix(1, 0) }
+
+// Begins reports whether an input that waits begins after the run.
+func (r *Rest) Begins() bool {
+	switch r.Inputs {
+	case journal.DiscardingInputs:
+		return true
+	case journal.QueuedInputs:
+		return r.Status == checkpoint.Done || r.Status == checkpoint.Cancelled
+	}
+	return false
+}
+
+// Wake returns when the thread is due; zero for never. The caller of a run that failed, or whose
+// context ended, decides when the thread continues.
+func (r *Rest) Wake() time.Time {
+	switch {
+	case r.Begins():
+		return Now()
+	case r.Status == checkpoint.Waiting && r.Signal:
+		return Now()
+	case r.Status == checkpoint.Waiting:
+		return r.Next
+	case r.Status == checkpoint.Ready && r.Continue:
+		return Now()
+	}
+	return time.Time{}
+}

@@ -1,0 +1,114 @@
+package inbox
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// Losses are tasks and subgraph calls that do not count any more, so that the signals that they
+// have received go back to the inbox.
+type Losses struct {
+	Namespace string          // of the tasks
+	Tasks     map[string]bool // by key
+	Calls     map[string]bool // by namespace
+}
+
+// Back returns the signals that the losses have received. notes are those of the thread about its
+// calls, which belong to base. asked returns the questions of a task of the thread itself, or nil
+// for none; a nil func is for losses inside a call.
+func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(key string) *journal.Asked) (a Act, err error) {
+	for i := range notes {
+		if n := &notes[i]; n.In(l.Calls) || n.Namespace == l.Namespace && l.Tasks[n.Task] {
+			a.Messages.Return = append(a.Messages.Return, n.Message)
+			a.Writes = append(a.Writes, drop(n.Write(base)))
+		}
+	}
+	for key := range l.Tasks {
+		if asked == nil {
+			break
+		}
+		of := asked(key)
+		if of == nil {
+			continue
+		}
+		for place, answer := range of.Answers {
+			if !task.IsSignal(place) || string(answer) == task.Passed {
+				continue
+			}
+			m, err := journal.ReadSignal(answer)
+			if err != nil {
+				return Act{}, err
+			}
+			a.Messages.Return = append(a.Messages.Return, m)
+		}
+	}
+	inOrder(a.Messages.Return)
+	return a, nil
+}
+
+// Leave returns the signals that the unfinished tasks of a branch have received, which an input
+// leaves. heads has the newest checkpoint of the thread and those of its calls, by namespace.
+// notes are those of the thread, which belong to base. When the branch is continued, the tasks
+// wait for these signals again.
+func Leave(heads map[string]*checkpoint.Chain, notes []journal.Received, base checkpoint.ID) (a Act, err error) {
+	for _, namespace := range namespaces(notes) {
+		if err := a.leave(namespace, heads[namespace]); err != nil {
+			return Act{}, err
+		}
+	}
+	for i := range notes {
+		n := &notes[i]
+		if slices.ContainsFunc(a.Messages.Return, func(m checkpoint.Message) bool { return m.Number == n.Message.Number }) {
+			a.Writes = append(a.Writes, drop(n.Write(base)))
+		}
+	}
+	inOrder(a.Messages.Return)
+	return a, nil
+}
+
+// namespaces returns that of the thread, and those of the calls with notes.
+func namespaces(notes []journal.Received) []string {
+	all := []string{""}
+	for i := range notes {
+		if !slices.Contains(all, notes[i].Namespace) {
+			all = append(all, notes[i].Namespace)
+		}
+	}
+	return all
+}
+
+// leave adds the signals that the unfinished tasks of a namespace have received. c is the newest
+// checkpoint there.
+func (a *Act) leave(namespace string, c *checkpoint.Chain) error {
+	pending := journal.Gather(c.Writes, c.Last.Base, namespace)
+	for _, w := range c.Writes {
+		if w.Kind != checkpoint.Answer || w.Base != c.Last.Base || w.Namespace != namespace || !task.IsSignal(w.Name) || string(w.Payload) == task.Passed {
+			continue
+		}
+		if _, finished := pending.Result(w.Task); finished {
+			continue
+		}
+		m, err := journal.ReadSignal(w.Payload)
+		if err != nil {
+			return err
+		}
+		a.Messages.Return = append(a.Messages.Return, m)
+		a.Writes = append(a.Writes, drop(w))
+	}
+	return nil
+}
+
+// drop returns the write that drops a stored write.
+func drop(w checkpoint.Write) checkpoint.Write {
+	w.Kind, w.Payload = checkpoint.Discard, nil
+	return w
+}
+
+// inOrder sorts messages by their numbers.
+func inOrder(all []checkpoint.Message) {
+	slices.SortFunc(all, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
+}
