@@ -83,7 +83,7 @@ func setPaused(ctx context.Context, saver checkpoint.Saver, graph string, status
 // pauseRecord returns the Append of a pause or of its end. Its Wake makes a checkpoint.Notifier
 // announce it. No worker asks for threads of pauseGraph.
 func pauseRecord(graph string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
-	id, err := checkpoint.NewID()
+	id, err := checkpoint.NewIDAfter(head)
 	return checkpoint.Append{
 		Thread: pausePrefix + graph, After: head, Status: status, End: true, Wake: time.Unix(1, 0),
 		Records: []checkpoint.Record{{

@@ -272,7 +272,7 @@ func (k *keeper) store(ctx context.Context, head checkpoint.ID, p *walk, wake ti
 	if err != nil {
 		return fmt.Errorf("worker: the progress of a walk: %w", err)
 	}
-	id, err := checkpoint.NewID()
+	id, err := checkpoint.NewIDAfter(head)
 	if err != nil {
 		return err
 	}

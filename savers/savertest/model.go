@@ -75,6 +75,7 @@ type modeller struct {
 	namespaces []string
 	tasks      []string
 	graphs     []string
+	made       uint64                     // the number of IDs
 	ids        map[string][]checkpoint.ID // the IDs of records, by thread
 	bases      map[string][]checkpoint.ID // those of ids that are a base
 	baseOf     map[checkpoint.ID]checkpoint.ID
@@ -361,9 +362,10 @@ func (m *modeller) created(step int) time.Time {
 	return created.Add(time.Duration(step) * time.Second)
 }
 
-// id returns a new ID. Equal seeds give equal IDs.
+// id returns a new ID, greater than those before. Equal seeds give equal IDs.
 func (m *modeller) id() (id checkpoint.ID) {
-	binary.BigEndian.PutUint64(id[:8], m.random.Uint64())
+	m.made++
+	binary.BigEndian.PutUint64(id[:8], m.made<<16|m.random.Uint64()&0xffff)
 	binary.BigEndian.PutUint64(id[8:], m.random.Uint64())
 	return id
 }
@@ -410,12 +412,13 @@ func (m *modeller) writes(thread string) []checkpoint.Write {
 			continue
 		}
 		w := checkpoint.Write{
-			Namespace: oneOf(m, m.namespaces), Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
+			Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
 			Kind: checkpoint.Kind(1 + m.random.IntN(5)), Payload: fmt.Append(nil, m.random.IntN(1000)),
 		}
 		if w.Base.IsZero() {
 			continue
 		}
+		w.Namespace = m.where[w.Base]
 		if w.Kind == checkpoint.Question || w.Kind == checkpoint.Answer {
 			w.Name = oneOf(m, m.tasks)
 		}

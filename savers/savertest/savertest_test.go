@@ -639,14 +639,20 @@ var breaks = []struct {
 	{"knows an append after a prune", "an append sent again after a prune changes nothing", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, true) }},
 	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.appends = refuseAgain(b, false) }},
-	{"uses an id once", "an id is used once", func(b *broken) {
+	{"compares ids", "ids increase within a log", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
-			var conflict *checkpoint.ConflictError
-			if errors.As(err, &conflict) && conflict.Reason == "exists" {
+			var invalid *checkpoint.InvalidError
+			if errors.As(err, &invalid) && strings.HasSuffix(invalid.Field, "].ID") {
 				return done, nil
 			}
 			return done, err
+		}
+	}},
+	{"keeps writes without a base", "a write can precede its base", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(w checkpoint.Write) bool { return w.Namespace != "" })
+			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
 	{"orders history", "history is newest first", func(b *broken) {
