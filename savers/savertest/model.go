@@ -242,7 +242,10 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		}
 		q.Released = !m.often()
 		if m.rare() {
-			q.Order, q.After, q.Limit = checkpoint.NewestFirst, "", 0
+			q.Order = checkpoint.NewestFirst
+		}
+		if q.NewestFirst() {
+			q.After, q.Limit = "", 0 // a page needs a time that the savers agree on
 			return func(s checkpoint.Saver) string { return newest(ctx, s, q) }
 		}
 		return func(s checkpoint.Saver) string { return every(s.Threads(ctx, q), timeless) }

@@ -62,28 +62,19 @@ func (l *listing) newestStatement() (st statement, args []any) {
 	return st, slices.Concat(args, bounds, []any{f.idle, l.size})
 }
 
-// short reports whether few threads are idle, or have the prefix. A list of these that is newest
-// first reads them all, and sorts them.
+// short reports whether few threads have the prefix. A list of these that is newest first reads
+// them all, and sorts them.
 func (l *listing) short(ctx context.Context) (bool, error) {
-	if l.q.Order != checkpoint.NewestFirst || len(l.q.Labels) > 0 || l.q.Prefix == "" && l.q.IdleSince.IsZero() {
+	if !l.q.NewestFirst() || len(l.q.Labels) > 0 || l.q.Prefix == "" {
 		return false, nil
 	}
 	if err := l.s.begin(ctx); err != nil {
 		return false, err
 	}
 	defer l.s.end()
-	count := func(db Runner) (n int64, err error) {
-		if n = few; l.q.Prefix != "" {
-			_, err = l.s.one(ctx, db, stCountKeys, []any{l.from, l.to}, &n)
-		}
-		if err == nil && n == few && !l.q.IdleSince.IsZero() {
-			_, err = l.s.one(ctx, db, stCountIdle, []any{l.filters().idle}, &n)
-		}
-		return n, err
-	}
 	var n int64
-	err := l.s.list(ctx, func(db Runner) (err error) {
-		n, err = count(db)
+	err := l.s.list(ctx, func(db Runner) error {
+		_, err := l.s.one(ctx, db, stCountKeys, []any{l.from, l.to}, &n)
 		return err
 	})
 	return n < few, l.s.wrap(ctx, "threads", err)
@@ -91,16 +82,17 @@ func (l *listing) short(ctx context.Context) (bool, error) {
 
 // sorted reads the whole list by keys. It returns the threads in the order of the query.
 func (l *listing) sorted(ctx context.Context) (all []row, err error) {
-	q := l.q
-	q.Order, q.After, q.Limit, l.done = checkpoint.ByID, "", 0, true
-	for byID := l.s.listing(q); !byID.done; {
+	l.done = true
+	for byID := l.s.listing(checkpoint.ThreadQuery{Prefix: l.q.Prefix, Released: l.q.Released}); !byID.done; {
 		page, err := byID.page(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page...)
 	}
-	all = slices.DeleteFunc(all, func(r row) bool { return !ledger.Follows(&l.q, r.ID, r.Created) })
+	all = slices.DeleteFunc(all, func(r row) bool {
+		return !ledger.Follows(&l.q, r.ID, r.Created) || r.damage == nil && !ledger.Selects(&l.q, &r.Thread, !r.Lease.IsZero())
+	})
 	slices.SortFunc(all, newer)
 	return all, nil
 }
@@ -112,5 +104,5 @@ func newer(a, b row) int { return ledger.Newer(a.ID, b.ID, a.Created, b.Created)
 // not be that of their ids.
 func (l *listing) alike(a, b *row) bool {
 	return bytes.Equal(beginning(a.ID), beginning(b.ID)) &&
-		(l.q.Order != checkpoint.NewestFirst || a.Created.Equal(b.Created))
+		(!l.q.NewestFirst() || a.Created.Equal(b.Created))
 }

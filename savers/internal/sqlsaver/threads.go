@@ -64,7 +64,7 @@ func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
 	l := &listing{s: s, q: q, size: maxPage}
 	prefix, after := beginning(q.Prefix), beginning(q.After)
 	l.from, l.to = prefix, above(prefix)
-	if q.Order == checkpoint.NewestFirst {
+	if q.NewestFirst() {
 		l.span = spanOf(&q, l.to)
 	} else if bytes.Compare(after, prefix) > 0 {
 		l.from = after
@@ -129,7 +129,7 @@ func (l *listing) page(ctx context.Context) ([]row, error) {
 
 // follow makes the next page follow the last row of a page.
 func (l *listing) follow(r *row) {
-	if l.q.Order == checkpoint.NewestFirst {
+	if l.q.NewestFirst() {
 		l.span.until, l.span.last = r.created, slices.Clone(r.key)
 		return
 	}
@@ -211,6 +211,9 @@ func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
 	if !q.CreatedUntil.IsZero() {
 		until = ceilMicro(q.CreatedUntil)
 	}
+	if !q.IdleSince.IsZero() {
+		until = min(until, ceilMicro(q.IdleSince))
+	}
 	return since, until
 }
 
@@ -224,7 +227,7 @@ func (l *listing) label() (name, value []byte) {
 // label if the query has labels. If few threads are idle, or were created in the time, it reads
 // these. Otherwise it reads by the keys, within the graph and status of the query.
 func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
-	if l.q.Order == checkpoint.NewestFirst {
+	if l.q.NewestFirst() {
 		st, args = l.newestStatement()
 		return st, args, nil
 	}
@@ -360,7 +363,7 @@ func (l *listing) order(rows []row) (page []row) {
 
 func (l *listing) flush(page []row) []row {
 	order := func(a, b row) int { return strings.Compare(a.ID, b.ID) }
-	if l.q.Order == checkpoint.NewestFirst {
+	if l.q.NewestFirst() {
 		order = newer
 	}
 	slices.SortFunc(l.kept, order)

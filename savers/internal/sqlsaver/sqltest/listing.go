@@ -140,7 +140,7 @@ func (q *query) check(before, t *checkpoint.Thread) error {
 	switch {
 	case t.ID <= q.After, t.ID <= before.ID: // in both orders
 		return fmt.Errorf("%q comes after %q and %q", t.ID, q.After, before.ID)
-	case q.Order == checkpoint.NewestFirst && before.ID != "" && !t.Created.Before(before.Created):
+	case q.NewestFirst() && before.ID != "" && !t.Created.Before(before.Created):
 		return fmt.Errorf("%q of %v comes after %q of %v", t.ID, t.Created, before.ID, before.Created)
 	}
 	return nil
@@ -192,7 +192,7 @@ func (l *Listing) ByIndex(t *testing.T) {
 		// counts those with a prefix. Some servers count rows of a temporary table.
 		now, blocks = l.Read(s)
 		read, most := now-before-opening, 24*(found+2)
-		switch newest := q.Order == checkpoint.NewestFirst; {
+		switch newest := q.NewestFirst(); {
 		case !newest && (!q.IdleSince.IsZero() || !q.CreatedSince.IsZero() || !q.CreatedUntil.IsZero()):
 			most += 2100
 		case newest && (!q.IdleSince.IsZero() || q.Prefix != ""):
