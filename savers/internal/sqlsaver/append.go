@@ -101,7 +101,7 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 // create inserts the row of a thread that has no version yet, and locks it.
 func (s *Saver) create(ctx context.Context, tx Tx, id string) (*thread, error) {
 	var none checkpoint.ID
-	if _, err := s.exec(ctx, tx, stInsertThread, key(id), rest(id), none[:], []byte{}); err != nil {
+	if _, err := s.exec(ctx, tx, stInsertThread, []byte(id), none[:], []byte{}); err != nil {
 		if s.d.Classify(err) == Duplicate {
 			err = &againError{err} // another call has just inserted it
 		}

@@ -207,7 +207,7 @@ func (s *Saver) Close() error {
 	var errs []error
 	for fence, r := range s.runs {
 		errs = append(errs, s.try(ctx, RolledBack, func() error {
-			_, err := s.exec(ctx, s.db, stEndLease, key(r.thread), fence[:])
+			_, err := s.exec(ctx, s.db, stEndLease, []byte(r.thread), fence[:])
 			return err
 		}))
 	}
@@ -358,37 +358,25 @@ func ended(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// A name of up to plainName bytes is its own key. The key of a longer name is its first plainName
-// bytes and a hash of all. It is longer than any plain key, so that no two names have the same
-// key, and it sorts near the name.
-const (
-	plainName  = 200
-	longestKey = plainName + sha256.Size
-)
+// plainName is the length of the longest namespace that is its own key.
+const plainName = 200
 
-// key returns the key of a name.
-func key(name string) []byte {
-	if len(name) <= plainName {
-		return []byte(name)
+// key returns the key of a namespace. That of a long one is its beginning and a hash of all of it,
+// and so longer than any plain key.
+func key(namespace string) []byte {
+	if len(namespace) <= plainName {
+		return []byte(namespace)
 	}
-	sum := sha256.Sum256([]byte(name))
-	return append([]byte(name[:plainName]), sum[:]...)
+	sum := sha256.Sum256([]byte(namespace))
+	return append([]byte(namespace[:plainName]), sum[:]...)
 }
 
-// rest returns the name if it is not its own key, and nil otherwise. It is stored with the key.
-func rest(name string) []byte {
-	if len(name) <= plainName {
+// rest returns a namespace that is not its own key, and nil for another. It is stored with the key.
+func rest(namespace string) []byte {
+	if len(namespace) <= plainName {
 		return nil
 	}
-	return []byte(name)
-}
-
-// nameOf returns the name for a key and the rest that was stored with it.
-func nameOf(key, rest []byte) string {
-	if rest != nil {
-		return string(rest)
-	}
-	return string(key)
+	return []byte(namespace)
 }
 
 func micro(d time.Duration) int64 {
