@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"os"
 	"strconv"
 	"testing"
@@ -319,7 +320,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 		a.Records = append(a.Records, r)
 		before = r.ID
 	}
-	a.Writes = m.writes(thread)
+	a.Writes = m.writes(thread, a.Records...)
 	a.Messages = m.handled(thread)
 	a.End = m.rare()
 	a.Wake = m.wake()
@@ -387,7 +388,7 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 	if m.step%3 == 0 {
 		r.Meta = map[string]string{"step": fmt.Sprint(m.step)}
 	}
-	if base := recent(m, m.bases[thread]); m.rare() && !base.IsZero() && m.where[base] == namespace && !m.committed[base] {
+	if base := recent(m, m.bases[thread]); m.rare() && m.where[base] == namespace && !m.committed[base] && m.stands(thread, base) {
 		r.Base = base
 	}
 	if m.often() {
@@ -407,7 +408,15 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 	return r
 }
 
-func (m *modeller) writes(thread string) []checkpoint.Write {
+// stands reports whether the open version of a thread has the record with an id.
+func (m *modeller) stands(thread string, id checkpoint.ID) bool {
+	_, err := m.want.Load(m.tb.Context(), checkpoint.Ref{Thread: thread, Namespace: m.where[id], At: id})
+	return !id.IsZero() && err == nil
+}
+
+// writes returns random pending writes. Each has a base that stands, or one of the records of the
+// same call.
+func (m *modeller) writes(thread string, with ...checkpoint.Record) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for range m.random.IntN(4) {
 		if m.rare() {
@@ -418,7 +427,8 @@ func (m *modeller) writes(thread string) []checkpoint.Write {
 			Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
 			Kind: checkpoint.Kind(1 + m.random.IntN(5)), Payload: fmt.Append(nil, m.random.IntN(1000)),
 		}
-		if w.Base.IsZero() {
+		now := slices.ContainsFunc(with, func(r checkpoint.Record) bool { return r.ID == w.Base })
+		if !now && !m.stands(thread, w.Base) {
 			continue
 		}
 		w.Namespace = m.where[w.Base]

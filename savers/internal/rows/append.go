@@ -226,16 +226,18 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		}
 	}
 	w := writer{s: s, ctx: ctx, t: t, next: &next}
-	if err := w.records(a, h); err != nil {
-		return done, err
-	}
+	w.records(a, h)
 	if err := w.writes(a.Writes, blind || t.Open == 0); err != nil {
 		return done, err
 	}
 	if a.Status != 0 {
 		next.Status = a.Status
 	}
-	if err := w.handle(&a.Messages, a.Open != nil); err != nil {
+	var opens *checkpoint.Append
+	if a.Open != nil {
+		opens = a
+	}
+	if err := w.handle(&a.Messages, opens); err != nil {
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
@@ -248,7 +250,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 	done = checkpoint.AppendResult{Version: next.Open, Head: h.seq + uint64(len(a.Records)), Posted: next.Posted}
 	r := next.Root
 	if a.Open != nil {
-		done.Attempts, done.Now, done.Birth = next.Attempts, t.now, next.About.Birth
+		done.Now, done.Birth = t.now, next.About.Birth
 		if t.Open != 0 || len(a.Writes) > 0 {
 			w.c.Reads = []Range{writesOf(t.ID, r)}
 		}
@@ -257,6 +259,9 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		if _, err := w.release(); err != nil {
 			return done, err
 		}
+	}
+	if a.Open != nil {
+		done.Attempts = next.Attempts
 	}
 	stored, rows, err := s.apply(ctx, &w.c, t, &next)
 	if err != nil {
@@ -306,7 +311,7 @@ func (w *writer) put(t Table, key []byte, v Value, isNew bool) {
 }
 
 // records adds the records of a after the head h.
-func (w *writer) records(a *checkpoint.Append, h head) error {
+func (w *writer) records(a *checkpoint.Append, h head) {
 	w.c.Puts = make([]Put, 0, len(a.Records)+len(a.Writes)+6)
 	l := logOf(w.next.ID, w.next.Root, a.Namespace)
 	before := h.id
@@ -314,34 +319,19 @@ func (w *writer) records(a *checkpoint.Append, h head) error {
 		r := &Record{ledger.Normal(a.Records[i])}
 		r.Seq = h.seq + uint64(i) + 1
 		w.put(Records, l.key(before), r, true)
-		if err := w.commits(a, &r.Record, before, l); err != nil {
-			return err
-		}
+		w.commits(r.Commits, before)
 		before = r.ID
 	}
 	if h.id.IsZero() && a.Namespace != "" {
 		w.put(Logs, l.name(), name(a.Namespace), true)
 	}
-	return nil
 }
 
-// commits notes which base the record r commits. A record that is not next to its base needs a
-// mark.
-func (w *writer) commits(a *checkpoint.Append, r *checkpoint.Record, before checkpoint.ID, l log) error {
-	base := r.Commits
+// commits notes which base a record commits, after the record before it. If that is another one,
+// the base needs a mark.
+func (w *writer) commits(base, before checkpoint.ID) {
 	if base.IsZero() {
-		return nil
-	}
-	known := base == before || slices.ContainsFunc(a.Records, func(b checkpoint.Record) bool { return b.ID == base })
-	if !known && w.t.Open != 0 {
-		found, err := w.s.record(w.ctx, l, base)
-		if err != nil {
-			return err
-		}
-		known = found != nil
-	}
-	if !known {
-		return nil
+		return
 	}
 	if w.committed == nil {
 		w.committed = make(map[checkpoint.ID]bool)
@@ -350,7 +340,6 @@ func (w *writer) commits(a *checkpoint.Append, r *checkpoint.Record, before chec
 	if base != before {
 		w.put(Writes, w.next.Root.mark(base), mark{}, false)
 	}
-	return nil
 }
 
 // renew renews the lease if a quarter of it is over. So most writes do not change the row of the
@@ -441,7 +430,7 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	if p.Status != 0 {
 		next.Status = p.Status
 	}
-	if err := w.handle(&p.Messages, false); err != nil {
+	if err := w.handle(&p.Messages, nil); err != nil {
 		return done, err
 	}
 	w.renew(p.Lease, false)

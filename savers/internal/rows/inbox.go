@@ -17,9 +17,9 @@ func mailOf(id string, kind byte) Range {
 	return within(Key{Messages, id, append(messagesKey(id), kind)})
 }
 
-// handle does with messages what a write says. strict says that each message that it takes or
-// refuses must be untaken.
-func (w *writer) handle(h *checkpoint.Handled, strict bool) error {
+// handle does with messages what a write says. opens is that write if it is an opening: then each
+// message that it takes or refuses must be untaken.
+func (w *writer) handle(h *checkpoint.Handled, opens *checkpoint.Append) error {
 	if h.Empty() {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (w *writer) handle(h *checkpoint.Handled, strict bool) error {
 			}
 			there[n] = &m
 		}
-		if there[n] == nil && strict {
-			return w.t.conflict("mail", "", checkpoint.ID{}, w.t.Fence)
+		if there[n] == nil && opens != nil {
+			return w.t.conflict("mail", opens.Namespace, opens.After, opens.After)
 		}
 	}
 	for i, n := range numbers {
