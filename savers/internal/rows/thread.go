@@ -74,8 +74,8 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 // was reports whether the thread has a version that was released.
 func (t *thread) was() bool { return t.Open == 0 && t.Versions > 0 }
 
-// shown is the status in lists: zero if the thread is in none.
-func (t *Thread) shown() checkpoint.Status {
+// Shown is the status in lists: zero if the thread is in none.
+func (t *Thread) Shown() checkpoint.Status {
 	switch {
 	case t.Open != 0:
 		return t.Status
@@ -88,7 +88,7 @@ func (t *Thread) shown() checkpoint.Status {
 // describe returns the open version as a Thread, without what records and writes say.
 func (t *thread) describe() checkpoint.Thread {
 	d := checkpoint.Thread{
-		ID: t.ID, Version: t.Open, Status: t.shown(), Updated: t.Updated, Now: t.now, Versions: t.Versions, Wake: t.Wake,
+		ID: t.ID, Version: t.Open, Status: t.Shown(), Updated: t.Updated, Now: t.now, Versions: t.Versions, Wake: t.Wake,
 		Attempts: t.Attempts, Posted: t.Posted, Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels,
 	}
 	if t.leased() {
@@ -184,7 +184,7 @@ func (t *Thread) index() [][]byte {
 	if !t.Wake.IsZero() {
 		keys = append(keys, wakeKey(t))
 	}
-	status := t.shown()
+	status := t.Shown()
 	if status == 0 { // no list has it
 		return keys
 	}
