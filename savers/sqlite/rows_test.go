@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -51,14 +50,11 @@ func openRows(path string, opts ...Option) (checkpoint.Saver, error) {
 			return nil, err
 		}
 	}
-	store, err := sqlsaver.NewRowStore(context.Background(), s.Saver, &sqlsaver.Syntax{
+	store := sqlsaver.NewRowStore(s.Saver, &sqlsaver.Syntax{
 		Place:  func(n int) string { return fmt.Sprint("?", n) },
 		Upsert: " ON CONFLICT (pk) DO UPDATE SET data = excluded.data",
 		Ignore: " ON CONFLICT DO NOTHING",
 	})
-	if err != nil {
-		return nil, err
-	}
 	return rowSaver{rows.New("sqlite", store), s}, nil
 }
 

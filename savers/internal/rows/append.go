@@ -96,7 +96,7 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 		if stored != nil && (a.Open == nil || t.Fence == a.Records[0].ID) {
 			return s.repeated(ctx, a, t, stored)
 		}
-		h = head{rec.ID, rec.Seq}
+		h = *headOf(&rec)
 	}
 	if err := refuse(a, t, h); err != nil {
 		if t.Fence != a.Fence {
@@ -241,13 +241,23 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
+	newest := &head{a.Records[len(a.Records)-1].ID, h.seq + uint64(len(a.Records)), a.Records[len(a.Records)-1].Step}
+	var root *head
+	if a.Namespace == "" {
+		root = newest
+	}
 	if a.End {
 		w.ends(a.Wake, a.Messages.Seen)
+	}
+	if next.Until.IsZero() && (a.End || root != nil) {
+		if err := w.rest(root); err != nil {
+			return done, err
+		}
 	}
 	if a.Progress || a.End && next.Status != checkpoint.Failed {
 		next.Attempts = 0
 	}
-	done = checkpoint.AppendResult{Version: next.Open, Head: h.seq + uint64(len(a.Records)), Posted: next.Posted}
+	done = checkpoint.AppendResult{Version: next.Open, Head: newest.seq, Posted: next.Posted}
 	r := next.Root
 	if a.Open != nil {
 		done.Now, done.Birth = t.now, next.About.Birth
@@ -267,7 +277,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 	if err != nil {
 		return done, err
 	}
-	s.keep(stored, a.Namespace, &head{a.Records[len(a.Records)-1].ID, done.Head})
+	s.keep(stored, a.Namespace, newest)
 	if a.Open != nil || a.End {
 		s.hold(t.ID, !a.End)
 	}
@@ -360,6 +370,26 @@ func (w *writer) ends(wake time.Time, seen uint64) {
 	w.next.Until, w.next.Updated, w.next.Wake = time.Time{}, w.t.now, *ledger.EndWake(wake, w.t.now)
 }
 
+// rest makes the thread one that no run holds. root is the head of its root; if it is nil, rest
+// reads it.
+func (w *writer) rest(root *head) error {
+	w.next.Until = time.Time{}
+	if root == nil {
+		l := logOf(w.next.ID, w.next.Root, "")
+		rows, _, err := w.s.read(w.ctx, l.head())
+		if err != nil || len(rows[0]) == 0 {
+			return err
+		}
+		r, err := l.last(&rows[0][0])
+		if err != nil {
+			return err
+		}
+		root = headOf(r)
+	}
+	w.next.Head, w.next.Step = root.id, root.step
+	return nil
+}
+
 func leaseOf(d time.Duration) time.Duration {
 	if d == 0 {
 		return checkpoint.DefaultLease
@@ -434,13 +464,22 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 		return done, err
 	}
 	w.renew(p.Lease, false)
+	var known *head
 	if p.End {
 		w.ends(p.Wake, p.Messages.Seen)
+		if _, h, found := s.recall(p.Thread, ""); found && blind {
+			known = &h
+			l := logOf(p.Thread, next.Root, "")
+			w.c.Reads = []Range{l.head()}
+		}
+		if err := w.rest(known); err != nil {
+			return done, err
+		}
 	}
 	if p.Progress || p.End && next.Status != checkpoint.Failed {
 		next.Attempts = 0
 	}
-	stored, _, err := s.apply(ctx, &w.c, t, &next)
+	stored, rows, err := s.apply(ctx, &w.c, t, &next)
 	if err != nil {
 		return done, err
 	}
@@ -448,5 +487,27 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	if p.End {
 		s.hold(t.ID, false)
 	}
+	if known != nil {
+		if err := s.correct(ctx, stored, rows[0]); err != nil {
+			return done, err
+		}
+	}
 	return checkpoint.PutResult{Posted: next.Posted}, nil
+}
+
+// correct makes the head in the row of a thread the one of rows, if another Saver has appended to
+// the root by the fence of the same run.
+func (s *Saver) correct(ctx context.Context, t *thread, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	l := logOf(t.ID, t.Root, "")
+	r, err := l.last(&rows[0])
+	if err != nil || r.ID == t.Head {
+		return err
+	}
+	next := t.Thread
+	next.Head, next.Step = r.ID, r.Step
+	_, _, err = s.apply(ctx, new(Change), t, &next)
+	return err
 }

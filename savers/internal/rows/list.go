@@ -199,7 +199,7 @@ func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, 
 // describe returns the threads that the list selects, with their heads and questions.
 func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) {
 	var all []listing
-	var picked []*thread // by index in all; nil for one without a head
+	var picked []*thread // by index in all; nil for one that is damaged
 	var ranges []Range
 	for _, t := range threads {
 		if t.err != nil {
@@ -211,20 +211,18 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 			d.Status == 0 && !(w.q.Released && t.Versions > 0) {
 			continue
 		}
-		all = append(all, listing{t: d})
-		if t.Open == 0 {
-			picked = append(picked, nil)
-			continue
+		all, picked = append(all, listing{t: d}), append(picked, t.thread)
+		if t.runs() {
+			l := logOf(t.ID, t.Root, "")
+			ranges = append(ranges, l.head())
 		}
-		l := logOf(t.ID, t.Root, "")
-		picked, ranges = append(picked, t.thread), append(ranges, l.head())
 	}
-	if len(ranges) == 0 {
-		return all, nil
-	}
-	heads, _, err := w.s.read(ctx, ranges...)
-	if err != nil {
-		return nil, err
+	var heads [][]Row
+	if len(ranges) > 0 {
+		var err error
+		if heads, _, err = w.s.read(ctx, ranges...); err != nil {
+			return nil, err
+		}
 	}
 	for i := range all {
 		t := picked[i]
@@ -232,14 +230,11 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 			continue
 		}
 		d := &all[i]
-		if len(heads[0]) > 0 {
-			l := logOf(t.ID, t.Root, "")
-			r, err := l.last(&heads[0][0])
-			if d.err = err; err == nil {
-				d.t.Head, d.t.Step = r.ID, r.Step
-			}
+		d.t.Head, d.t.Step = t.Head, t.Step
+		if t.runs() {
+			d.err = d.setHead(t, heads[0])
+			heads = heads[1:]
 		}
-		heads = heads[1:]
 		if t.Asked && d.err == nil {
 			writes, err := w.s.pending(ctx, t.ID, t.Root)
 			d.t.Questions, d.err = checkpoint.OpenQuestions(writes), err
@@ -249,6 +244,19 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 		}
 	}
 	return all, nil
+}
+
+// setHead sets the head that a row has.
+func (d *listing) setHead(t *thread, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	l := logOf(t.ID, t.Root, "")
+	r, err := l.last(&rows[0])
+	if err == nil {
+		d.t.Head, d.t.Step = r.ID, r.Step
+	}
+	return err
 }
 
 // errIndex is what is wrong with a key of an index that names no thread.

@@ -160,7 +160,7 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 		}
 		chain.Thread.Head, chain.Thread.Step = r.ID, r.Step
 		if l.v.number == l.t.Open {
-			l.s.keep(l.t, "", &head{r.ID, r.Seq})
+			l.s.keep(l.t, "", headOf(r))
 		}
 	}
 	newest := rows[3]

@@ -65,9 +65,12 @@ type known struct {
 
 // head is the newest record of a log. The zero head is that of an empty log.
 type head struct {
-	id  checkpoint.ID
-	seq uint64
+	id   checkpoint.ID
+	seq  uint64
+	step int
 }
+
+func headOf(r *checkpoint.Record) *head { return &head{r.ID, r.Seq, r.Step} }
 
 // mostKnown is how many threads are known at most, besides those that are held.
 const mostKnown = 4096
@@ -150,13 +153,15 @@ func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error
 		return err
 	}
 	next := t.Thread
-	next.Until = time.Time{}
+	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	if err := w.rest(nil); err != nil {
+		return err
+	}
 	if !next.Wake.IsZero() {
 		next.Wake = t.now
 	}
-	var c Change
-	c.changeThread(t, &next)
-	_, _, err = s.store.Apply(ctx, &c)
+	w.c.changeThread(t, &next)
+	_, _, err = s.store.Apply(ctx, &w.c)
 	return err
 }
 

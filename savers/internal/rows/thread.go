@@ -36,6 +36,11 @@ type Thread struct {
 	Forgot  uint64 // how many of these are removed
 
 	Asked bool // the open version may have questions
+
+	// Head and Step are those of the newest record of the root while the lease is given up. They
+	// save lists a read. While a run holds the thread they are out of date.
+	Head checkpoint.ID
+	Step int
 }
 
 // thread is the row of a thread as a call has read it.
@@ -50,6 +55,9 @@ func (t *thread) exists() bool { return t.rev != 0 }
 
 // leased reports whether a run holds the thread.
 func (t *thread) leased() bool { return t.Open != 0 && t.Until.After(t.now) }
+
+// runs reports whether a run holds the thread, or died: then Head is out of date.
+func (t *thread) runs() bool { return t.Open != 0 && !t.Until.IsZero() }
 
 // lease returns the end of a live lease, or zero.
 func (t *thread) lease() time.Time {
@@ -126,10 +134,10 @@ func (t *Thread) appendTo(b, key []byte) []byte {
 	for _, at := range [...]time.Time{t.About.Created, t.Until, t.Updated, t.Wake} {
 		b = binary.AppendVarint(b, micro(at))
 	}
-	b = append(append(append(b, t.Root[:]...), t.Fence[:]...), t.About.Birth[:]...)
+	b = append(append(append(append(b, t.Root[:]...), t.Fence[:]...), t.About.Birth[:]...), t.Head[:]...)
 	for _, n := range [...]uint64{
 		uint64(t.About.Priority), uint64(t.Last), uint64(t.Open), uint64(t.Versions), uint64(t.Status), uint64(t.Attempts),
-		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked),
+		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked), uint64(t.Step),
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -147,12 +155,12 @@ func parseThread(key, b []byte) (*Thread, error) {
 	t.About.Graph, t.About.Title, t.Holder, t.About.Labels = r.String(), r.String(), r.String(), r.Labels()
 	t.About.Created, t.Until, t.Updated, t.Wake = moment(r.Varint()), moment(r.Varint()), moment(r.Varint()), moment(r.Varint())
 	copy(t.Root[:], r.Fixed(len(t.Root)))
-	t.Fence, t.About.Birth = r.ID(), r.ID()
+	t.Fence, t.About.Birth, t.Head = r.ID(), r.ID(), r.ID()
 	t.About.Priority = checkpoint.Priority(r.Uvarint())
 	t.Last, t.Open, t.Versions = r.Int(), r.Int(), r.Int()
 	t.Status, t.Attempts = checkpoint.Status(r.Uvarint()), r.Int()
 	t.Posted, t.Inputs, t.Others, t.Cancels = r.Uvarint(), r.Int(), r.Int(), r.Int()
-	t.Handled, t.Forgot, t.Asked = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1
+	t.Handled, t.Forgot, t.Asked, t.Step = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int()
 	if err := r.End(); err != nil {
 		return nil, damaged(key, err)
 	}
@@ -164,7 +172,7 @@ func (t *Thread) equal(u *Thread) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
-		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }

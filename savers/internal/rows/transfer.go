@@ -416,6 +416,9 @@ func (w *writer) imports(in *intake) (err error) {
 	t.Fence, t.Holder, t.Until, t.Attempts, t.Asked = checkpoint.ID{}, "", time.Time{}, 0, true
 	for i := range in.records {
 		w.importRecord(&in.records[i])
+		if r := &in.records[i]; r.Namespace == "" {
+			t.Head, t.Step = r.ID, r.Step
+		}
 	}
 	if err := w.writes(in.writes, true); err != nil {
 		return err

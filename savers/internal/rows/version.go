@@ -21,7 +21,7 @@ func (w *writer) release() (version, error) {
 	}
 	w.put(Versions, versionKey(t.ID, v.number), v, false)
 	t.Open, t.Root, t.Status, t.Fence, t.Holder, t.Attempts, t.Asked = 0, root{}, 0, checkpoint.ID{}, "", 0, false
-	t.Until, t.Wake = time.Time{}, time.Time{}
+	t.Until, t.Wake, t.Head, t.Step = time.Time{}, time.Time{}, checkpoint.ID{}, 0
 	if t.Inputs > 0 {
 		t.Wake = w.t.now
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/savers/internal/rows"
@@ -15,11 +17,15 @@ import (
 // pk is the key, and data the value in the form of rows.Encode. The table of threads also has the
 // revision, and columns for people who read it.
 //
-// The statements are the same for all tables and databases but for a few words, so the program
-// makes them of [Syntax].
+// A Read is one statement, so it needs no transaction to see one moment. The statements are the
+// same for all tables and databases but for a few words, so the program makes them, of [Syntax].
 type RowStore struct {
-	s    *Saver
-	text [rows.Tables]tableText
+	s *Saver
+	y *Syntax
+
+	mu    sync.RWMutex
+	reads map[string]string   // statements by the shape of what they read
+	ready map[string]struct{} // statements of transactions that are prepared
 }
 
 var _ rows.Store = (*RowStore)(nil)
@@ -31,40 +37,183 @@ type Syntax struct {
 	Ignore string             // what follows an INSERT of pk that does nothing if there is a row
 }
 
-// together is how many alike ranges one statement reads.
-const together = 32
-
-// tableText has the statements on one table.
-type tableText struct {
-	point, points       string // by one key, by together keys
-	up, down            string // a range in ascending or descending order
-	lasts               string // the last row of each of together ranges
-	insert, set         string
-	insertIf            string // insert if a thread has a revision
-	update              string // of a thread with a revision
-	remove, removeRange string
+// NewRowStore returns the rows of a database, whose tables exist.
+func NewRowStore(s *Saver, y *Syntax) *RowStore {
+	return &RowStore{s: s, y: y, reads: make(map[string]string), ready: make(map[string]struct{})}
 }
 
-// NewRowStore returns the rows of a database, whose tables exist.
-func NewRowStore(ctx context.Context, s *Saver, y *Syntax) (*RowStore, error) {
-	r := &RowStore{s: s}
-	var reads, writes []string
-	for t := range rows.Tables {
-		r.text[t] = y.table(rows.Table(t))
-		x := &r.text[t]
-		reads = append(reads, x.point, x.points, x.up, x.down, x.lasts)
-		writes = append(writes, x.point, x.up, x.down, x.insert, x.set, x.insertIf, x.update, x.remove, x.removeRange)
+// most is how many ranges or rows of one kind a statement has at most.
+const most = 32
+
+// size returns the least power of two that is not less than n, and 0 for 0. Statements have such
+// numbers of values and limits, so there are few statements.
+func size(n int) int {
+	if n <= 0 {
+		return 0
 	}
-	empty := func(text string) bool { return text == "" }
-	reads, writes = slices.DeleteFunc(reads, empty), slices.DeleteFunc(writes, empty)
-	if err := s.try(ctx, RolledBack, func() error { return s.db.Prepare(ctx, reads, writes) }); err != nil {
-		return nil, fmt.Errorf("%s: prepare: %w", s.d.Name, err)
+	return 1 << bits.Len(uint(n-1))
+}
+
+func tableName(t rows.Table) string { return "graph_row_" + t.String() }
+
+// part is a part of a Read that one SELECT does: a range, or several that are alike.
+type part struct {
+	first, n int
+}
+
+// isLast reports whether a range selects the last row of some.
+func isLast(r *rows.Range) bool { return r.Limit == 1 && r.Reverse && r.To != nil }
+
+// alike reports whether one SELECT can read both ranges.
+func alike(a, b *rows.Range) bool {
+	return a.Table == b.Table && (a.To == nil && b.To == nil || isLast(a) && isLast(b))
+}
+
+// divide divides ranges into parts.
+func divide(ranges []rows.Range) (all []part) {
+	for i := 0; i < len(ranges); {
+		n := 1
+		for n < most && i+n < len(ranges) && alike(&ranges[i], &ranges[i+n]) {
+			n++
+		}
+		all = append(all, part{i, n})
+		i += n
 	}
-	return r, nil
+	return all
+}
+
+// statement returns the statement that reads ranges, with its values.
+func (r *RowStore) statement(ranges []rows.Range, all []part) (text string, args []any) {
+	shape := make([]byte, 0, 4*len(all))
+	args = make([]any, 0, 3*len(ranges))
+	for _, p := range all {
+		first := &ranges[p.first]
+		kind := byte('=')
+		switch {
+		case isLast(first):
+			kind = 'l'
+		case first.To != nil && first.Reverse:
+			kind = 'd'
+		case first.To != nil:
+			kind = 'u'
+		}
+		n := size(p.n)
+		shape = append(shape, byte(first.Table), kind, byte(n), byte(bits.Len(uint(size(first.Limit)))))
+		for i := range n {
+			q := &ranges[p.first+min(i, p.n-1)]
+			args = append(args, q.Bytes)
+			switch {
+			case kind == '=':
+			case i < p.n:
+				args = append(args, q.To)
+			default: // an empty range
+				args = append(args, q.Bytes)
+			}
+		}
+	}
+	r.mu.RLock()
+	text = r.reads[string(shape)]
+	r.mu.RUnlock()
+	if text == "" {
+		text = r.y.read(shape)
+		r.mu.Lock()
+		r.reads[string(shape)] = text
+		r.mu.Unlock()
+	}
+	return text, args
+}
+
+// read returns the statement for a shape. Its rows have the number of their part.
+func (y *Syntax) read(shape []byte) string {
+	var b strings.Builder
+	place, derived := 0, 0
+	next := func() string { place++; return y.Place(place) }
+	for i := 0; i < len(shape); i += 4 {
+		t, kind, n := rows.Table(shape[i]), shape[i+1], int(shape[i+2])
+		limit := "" // a literal, because SQLite compiles a statement again if a bound limit changes
+		if shape[i+3] > 0 {
+			limit = fmt.Sprintf(" LIMIT %d", 1<<(shape[i+3]-1))
+		}
+		columns := "pk, 0, data"
+		switch t {
+		case rows.Threads:
+			columns = "pk, rev, data"
+		case rows.Index:
+			columns = "pk, 0, pk"
+		}
+		from := fmt.Sprintf("SELECT %d, %s FROM %s WHERE pk ", i/4, columns, tableName(t))
+		for j := range n {
+			if kind == '=' && j > 0 {
+				break
+			}
+			if b.Len() > 0 {
+				b.WriteString("\nUNION ALL ")
+			}
+			if kind == '=' {
+				places := make([]string, n)
+				for k := range places {
+					places[k] = next()
+				}
+				b.WriteString(from + "IN (" + strings.Join(places, ", ") + ")")
+				continue
+			}
+			derived++
+			fmt.Fprintf(&b, "SELECT * FROM (%s>= %s AND pk < %s ORDER BY pk", from, next(), next())
+			if kind != 'u' {
+				b.WriteString(" DESC")
+			}
+			fmt.Fprintf(&b, "%s) AS t%d", limit, derived)
+		}
+	}
+	return b.String()
+}
+
+// Read returns the rows of ranges.
+func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	err = r.s.try(ctx, Lost, func() (err error) {
+		all, err = r.readBy(ctx, r.s.db, ranges)
+		return err
+	})
+	return all, time.Now(), err
+}
+
+// readBy reads ranges by a database or in a transaction.
+func (r *RowStore) readBy(ctx context.Context, db Runner, ranges []rows.Range) ([][]rows.Row, error) {
+	all := make([][]rows.Row, len(ranges))
+	if len(ranges) == 0 {
+		return all, nil
+	}
+	divided := divide(ranges)
+	text, args := r.statement(ranges, divided)
+	found, err := db.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, each(found, func(f Rows) error {
+		var row rows.Row
+		var part, rev int64
+		var data []byte
+		if err := f.Scan(&part, &row.Key, &rev, &data); err != nil {
+			return err
+		}
+		row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+		p := divided[part]
+		for i := p.first; i < p.first+p.n; i++ {
+			q := &ranges[i]
+			if q.Limit > 0 && len(all[i]) == q.Limit { // the limit of the statement is greater
+				continue
+			}
+			if p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
+				q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0 {
+				all[i] = append(all[i], row)
+			}
+		}
+		return nil
+	})
 }
 
 // threadColumns are the columns of the table of threads, in the order of threadValues.
-const threadColumns = "pk, rev, data, graph, title, status, created, updated, wake"
+var threadColumns = [...]string{"pk", "rev", "data", "graph", "title", "status", "created", "updated", "wake"}
 
 // threadValues returns the values of a row of the table of threads.
 func threadValues(p *rows.Put, rev uint64) []any {
@@ -82,165 +231,51 @@ func microOf(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// table makes the statements on one table.
-func (y *Syntax) table(t rows.Table) (x tableText) {
-	name := "graph_row_" + t.String()
-	places := func(from, n int) string {
-		all := make([]string, n)
-		for i := range all {
-			all[i] = y.Place(from + i)
-		}
-		return strings.Join(all, ", ")
+// places returns the places of n values, from the one with a number on.
+func (y *Syntax) places(from, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = y.Place(from + i)
 	}
-	p := y.Place
-	columns := "pk, 0, data"
-	switch t {
-	case rows.Threads:
-		columns = "pk, rev, data"
-		n := strings.Count(threadColumns, ",") + 1
-		x.insert = "INSERT INTO " + name + " (" + threadColumns + ") VALUES (" + places(1, n) + ")"
-		var sets []string
-		for i, c := range strings.Split(threadColumns, ", ")[1:] {
-			sets = append(sets, c+" = "+p(i+1))
-		}
-		x.update = "UPDATE " + name + " SET " + strings.Join(sets, ", ") + " WHERE pk = " + p(n) + " AND rev = " + p(n+1)
-	case rows.Index:
-		columns = "pk, 0, pk"
-		x.set = "INSERT INTO " + name + " (pk) VALUES (" + p(1) + ")" + y.Ignore
-	default:
-		x.insert = "INSERT INTO " + name + " (pk, data) VALUES (" + places(1, 2) + ")"
-		x.set = x.insert + y.Upsert
-		x.insertIf = "INSERT INTO " + name + " (pk, data) SELECT " + places(1, 2) +
-			" WHERE EXISTS (SELECT 1 FROM graph_row_thread WHERE pk = " + p(3) + " AND rev = " + p(4) + ")"
-	}
-	from := "SELECT " + columns + " FROM " + name + " WHERE pk "
-	between := ">= " + p(1) + " AND pk < " + p(2) + " ORDER BY pk"
-	x.point = from + "= " + p(1)
-	x.points = from + "IN (" + places(1, together) + ")"
-	x.up, x.down = from+between+" LIMIT "+p(3), from+between+" DESC LIMIT "+p(3)
-	lasts := make([]string, together)
-	for i := range lasts {
-		lasts[i] = fmt.Sprintf("SELECT * FROM (%s>= %s AND pk < %s ORDER BY pk DESC LIMIT 1) AS t%d", from, p(2*i+1), p(2*i+2), i)
-	}
-	x.lasts = strings.Join(lasts, " UNION ALL ")
-	x.remove = "DELETE FROM " + name + " WHERE pk = " + p(1)
-	x.removeRange = "DELETE FROM " + name + " WHERE pk >= " + p(1) + " AND pk < " + p(2)
-	return x
+	return strings.Join(all, ", ")
 }
 
-// Read returns the rows of ranges.
-func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
-	if len(ranges) == 1 {
-		err = r.s.try(ctx, Lost, func() error {
-			all = make([][]rows.Row, 1)
-			call := r.call(ranges)
-			found, err := r.s.db.Query(ctx, call.Text, call.Args...)
-			if err != nil {
-				return err
-			}
-			return each(found, func(row Rows) error { return scanRow(row, ranges, all) })
-		})
-		return all, time.Now(), err
+// insert returns the statement that inserts n rows of values.
+func (y *Syntax) insert(t rows.Table, columns []string, n int, end string) string {
+	values := make([]string, n)
+	for i := range values {
+		values[i] = "(" + y.places(1+i*len(columns), len(columns)) + ")"
 	}
-	err = r.s.read(ctx, func(tx Tx) error {
-		all, err = r.readIn(ctx, tx, ranges)
-		return err
-	})
-	return all, time.Now(), err
+	return "INSERT INTO " + tableName(t) + " (" + strings.Join(columns, ", ") + ") VALUES " + strings.Join(values, ", ") + end
 }
 
-// readIn reads ranges in a transaction.
-func (r *RowStore) readIn(ctx context.Context, tx Tx, ranges []rows.Range) ([][]rows.Row, error) {
-	all := make([][]rows.Row, len(ranges))
-	var calls []Call
-	var firsts []int // the first range of each call
-	for i := 0; i < len(ranges); {
-		n := 1
-		for n < together && i+n < len(ranges) && alike(&ranges[i], &ranges[i+n]) {
-			n++
-		}
-		calls, firsts = append(calls, r.call(ranges[i:i+n])), append(firsts, i)
-		i += n
+// update returns the statement that replaces a row of the table of threads with a revision.
+func (y *Syntax) update() string {
+	sets := make([]string, 0, len(threadColumns))
+	for i, c := range threadColumns[1:] {
+		sets = append(sets, c+" = "+y.Place(i+1))
 	}
-	firsts = append(firsts, len(ranges))
-	err := tx.Pipeline(ctx, calls, func(call int, row Rows) error {
-		from, to := firsts[call], firsts[call+1]
-		return scanRow(row, ranges[from:to], all[from:to])
-	})
-	return all, err
+	n := len(threadColumns)
+	return "UPDATE " + tableName(rows.Threads) + " SET " + strings.Join(sets, ", ") + " WHERE pk = " + y.Place(n) + " AND rev = " + y.Place(n+1)
 }
 
-// isLast reports whether a range selects the last row of some.
-func isLast(r *rows.Range) bool { return r.Limit == 1 && r.Reverse && r.To != nil }
-
-// alike reports whether one statement can read both ranges.
-func alike(a, b *rows.Range) bool {
-	return a.Table == b.Table && (a.To == nil && b.To == nil || isLast(a) && isLast(b))
-}
-
-// call returns the statement for ranges that are alike.
-func (r *RowStore) call(ranges []rows.Range) Call {
-	first := &ranges[0]
-	x := &r.text[first.Table]
-	if len(ranges) == 1 {
-		if first.To == nil {
-			return Call{x.point, []any{first.Bytes}}
-		}
-		text, limit := x.up, int64(first.Limit)
-		if first.Reverse {
-			text = x.down
-		}
-		if limit == 0 {
-			limit = 1 << 62
-		}
-		return Call{text, []any{first.Bytes, first.To, limit}}
-	}
-	c := Call{Text: x.points, Args: make([]any, 0, 2*together)}
-	if first.To != nil {
-		c.Text = x.lasts
-	}
-	for i := range together {
-		q := &ranges[min(i, len(ranges)-1)]
-		c.Args = append(c.Args, q.Bytes)
-		if q.To != nil && i < len(ranges) {
-			c.Args = append(c.Args, q.To)
-		} else if q.To != nil { // an empty range
-			c.Args = append(c.Args, q.Bytes)
-		}
-	}
-	return c
-}
-
-// scan adds a row to the ranges that select it.
-func scanRow(found Rows, ranges []rows.Range, all [][]rows.Row) error {
-	var row rows.Row
-	var rev int64
-	var data []byte
-	if err := found.Scan(&row.Key, &rev, &data); err != nil {
-		return err
-	}
-	row.Rev, row.Value = uint64(rev), rows.Bytes(data)
-	if len(ranges) == 1 {
-		all[0] = append(all[0], row)
-		return nil
-	}
-	for i := range ranges {
-		r := &ranges[i]
-		if r.To == nil && bytes.Equal(r.Bytes, row.Key) || r.To != nil && bytes.Compare(r.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, r.To) < 0 {
-			all[i] = []rows.Row{row}
-		}
-	}
-	return nil
+// step is a statement of a change.
+type step struct {
+	Call
+	changes bool // it must change a row: if it does not, a check of the change does not hold
 }
 
 // Apply stores c.
 func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
 	rev = c.Rev(time.Now())
-	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes)+len(c.Reads) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
-		p := &c.Puts[0]
+	steps := r.steps(c, rev)
+	if err := r.prepare(ctx, steps); err != nil {
+		return 0, nil, err
+	}
+	if len(steps) == 1 && len(c.Reads) == 0 {
 		err = r.s.try(ctx, RolledBack, func() error {
-			n, err := r.s.db.Exec(ctx, r.text[p.Table].insertIf, p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)), []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev))
-			if err == nil && n == 0 {
+			n, err := r.s.db.Exec(ctx, steps[0].Text, steps[0].Args...)
+			if err == nil && n == 0 && steps[0].changes {
 				err = rows.ErrChanged
 			}
 			return err
@@ -248,10 +283,27 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		return rev, nil, r.changed(err)
 	}
 	err = r.s.share(ctx, RolledBack, func(tx Tx) error {
-		read, err = r.applyIn(ctx, tx, c, rev)
+		for i := range steps {
+			if err := steps[i].run(ctx, tx); err != nil {
+				return err
+			}
+		}
+		read, err = r.readBy(ctx, tx, c.Reads)
 		return err
 	})
 	return rev, read, r.changed(err)
+}
+
+// run runs a statement in a transaction.
+func (st *step) run(ctx context.Context, tx Tx) error {
+	if !st.changes {
+		return tx.Later(ctx, st.Text, st.Args...)
+	}
+	n, err := tx.Exec(ctx, st.Text, st.Args...)
+	if err == nil && n == 0 {
+		err = rows.ErrChanged
+	}
+	return err
 }
 
 // changed returns ErrChanged for the error of a row that exists.
@@ -262,73 +314,117 @@ func (r *RowStore) changed(err error) error {
 	return err
 }
 
-// applyIn stores c in a transaction.
-func (r *RowStore) applyIn(ctx context.Context, tx Tx, c *rows.Change, rev uint64) ([][]rows.Row, error) {
-	for i := range c.Checks {
-		if err := r.check(ctx, tx, c, &c.Checks[i], rev); err != nil {
-			return nil, err
+// prepare prepares the statements that are not prepared yet.
+func (r *RowStore) prepare(ctx context.Context, steps []step) error {
+	var texts []string
+	r.mu.RLock()
+	for i := range steps {
+		if _, found := r.ready[steps[i].Text]; !found {
+			texts = append(texts, steps[i].Text)
 		}
 	}
-	for i := range c.Deletes {
-		d := &c.Deletes[i]
-		text, args := r.text[d.Table].remove, []any{d.Bytes}
-		if d.To != nil {
-			text, args = r.text[d.Table].removeRange, []any{d.Bytes, d.To}
-		}
-		if err := tx.Later(ctx, text, args...); err != nil {
-			return nil, err
-		}
+	r.mu.RUnlock()
+	if len(texts) == 0 {
+		return nil
 	}
-	for i := range c.Puts {
-		p := &c.Puts[i]
-		text, args := r.text[p.Table].set, []any{p.Bytes}
-		switch {
-		case p.Table == rows.Threads: // its check has stored it
-			continue
-		case p.Table != rows.Index:
-			args = append(args, []byte(rows.Encode(p.Bytes, p.Value)))
-			if p.New {
-				text = r.text[p.Table].insert
-			}
-		}
-		if err := tx.Later(ctx, text, args...); err != nil {
-			return nil, err
-		}
-	}
-	if len(c.Reads) == 0 {
-		return nil, nil
-	}
-	return r.readIn(ctx, tx, c.Reads)
-}
-
-// check checks the revision of a thread, and stores its new row if c has one.
-func (r *RowStore) check(ctx context.Context, tx Tx, c *rows.Change, k *rows.Check, rev uint64) error {
-	x := &r.text[rows.Threads]
-	for i := range c.Puts {
-		p := &c.Puts[i]
-		if p.Table != rows.Threads || p.Thread != k.Thread {
-			continue
-		}
-		values := threadValues(p, rev)
-		if k.Rev == 0 {
-			return tx.Later(ctx, x.insert, values...)
-		}
-		n, err := tx.Exec(ctx, x.update, append(values[1:], values[0], int64(k.Rev))...)
-		if err == nil && n == 0 {
-			err = rows.ErrChanged
-		}
-		return err
-	}
-	found, err := tx.Query(ctx, x.point, []byte(k.Thread))
+	err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) })
 	if err != nil {
 		return err
 	}
-	var row [1][]rows.Row
-	err = each(found, func(f Rows) error { return scanRow(f, make([]rows.Range, 1), row[:]) })
-	if err == nil && (len(row[0]) == 0 && k.Rev != 0 || len(row[0]) == 1 && row[0][0].Rev != k.Rev) {
-		err = rows.ErrChanged
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, text := range texts {
+		r.ready[text] = struct{}{}
 	}
-	return err
+	return nil
+}
+
+// steps returns the statements of c.
+func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
+	threads := tableName(rows.Threads)
+	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
+		p := &c.Puts[0]
+		text := "INSERT INTO " + tableName(p.Table) + " (pk, data) SELECT " + r.y.places(1, 2) +
+			" WHERE EXISTS (SELECT 1 FROM " + threads + " WHERE pk = " + r.y.Place(3) + " AND rev = " + r.y.Place(4) + ")"
+		args := []any{p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)), []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
+		return []step{{Call{text, args}, true}}
+	}
+	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
+	for i := range c.Checks {
+		steps = append(steps, r.check(c, &c.Checks[i], rev))
+	}
+	steps = r.deletes(steps, c.Deletes)
+	return r.puts(steps, c.Puts)
+}
+
+// check returns the statement that checks the revision of a thread and stores its new row. Without
+// a new row it changes the revision to itself.
+func (r *RowStore) check(c *rows.Change, k *rows.Check, rev uint64) step {
+	i := slices.IndexFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Threads && p.Thread == k.Thread })
+	if i < 0 {
+		text := "UPDATE " + tableName(rows.Threads) + " SET rev = rev WHERE pk = " + r.y.Place(1) + " AND rev = " + r.y.Place(2)
+		return step{Call{text, []any{[]byte(k.Thread), int64(k.Rev)}}, true}
+	}
+	values := threadValues(&c.Puts[i], rev)
+	if k.Rev == 0 {
+		return step{Call{r.y.insert(rows.Threads, threadColumns[:], 1, ""), values}, true}
+	}
+	return step{Call{r.y.update(), append(values[1:], values[0], int64(k.Rev))}, true}
+}
+
+// deletes adds the statements that remove rows.
+func (r *RowStore) deletes(steps []step, all []rows.Range) []step {
+	var points [rows.Tables][]any
+	for i := range all {
+		d := &all[i]
+		if d.To == nil {
+			points[d.Table] = append(points[d.Table], d.Bytes)
+			continue
+		}
+		text := "DELETE FROM " + tableName(d.Table) + " WHERE pk >= " + r.y.Place(1) + " AND pk < " + r.y.Place(2)
+		steps = append(steps, step{Call: Call{text, []any{d.Bytes, d.To}}})
+	}
+	for t, keys := range points {
+		for some := range slices.Chunk(keys, most) {
+			n := size(len(some))
+			for len(some) < n {
+				some = append(some[:len(some):len(some)], some[0])
+			}
+			text := "DELETE FROM " + tableName(rows.Table(t)) + " WHERE pk IN (" + r.y.places(1, n) + ")"
+			steps = append(steps, step{Call: Call{text, some}})
+		}
+	}
+	return steps
+}
+
+// puts adds the statements that store rows of the tables other than that of threads.
+func (r *RowStore) puts(steps []step, all []rows.Put) []step {
+	for t := range rows.Tables {
+		for _, isNew := range [...]bool{true, false} {
+			var values []any
+			columns, end := []string{"pk", "data"}, ""
+			if !isNew {
+				end = r.y.Upsert
+			}
+			if rows.Table(t) == rows.Index {
+				columns, end = columns[:1], r.y.Ignore
+			}
+			for i := range all {
+				p := &all[i]
+				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != isNew {
+					continue
+				}
+				if values = append(values, p.Bytes); len(columns) == 2 {
+					values = append(values, []byte(rows.Encode(p.Bytes, p.Value)))
+				}
+			}
+			for some := range slices.Chunk(values, 8*len(columns)) {
+				text := r.y.insert(rows.Table(t), columns, len(some)/len(columns), end)
+				steps = append(steps, step{Call: Call{text, some}})
+			}
+		}
+	}
+	return steps
 }
 
 // Close does nothing: the saver closes the database.
