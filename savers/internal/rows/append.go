@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -122,14 +121,6 @@ func refuse(a *checkpoint.Append, t *thread, h head) error {
 		return t.conflict("head", a.Namespace, a.After, h.id)
 	case a.Open != nil && !ledger.IsBirth(a.Open.Birth, t.About.Birth):
 		return t.conflict("birth", a.Namespace, a.Open.Birth, t.About.Birth)
-	}
-	before := h.id
-	for i := range a.Records {
-		id := a.Records[i].ID
-		if bytes.Compare(id[:], before[:]) <= 0 {
-			return t.conflict("exists", a.Namespace, a.After, id)
-		}
-		before = id
 	}
 	return nil
 }

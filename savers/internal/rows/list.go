@@ -61,7 +61,7 @@ type walk struct {
 	q    *checkpoint.ThreadQuery
 	r    Range // the rows that are left
 	cut  int   // the length of what precedes the key of listKey; 0 if the rows are those of the threads
-	sort bool  // the order is another than that of the rows, so the list is one page
+	sort bool  // the rows have another order, so the list is one page
 	over bool
 }
 
@@ -70,15 +70,14 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 	w := &walk{s: s, q: q}
 	index := func(prefix []byte) {
 		w.r, w.cut = within(Key{Table: Index, Bytes: prefix}), len(prefix)
-		w.sort = q.Order != checkpoint.NewestFirst
-		if q.After != "" && !w.sort {
+		if q.After != "" {
 			w.r.Bytes = append(prefix[:len(prefix):len(prefix)], followers(q)...)
 		}
 	}
 	switch {
 	case q.Released:
 		w.ids()
-		w.sort = q.Order == checkpoint.NewestFirst
+		w.sort = q.NewestFirst()
 	case len(q.Labels) > 0:
 		name := slices.Min(slices.Collect(maps.Keys(q.Labels)))
 		index(labelIndex(name, q.Labels[name]))
@@ -86,7 +85,7 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 		index([]byte{byStatus, byte(q.Status)})
 	case q.Graph != "":
 		index(graphIndex(q.Graph))
-	case q.Order == checkpoint.NewestFirst:
+	case q.NewestFirst():
 		index([]byte{byAge})
 	default:
 		w.ids()
@@ -106,7 +105,7 @@ func followers(q *checkpoint.ThreadQuery) []byte {
 // ids makes the walk one over the rows of threads, in the order of their ids.
 func (w *walk) ids() {
 	w.r = Range{Key: Key{Table: Threads, Bytes: []byte(w.q.Prefix)}, To: after([]byte(w.q.Prefix))}
-	if w.q.Order == checkpoint.ByID && w.q.After != "" {
+	if !w.q.NewestFirst() && w.q.After != "" {
 		if from := append([]byte(w.q.After), 0); bytes.Compare(from, w.r.Bytes) > 0 {
 			w.r.Bytes = from
 		}
@@ -143,12 +142,7 @@ func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 		}
 	}
 	if w.sort {
-		slices.SortFunc(all, func(a, b listing) int {
-			if w.q.Order == checkpoint.NewestFirst {
-				return ledger.Newer(a.t.ID, b.t.ID, a.t.Created, b.t.Created)
-			}
-			return strings.Compare(a.t.ID, b.t.ID)
-		})
+		slices.SortFunc(all, func(a, b listing) int { return ledger.Newer(a.t.ID, b.t.ID, a.t.Created, b.t.Created) })
 	}
 	return all, nil
 }
