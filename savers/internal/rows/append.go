@@ -313,14 +313,20 @@ func (w *writer) put(t Table, key []byte, v Value, isNew bool) {
 
 // records adds the records of a after the head h.
 func (w *writer) records(a *checkpoint.Append, h head) {
-	w.c.Puts = make([]Put, 0, len(a.Records)+len(a.Writes)+6)
+	room := len(a.Records) + len(a.Writes)
+	if a.Open != nil {
+		room += 6 // the thread, its places in indexes, and a message
+	}
+	w.c.Puts = make([]Put, 0, room)
 	l := logOf(w.next.ID, w.next.Root, a.Namespace)
 	before := h.id
 	for i := range a.Records {
 		r := &Record{ledger.Normal(a.Records[i])}
 		r.Seq = h.seq + uint64(i) + 1
 		w.put(Records, l.key(before), r, true)
-		w.commits(r.Commits, before)
+		if !r.Commits.IsZero() {
+			w.commits(r.Commits, before, len(a.Writes) > 0)
+		}
 		before = r.ID
 	}
 	if h.id.IsZero() && a.Namespace != "" {
@@ -328,16 +334,15 @@ func (w *writer) records(a *checkpoint.Append, h head) {
 	}
 }
 
-// commits notes which base a record commits, after the record before it. If that is another one,
-// the base needs a mark.
-func (w *writer) commits(base, before checkpoint.ID) {
-	if base.IsZero() {
-		return
-	}
-	if w.committed == nil {
+// commits notes that a record, which follows before, commits a base. If the base is another record,
+// it needs a mark. writes says that the call has pending writes.
+func (w *writer) commits(base, before checkpoint.ID, writes bool) {
+	if w.committed == nil && writes {
 		w.committed = make(map[checkpoint.ID]bool)
 	}
-	w.committed[base] = true
+	if writes {
+		w.committed[base] = true
+	}
 	if base != before {
 		w.put(Writes, w.next.Root.mark(base), mark{}, false)
 	}

@@ -77,7 +77,7 @@ type Row struct {
 }
 
 // Value is the content of a row. Saver puts values that are decoded. A Store may keep them as they
-// are, after Own, or the bytes of Encode. Then it returns Bytes. Nobody may modify a Value.
+// are, after Own, or the bytes of Encode. Then it returns Bytes. Nobody may modify a stored Value.
 type Value interface {
 	// appendTo appends the stored form of the value of the row with a key.
 	appendTo(b, key []byte) []byte

@@ -22,20 +22,16 @@ func Encode(key []byte, v Value) Bytes {
 	return v.appendTo(nil, key)
 }
 
-// Own returns a Value that is equal to v and shares no memory with the caller of a Saver, for a
-// Store that keeps values.
+// Own makes a Value of a Put share no memory with the caller of a Saver, for a Store that keeps
+// values. It returns v.
 func Own(v Value) Value {
 	switch v := v.(type) {
 	case *Record:
-		return &Record{ledger.Clone(v.Record)}
+		ledger.Detach(&v.Record, ledger.Room{})
 	case *Write:
-		w := *v
-		w.Payload = ledger.CloneBytes(v.Payload)
-		return &w
+		v.Payload = ledger.CloneBytes(v.Payload)
 	case *Message:
-		return &Message{*ledger.CloneMessage(&v.Message)}
-	case Bytes:
-		return Bytes(ledger.CloneBytes(v))
+		v.Payload = ledger.CloneBytes(v.Payload)
 	}
 	return v
 }

@@ -92,8 +92,10 @@ func (s *Saver) end() { s.calls.RUnlock() }
 
 // wrap says which saver failed. Conflicts and invalid arguments say it themselves.
 func (s *Saver) wrap(err error) error {
-	var invalid *checkpoint.InvalidError
-	if err == nil || errors.Is(err, checkpoint.ErrConflict) || errors.As(err, &invalid) || errors.Is(err, checkpoint.ErrNotFound) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound), errors.As(err, new(*checkpoint.InvalidError)):
 		return err
 	}
 	return fmt.Errorf("%s: %w", s.name, err)
