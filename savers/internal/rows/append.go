@@ -138,12 +138,12 @@ func (s *Saver) stands(ctx context.Context, id string, r root, a *checkpoint.App
 	if err != nil {
 		return nil, rec, err
 	}
-	found, err := l.records(rows[1]) // newest first
+	found, err := l.from(a.Records[n-1].ID, rows[1]) // newest first
 	if err != nil || len(found) == 0 {
 		return nil, *newest, err
 	}
 	last := found[0]
-	if last.ID != a.Records[n-1].ID || last.Seq < uint64(n) || (last.Seq == uint64(n)) != a.After.IsZero() {
+	if last.Seq < uint64(n) || (last.Seq == uint64(n)) != a.After.IsZero() {
 		return nil, *newest, nil
 	}
 	for i := range found {
@@ -257,7 +257,13 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		}
 	}
 	if a.Release {
-		if _, err := w.release(); err != nil {
+		v := version{root: next.Root, head: newest.id, records: int(newest.seq - next.Missing)}
+		if root == nil {
+			if err := s.measure(ctx, t, &v); err != nil {
+				return done, err
+			}
+		}
+		if _, err := w.release(v); err != nil {
 			return done, err
 		}
 	}

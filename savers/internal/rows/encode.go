@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
 // Encode returns the bytes of the value of a row, for a Store that keeps bytes. They end with a
@@ -68,27 +69,56 @@ func recordBefore(key []byte) checkpoint.Record {
 // before is the id of the record before, at the end of a key of Records.
 func before(key []byte) checkpoint.ID { return checkpoint.ID(key[len(key)-idSize:]) }
 
-// record returns the record of a row that is no pack.
-func (r *Row) record() (*checkpoint.Record, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return &r.Value.(*Record).Record, nil
+// packRow is the value of a row of Records with several records that follow each other.
+type packRow struct {
+	first, last uint64 // their Seq
+	body        []byte // in the form of package pack
+}
+
+func (p *packRow) appendTo(b, key []byte) []byte {
+	from := len(b)
+	b = binary.AppendUvarint(binary.AppendUvarint(append(b, packed), p.first), p.last)
+	return seal(append(b, p.body...), from, key)
+}
+
+// in returns the place of the pack in a log, which its checksum has.
+func (p *packRow) in(l *log) pack.Place {
+	return pack.Place{Thread: l.id, Namespace: l.namespace, First: p.first, Last: p.last}
+}
+
+// records returns the record of a row, or the pack.
+func (r *Row) records() (*checkpoint.Record, *packRow, error) {
+	switch v := r.Value.(type) {
+	case *Record:
+		return &v.Record, nil, nil
+	case *packRow:
+		return nil, v, nil
 	}
+	b, _ := r.Value.(Bytes)
 	body, err := unseal(b, r.Key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in := codec.NewReader(body)
-	if kind := in.Byte(); kind != oneRecord {
-		return nil, damaged(r.Key, fmt.Errorf("a record of kind %d", kind))
+	switch kind := in.Byte(); kind {
+	case oneRecord:
+		before := recordBefore(r.Key)
+		rec := in.Header(&before)
+		in.Body(&rec)
+		err = in.End()
+		if err == nil {
+			return &rec, nil, nil
+		}
+	case packed:
+		p := &packRow{first: in.Uvarint(), last: in.Uvarint()}
+		if err = in.Err(); err == nil {
+			p.body = body[in.Offset():]
+			return nil, p, nil
+		}
+	default:
+		err = fmt.Errorf("a record of kind %d", kind)
 	}
-	before := recordBefore(r.Key)
-	rec := in.Header(&before)
-	in.Body(&rec)
-	if err := in.End(); err != nil {
-		return nil, damaged(r.Key, err)
-	}
-	return &rec, nil
+	return nil, nil, damaged(r.Key, err)
 }
 
 // thread returns the thread of a row.
@@ -217,14 +247,17 @@ type version struct {
 	root     root
 	status   checkpoint.Status
 	updated  time.Time
-	released time.Time // zero if it is open
+	released time.Time     // zero if it is open
+	head     checkpoint.ID // of the root
+	records  int           // of the root
 }
 
 func (v version) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = append(binary.AppendUvarint(b, uint64(v.number)), v.root[:]...)
-	b = append(b, byte(v.status))
-	return seal(binary.AppendVarint(binary.AppendVarint(b, micro(v.updated)), micro(v.released)), from, key)
+	b = append(append(b, byte(v.status)), v.head[:]...)
+	b = binary.AppendVarint(binary.AppendVarint(b, micro(v.updated)), micro(v.released))
+	return seal(binary.AppendUvarint(b, uint64(v.records)), from, key)
 }
 
 // version returns the version of a row.
@@ -240,7 +273,8 @@ func (r *Row) version() (version, error) {
 	in := codec.NewReader(body)
 	v := version{number: in.Int()}
 	copy(v.root[:], in.Fixed(len(v.root)))
-	v.status, v.updated, v.released = checkpoint.Status(in.Byte()), moment(in.Varint()), moment(in.Varint())
+	v.status, v.head = checkpoint.Status(in.Byte()), in.ID()
+	v.updated, v.released, v.records = moment(in.Varint()), moment(in.Varint()), in.Int()
 	if err := in.End(); err != nil {
 		return version{}, damaged(r.Key, err)
 	}

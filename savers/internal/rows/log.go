@@ -2,6 +2,8 @@ package rows
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
@@ -43,12 +45,22 @@ func (l *log) upTo(id checkpoint.ID, limit int) Range {
 
 // unpack returns the records of a row, oldest first.
 func (l *log) unpack(r *Row) ([]pack.Record, error) {
-	rec, err := r.record()
-	if err != nil {
+	single, several, err := r.records()
+	switch {
+	case err != nil:
 		return nil, of(l.id, err)
+	case several == nil:
+		return []pack.Record{{Record: *single}}, nil
 	}
-	return []pack.Record{{Record: *rec}}, nil
+	all, err := pack.Decode(several.in(l), several.body)
+	if err == nil && (len(all) == 0 || all[0].Seq != several.first || all[len(all)-1].Seq != several.last) {
+		err = damaged(r.Key, errPack)
+	}
+	return all, of(l.id, err)
 }
+
+// errPack is what is wrong with a pack that has other records than its row says.
+var errPack = errors.New("it has other records than it says")
 
 // last returns the newest record of a row.
 func (l *log) last(r *Row) (*checkpoint.Record, error) {
@@ -76,6 +88,17 @@ func (l *log) records(rows []Row) (all []pack.Record, err error) {
 		}
 	}
 	return all, nil
+}
+
+// from returns the records of the rows of upTo from a record on, newest first; none if the log does
+// not have it.
+func (l *log) from(id checkpoint.ID, upTo []Row) ([]pack.Record, error) {
+	all, err := l.records(upTo)
+	at := slices.IndexFunc(all, func(r pack.Record) bool { return r.ID == id })
+	if err != nil || at < 0 {
+		return nil, err
+	}
+	return all[at:], nil
 }
 
 // find returns the record with an id among the rows of upTo, or nil.

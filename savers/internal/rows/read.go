@@ -109,7 +109,7 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 		return chain, err
 	}
 	chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
-	records, err := l.records(rows[3])
+	records, err := l.restore(&chain, rows[3])
 	if err != nil {
 		return chain, err
 	}
@@ -119,15 +119,11 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 		}
 		return chain, nil
 	}
+	chain.Last = records[0].Record
 	if !l.p.At.IsZero() {
 		if records[0].Committed, err = l.log.commits(l.p.At, rows[5], rows[3]); err != nil {
 			return chain, err
 		}
-	}
-	n := len(records) - 1
-	chain.Last, chain.Snapshot, chain.Chained = records[0].Record, records[n].Payload, n
-	for i := n - 1; i >= 0; i-- {
-		chain.Deltas = append(chain.Deltas, records[i].Payload)
 	}
 	if err := l.base(&chain, records, rows[1]); err != nil {
 		return chain, err
@@ -177,43 +173,89 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 	return nil
 }
 
-// records returns the records from the one that is asked for back to a snapshot, newest first.
-// rows are the first rows of these.
-func (l *loader) records(rows []Row) (all []pack.Record, err error) {
-	for limit := chainPage; ; {
-		found, err := l.log.records(rows)
-		if err != nil {
-			return nil, err
-		}
-		if len(all) == 0 && !l.p.At.IsZero() { // a pack may have later ones
-			at := slices.IndexFunc(found, func(r pack.Record) bool { return r.ID == l.p.At })
-			if at < 0 {
-				return nil, nil
+// restore sets the payloads of the chain that ends at the record that is asked for. rows are the
+// first rows of the log up to there. It returns the records that it decoded, newest first: those of
+// the first rows, and none of packs further back.
+func (l *loader) restore(chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
+	var newestFirst [][]byte // the deltas
+	for limit, page := chainPage, rows; ; {
+		for i := range page {
+			over, err := l.extend(chain, &decoded, &newestFirst, &page[i], i == 0 && limit == chainPage)
+			if err != nil {
+				return nil, err
 			}
-			found = found[at:]
+			if over {
+				slices.Reverse(newestFirst)
+				chain.Deltas = newestFirst
+				return decoded, nil
+			}
 		}
-		if len(all) > 0 && len(found) > 0 {
-			found[0].Committed = found[0].Committed || all[len(all)-1].Commits == found[0].ID
-		}
-		all = append(all, found...)
-		if i := slices.IndexFunc(all, func(r pack.Record) bool { return r.Snapshot }); i >= 0 {
-			return all[:i+1], nil
-		}
-		if len(rows) < limit {
+		if len(page) < limit {
 			break
 		}
 		limit *= 4
-		more := Range{Key: Key{Records, l.p.Thread, l.log.prefix}, To: rows[len(rows)-1].Key, Reverse: true, Limit: limit}
+		more := Range{Key: Key{Records, l.p.Thread, l.log.prefix}, To: page[len(page)-1].Key, Reverse: true, Limit: limit}
 		next, err := l.read(point(threadKey(l.p.Thread)), more)
 		if err != nil {
 			return nil, err
 		}
-		rows = next[1]
+		page = next[1]
 	}
-	if len(all) > 0 {
+	if len(decoded) > 0 {
 		return nil, of(l.p.Thread, damaged(l.log.prefix, errors.New("the log begins without a snapshot")))
 	}
 	return nil, nil
+}
+
+// extend adds the row before those of a chain to it. It reports whether the chain has its snapshot,
+// or the log does not have the record that is asked for. first says that the row has that record.
+func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas *[][]byte, row *Row, first bool) (over bool, err error) {
+	_, several, err := row.records()
+	if err == nil && several != nil && !first {
+		return l.extendByPack(chain, deltas, several)
+	}
+	all, err := l.log.unpack(row)
+	if err != nil {
+		return false, err
+	}
+	if first && !l.p.At.IsZero() { // a pack may have later ones
+		at := slices.IndexFunc(all, func(r pack.Record) bool { return r.ID == l.p.At })
+		if at < 0 {
+			return true, nil
+		}
+		all = all[:at+1]
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if n := len(*decoded); n > 0 {
+			r.Committed = r.Committed || (*decoded)[n-1].Commits == r.ID
+		}
+		*decoded = append(*decoded, r)
+		if r.Snapshot {
+			chain.Snapshot = r.Payload
+			return true, nil
+		}
+		*deltas = append(*deltas, r.Payload)
+		chain.Chained++
+	}
+	return false, nil
+}
+
+// extendByPack is extend for a pack of which only the payloads are wanted.
+func (l *loader) extendByPack(chain *checkpoint.Chain, deltas *[][]byte, p *packRow) (over bool, err error) {
+	all, err := pack.Open(p.in(&l.log), p.body)
+	if err != nil {
+		return false, of(l.p.Thread, err)
+	}
+	for i := len(all.Deltas) - 1; i >= 0; i-- {
+		*deltas = append(*deltas, all.Deltas[i])
+	}
+	chain.Chained += all.Len()
+	if all.Whole {
+		chain.Chained--
+		chain.Snapshot = all.Snapshot
+	}
+	return all.Whole, nil
 }
 
 // base sets what the base of the last record says. writes are the rows of pending writes.
@@ -305,7 +347,7 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 	if err != nil || h.before.IsZero() {
 		return records, err
 	}
-	at := slices.IndexFunc(records, func(r pack.Record) bool { return r.ID == h.before })
+	at := slices.IndexFunc(records, func(r pack.Record) bool { return r.ID == h.before }) // in a pack
 	h.before = checkpoint.ID{}
 	return records[at+1:], nil
 }

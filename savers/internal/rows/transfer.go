@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -97,46 +98,59 @@ func (w *writer) pruneRecords(keep checkpoint.Retention) (removed int, err error
 	}
 	for _, p := range all.ledger(w.next.ID, &v).Prune(keep) {
 		removed += p.Removed
-		l := logOf(w.next.ID, w.next.Root, p.Namespace)
-		gone := map[checkpoint.ID]*checkpoint.Record{}
-		for i := range all.records {
-			if r := &all.records[i]; r.Namespace == p.Namespace {
-				gone[r.ID] = &r.Record
-			}
+		if p.Namespace == "" {
+			w.next.Missing += uint64(p.Removed)
 		}
-		folded := map[checkpoint.ID]*Record{}
+		kept := make(map[checkpoint.ID]*Record)
 		for _, k := range p.Kept {
-			delete(gone, k.Entry.ID)
-			if len(k.Fold) == 0 {
-				continue
-			}
-			chain := make([]checkpoint.Record, len(k.Fold))
-			for i, e := range k.Fold {
-				chain[i] = e.Record
-			}
-			r, err := k.Snapshot(chain)
-			if err != nil {
-				return 0, err
-			}
-			folded[r.ID] = &Record{r}
-		}
-		for i := range all.records {
-			r := &all.records[i]
-			if r.Namespace != p.Namespace {
-				continue
-			}
-			if gone[r.ID] != nil {
-				w.c.Deletes = append(w.c.Deletes, point(Key{Records, w.next.ID, l.key(r.before)}), within(Key{Writes, w.next.ID, w.next.Root.base(r.ID)}))
-				if !r.Commits.IsZero() && gone[r.Commits] == nil {
-					w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
+			r := &Record{k.Entry.Record}
+			if len(k.Fold) > 0 {
+				chain := make([]checkpoint.Record, len(k.Fold))
+				for i, e := range k.Fold {
+					chain[i] = e.Record
+				}
+				if r.Record, err = k.Snapshot(chain); err != nil {
+					return 0, err
 				}
 			}
-			if f := folded[r.ID]; f != nil {
-				w.put(Records, l.key(r.before), f, false)
+			kept[r.ID] = r
+		}
+		w.rewrite(p.Namespace, all.records, kept)
+	}
+	return removed, nil
+}
+
+// rewrite replaces the rows of a log. It keeps the rows in which nothing changes. A pack in which
+// something changes becomes rows of its records.
+func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint.ID]*Record) {
+	l := logOf(w.next.ID, w.next.Root, namespace)
+	for len(records) > 0 {
+		n := 1
+		for n < len(records) && bytes.Equal(records[n].row, records[0].row) {
+			n++
+		}
+		row := records[:n]
+		records = records[n:]
+		if row[0].Namespace != namespace {
+			continue
+		}
+		changed := slices.ContainsFunc(row, func(r placed) bool { k := kept[r.ID]; return k == nil || k.Snapshot != r.Snapshot })
+		if changed {
+			w.c.Deletes = append(w.c.Deletes, point(Key{Records, w.next.ID, row[0].row}))
+		}
+		for i := range row {
+			r := &row[i]
+			switch k := kept[r.ID]; {
+			case k == nil:
+				w.c.Deletes = append(w.c.Deletes, within(Key{Writes, w.next.ID, w.next.Root.base(r.ID)}))
+				if !r.Commits.IsZero() && kept[r.Commits] != nil {
+					w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
+				}
+			case changed:
+				w.put(Records, l.key(r.before), k, false)
 			}
 		}
 	}
-	return removed, nil
 }
 
 // pruneVersions adds the removal of the released versions except the newest keep, and returns how
@@ -229,7 +243,8 @@ type whole struct {
 // placed is a record and its place.
 type placed struct {
 	checkpoint.NamespaceRecord
-	before checkpoint.ID // the record before it in its row's key; that of the first record of a pack
+	before checkpoint.ID // the record before it, which may be removed
+	row    []byte        // the key of its row
 }
 
 // wholeOf reads all of a version in one view. It returns ErrChanged if the thread is not t any
@@ -301,8 +316,10 @@ func (all *whole) addRecords(id string, r root, names, rows []Row) error {
 		if err != nil {
 			return err
 		}
+		previous := before(key)
 		for j := range in {
-			all.records = append(all.records, placed{checkpoint.NamespaceRecord{Namespace: l.namespace, Record: in[j].Record}, before(key)})
+			all.records = append(all.records, placed{checkpoint.NamespaceRecord{Namespace: l.namespace, Record: in[j].Record}, previous, key})
+			previous = in[j].ID
 		}
 	}
 	slices.SortStableFunc(all.records, func(a, b placed) int { return cmp.Compare(a.Namespace, b.Namespace) })
@@ -337,11 +354,11 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 			return err
 		}
 		if t.Open != 0 {
-			found, err := s.measure(ctx, id, t.open())
-			if err != nil {
+			v := t.open()
+			if err := s.measure(ctx, t, &v); err != nil {
 				return err
 			}
-			return t.conflict("exists", "", checkpoint.ID{}, found.Head)
+			return t.conflict("exists", "", checkpoint.ID{}, v.head)
 		}
 		next := t.Thread
 		w := writer{s: s, ctx: ctx, t: t, next: &next}
@@ -376,7 +393,7 @@ func takeIn(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportIte
 		var e ledger.Event
 		switch {
 		case item.Record != nil:
-			r := placed{*item.Record, checkpoint.ID{}}
+			r := placed{NamespaceRecord: *item.Record}
 			r.Record = ledger.Clone(r.Record)
 			if h := v.Head(r.Namespace); h != nil {
 				r.before = h.ID
@@ -414,10 +431,12 @@ func (w *writer) imports(in *intake) (err error) {
 	t.Open, t.Versions, t.Root = t.Last, t.Versions+1, rootOf(first)
 	t.Status, t.Updated = in.thread.Status, ledger.Micro(in.thread.Updated)
 	t.Fence, t.Holder, t.Until, t.Attempts, t.Asked = checkpoint.ID{}, "", time.Time{}, 0, true
+	roots := 1
 	for i := range in.records {
 		w.importRecord(&in.records[i])
 		if r := &in.records[i]; r.Namespace == "" {
-			t.Head, t.Step = r.ID, r.Step
+			t.Head, t.Step, t.Missing = r.ID, r.Step, r.Seq-uint64(roots)
+			roots++
 		}
 	}
 	if err := w.writes(in.writes, true); err != nil {

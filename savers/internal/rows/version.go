@@ -11,17 +11,18 @@ import (
 // versionsOf selects the released versions of a thread, oldest first.
 func versionsOf(id string) Range { return within(Key{Versions, id, messagesKey(id)}) }
 
-// release closes the open version, which is next, and returns it. It refuses the messages for the
-// version.
-func (w *writer) release() (version, error) {
+// release closes the open version v, which is next, and returns it. It refuses the messages for
+// the version.
+func (w *writer) release(v version) (version, error) {
 	t := w.next
-	v := version{number: t.Open, root: t.Root, status: t.Status, updated: t.Updated, released: w.t.now}
+	v.number, v.root, v.status, v.updated, v.released = t.Open, t.Root, t.Status, t.Updated, w.t.now
 	if err := w.refuseOthers(); err != nil {
 		return v, err
 	}
 	w.put(Versions, versionKey(t.ID, v.number), v, false)
 	t.Open, t.Root, t.Status, t.Fence, t.Holder, t.Attempts, t.Asked = 0, root{}, 0, checkpoint.ID{}, "", 0, false
 	t.Until, t.Wake, t.Head, t.Step = time.Time{}, time.Time{}, checkpoint.ID{}, 0
+	t.Missing = 0
 	if t.Inputs > 0 {
 		t.Wake = w.t.now
 	}
@@ -82,47 +83,45 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 		case t.leased():
 			return t.busy()
 		}
-		found, err := s.measure(ctx, id, t.open())
-		if err != nil {
+		v := t.open()
+		if err := s.measure(ctx, t, &v); err != nil {
 			return err
 		}
-		if !ifHead.IsZero() && ifHead != found.Head {
-			return t.conflict("head", "", ifHead, found.Head)
+		if !ifHead.IsZero() && ifHead != v.head {
+			return t.conflict("head", "", ifHead, v.head)
 		}
 		next := t.Thread
 		w := writer{s: s, ctx: ctx, t: t, next: &next}
-		v, err := w.release()
-		if err != nil {
+		if v, err = w.release(v); err != nil {
 			return err
 		}
 		if _, _, err := s.apply(ctx, &w.c, t, &next); err != nil {
 			return err
 		}
 		s.forget(id)
-		out = found
-		out.Released = v.released
+		out = v.describe(id)
 		return nil
 	})
 	return out, err
 }
 
-// measure describes a version, with the number of records of its root.
-func (s *Saver) measure(ctx context.Context, id string, v version) (checkpoint.Version, error) {
-	out := checkpoint.Version{Thread: id, Number: v.number, Released: v.released, Status: v.status}
-	l := logOf(id, v.root, "")
-	rows, _, err := s.read(ctx, l.all())
-	if err != nil {
-		return out, err
+// measure adds the head of the root, and the number of its records, to the open version v of t.
+func (s *Saver) measure(ctx context.Context, t *thread, v *version) error {
+	l := logOf(t.ID, v.root, "")
+	rows, _, err := s.read(ctx, l.head())
+	if err != nil || len(rows[0]) == 0 {
+		return err
 	}
-	for i := range rows[0] {
-		all, err := l.unpack(&rows[0][i])
-		if err != nil {
-			return out, err
-		}
-		out.Records += len(all)
-		out.Head = all[len(all)-1].ID
+	r, err := l.last(&rows[0][0])
+	if err == nil {
+		v.head, v.records = r.ID, int(r.Seq-t.Missing)
 	}
-	return out, nil
+	return err
+}
+
+// describe returns v as one of the versions of a thread.
+func (v *version) describe(id string) checkpoint.Version {
+	return checkpoint.Version{Thread: id, Number: v.number, Released: v.released, Head: v.head, Records: v.records, Status: v.status}
 }
 
 // Versions returns the versions of a thread, as checkpoint.Saver says.
@@ -142,14 +141,14 @@ func (s *Saver) Versions(ctx context.Context, id string) (all []checkpoint.Versi
 			return err
 		}
 		if t.Open != 0 {
-			versions = append(versions, t.open())
-		}
-		for _, v := range versions {
-			m, err := s.measure(ctx, id, v)
-			if err != nil {
+			v := t.open()
+			if err := s.measure(ctx, t, &v); err != nil {
 				return err
 			}
-			all = append(all, m)
+			versions = append(versions, v)
+		}
+		for i := range versions {
+			all = append(all, versions[i].describe(id))
 		}
 		return nil
 	})
