@@ -97,7 +97,7 @@ func TestFigures(t *testing.T) {
 	sides := []*side{}
 	add := func(name, path string, s checkpoint.Saver) { sides = append(sides, &side{name: name, s: s, path: path, best: map[string]time.Duration{}}) }
 	add("memory", "", memory.New())
-	add("memory kv", "", rows.New("m", memrows.New()))
+	add("memory kv", "", rows.New("m", memrows.New(), rows.Options{}))
 	p := filepath.Join(dir, "today.db")
 	add("sqlite", p, must(Open(p, Synchronous(Normal))))
 	p = filepath.Join(dir, "kv.db")

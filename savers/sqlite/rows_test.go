@@ -55,7 +55,7 @@ func openRows(path string, opts ...Option) (checkpoint.Saver, error) {
 		Upsert: " ON CONFLICT (pk) DO UPDATE SET data = excluded.data",
 		Ignore: " ON CONFLICT DO NOTHING",
 	})
-	return rowSaver{rows.New("sqlite", store), s}, nil
+	return rowSaver{rows.New("sqlite", store, rows.Options{}), s}, nil
 }
 
 func sqlExec(path, text string, args ...any) (int, error) {

@@ -232,7 +232,8 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
-	newest := &head{a.Records[len(a.Records)-1].ID, h.seq + uint64(len(a.Records)), a.Records[len(a.Records)-1].Step}
+	last := &a.Records[len(a.Records)-1]
+	newest := &head{last.ID, h.seq + uint64(len(a.Records)), last.Step, h.seq}
 	var root *head
 	if a.Namespace == "" {
 		root = newest
@@ -279,7 +280,12 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		s.hold(t.ID, !a.End)
 	}
 	if len(rows) > 0 && len(rows[0]) > 0 {
-		done.Writes, err = s.live(ctx, t.ID, r, rows[0])
+		if done.Writes, err = s.live(ctx, t.ID, r, rows[0]); err != nil {
+			return done, err
+		}
+	}
+	if a.End || s.packing.AtOnce {
+		err = s.packEnded(ctx, &next)
 	}
 	return done, err
 }
@@ -491,6 +497,11 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	}
 	if known != nil {
 		if err := s.correct(ctx, stored, rows[0]); err != nil {
+			return done, err
+		}
+	}
+	if p.End {
+		if err := s.packEnded(ctx, &next); err != nil {
 			return done, err
 		}
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
 // Saver is a checkpoint.Saver over a Store. It is made by New. It is safe for concurrent use.
@@ -35,6 +36,9 @@ type Saver struct {
 
 	calls  sync.RWMutex // held for reading by every call; Close takes it whole
 	closed bool
+
+	packing pack.Policy
+	packer  *pack.Queue[job]
 
 	turns   ledger.Turns    // of Ready
 	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
@@ -48,9 +52,22 @@ type Saver struct {
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
+// Options are the settings of a Saver.
+type Options struct {
+	// Packing says when old records become packs. The zero Policy is pack.Default.
+	Packing pack.Policy
+}
+
 // New returns a Saver over store, which Close closes. name is the word with which errors begin.
-func New(name string, store Store) *Saver {
-	return &Saver{name: name, store: store, known: make(map[string]*known), due: make(map[*func(checkpoint.Notice)]struct{})}
+func New(name string, store Store, o Options) *Saver {
+	s := &Saver{
+		name: name, store: store, packing: o.Packing, known: make(map[string]*known), due: make(map[*func(checkpoint.Notice)]struct{}),
+	}
+	if s.packing.Every == 0 {
+		s.packing = pack.Default
+	}
+	s.packer = pack.NewQueue(s.pack)
+	return s
 }
 
 // clock is the newest time of the storage that was read, and when it came here.
@@ -65,12 +82,13 @@ type known struct {
 
 // head is the newest record of a log. The zero head is that of an empty log.
 type head struct {
-	id   checkpoint.ID
-	seq  uint64
-	step int
+	id     checkpoint.ID
+	seq    uint64
+	step   int
+	packed uint64 // of a known head: the seq when packing was last considered
 }
 
-func headOf(r *checkpoint.Record) *head { return &head{r.ID, r.Seq, r.Step} }
+func headOf(r *checkpoint.Record) *head { return &head{r.ID, r.Seq, r.Step, r.Seq} }
 
 // mostKnown is how many threads are known at most, besides those that are held.
 const mostKnown = 4096
@@ -124,6 +142,7 @@ func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 
 // Close ends the leases that s took, and closes the Store. It waits for calls in progress.
 func (s *Saver) Close() error {
+	s.packer.Close(closeTimeout)
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.closed {
@@ -145,7 +164,7 @@ func (s *Saver) Close() error {
 	return s.wrap(s.store.Close())
 }
 
-// closeTimeout bounds how long Close tries to end leases.
+// closeTimeout bounds how long Close waits for packs, and how long it tries to end leases.
 const closeTimeout = 5 * time.Second
 
 // letGo ends the lease of a run that this process leaves behind. The thread is due now.
@@ -262,8 +281,12 @@ func (s *Saver) keep(t *thread, namespace string, h *head) {
 		if k.heads == nil {
 			k.heads = make(map[string]head)
 		}
-		if h.seq >= k.heads[namespace].seq {
+		before, found := k.heads[namespace]
+		switch {
+		case !found:
 			k.heads[namespace] = *h
+		case h.seq >= before.seq:
+			k.heads[namespace] = head{h.id, h.seq, h.step, before.packed}
 		}
 	}
 }

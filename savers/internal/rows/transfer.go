@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
 // Prune removes old records and versions, as checkpoint.Saver says.
@@ -138,6 +139,8 @@ func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint
 		if changed {
 			w.c.Deletes = append(w.c.Deletes, point(Key{Records, w.next.ID, row[0].row}))
 		}
+		var again []pack.Record
+		var keys [][]byte
 		for i := range row {
 			r := &row[i]
 			switch k := kept[r.ID]; {
@@ -147,9 +150,28 @@ func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint
 					w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
 				}
 			case changed:
-				w.put(Records, l.key(r.before), k, false)
+				again = append(again, pack.Record{Record: k.Record, Committed: r.committed, Large: n == 1})
+				keys = append(keys, l.key(r.before))
 			}
 		}
+		w.packAgain(&l, again, keys)
+	}
+}
+
+// packAgain stores records of a pack that changed, in a pack if there are enough of them. Those with
+// Large get rows of their own.
+func (w *writer) packAgain(l *log, records []pack.Record, keys [][]byte) {
+	for len(records) > 0 {
+		n := pack.Fill(records)
+		if n >= w.s.packing.Fewest() {
+			w.put(Records, keys[0], &packRow{records[0].Seq, records[n-1].Seq, pack.Encode(l.id, l.namespace, records[:n])}, false)
+		} else {
+			for n = range max(n, 1) {
+				w.put(Records, keys[n], &Record{records[n].Record}, false)
+			}
+			n++
+		}
+		records, keys = records[n:], keys[n:]
 	}
 }
 
@@ -243,8 +265,9 @@ type whole struct {
 // placed is a record and its place.
 type placed struct {
 	checkpoint.NamespaceRecord
-	before checkpoint.ID // the record before it, which may be removed
-	row    []byte        // the key of its row
+	before    checkpoint.ID // the record before it, which may be removed
+	row       []byte        // the key of its row
+	committed bool          // in a pack: the record after it commits it
 }
 
 // wholeOf reads all of a version in one view. It returns ErrChanged if the thread is not t any
@@ -318,7 +341,7 @@ func (all *whole) addRecords(id string, r root, names, rows []Row) error {
 		}
 		previous := before(key)
 		for j := range in {
-			all.records = append(all.records, placed{checkpoint.NamespaceRecord{Namespace: l.namespace, Record: in[j].Record}, previous, key})
+			all.records = append(all.records, placed{checkpoint.NamespaceRecord{Namespace: l.namespace, Record: in[j].Record}, previous, key, in[j].Committed})
 			previous = in[j].ID
 		}
 	}
@@ -348,7 +371,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, nil, func() error {
+	err = s.call(ctx, nil, func() error {
 		t, err := s.thread(ctx, id)
 		if err != nil {
 			return err
@@ -368,6 +391,10 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 		_, _, err = s.apply(ctx, &w.c, t, &next)
 		return err
 	})
+	if err == nil && s.packing.AtOnce {
+		err = s.Pack(ctx, id)
+	}
+	return err
 }
 
 // intake is what an Import has read.

@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkCommit(b *testing.B) {
-	s := rows.New("m", memrows.New())
+	s := rows.New("m", memrows.New(), rows.Options{})
 	id := func() checkpoint.ID { i, _ := checkpoint.NewID(); return i }
 	first := id()
 	ctx := b.Context()
