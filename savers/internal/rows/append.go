@@ -239,7 +239,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		root = newest
 	}
 	if a.End {
-		w.ends(a.Wake, a.Messages.Seen)
+		w.ends(a.Wake, a.Messages.Seen, a.Records)
 	}
 	if next.Until.IsZero() && (a.End || root != nil) {
 		if err := w.rest(root); err != nil {
@@ -276,13 +276,17 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		return done, err
 	}
 	s.keep(stored, a.Namespace, newest)
+	s.noteWrites(t.ID, a.Writes, a.Records)
 	if a.Open != nil || a.End {
 		s.hold(t.ID, !a.End)
 	}
 	if len(rows) > 0 && len(rows[0]) > 0 {
-		if done.Writes, err = s.live(ctx, t.ID, r, rows[0]); err != nil {
+		live, spent, err := s.live(ctx, t.ID, r, rows[0])
+		if err != nil {
 			return done, err
 		}
+		done.Writes = inOrder(live)
+		s.spend(t.ID, spent)
 	}
 	if a.End || s.packing.AtOnce {
 		err = s.packEnded(ctx, &next)
@@ -370,12 +374,16 @@ func (w *writer) renew(lease time.Duration, opens bool) {
 	}
 }
 
-// ends ends the run. seen is the newest message that it knows.
-func (w *writer) ends(wake time.Time, seen uint64) {
+// ends ends the run. seen is the newest message that it knows. ends removes pending writes that
+// count no more, also those whose bases the records of the same write commit.
+func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) {
 	if w.next.Posted > seen {
 		wake = w.t.now
 	}
 	w.next.Until, w.next.Updated, w.next.Wake = time.Time{}, w.t.now, *ledger.EndWake(wake, w.t.now)
+	for _, base := range w.s.spent(w.next.ID, records) {
+		w.c.Deletes = append(w.c.Deletes, within(Key{Writes, w.next.ID, w.next.Root.base(base)}))
+	}
 }
 
 // rest makes the thread one that no run holds. root is the head of its root; if it is nil, rest
@@ -474,7 +482,7 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	w.renew(p.Lease, false)
 	var known *head
 	if p.End {
-		w.ends(p.Wake, p.Messages.Seen)
+		w.ends(p.Wake, p.Messages.Seen, nil)
 		if _, h, found := s.recall(p.Thread, ""); found && blind {
 			known = &h
 			l := logOf(p.Thread, next.Root, "")
@@ -492,6 +500,7 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 		return done, err
 	}
 	s.keep(stored, "", nil)
+	s.noteWrites(t.ID, p.Writes, nil)
 	if p.End {
 		s.hold(t.ID, false)
 	}

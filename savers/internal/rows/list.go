@@ -163,7 +163,7 @@ func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, 
 		ids[i] = string(rows[i].Key)
 		if w.cut > 0 {
 			key := rows[i].Key[w.cut:]
-			id, ok := listed(key)
+			id, ok := listedID(key)
 			if !ok {
 				return nil, damaged(rows[i].Key, errIndex)
 			}

@@ -104,7 +104,7 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 	if err := l.heads(&chain, root, rows); err != nil {
 		return chain, err
 	}
-	live, err := l.s.liveRows(l.ctx, l.p.Thread, l.v.root, rows[1])
+	live, _, err := l.s.live(l.ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head)
 	if err != nil {
 		return chain, err
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,9 @@ type known struct {
 	t     thread
 	heads map[string]head // by namespace
 	held  bool            // a run that this saver opened has not ended
+
+	written map[checkpoint.ID]struct{} // bases with pending writes, which no record commits yet
+	spent   []checkpoint.ID            // committed bases with pending writes; the end of the run removes these
 }
 
 // head is the newest record of a log. The zero head is that of an empty log.
@@ -298,6 +302,63 @@ func (s *Saver) hold(id string, held bool) {
 	if k := s.known[id]; k != nil {
 		k.held = held
 	}
+}
+
+// mostSpent is how many bases the end of a run rids of their writes at most. Others keep rows that
+// count no more.
+const mostSpent = 64
+
+// noteWrites notes the bases of writes that were stored, and which of them records commit.
+func (s *Saver) noteWrites(id string, writes []checkpoint.Write, records []checkpoint.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil || len(writes)+len(k.written) == 0 {
+		return
+	}
+	if k.written == nil {
+		k.written = make(map[checkpoint.ID]struct{})
+	}
+	for i := range writes {
+		if base := writes[i].Base; !base.IsZero() && len(k.written) < mostSpent {
+			k.written[base] = struct{}{}
+		}
+	}
+	for i := range records {
+		base := records[i].Commits
+		if _, found := k.written[base]; found {
+			delete(k.written, base)
+			k.spent = append(k.spent, base)
+		}
+	}
+}
+
+// spend notes committed bases with pending writes.
+func (s *Saver) spend(id string, bases []checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[id]; k != nil {
+		k.spent = append(k.spent, bases...)
+	}
+}
+
+// spent returns the committed bases whose pending writes the end of a run removes, with those that
+// records commit.
+func (s *Saver) spent(id string, records []checkpoint.Record) []checkpoint.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil {
+		return nil
+	}
+	all := slices.Clone(k.spent[:min(len(k.spent), mostSpent)])
+	k.spent = k.spent[len(all):]
+	for i := range records {
+		if _, found := k.written[records[i].Commits]; found {
+			all = append(all, records[i].Commits)
+		}
+	}
+	return all
 }
 
 // evict forgets some thread that is not held. The caller must hold s.mu.

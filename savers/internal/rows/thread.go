@@ -237,8 +237,8 @@ func listKey(created time.Time, id string) []byte {
 	return append(k, 0xff, 0xff)
 }
 
-// listed returns the id of the thread in a key that listKey made.
-func listed(key []byte) (id []byte, ok bool) {
+// listedID returns the id of the thread in a key that listKey made.
+func listedID(key []byte) (id []byte, ok bool) {
 	if len(key) < 10 {
 		return nil, false
 	}

@@ -290,9 +290,11 @@ func (s *Saver) wholeOf(ctx context.Context, t *thread, v version) (*whole, erro
 	if err := all.addRecords(t.ID, v.root, rows[1], rows[2]); err != nil {
 		return nil, err
 	}
-	if all.writes, err = s.live(ctx, t.ID, v.root, rows[3]); err != nil {
+	live, _, err := s.live(ctx, t.ID, v.root, rows[3])
+	if err != nil {
 		return nil, err
 	}
+	all.writes = inOrder(live)
 	var schemas []*Write
 	for i := range rows[3] {
 		if !baseOf(rows[3][i].Key).IsZero() {

@@ -136,56 +136,61 @@ func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Wr
 	if err != nil {
 		return nil, err
 	}
-	return s.live(ctx, id, r, rows[0])
-}
-
-// live returns those of the stored writes that count, in order, without schemas.
-func (s *Saver) live(ctx context.Context, id string, r root, rows []Row) ([]checkpoint.Write, error) {
-	all, err := s.liveRows(ctx, id, r, rows)
+	all, _, err := s.live(ctx, id, r, rows[0])
 	return inOrder(all), err
 }
 
-// liveRows is live without the order. It reads which bases are committed.
-func (s *Saver) liveRows(ctx context.Context, id string, r root, rows []Row) ([]*Write, error) {
-	var all []*Write
-	var marked checkpoint.ID
+// live returns those of the stored writes that count, without schemas, and the bases of the others.
+// It reads which bases are committed, except those of heads, which are the newest records of their
+// logs.
+func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*Write, spent []checkpoint.ID, err error) {
+	var ranges []Range
+	var asked []log
+	var bases []checkpoint.ID
+	over := make(map[checkpoint.ID]bool)
+	var before checkpoint.ID
 	for i := range rows {
 		base := baseOf(rows[i].Key)
-		if isMark(rows[i].Key) { // the first of its base
-			marked = base
-		}
-		if base == marked || base.IsZero() {
+		isNew := base != before
+		before = base
+		switch {
+		case base.IsZero():
+			continue
+		case isMark(rows[i].Key): // the first of its base
+			over[base] = true
+			continue
+		case over[base]:
+			if !slices.Contains(spent, base) {
+				spent = append(spent, base)
+			}
 			continue
 		}
 		w, err := s.write(id, &rows[i])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, w)
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	over := make(map[checkpoint.ID]bool)
-	var ranges []Range
-	var asked []*Write
-	for i, w := range all {
-		if i == 0 || all[i-1].Base != w.Base {
+		if isNew && !slices.Contains(heads, base) {
 			l := logOf(id, r, w.Namespace)
-			ranges, asked = append(ranges, point(l.after(w.Base)), l.upTo(w.Base, 1)), append(asked, w)
+			ranges, asked, bases = append(ranges, point(l.after(base)), l.upTo(base, 1)), append(asked, l), append(bases, base)
 		}
+	}
+	if len(ranges) == 0 {
+		return all, spent, nil
 	}
 	found, _, err := s.read(ctx, ranges...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for i, w := range asked {
-		l := logOf(id, r, w.Namespace)
-		if over[w.Base], err = l.commits(w.Base, found[2*i], found[2*i+1]); err != nil {
-			return nil, err
+	for i, base := range bases {
+		if over[base], err = asked[i].commits(base, found[2*i], found[2*i+1]); err != nil {
+			return nil, nil, err
+		}
+		if over[base] {
+			spent = append(spent, base)
 		}
 	}
-	return slices.DeleteFunc(all, func(w *Write) bool { return over[w.Base] }), nil
+	return slices.DeleteFunc(all, func(w *Write) bool { return over[w.Base] }), spent, nil
 }
 
 // inOrder returns pending writes in the order in which they were first stored.
