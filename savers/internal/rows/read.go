@@ -287,7 +287,10 @@ const historyPage = 64
 // History yields records, as checkpoint.Saver says.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
-		h := history{s: s, p: p, before: q.Before}
+		h := history{s: s, p: p, before: q.Before, limit: historyPage}
+		if q.Limit > 0 {
+			h.limit = min(q.Limit+2, historyPage) // of a run, most records are checkpoints
+		}
 		for found := 0; !h.over; {
 			var records []pack.Record
 			err := s.call(ctx, p.Check(), func() (err error) {
@@ -323,6 +326,7 @@ type history struct {
 	s      *Saver
 	p      checkpoint.Ref
 	before checkpoint.ID // only records before this one; zero is all
+	limit  int           // the number of rows to read next
 	log    *log
 	to     []byte // only rows before this key
 	over   bool
@@ -335,13 +339,14 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 			return nil, err
 		}
 	}
-	rows, _, err := h.s.read(ctx, Range{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: historyPage})
+	rows, _, err := h.s.read(ctx, Range{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit})
 	if err != nil {
 		return nil, err
 	}
-	if h.over = len(rows[0]) < historyPage; len(rows[0]) == 0 {
+	if h.over = len(rows[0]) < h.limit; len(rows[0]) == 0 {
 		return nil, nil
 	}
+	h.limit = historyPage
 	h.to = rows[0][len(rows[0])-1].Key
 	records, err := h.log.records(rows[0])
 	if err != nil || h.before.IsZero() {

@@ -24,9 +24,29 @@ type RowStore struct {
 	y *Syntax
 
 	mu    sync.RWMutex
-	reads map[string]string   // statements by the shape of what they read
-	ready map[string]struct{} // statements of transactions that are prepared
+	reads map[string]string // statements by the shape of what they read
+	texts map[form]string   // statements of changes, which are prepared
 }
+
+// form is the form of a statement of a change: what it does with how many rows of a table.
+type form struct {
+	kind  formKind
+	table rows.Table
+	n     int
+}
+
+type formKind uint8
+
+// The kinds of statements of changes.
+const (
+	insertNew    formKind = iota // rows; an error if one of them exists
+	insertIf                     // a row, if a thread has a revision
+	put                          // rows, in the place of those that exist
+	replace                      // the row of a thread with a revision
+	check                        // that a thread has a revision
+	removeRows                   // by their keys
+	removeWithin                 // those of a range
+)
 
 var _ rows.Store = (*RowStore)(nil)
 
@@ -39,7 +59,7 @@ type Syntax struct {
 
 // NewRowStore returns the rows of a database, whose tables exist.
 func NewRowStore(s *Saver, y *Syntax) *RowStore {
-	return &RowStore{s: s, y: y, reads: make(map[string]string), ready: make(map[string]struct{})}
+	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
 }
 
 // most is how many ranges or rows of one kind a statement has at most.
@@ -139,7 +159,7 @@ func (y *Syntax) read(shape []byte) string {
 		case rows.Threads:
 			columns = "pk, rev, data"
 		case rows.Index:
-			columns = "pk, 0, pk"
+			columns = "pk, 0, NULL"
 		}
 		from := fmt.Sprintf("SELECT %d, %s FROM %s WHERE pk ", i/4, columns, tableName(t))
 		for j := range n {
@@ -231,38 +251,65 @@ func microOf(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// places returns the places of n values, from the one with a number on.
-func (y *Syntax) places(from, n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = y.Place(from + i)
+// text returns the statement of a form.
+func (y *Syntax) text(f form) string {
+	name := tableName(f.table)
+	places := func(from, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = y.Place(from + i)
+		}
+		return strings.Join(all, ", ")
 	}
-	return strings.Join(all, ", ")
-}
-
-// insert returns the statement that inserts n rows of values.
-func (y *Syntax) insert(t rows.Table, columns []string, n int, end string) string {
-	values := make([]string, n)
+	columns := []string{"pk", "data"}
+	switch f.table {
+	case rows.Threads:
+		columns = threadColumns[:]
+	case rows.Index:
+		columns = columns[:1]
+	}
+	insert := "INSERT INTO " + name + " (" + strings.Join(columns, ", ") + ") "
+	values := make([]string, f.n)
 	for i := range values {
-		values[i] = "(" + y.places(1+i*len(columns), len(columns)) + ")"
+		values[i] = "(" + places(1+i*len(columns), len(columns)) + ")"
 	}
-	return "INSERT INTO " + tableName(t) + " (" + strings.Join(columns, ", ") + ") VALUES " + strings.Join(values, ", ") + end
-}
-
-// update returns the statement that replaces a row of the table of threads with a revision.
-func (y *Syntax) update() string {
-	sets := make([]string, 0, len(threadColumns))
-	for i, c := range threadColumns[1:] {
-		sets = append(sets, c+" = "+y.Place(i+1))
+	p := y.Place
+	switch f.kind {
+	case insertIf:
+		return insert + "SELECT " + places(1, 2) + " WHERE EXISTS (SELECT 1 FROM " + tableName(rows.Threads) + " WHERE pk = " + p(3) + " AND rev = " + p(4) + ")"
+	case put:
+		end := y.Upsert
+		if f.table == rows.Index {
+			end = y.Ignore
+		}
+		return insert + "VALUES " + strings.Join(values, ", ") + end
+	case replace:
+		sets := make([]string, 0, len(columns))
+		for i, c := range columns[1:] {
+			sets = append(sets, c+" = "+p(i+1))
+		}
+		n := len(columns)
+		return "UPDATE " + name + " SET " + strings.Join(sets, ", ") + " WHERE pk = " + p(n) + " AND rev = " + p(n+1)
+	case check:
+		return "UPDATE " + name + " SET rev = rev WHERE pk = " + p(1) + " AND rev = " + p(2)
+	case removeRows:
+		return "DELETE FROM " + name + " WHERE pk IN (" + places(1, f.n) + ")"
+	case removeWithin:
+		return "DELETE FROM " + name + " WHERE pk >= " + p(1) + " AND pk < " + p(2)
 	}
-	n := len(threadColumns)
-	return "UPDATE " + tableName(rows.Threads) + " SET " + strings.Join(sets, ", ") + " WHERE pk = " + y.Place(n) + " AND rev = " + y.Place(n+1)
+	return insert + "VALUES " + strings.Join(values, ", ")
 }
 
 // step is a statement of a change.
 type step struct {
-	Call
-	changes bool // it must change a row: if it does not, a check of the change does not hold
+	form form
+	text string
+	args []any
+}
+
+// checks reports whether the statement must find a row: if it does not, a check does not hold.
+func (st *step) checks() bool {
+	return st.form.kind == insertIf || st.form.kind == replace || st.form.kind == check
 }
 
 // Apply stores c.
@@ -274,8 +321,8 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 	}
 	if len(steps) == 1 && len(c.Reads) == 0 {
 		err = r.s.try(ctx, RolledBack, func() error {
-			n, err := r.s.db.Exec(ctx, steps[0].Text, steps[0].Args...)
-			if err == nil && n == 0 && steps[0].changes {
+			n, err := r.s.db.Exec(ctx, steps[0].text, steps[0].args...)
+			if err == nil && n == 0 && steps[0].checks() {
 				err = rows.ErrChanged
 			}
 			return err
@@ -296,10 +343,10 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 
 // run runs a statement in a transaction.
 func (st *step) run(ctx context.Context, tx Tx) error {
-	if !st.changes {
-		return tx.Later(ctx, st.Text, st.Args...)
+	if !st.checks() {
+		return tx.Later(ctx, st.text, st.args...)
 	}
-	n, err := tx.Exec(ctx, st.Text, st.Args...)
+	n, err := tx.Exec(ctx, st.text, st.args...)
 	if err == nil && n == 0 {
 		err = rows.ErrChanged
 	}
@@ -314,66 +361,67 @@ func (r *RowStore) changed(err error) error {
 	return err
 }
 
-// prepare prepares the statements that are not prepared yet.
+// prepare sets the texts of steps, and prepares those that are new.
 func (r *RowStore) prepare(ctx context.Context, steps []step) error {
-	var texts []string
+	var forms []form
 	r.mu.RLock()
 	for i := range steps {
-		if _, found := r.ready[steps[i].Text]; !found {
-			texts = append(texts, steps[i].Text)
+		if steps[i].text = r.texts[steps[i].form]; steps[i].text == "" {
+			forms = append(forms, steps[i].form)
 		}
 	}
 	r.mu.RUnlock()
-	if len(texts) == 0 {
+	if len(forms) == 0 {
 		return nil
 	}
-	err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) })
-	if err != nil {
+	texts := make([]string, len(forms))
+	for i := range forms {
+		texts[i] = r.y.text(forms[i])
+	}
+	if err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) }); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, text := range texts {
-		r.ready[text] = struct{}{}
+	for i := range forms {
+		r.texts[forms[i]] = texts[i]
+	}
+	for i := range steps {
+		steps[i].text = r.texts[steps[i].form]
 	}
 	return nil
 }
 
-// steps returns the statements of c.
+// steps returns the statements of c, without their texts.
 func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
-	threads := tableName(rows.Threads)
 	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
 		p := &c.Puts[0]
-		text := "INSERT INTO " + tableName(p.Table) + " (pk, data) SELECT " + r.y.places(1, 2) +
-			" WHERE EXISTS (SELECT 1 FROM " + threads + " WHERE pk = " + r.y.Place(3) + " AND rev = " + r.y.Place(4) + ")"
 		args := []any{p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)), []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
-		return []step{{Call{text, args}, true}}
+		return []step{{form: form{insertIf, p.Table, 1}, args: args}}
 	}
 	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
 	for i := range c.Checks {
-		steps = append(steps, r.check(c, &c.Checks[i], rev))
+		steps = append(steps, checked(c, &c.Checks[i], rev))
 	}
-	steps = r.deletes(steps, c.Deletes)
-	return r.puts(steps, c.Puts)
+	return putting(deleting(steps, c.Deletes), c.Puts)
 }
 
-// check returns the statement that checks the revision of a thread and stores its new row. Without
-// a new row it changes the revision to itself.
-func (r *RowStore) check(c *rows.Change, k *rows.Check, rev uint64) step {
+// checked returns the statement that checks the revision of a thread and stores its new row.
+// Without a new row it changes the revision to itself.
+func checked(c *rows.Change, k *rows.Check, rev uint64) step {
 	i := slices.IndexFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Threads && p.Thread == k.Thread })
 	if i < 0 {
-		text := "UPDATE " + tableName(rows.Threads) + " SET rev = rev WHERE pk = " + r.y.Place(1) + " AND rev = " + r.y.Place(2)
-		return step{Call{text, []any{[]byte(k.Thread), int64(k.Rev)}}, true}
+		return step{form: form{check, rows.Threads, 1}, args: []any{[]byte(k.Thread), int64(k.Rev)}}
 	}
 	values := threadValues(&c.Puts[i], rev)
 	if k.Rev == 0 {
-		return step{Call{r.y.insert(rows.Threads, threadColumns[:], 1, ""), values}, true}
+		return step{form: form{insertNew, rows.Threads, 1}, args: values}
 	}
-	return step{Call{r.y.update(), append(values[1:], values[0], int64(k.Rev))}, true}
+	return step{form: form{replace, rows.Threads, 1}, args: append(values[1:], values[0], int64(k.Rev))}
 }
 
-// deletes adds the statements that remove rows.
-func (r *RowStore) deletes(steps []step, all []rows.Range) []step {
+// deleting adds the statements that remove rows.
+func deleting(steps []step, all []rows.Range) []step {
 	var points [rows.Tables][]any
 	for i := range all {
 		d := &all[i]
@@ -381,8 +429,7 @@ func (r *RowStore) deletes(steps []step, all []rows.Range) []step {
 			points[d.Table] = append(points[d.Table], d.Bytes)
 			continue
 		}
-		text := "DELETE FROM " + tableName(d.Table) + " WHERE pk >= " + r.y.Place(1) + " AND pk < " + r.y.Place(2)
-		steps = append(steps, step{Call: Call{text, []any{d.Bytes, d.To}}})
+		steps = append(steps, step{form: form{removeWithin, d.Table, 1}, args: []any{d.Bytes, d.To}})
 	}
 	for t, keys := range points {
 		for some := range slices.Chunk(keys, most) {
@@ -390,42 +437,40 @@ func (r *RowStore) deletes(steps []step, all []rows.Range) []step {
 			for len(some) < n {
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			text := "DELETE FROM " + tableName(rows.Table(t)) + " WHERE pk IN (" + r.y.places(1, n) + ")"
-			steps = append(steps, step{Call: Call{text, some}})
+			steps = append(steps, step{form: form{removeRows, rows.Table(t), n}, args: some})
 		}
 	}
 	return steps
 }
 
-// puts adds the statements that store rows of the tables other than that of threads.
-func (r *RowStore) puts(steps []step, all []rows.Put) []step {
+// putting adds the statements that store rows of the tables other than that of threads.
+func putting(steps []step, all []rows.Put) []step {
 	for t := range rows.Tables {
-		for _, isNew := range [...]bool{true, false} {
+		for _, kind := range [...]formKind{insertNew, put} {
 			var values []any
-			columns, end := []string{"pk", "data"}, ""
-			if !isNew {
-				end = r.y.Upsert
-			}
+			each := 2
 			if rows.Table(t) == rows.Index {
-				columns, end = columns[:1], r.y.Ignore
+				each = 1
 			}
 			for i := range all {
 				p := &all[i]
-				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != isNew {
+				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != (kind == insertNew) {
 					continue
 				}
-				if values = append(values, p.Bytes); len(columns) == 2 {
+				if values = append(values, p.Bytes); each == 2 {
 					values = append(values, []byte(rows.Encode(p.Bytes, p.Value)))
 				}
 			}
-			for some := range slices.Chunk(values, 8*len(columns)) {
-				text := r.y.insert(rows.Table(t), columns, len(some)/len(columns), end)
-				steps = append(steps, step{Call: Call{text, some}})
+			for some := range slices.Chunk(values, mostPuts*each) {
+				steps = append(steps, step{form: form{kind, rows.Table(t), len(some) / each}, args: some})
 			}
 		}
 	}
 	return steps
 }
+
+// mostPuts is how many rows a statement stores at most.
+const mostPuts = 8
 
 // Close does nothing: the saver closes the database.
 func (r *RowStore) Close() error { return nil }
