@@ -382,7 +382,9 @@ func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) 
 	}
 	w.next.Until, w.next.Updated, w.next.Wake = time.Time{}, w.t.now, *ledger.EndWake(wake, w.t.now)
 	for _, base := range w.s.spent(w.next.ID, records) {
-		w.c.Deletes = append(w.c.Deletes, within(Key{Writes, w.next.ID, w.next.Root.base(base)}))
+		r := within(Key{Writes, w.next.ID, w.next.Root.base(base)})
+		r.Bytes = append(w.next.Root.mark(base), 0) // the mark stays
+		w.c.Deletes = append(w.c.Deletes, r)
 	}
 }
 
@@ -448,8 +450,8 @@ func (s *Saver) PutWrites(ctx context.Context, p checkpoint.PutWrites) (done che
 	return done, nil
 }
 
-// knownForPut returns what is known of the thread if all bases of p are known heads, which no
-// record commits yet. Else it returns nil.
+// knownForPut returns what is known of the thread if no record commits a base of p. Else, or if that
+// is unknown, it returns nil.
 func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 	t, _, _ := s.recall(p.Thread, "")
 	if t == nil || t.Open == 0 || t.Fence != p.Fence {
@@ -459,7 +461,7 @@ func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 	defer s.mu.Unlock()
 	k := s.known[p.Thread]
 	for i := range p.Writes {
-		if b := p.Writes[i].Base; !b.IsZero() && (k == nil || k.heads[p.Writes[i].Namespace].id != b) {
+		if b := p.Writes[i].Base; !b.IsZero() && (k == nil || k.heads[p.Writes[i].Namespace].id != b && !k.open[b]) {
 			return nil
 		}
 	}

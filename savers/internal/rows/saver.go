@@ -80,6 +80,7 @@ type known struct {
 	heads map[string]head // by namespace
 	held  bool            // a run that this saver opened has not ended
 
+	open    map[checkpoint.ID]bool     // bases that no record commits, while the fence stays
 	written map[checkpoint.ID]struct{} // bases with pending writes, which no record commits yet
 	spent   []checkpoint.ID            // committed bases with pending writes; the end of the run removes these
 }
@@ -313,7 +314,7 @@ func (s *Saver) noteWrites(id string, writes []checkpoint.Write, records []check
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.known[id]
-	if k == nil || len(writes)+len(k.written) == 0 {
+	if k == nil || len(writes)+len(k.written)+len(k.open) == 0 {
 		return
 	}
 	if k.written == nil {
@@ -326,11 +327,26 @@ func (s *Saver) noteWrites(id string, writes []checkpoint.Write, records []check
 	}
 	for i := range records {
 		base := records[i].Commits
+		delete(k.open, base)
 		if _, found := k.written[base]; found {
 			delete(k.written, base)
 			k.spent = append(k.spent, base)
 		}
 	}
+}
+
+// noteOpen notes that no record commits a base, of a thread that was read.
+func (s *Saver) noteOpen(t *thread, base checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[t.ID]
+	if k == nil || k.t.Fence != t.Fence || len(k.open) >= mostSpent {
+		return
+	}
+	if k.open == nil {
+		k.open = make(map[checkpoint.ID]bool)
+	}
+	k.open[base] = true
 }
 
 // spend notes committed bases with pending writes.

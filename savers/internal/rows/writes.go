@@ -62,44 +62,45 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 	return nil
 }
 
-// stored reads the pending writes of the bases of all, and which of these bases are committed.
+// stored reads which of the pending writes are stored, and which of their bases are committed.
 func (w *writer) stored(all []checkpoint.Write, stored map[string]*Write, over map[checkpoint.ID]bool) error {
+	id, root := w.next.ID, w.next.Root
 	var ranges []Range
-	var bases []checkpoint.Write
+	var bases []checkpoint.Write // one write of each base that records may commit
 	for i := range all {
 		p := &all[i]
-		if slices.ContainsFunc(bases, func(b checkpoint.Write) bool { return b.Base == p.Base && b.Namespace == p.Namespace }) {
-			continue
+		if !p.Base.IsZero() && !slices.ContainsFunc(bases, func(b checkpoint.Write) bool { return b.Base == p.Base }) {
+			l := logOf(id, root, p.Namespace)
+			bases = append(bases, *p)
+			ranges = append(ranges, point(Key{Writes, id, root.mark(p.Base)}), point(l.after(p.Base)), l.upTo(p.Base, 1))
 		}
-		bases = append(bases, *p)
-		l := logOf(w.next.ID, w.next.Root, p.Namespace)
-		ranges = append(ranges, within(Key{Writes, w.next.ID, w.next.Root.base(p.Base)}), point(l.after(p.Base)), l.upTo(p.Base, 1))
+	}
+	for i := range all {
+		ranges = append(ranges, point(Key{Writes, id, root.write(&all[i])}))
 	}
 	rows, _, err := w.s.read(w.ctx, ranges...)
 	if err != nil {
 		return err
 	}
 	for i := range bases {
-		found := rows[3*i]
-		if len(found) > 0 && isMark(found[0].Key) {
-			over[bases[i].Base] = true
+		base, l := bases[i].Base, logOf(id, root, bases[i].Namespace)
+		committed, err := l.commits(base, rows[3*i+1], rows[3*i+2])
+		if err != nil {
+			return err
+		}
+		if over[base] = committed || len(rows[3*i]) > 0; !over[base] {
+			w.s.noteOpen(w.t, base)
+		}
+	}
+	for _, row := range rows[3*len(bases):] {
+		if len(row) == 0 {
 			continue
 		}
-		l := logOf(w.next.ID, w.next.Root, bases[i].Namespace)
-		if base := bases[i].Base; !base.IsZero() { // not a schema
-			committed, err := l.commits(base, rows[3*i+1], rows[3*i+2])
-			if err != nil {
-				return err
-			}
-			over[base] = over[base] || committed
+		p, err := w.s.write(id, &row[0])
+		if err != nil {
+			return err
 		}
-		for j := range found {
-			p, err := w.s.write(w.next.ID, &found[j])
-			if err != nil {
-				return err
-			}
-			stored[string(found[j].Key)] = p
-		}
+		stored[string(row[0].Key)] = p
 	}
 	return nil
 }

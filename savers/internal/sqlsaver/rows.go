@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/rows"
 )
 
@@ -194,7 +196,10 @@ func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows
 		all, err = r.readBy(ctx, r.s.db, ranges)
 		return err
 	})
-	return all, time.Now(), err
+	if err != nil {
+		return nil, time.Time{}, r.s.explain(ctx, err)
+	}
+	return all, time.Now(), nil
 }
 
 // readBy reads ranges by a database or in a transaction.
@@ -317,7 +322,7 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 	rev = c.Rev(time.Now())
 	steps := r.steps(c, rev)
 	if err := r.prepare(ctx, steps); err != nil {
-		return 0, nil, err
+		return 0, nil, r.s.explain(ctx, err)
 	}
 	if len(steps) == 1 && len(c.Reads) == 0 {
 		err = r.s.try(ctx, RolledBack, func() error {
@@ -327,7 +332,7 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 			}
 			return err
 		})
-		return rev, nil, r.changed(err)
+		return rev, nil, r.failed(ctx, c, err)
 	}
 	err = r.s.share(ctx, RolledBack, func(tx Tx) error {
 		for i := range steps {
@@ -338,7 +343,7 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		read, err = r.readBy(ctx, tx, c.Reads)
 		return err
 	})
-	return rev, read, r.changed(err)
+	return rev, read, r.failed(ctx, c, err)
 }
 
 // run runs a statement in a transaction.
@@ -353,12 +358,22 @@ func (st *step) run(ctx context.Context, tx Tx) error {
 	return err
 }
 
-// changed returns ErrChanged for the error of a row that exists.
-func (r *RowStore) changed(err error) error {
-	if err != nil && r.s.fault(err) == Duplicate {
+// failed returns what the error of a change means: ErrChanged for a row that exists.
+func (r *RowStore) failed(ctx context.Context, c *rows.Change, err error) error {
+	switch {
+	case err == nil || errors.Is(err, rows.ErrChanged):
+		return err
+	case r.s.fault(err) == Duplicate:
 		return fmt.Errorf("%w: %w", rows.ErrChanged, err)
 	}
-	return err
+	largest := 0
+	for i := range c.Puts {
+		largest = max(largest, len(rows.Encode(c.Puts[i].Bytes, c.Puts[i].Value)))
+	}
+	if sized := r.s.sized(ctx, err, largest); errors.Is(sized, checkpoint.ErrTooLarge) {
+		return sized
+	}
+	return r.s.explain(ctx, err)
 }
 
 // prepare sets the texts of steps, and prepares those that are new.

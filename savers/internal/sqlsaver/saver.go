@@ -318,30 +318,40 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	case errors.As(err, new(*checkpoint.InvalidError)), errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound):
 		return err
 	}
+	return fmt.Errorf("%s: %s: %w", s.d.Name, what, s.explain(ctx, err))
+}
+
+// explain adds to an error of the database what it means for the caller.
+func (s *Saver) explain(ctx context.Context, err error) error {
 	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have errors of their own for it
-		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, over, err)
+		return fmt.Errorf("%w: %w", over, err)
 	}
 	if fault := s.fault(err); fault == RolledBack || fault == Lost {
-		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, checkpoint.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
 	}
-	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
+	return err
 }
 
 // wrapWrite is wrap for a call that stores values of at most size bytes.
 func (s *Saver) wrapWrite(ctx context.Context, what string, err error, size int) error {
+	return s.wrap(ctx, what, s.sized(ctx, err, size))
+}
+
+// sized returns a *SizeError if a call failed because of values of at most size bytes, else err.
+func (s *Saver) sized(ctx context.Context, err error, size int) error {
 	if err == nil || ctx.Err() != nil {
-		return s.wrap(ctx, what, err)
+		return err
 	}
 	fault := s.fault(err)
 	asks := fault == TooLarge || fault == Full || (fault == Lost || fault == Other) && size >= large
 	if !asks {
-		return s.wrap(ctx, what, err)
+		return err
 	}
 	limit, setting := s.d.Limit(ctx, s.db)
 	if fault == TooLarge || limit > 0 && int64(size) > limit {
-		return fmt.Errorf("%s: %s: %w", s.d.Name, what, &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err})
+		return &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err}
 	}
-	return s.wrap(ctx, what, err)
+	return err
 }
 
 // large is the least size of a value that a server may refuse. A server can also close the
