@@ -102,7 +102,8 @@ func (w *writer) giveBack(all []checkpoint.Message, places [][]Row, there map[ui
 // handled takes an untaken message, or refuses it for a reason.
 func (w *writer) handled(m *checkpoint.Message, reason string) {
 	key := messageKey(w.next.ID, untaken, m.Number)
-	if w.unput(Messages, key) == nil { // the same write did not return it
+	n := len(w.c.Puts)
+	if w.unput(Messages, key); n == len(w.c.Puts) { // the same write did not return it
 		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}))
 	}
 	w.next.count(m, -1)

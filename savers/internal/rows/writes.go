@@ -19,6 +19,7 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 		return nil
 	}
 	stored := map[string]*Write{} // by key
+	mine := map[string]bool{}     // those that this call puts
 	over := map[checkpoint.ID]bool{}
 	if !blind {
 		if err := w.stored(all, stored, over); err != nil {
@@ -34,7 +35,10 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 				d := *p
 				d.Kind = kind
 				key := w.next.Root.write(&d)
-				w.unput(Writes, key)
+				if mine[string(key)] {
+					w.unput(Writes, key)
+					delete(mine, string(key))
+				}
 				delete(stored, string(key))
 				w.c.Deletes = append(w.c.Deletes, point(Key{Writes, w.next.ID, key}))
 			}
@@ -51,10 +55,10 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 				n.Order = old.Order
 			}
 			isNew := old == nil && !w.deletes(key)
-			if was := w.unput(Writes, key); was != nil {
-				isNew = was.New
+			if mine[string(key)] {
+				isNew = w.unput(Writes, key)
 			}
-			stored[string(key)] = n
+			stored[string(key)], mine[string(key)] = n, true
 			w.next.Asked = w.next.Asked || p.Kind == checkpoint.Question
 			w.put(Writes, key, n, isNew)
 		}
@@ -105,15 +109,16 @@ func (w *writer) stored(all []checkpoint.Write, stored map[string]*Write, over m
 	return nil
 }
 
-// unput removes a put of the change, and returns it; nil if there is none.
-func (w *writer) unput(t Table, key []byte) *Put {
+// unput removes a put of the change, and reports whether it was New.
+func (w *writer) unput(t Table, key []byte) (isNew bool) {
 	for i := range w.c.Puts {
-		if p := w.c.Puts[i]; p.Table == t && bytes.Equal(p.Bytes, key) {
+		if p := &w.c.Puts[i]; p.Table == t && bytes.Equal(p.Bytes, key) {
+			isNew = p.New
 			w.c.Puts = slices.Delete(w.c.Puts, i, i+1)
-			return &p
+			return isNew
 		}
 	}
-	return nil
+	return false
 }
 
 // deletes reports whether the change deletes the pending write with a key.
