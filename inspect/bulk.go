@@ -79,7 +79,7 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	fields := f.values()
-	f.ByID = true // as the action does
+	f.ByID = f.plain() // as the action does
 	all, err := in.scan(r.Context(), r, f, a, now, countSize, 10*countSize)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 // work performs the action of a job on all threads that its filter matches.
 func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 	f := j.filter
-	f.ByID = true // a page costs every saver the same, at each place of the list
+	f.ByID = f.plain() // a page costs every saver the same, at each place of the list
 	for {
 		now, err := in.now(ctx)
 		if err != nil {

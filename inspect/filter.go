@@ -27,7 +27,7 @@ type filter struct {
 	Created time.Duration
 	Idle    time.Duration
 	Stuck   bool // only threads with a mark
-	ByID    bool // in the order of the ids; else newest first
+	ByID    bool // in the order of the ids, of a list that the saver does not filter; else newest first
 	After   cursor
 }
 
@@ -44,7 +44,7 @@ func cursorOf(q url.Values, byID bool) (c cursor, err error) {
 		return c, nil
 	}
 	if c.Created, err = time.Parse(time.RFC3339Nano, q.Get("made")); err != nil || c.Created.IsZero() {
-		return c, bad("made=%s is not the creation time of the thread after; begin at the first page, or add sort=id", q.Get("made"))
+		return c, bad("made=%s is not the creation time of the thread after; begin at the first page", q.Get("made"))
 	}
 	return c, nil
 }
@@ -67,9 +67,6 @@ func filterOf(q url.Values) (f filter, err error) {
 	default:
 		return f, bad("there is no order %q; want newest or id", order)
 	}
-	if f.After, err = cursorOf(q, f.ByID); err != nil {
-		return f, err
-	}
 	if name := q.Get("status"); name != "" {
 		for _, s := range statuses {
 			if s.String() == name {
@@ -90,7 +87,15 @@ func filterOf(q url.Values) (f filter, err error) {
 			}
 		}
 	}
-	return f, nil
+	f.ByID = f.ByID && f.plain()
+	f.After, err = cursorOf(q, f.ByID)
+	return f, err
+}
+
+// plain reports whether the saver applies no filter, so that it can list threads by their ids.
+func (f *filter) plain() bool {
+	q := f.query(time.Time{})
+	return !q.Filtered()
 }
 
 // values returns the parameters of the filter.

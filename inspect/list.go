@@ -58,7 +58,7 @@ type listData struct {
 	More     string // the address of the next page; empty if there is none
 	First    string // the address of the first page; empty on the first page
 	Newest   string // the address of the list in the order of creation
-	ByID     string // the address of the list in the order of the ids
+	ByID     string // the address of the list in the order of the ids; empty with a filter
 	Bulk     []bulkLink
 	Created  []choice
 	Submit   string // the address of the form of an input; empty for none
@@ -110,8 +110,9 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if next.After = (cursor{}); f.After.ID != "" {
 		d.First = "?" + next.values().Encode()
 	}
-	next.ByID = true
-	d.ByID = "?" + next.values().Encode()
+	if next.ByID = f.plain(); next.ByID {
+		d.ByID = "?" + next.values().Encode()
+	}
 	next.ByID = false
 	d.Newest = "?" + next.values().Encode()
 	d.Bulk = in.bulkLinks(next)

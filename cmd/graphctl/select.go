@@ -16,6 +16,7 @@ import (
 // filters select.
 type selection struct {
 	status, prefix, graph, after string
+	sort, afterCreated           string // of the command threads
 	labels                       []string
 	idle, older, newer           time.Duration
 	limit                        int
@@ -33,7 +34,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
 	f.DurationVar(&s.older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
 	f.DurationVar(&s.newer, "newer", 0, "only threads created less than this `duration` ago")
-	f.StringVar(&s.after, "after", "", "only threads whose `id` sorts after this one, for paging")
+	f.StringVar(&s.after, "after", "", "only threads that follow the thread with this `id` in the order, for paging")
 	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statusNames(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -52,7 +53,7 @@ func statusNames() []string {
 }
 
 // query returns the filters as a query of the saver.
-func (s *selection) query(now time.Time) (q checkpoint.ThreadQuery, err error) {
+func (s *selection) query(ctx context.Context, saver checkpoint.Saver, now time.Time) (q checkpoint.ThreadQuery, err error) {
 	q.Graph, q.Limit, q.Released = s.graph, s.limit, s.released
 	if q.Prefix, err = parseID(s.prefix); err != nil {
 		return q, err
@@ -77,7 +78,43 @@ func (s *selection) query(now time.Time) (q checkpoint.ThreadQuery, err error) {
 	if s.newer > 0 {
 		q.CreatedSince = now.Add(-s.newer)
 	}
-	return q, nil
+	switch s.sort {
+	case checkpoint.NewestFirst.String():
+		q.Order = checkpoint.NewestFirst
+	case checkpoint.ByID.String(), "":
+	default:
+		return q, &usageError{fmt.Sprintf("there is no order %q; want newest or id", s.sort)}
+	}
+	return q, s.follow(ctx, saver, &q)
+}
+
+// follow checks the order of q and the place that it begins at.
+func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *checkpoint.ThreadQuery) (err error) {
+	switch {
+	case s.sort == checkpoint.ByID.String() && q.Filtered():
+		return &usageError{"--sort id is for lists without filters; leave it out, or the filters other than --prefix"}
+	case s.afterCreated != "" && !q.NewestFirst():
+		return &usageError{"--after-created has no effect with --sort id; leave it out"}
+	case s.afterCreated != "" && q.After == "":
+		return &usageError{"--after-created needs --after with the id of the thread"}
+	case s.afterCreated != "":
+		if q.AfterCreated, err = time.Parse(time.RFC3339Nano, s.afterCreated); err != nil {
+			return &usageError{fmt.Sprintf("--after-created %q is not a time; copy it from -o json", s.afterCreated)}
+		}
+	case q.After != "" && q.NewestFirst():
+		t, listed, err := rowOf(ctx, saver, q.After)
+		if err == nil && !listed && q.Released {
+			t, listed, err = lastRelease(ctx, saver, q.After)
+		}
+		if err == nil && !listed {
+			err = &missingError{fmt.Sprintf("there is no thread %s, so its place is unknown; use graphctl threads with --after-created, or --sort id", quoteID(q.After))}
+		}
+		if err != nil {
+			return err
+		}
+		q.AfterCreated = t.Created
+	}
+	return nil
 }
 
 func parseStatus(name string) (checkpoint.Status, error) {
@@ -151,7 +188,7 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 	if len(args) > 0 {
 		return errors.Join(errs...)
 	}
-	q, err := s.query(a.now())
+	q, err := s.query(ctx, saver, a.now())
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ type statJSON struct {
 }
 
 func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, sizes bool) error {
-	q, err := sel.query(a.now())
+	q, err := sel.query(ctx, s, a.now())
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (w *follower) look(ctx context.Context) (busy bool, err error) {
 		}
 		return busy, w.gone(threads)
 	}
-	q, err := w.f.sel.query(w.a.now())
+	q, err := w.f.sel.query(ctx, w.s, w.a.now())
 	if err != nil {
 		return busy, err
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,7 @@ import (
 )
 
 func (a *app) threadsCommand() *cobra.Command {
-	f := threadsFlags{sort: checkpoint.NewestFirst.String()}
+	sel, wide := selection{sort: checkpoint.NewestFirst.String()}, false
 	cmd := &cobra.Command{
 		Use:     "threads",
 		Aliases: []string{"ls", "list"},
@@ -25,7 +24,7 @@ func (a *app) threadsCommand() *cobra.Command {
 are all released is listed with --released only. On Redis, that reads all keys.
 
 For the next page, pass the id of the last thread to --after. If that thread may have been deleted meanwhile, pass its creation time to
---after-created, too. With --sort id, the id is enough.
+--after-created, too. With --sort id, the id is enough. That order is for lists without filters other than --prefix.
 
 A damaged thread is reported, and does not stop the list. The exit code is then 5.`,
 		Example: `  graphctl threads --status failed --graph orders
@@ -33,64 +32,17 @@ A damaged thread is reported, and does not stop the list. The exit code is then 
   graphctl threads --label customer=42 --idle 24h -o jsonl | jq -r .id`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.threads(ctx, s, &f) })
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.threads(ctx, s, &sel, wide) })
 		},
 	}
-	f.sel.flags(cmd)
+	sel.flags(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("after").Usage = "only threads that follow the thread with this `id` in the order, for paging"
-	flags.StringVar(&f.sort, "sort", f.sort, "the `order`: newest for the thread created last first, or id")
-	flags.StringVar(&f.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
-	flags.BoolVar(&f.sel.released, "released", false, "also threads whose versions are all released")
-	flags.BoolVarP(&f.wide, "wide", "w", false, "more columns in the table")
+	flags.StringVar(&sel.sort, "sort", sel.sort, "the `order`: newest for the thread created last first, or id, for a list without filters")
+	flags.StringVar(&sel.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
+	flags.BoolVar(&sel.released, "released", false, "also threads whose versions are all released")
+	flags.BoolVarP(&wide, "wide", "w", false, "more columns in the table")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"newest", "id"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// threadsFlags are the flags of threads.
-type threadsFlags struct {
-	sel                selection
-	sort, afterCreated string
-	wide               bool
-}
-
-// query returns the flags as a query of the saver.
-func (f *threadsFlags) query(ctx context.Context, s checkpoint.Saver, now time.Time) (q checkpoint.ThreadQuery, err error) {
-	if q, err = f.sel.query(now); err != nil {
-		return q, err
-	}
-	switch f.sort {
-	case checkpoint.NewestFirst.String():
-		q.Order = checkpoint.NewestFirst
-	case checkpoint.ByID.String():
-		if f.afterCreated != "" {
-			return q, &usageError{"--after-created has no effect with --sort id; leave it out"}
-		}
-		return q, nil
-	default:
-		return q, &usageError{fmt.Sprintf("there is no order %q; want newest or id", f.sort)}
-	}
-	switch {
-	case f.afterCreated != "" && q.After == "":
-		return q, &usageError{"--after-created needs --after with the id of the thread"}
-	case f.afterCreated != "":
-		if q.AfterCreated, err = time.Parse(time.RFC3339Nano, f.afterCreated); err != nil {
-			return q, &usageError{fmt.Sprintf("--after-created %q is not a time; copy it from -o json", f.afterCreated)}
-		}
-	case q.After != "":
-		t, listed, err := rowOf(ctx, s, q.After)
-		if err == nil && !listed && q.Released {
-			t, listed, err = lastRelease(ctx, s, q.After)
-		}
-		if err == nil && !listed {
-			err = &missingError{fmt.Sprintf("there is no thread %s, so its place is unknown; pass --after-created, too, or --sort id", quoteID(q.After))}
-		}
-		if err != nil {
-			return q, err
-		}
-		q.AfterCreated = t.Created
-	}
-	return q, nil
 }
 
 // lastRelease describes the newest version of a thread, which is released. ok is false if the
@@ -104,13 +56,13 @@ func lastRelease(ctx context.Context, s checkpoint.Saver, id string) (t checkpoi
 	return chain.Thread, err == nil, err
 }
 
-func (a *app) threads(ctx context.Context, s checkpoint.Saver, f *threadsFlags) error {
-	q, err := f.query(ctx, s, a.now())
+func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, wide bool) error {
+	q, err := sel.query(ctx, s, a.now())
 	if err != nil {
 		return err
 	}
 	columns := []string{"THREAD", "GRAPH", "STATUS", "STEP", "CREATED", "UPDATED", "QUESTIONS", "INBOX", "NOTE"}
-	if f.wide {
+	if wide {
 		columns = append(columns, "VERSION", "PRIORITY", "WAKE", "HEAD", "LABELS", "TITLE")
 	}
 	l := a.list(columns...)
@@ -123,12 +75,12 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, f *threadsFlags) 
 		case err != nil:
 			return errors.Join(err, l.end(""))
 		}
-		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, f.wide) }); err != nil {
+		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, wide) }); err != nil {
 			return err
 		}
 	}
 	none := "no threads"
-	if f.sel.narrow() {
+	if sel.narrow() {
 		none = "no threads match"
 	}
 	return errors.Join(l.end(none), errors.Join(damaged...))

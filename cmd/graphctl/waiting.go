@@ -49,7 +49,7 @@ also while other tasks of its thread still run.`,
 func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer} }
 
 func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {
-	q, err := sel.query(a.now())
+	q, err := sel.query(ctx, s, a.now())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -54,8 +55,9 @@ func NewOrders(app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) htt
 		}, err
 	})
 	handle("GET /orders", func(r *http.Request) (int, any, error) {
-		q := checkpoint.ThreadQuery{Prefix: "order-", After: r.FormValue("after"), Limit: 100}
-		if err := q.Status.UnmarshalText([]byte(r.FormValue("status"))); err != nil {
+		q := checkpoint.ThreadQuery{Order: checkpoint.NewestFirst, Prefix: "order-", After: r.FormValue("after"), Limit: 100}
+		q.AfterCreated, _ = time.Parse(time.RFC3339Nano, r.FormValue("created"))
+		if err := errors.Join(q.Status.UnmarshalText([]byte(r.FormValue("status"))), q.Check()); err != nil {
 			return 0, nil, &graphhttp.StatusError{Status: http.StatusBadRequest, Text: err.Error()}
 		}
 		threads := []checkpoint.Thread{}

@@ -98,10 +98,21 @@ func (s server) show(w http.ResponseWriter, r *http.Request) {
 	s.write(w, http.StatusOK, v)
 }
 
-// list shows the numbers of the orders, or of those for one item, a page at a time. It reads an
-// index and no states.
+// list shows the numbers of the orders, or of those for one item, newest first and a page at a
+// time. It reads an index and no states.
 func (s server) list(w http.ResponseWriter, r *http.Request) {
 	q := checkpoint.ThreadQuery{Graph: name, After: r.FormValue("after"), Limit: 1000}
+	if q.After != "" {
+		c, err := s.saver.Load(r.Context(), checkpoint.Ref{Thread: q.After})
+		if err == nil && c.Thread.Created.IsZero() {
+			err = checkpoint.ErrNotFound
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		q.AfterCreated = c.Thread.Created
+	}
 	if item := r.FormValue("item"); item != "" {
 		q.Labels = map[string]string{"item": item}
 	}

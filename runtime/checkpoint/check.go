@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 )
@@ -18,13 +19,9 @@ func (a *Append) Check() error {
 		return &InvalidError{"records", "none", "at least one"}
 	}
 	before := a.After
-	twice := repeated(a.Records)
 	for i := range a.Records {
 		if err := a.checkRecord(i, before); err != nil {
 			return err
-		}
-		if i == twice {
-			return &InvalidError{fmt.Sprintf("records[%d].ID", i), a.Records[i].ID.String() + " a second time", "an id of its own"}
 		}
 		before = a.Records[i].ID
 	}
@@ -32,30 +29,6 @@ func (a *Append) Check() error {
 		return err
 	}
 	return checkWrites(a.Writes)
-}
-
-// repeated returns the index of the first record with the id of one before it; -1 if there is
-// none.
-func repeated(records []Record) int {
-	const few = 16 // are compared faster with each other
-	if len(records) <= few {
-		for i := range records {
-			for j := range i {
-				if records[i].ID == records[j].ID {
-					return i
-				}
-			}
-		}
-		return -1
-	}
-	seen := make(map[ID]bool, len(records))
-	for i := range records {
-		if seen[records[i].ID] {
-			return i
-		}
-		seen[records[i].ID] = true
-	}
-	return -1
 }
 
 // checkRun checks what an Append says of its run: fence, lease, status and end.
@@ -90,8 +63,8 @@ func (a *Append) checkRecord(i int, before ID) error {
 	switch {
 	case r.ID.IsZero():
 		return bad("ID", "none", "an id from NewID")
-	case r.ID == a.After:
-		return bad("ID", r.ID.String()+", which is the head it is to follow", "an id of its own")
+	case bytes.Compare(r.ID[:], before[:]) <= 0:
+		return bad("ID", fmt.Sprintf("%s, which is not greater than the id before it, %s", r.ID, before), "an id from NewIDAfter")
 	case r.Base.IsZero():
 		return bad("Base", "none", "the id of the record that made its tasks due, often its own")
 	case r.Source < Input || r.Source > Resume:

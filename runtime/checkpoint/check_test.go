@@ -29,7 +29,7 @@ func valid() checkpoint.Append {
 }
 
 func TestCheckNamesWhatIsWrong(t *testing.T) {
-	long := strings.Repeat("x", checkpoint.MaxThread+1)
+	long := strings.Repeat("x", checkpoint.MaxNamespace+1)
 	for name, c := range map[string]struct {
 		change func(a *checkpoint.Append)
 		field  string
@@ -37,7 +37,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"valid":                {func(a *checkpoint.Append) {}, ""},
 		"an opening":           {func(a *checkpoint.Append) { a.Open, a.Fence = &checkpoint.Opening{}, checkpoint.ID{} }, ""},
 		"no thread":            {func(a *checkpoint.Append) { a.Thread = "" }, "thread"},
-		"a long thread":        {func(a *checkpoint.Append) { a.Thread = long }, "thread"},
+		"a long thread":        {func(a *checkpoint.Append) { a.Thread = long[:checkpoint.MaxThread+1] }, "thread"},
 		"a long namespace":     {func(a *checkpoint.Append) { a.Namespace = long }, "namespace"},
 		"no fence":             {func(a *checkpoint.Append) { a.Fence = checkpoint.ID{} }, "fence"},
 		"an opening child":     {func(a *checkpoint.Append) { a.Open, a.Namespace = &checkpoint.Opening{}, "c" }, "open"},
@@ -49,6 +49,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"no id":                {func(a *checkpoint.Append) { a.Records[1].ID = checkpoint.ID{} }, "records[1].ID"},
 		"the id of the head":   {func(a *checkpoint.Append) { a.Records[0].ID = id(1) }, "records[0].ID"},
 		"an id twice":          {func(a *checkpoint.Append) { a.Records[1].ID = id(2) }, "records[1].ID"},
+		"an id below the head": {func(a *checkpoint.Append) { a.After, a.Records[0].Parent = id(5), id(5) }, "records[0].ID"},
+		"an id below another":  {func(a *checkpoint.Append) { a.Records[0].ID, a.Records[1].Parent = id(4), id(4) }, "records[1].ID"},
 		"no base":              {func(a *checkpoint.Append) { a.Records[0].Base = checkpoint.ID{} }, "records[0].Base"},
 		"no source":            {func(a *checkpoint.Append) { a.Records[0].Source = 0 }, "records[0].Source"},
 		"a negative step":      {func(a *checkpoint.Append) { a.Records[1].Step = -1 }, "records[1].Step"},

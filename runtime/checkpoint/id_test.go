@@ -1,6 +1,9 @@
 package checkpoint_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,7 +30,7 @@ func TestIDsAreUUIDsOfVersion7(t *testing.T) {
 		if id.Version() != 7 || id.Variant() != uuid.RFC4122 {
 			t.Fatalf("%s has version %d and variant %s; want 7 and RFC 4122", id, id.Version(), id.Variant())
 		}
-		if at := time.Unix(id.Time().UnixTime()); at.Before(before) || at.After(time.Now()) {
+		if at := time.Unix(id.Time().UnixTime()); at.Before(before) || at.After(time.Now().Add(time.Second)) {
 			t.Fatalf("%s says that it was made at %v; want between %v and now", id, at, before)
 		}
 	}
@@ -45,17 +48,44 @@ func TestAnIDSaysWhenItWasMade(t *testing.T) {
 	})
 }
 
-func TestIDsMadeLaterSortLater(t *testing.T) {
-	before := newID(t)
-	for range 100 {
-		for began := time.Now(); time.Since(began) < time.Microsecond; {
-			continue
+func TestIDsIncrease(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			before := newID(t)
+			for range 5000 {
+				id := newID(t)
+				if bytes.Compare(id[:], before[:]) <= 0 {
+					t.Errorf("%s was made after %s; want it to be greater", id, before)
+					return
+				}
+				before = id
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAnIDAfterOneOfAClockThatIsAhead(t *testing.T) {
+	var before checkpoint.ID
+	ahead := uint64(time.Now().Add(time.Hour).UnixMilli())
+	for name, high := range map[string]uint64{"a UUID of version 7": ahead<<16 | 7<<12 | 0xfff, "other bytes": ahead<<16 | 0xffff} {
+		binary.BigEndian.PutUint64(before[:], high)
+		copy(before[8:], bytes.Repeat([]byte{0xff}, 8))
+		for range 100 {
+			id, err := checkpoint.NewIDAfter(before)
+			if err != nil || bytes.Compare(id[:], before[:]) <= 0 || uuid.UUID(id).Version() != 7 {
+				t.Fatalf("%s: after %s: got %s, %v; want a greater UUID of version 7", name, before, id, err)
+			}
+			before = id
 		}
-		id := newID(t)
-		if string(id[:]) <= string(before[:]) {
-			t.Fatalf("%s was made a microsecond after %s; want it to sort after it", id, before)
-		}
-		before = id
+	}
+	if id := newID(t); id.Time().After(time.Now().Add(time.Minute)) {
+		t.Errorf("a new id has the time %v, want that of this machine", id.Time())
+	}
+	last := checkpoint.ID(bytes.Repeat([]byte{0xff}, 16))
+	if id, err := checkpoint.NewIDAfter(last); !errors.As(err, new(*checkpoint.InvalidError)) {
+		t.Errorf("after %s: got %s, %v; want an *InvalidError", last, id, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import "time"
 // Record that a saver returns may share memory with the saver, so nobody may modify it. [Saver]
 // has more on payloads.
 type Record struct {
-	ID     ID
+	ID     ID     // from NewIDAfter: greater than that of the record before
 	Seq    uint64 // set by the saver: the Seq of the head plus one
 	Parent ID     // the checkpoint that this one continues; zero for the first of a thread
 	Base   ID     // the record that made the due tasks due; may be this record
@@ -102,6 +102,10 @@ func (s Source) String() string {
 // the same identity is kept. For every other kind, a later write replaces the earlier one and
 // takes its place in the order. The writes of one call apply in order, so a Discard can be
 // followed by a new Result. A write whose base has been committed is accepted and has no effect.
+//
+// The caller must set Namespace to the namespace of the record Base. That record may be stored
+// later. A write with another Namespace belongs to no task: a saver accepts it, and may drop it or
+// return it, and runs ignore it.
 //
 // Savers copy the payloads that they store. Nobody may modify a payload that a saver returns.
 type Write struct {

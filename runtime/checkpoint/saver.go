@@ -13,9 +13,9 @@
 // run has taken the fence, the next write of the old run fails with [ErrConflict] and changes
 // nothing.
 //
-// An Append compares and appends: the caller names the id of the head that the records follow. Ids
-// are never used twice. So no caller can append to a log that has moved, was released, or was
-// deleted and created again.
+// An Append compares and appends: the caller names the id of the head that the records follow. The
+// ids of a log strictly increase, and each id belongs to one record. So no caller can append to a
+// log that has moved, was released, or was deleted and created again.
 //
 // A thread id can be used again after a Delete. So each thread has a Birth, an id that no other
 // thread has. A caller names it where a head or a fence does not tell two threads apart.
@@ -51,6 +51,10 @@ type Saver interface {
 	// Append stores records after the head of one namespace. For an opening it also returns the
 	// data that a run needs.
 	//
+	// The id of each record must be greater, bytewise, than that of the record before it: see
+	// [NewIDAfter]. Otherwise Append fails with an *InvalidError. The caller must not use the id of
+	// a record in another namespace. A saver may refuse that with ErrConflict, and need not.
+	//
 	// It fails with ErrConflict if r.After is not the id of the head, if the version with r.After
 	// is no longer open, or if r.Fence is not the fence of the thread. An opening fails with a
 	// *BusyError if the lease of another run is alive, whatever r.After is.
@@ -67,8 +71,8 @@ type Saver interface {
 	Append(ctx context.Context, r Append) (AppendResult, error)
 
 	// PutWrites stores pending writes under the fence, sets the status of the thread, and renews
-	// or ends the lease. Without writes it does only the latter two. It fails with ErrConflict if
-	// another run has the fence. After a run has ended its lease, its later writes are stored, but
+	// or ends the lease. Without writes it does only the latter two. See [Write] for the Namespace
+	// and the Base of a write. PutWrites fails with ErrConflict if another run has the fence. After a run has ended its lease, its later writes are stored, but
 	// they do not renew the lease. After the lease of a run has expired, a write renews it, unless
 	// another run has taken the thread.
 	PutWrites(ctx context.Context, w PutWrites) (PutResult, error)
@@ -169,7 +173,8 @@ type Saver interface {
 	// change the Wake of the thread, which is none for a new thread.
 	//
 	// The caller must not change the record of an id, because processes keep states in memory by
-	// the ids of records. Edited records need new ids.
+	// the ids of records. Edited records need new ids. The ids of each namespace must increase as
+	// those of an Append do. Otherwise Import fails with an *InvalidError.
 	Import(ctx context.Context, thread string, items iter.Seq2[ExportItem, error]) error
 
 	// Close ends the leases that the saver took and frees its resources. It waits for calls in
@@ -179,7 +184,7 @@ type Saver interface {
 
 // Limits on the names that a saver accepts, in bytes.
 const (
-	MaxThread    = 64 << 10
+	MaxThread    = 1 << 10
 	MaxNamespace = 64 << 10
 )
 

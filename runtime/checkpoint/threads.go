@@ -30,33 +30,45 @@ func (o ThreadOrder) String() string {
 
 // ThreadQuery selects threads. The zero ThreadQuery selects all, by their ids.
 //
+// Status, IdleSince, Graph, Labels, CreatedSince and CreatedUntil are filters. A list with a filter
+// is newest first, whatever Order says.
+//
 // To read the next page in either order, set After and AfterCreated to the ID and Created of the
 // last thread of the page. The pages have no gaps and no doubles, even if that thread was deleted
 // meanwhile. NewestFirst leaves out threads that were created after the first page was read. ByID
 // lists those whose ids are still to come.
 type ThreadQuery struct {
-	Order     ThreadOrder
-	Status    Status    // zero is any
-	Prefix    string    // of the thread id
-	After     string    // only threads that follow the thread with this id in the order, for paging; empty is all
-	Limit     int       // the maximum number of threads; less than 1 is all
-	IdleSince time.Time // only threads without a live lease that were last updated before this time; zero is all
+	Order  ThreadOrder // of a list without filters
+	Prefix string      // of the thread id; not a filter
+	After  string      // only threads that follow the thread with this id in the order, for paging; empty is all
+	Limit  int         // the maximum number of threads; less than 1 is all
 
-	// AfterCreated is the Created of the thread After. NewestFirst needs it to know where that
-	// thread stood, and ByID ignores it. The thread need not exist.
+	// AfterCreated is the Created of the thread After. A list that is newest first needs it to know
+	// where that thread stood, and ByID ignores it. The thread need not exist.
 	AfterCreated time.Time
 
+	Status       Status            // zero is any
+	IdleSince    time.Time         // only threads without a live lease that were created and last updated before this time; zero is all
 	Graph        string            // empty is any
 	Labels       map[string]string // only threads that have all of these labels
 	CreatedSince time.Time         // only threads created at or after this time; zero is all
 	CreatedUntil time.Time         // only threads created before this time; zero is all
 
-	// Released also selects threads whose versions are all released. Such a thread has Version 0,
-	// Status 0 and no Updated, so a query with a Status or with IdleSince selects none. A saver
+	// Released also selects threads whose versions are all released. It is not a filter. Such a
+	// thread has Version 0, Status 0 and no Updated, so a query with a Status or with IdleSince
+	// selects none. A saver
 	// may have no index of these threads, and then each query reads all threads. So Released is
 	// for copies, checks and cleaning, and not for short pages.
 	Released bool
 }
+
+// Filtered reports whether q has a filter.
+func (q *ThreadQuery) Filtered() bool {
+	return q.Status != 0 || !q.IdleSince.IsZero() || q.Graph != "" || len(q.Labels) > 0 || !q.CreatedSince.IsZero() || !q.CreatedUntil.IsZero()
+}
+
+// NewestFirst reports whether the list is newest first, because of Order or because of a filter.
+func (q *ThreadQuery) NewestFirst() bool { return q.Order == NewestFirst || q.Filtered() }
 
 // Check returns an [*InvalidError] for the first value in q that no saver accepts, or nil. Every
 // saver calls it first. It needs no storage.
@@ -64,9 +76,9 @@ func (q *ThreadQuery) Check() error {
 	switch {
 	case q.Order > NewestFirst:
 		return &InvalidError{"order", strconv.Itoa(int(q.Order)), "ByID or NewestFirst"}
-	case q.Order == NewestFirst && q.After != "" && q.AfterCreated.IsZero():
-		return &InvalidError{"afterCreated", "none, with after " + quote(q.After), "both, or neither: the id and Created of the last thread"}
-	case q.Order == NewestFirst && q.After == "" && !q.AfterCreated.IsZero():
+	case q.NewestFirst() && q.After != "" && q.AfterCreated.IsZero():
+		return &InvalidError{"afterCreated", "none, with after " + quote(q.After), "both, or neither: the id and Created of the last thread; a list with filters is newest first"}
+	case q.NewestFirst() && q.After == "" && !q.AfterCreated.IsZero():
 		return &InvalidError{"after", "none, with afterCreated " + q.AfterCreated.Format(time.RFC3339Nano), "both, or neither: the id and Created of the last thread"}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -51,7 +52,11 @@ func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err e
 
 // describe makes rec, which must be zero, the record of the run's position, without its payload.
 func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
-	if rec.ID, err = checkpoint.NewID(); err != nil {
+	before := r.log.Head
+	if bytes.Compare(r.log.Base[:], before[:]) > 0 { // the first of the two records of an input
+		before = r.log.Base
+	}
+	if rec.ID, err = checkpoint.NewIDAfter(before); err != nil {
 		return err
 	}
 	if rec.Meta, err = r.meta(); err != nil {

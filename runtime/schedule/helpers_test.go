@@ -88,6 +88,7 @@ func firings(tb testing.TB, s checkpoint.Saver, id string) (all []string) {
 		}
 		all = append(all, strings.TrimPrefix(t.ID, "__tick:"+id+"@"))
 	}
+	slices.Sort(all)
 	return all
 }
 

@@ -91,6 +91,7 @@ func TestOverlapSaysWhatHappensToATickDuringAFiring(t *testing.T) {
 					}
 					cancelled = append(cancelled, strings.TrimPrefix(th.ID, "__tick:slow@"))
 				}
+				slices.Sort(cancelled)
 				equal(t, "cancelled", cancelled, want.cancelled)
 				d := describe(t, all, "slow")
 				if d.Skipped != want.skipped || d.Fired != int64(len(want.ticks)) || d.Missed != 0 {

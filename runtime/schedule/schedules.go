@@ -235,7 +235,7 @@ func describe(e *entry) (Description, error) {
 // that of one schedule, or ends the sequence.
 func (s *Schedules) List(ctx context.Context, idPrefix string) iter.Seq2[Description, error] {
 	return func(yield func(Description, error) bool) {
-		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: prefix + idPrefix, Graph: Graph}) {
+		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: prefix + idPrefix}) {
 			d := Description{ID: strings.TrimPrefix(t.ID, prefix)}
 			if err == nil {
 				d, err = s.Describe(ctx, d.ID)

@@ -45,12 +45,12 @@ func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
 
 // Paused returns the names of the paused graphs, in order. A pause that is damaged counts.
 func Paused(ctx context.Context, saver checkpoint.Saver) (graphs []string, err error) {
-	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: pausePrefix, Status: checkpoint.Paused}) {
+	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: pausePrefix}) {
 		name, ok := strings.CutPrefix(t.ID, pausePrefix)
 		switch {
 		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
 			return nil, fmt.Errorf("worker: read the paused graphs: %w", err)
-		case ok: // else it is another thread that is damaged
+		case ok && (err != nil || t.Status == checkpoint.Paused): // else it is another thread that is damaged
 			graphs = append(graphs, name)
 		}
 	}
@@ -83,7 +83,7 @@ func setPaused(ctx context.Context, saver checkpoint.Saver, graph string, status
 // pauseRecord returns the Append of a pause or of its end. Its Wake makes a checkpoint.Notifier
 // announce it. No worker asks for threads of pauseGraph.
 func pauseRecord(graph string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
-	id, err := checkpoint.NewID()
+	id, err := checkpoint.NewIDAfter(head)
 	return checkpoint.Append{
 		Thread: pausePrefix + graph, After: head, Status: status, End: true, Wake: time.Unix(1, 0),
 		Records: []checkpoint.Record{{

@@ -67,6 +67,7 @@ type walk struct {
 	Previous time.Time // when the walk before it began; zero for none under the same Retention
 	Name     int       // the index of the name whose threads come next
 	After    []byte    // the id of the last thread under that name; empty for none
+	Created  time.Time // when that thread was created
 }
 
 // walkKey is the key of the metadata.
@@ -181,7 +182,7 @@ func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Ti
 			k.w.emit(cleaned)
 		}
 	}()
-	page, err := k.page(ctx, p)
+	page, more, err := k.page(ctx, p)
 	if err != nil {
 		return wake, err
 	}
@@ -200,33 +201,34 @@ func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Ti
 				cleaned.Deleted++
 			}
 		}
-		p.After = []byte(t.ID)
+		p.After, p.Created = []byte(t.ID), t.Created
 	}
-	if len(page) == passRows {
+	if more {
 		return now.Add(passPause), nil
 	}
 	if p.Name++; p.Name < len(k.names) {
-		p.After = nil
+		p.After, p.Created = nil, time.Time{}
 		return now.Add(passPause), nil
 	}
 	*p = walk{Of: p.Of, Previous: p.Began, Next: now.Add(k.r.Every)}
 	return p.Next, nil
 }
 
-// page lists the threads that come next.
-func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, err error) {
-	q := checkpoint.ThreadQuery{Graph: k.names[p.Name], After: string(p.After), Limit: passRows}
+// page lists the threads that come next, newest first. more says that others may follow.
+func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, more bool, err error) {
+	q := checkpoint.ThreadQuery{Graph: k.names[p.Name], After: string(p.After), AfterCreated: p.Created, Limit: passRows}
 	for t, err := range k.w.saver.Threads(ctx, q) {
-		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
-			return nil, k.fail("threads", k.id(), err)
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			continue
 		}
-		if t.ID != "" {
-			page = append(page, checkpoint.Thread{ // without its questions
-				ID: t.ID, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs,
-			})
+		if err != nil {
+			return nil, false, k.fail("threads", k.id(), err)
 		}
+		page = append(page, checkpoint.Thread{ // without its questions
+			ID: t.ID, Created: t.Created, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs,
+		})
 	}
-	return page, nil
+	return page, len(page) == passRows, nil
 }
 
 // concerns reports whether the Retention may remove anything of a thread. The previous walk left
@@ -272,7 +274,7 @@ func (k *keeper) store(ctx context.Context, head checkpoint.ID, p *walk, wake ti
 	if err != nil {
 		return fmt.Errorf("worker: the progress of a walk: %w", err)
 	}
-	id, err := checkpoint.NewID()
+	id, err := checkpoint.NewIDAfter(head)
 	if err != nil {
 		return err
 	}

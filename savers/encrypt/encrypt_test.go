@@ -186,7 +186,7 @@ func TestMovedPayloadsAreDamage(t *testing.T) {
 		},
 		"a record that has another id": func(item *checkpoint.ExportItem) {
 			if item.Record != nil && !item.Record.Snapshot {
-				item.Record.ID[0] ^= 1
+				item.Record.ID[15] ^= 1
 			}
 		},
 		"a write of another task": func(item *checkpoint.ExportItem) {

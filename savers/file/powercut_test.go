@@ -337,7 +337,7 @@ func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
 }
 
 func TestPowerCutInTheFirstWriteOfALongID(t *testing.T) {
-	id := strings.Repeat("x", 20000)
+	id := strings.Repeat("x", checkpoint.MaxThread)
 	a := opening(t, id, checkpoint.ID{})
 	a.Records[0].Payload = make([]byte, 20000)
 	dir := t.TempDir()

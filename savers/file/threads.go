@@ -62,7 +62,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 				return
 			}
 			// A thread that was deleted and created again has another place now.
-			if !ok || q.Order == checkpoint.NewestFirst && !t.Created.Equal(name.created) {
+			if !ok || q.NewestFirst() && !t.Created.Equal(name.created) {
 				continue
 			}
 			if found++; !yield(t, nil) || found == q.Limit {
@@ -106,7 +106,7 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 		}
 	}
 	slices.SortFunc(names, func(a, b name) int {
-		if q.Order != checkpoint.NewestFirst {
+		if !q.NewestFirst() {
 			return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.base, b.base))
 		}
 		if a.created.IsZero() != b.created.IsZero() { // one is damaged, and comes first
@@ -120,7 +120,7 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 // locate reads the id of a thread if its name is a hash, and for NewestFirst when the thread was
 // created. It reports whether q selects the thread by name and place.
 func (s *Saver) locate(ctx context.Context, n *name, q *checkpoint.ThreadQuery) (bool, error) {
-	newest := q.Order == checkpoint.NewestFirst
+	newest := q.NewestFirst()
 	if n.id != "" && !newest {
 		return n.id > q.After, nil
 	}

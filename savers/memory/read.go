@@ -126,7 +126,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 			t, ok := s.describe(p.id, &q)
 			s.end()
 			// A thread that was deleted and created again has another place now.
-			if !ok || q.Order == checkpoint.NewestFirst && !t.Created.Equal(p.created) {
+			if !ok || q.NewestFirst() && !t.Created.Equal(p.created) {
 				continue
 			}
 			if found++; !yield(t, nil) || found == q.Limit {
@@ -151,7 +151,7 @@ func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery) ([]pos
 		return nil, err
 	}
 	defer s.end()
-	newest := q.Order == checkpoint.NewestFirst
+	newest := q.NewestFirst()
 	s.mu.Lock()
 	var all []position
 	for id := range s.threads {

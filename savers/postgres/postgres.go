@@ -124,7 +124,7 @@ var statements = sqlsaver.Load(files)
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
-// graph_schema, as Open does: 23 after 0023_tables.sql. The folder store has the files of the
+// graph_schema, as Open does: 24 after 0024_tables.sql. The folder store has the files of the
 // store. Their versions are in graph_store_schema.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 

@@ -243,7 +243,7 @@ func (c *candidate) known() checkpoint.Thread {
 // selected reports whether q selects a thread that was read.
 func (c *candidate) selected(q *checkpoint.ThreadQuery) bool {
 	// The index has the place of a thread that was deleted and created again meanwhile.
-	moved := q.Order == checkpoint.NewestFirst && c.Created.UnixMicro() != c.placed
+	moved := q.NewestFirst() && c.Created.UnixMicro() != c.placed
 	listed := c.listed() || q.Released && c.Versions > 0
 	return !moved && listed && ledger.Selects(q, &c.Thread, c.leased)
 }

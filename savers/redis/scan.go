@@ -86,7 +86,7 @@ func (s *Saver) withReleased(q *checkpoint.ThreadQuery) pager {
 		}
 		page = all[:min(size, len(all))]
 		all = all[len(page):]
-		if q.Order != checkpoint.NewestFirst { // else every has read them
+		if !q.NewestFirst() { // else every has read them
 			err = s.describeReleased(ctx, page)
 		}
 		return page, len(all) > 0, err
@@ -115,7 +115,7 @@ func (s *Saver) every(ctx context.Context, q *checkpoint.ThreadQuery) (all []can
 	for i, id := range ids {
 		all[i].ID = id
 	}
-	if q.Order != checkpoint.NewestFirst {
+	if !q.NewestFirst() {
 		return all, nil
 	}
 	for page := range slices.Chunk(all, fullPage) {
@@ -152,7 +152,7 @@ func (s *Saver) everyID(ctx context.Context, q *checkpoint.ThreadQuery) ([]strin
 	var mu sync.Mutex
 	found := make(map[string]bool)
 	add := func(id string) {
-		if strings.HasPrefix(id, q.Prefix) && (q.Order == checkpoint.NewestFirst || id > q.After) {
+		if strings.HasPrefix(id, q.Prefix) && (q.NewestFirst() || id > q.After) {
 			found[id] = true
 		}
 	}

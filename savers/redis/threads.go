@@ -159,7 +159,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		switch {
 		case q.Released:
 			next = s.withReleased(&q)
-		case q.Order == checkpoint.NewestFirst:
+		case q.NewestFirst():
 			next = s.newestFirst(&q)
 		}
 		for more := true; more; size = min(size*4, fullPage) {
@@ -212,7 +212,7 @@ func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
 // rangeFrom returns where the index is read from, rangeTo where it ends.
 func rangeFrom(q *checkpoint.ThreadQuery) string {
 	switch {
-	case q.Order == checkpoint.ByID && q.After != "" && q.After >= q.Prefix:
+	case !q.NewestFirst() && q.After != "" && q.After >= q.Prefix:
 		return "(" + q.After
 	case q.Prefix != "":
 		return "[" + q.Prefix

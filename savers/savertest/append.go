@@ -240,7 +240,7 @@ func testMany(tb testing.TB, place Storage) {
 	bad.Records = append(bad.Records, second)
 	bad.Writes = []checkpoint.Write{r.write("refused", checkpoint.Result, "", "")}
 	_, err := s.Append(tb.Context(), bad)
-	wantConflict(tb, "two records, the second with an existing id", err)
+	wantInvalid(tb, "two records, the second with an existing id", err)
 	wantHead(tb, s, "t", "", r.heads[""])
 	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, chain.Writes...)
 }
@@ -274,20 +274,51 @@ func testWrongHead(tb testing.TB, place Storage) {
 	r.commit("child")
 }
 
-func testSameID(tb testing.TB, place Storage) {
-	s := open(tb, place)
+func testIncreasing(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	unused := newID(tb)
 	r := begin(tb, s, "t", checkpoint.ID{})
 	first := r.heads[""]
+	head := r.commit("")
+	below := head
+	below[len(below)-1]--
+	for what, ids := range map[string][]checkpoint.ID{
+		"an id of the log": {first}, "the id of the head": {head}, "an unused id that is older than the log": {unused},
+		"an id that is less than the head's by 1": {below}, "an id twice": {newID(tb), {}}, "decreasing ids": {newID(tb), unused},
+	} {
+		a := r.next("")
+		for i, id := range ids {
+			record := a.Records[0]
+			if record.ID = id; id.IsZero() {
+				record.ID = ids[0]
+			}
+			record.Base, record.Snapshot = record.ID, true
+			a.Records = append(a.Records[:i:i], record)
+		}
+		_, err := s.Append(ctx, a)
+		wantInvalid(tb, what, err)
+		open := opening(tb, "t", head)
+		open.Records, open.Open.TakeOver = a.Records, true
+		_, err = s.Append(ctx, open)
+		wantInvalid(tb, "an opening with "+what, err)
+	}
+	wantHead(tb, s, "t", "", head)
+
+	// An id that is greater by 1 follows, and each namespace has an order of its own.
+	next, child := r.next(""), r.next("child")
+	next.Records[0].ID, child.Records[0].ID = head, unused
+	for i := len(head) - 1; ; i-- {
+		if next.Records[0].ID[i]++; next.Records[0].ID[i] != 0 {
+			break
+		}
+	}
+	r.append(next)
+	r.append(child)
+	if _, err := s.Append(ctx, next); err != nil {
+		tb.Errorf("sent again: %v", err)
+	}
 	r.commit("")
-	a := r.next("")
-	a.Records[0].ID = first
-	_, err := s.Append(tb.Context(), a)
-	wantConflict(tb, "an id of the same log", err)
-	a = r.next("child")
-	a.Records[0].ID = first
-	_, err = s.Append(tb.Context(), a)
-	wantConflict(tb, "an id of another namespace", err)
-	wantHead(tb, s, "t", "child", checkpoint.ID{})
+	wantHead(tb, s, "t", "child", unused)
 }
 
 func testRepeat(tb testing.TB, place Storage) {
@@ -409,7 +440,7 @@ func testInvalid(tb testing.TB, place Storage) {
 	for name, change := range map[string]func(*checkpoint.Append){
 		"an empty thread":       func(a *checkpoint.Append) { a.Thread = "" },
 		"a long thread":         func(a *checkpoint.Append) { a.Thread = long },
-		"a long namespace":      func(a *checkpoint.Append) { a.Namespace = long },
+		"a long namespace":      func(a *checkpoint.Append) { a.Namespace = strings.Repeat("x", checkpoint.MaxNamespace+1) },
 		"no records":            func(a *checkpoint.Append) { a.Records = nil },
 		"a record without id":   func(a *checkpoint.Append) { a.Records[0].ID = checkpoint.ID{} },
 		"a record without base": func(a *checkpoint.Append) { a.Records[0].Base = checkpoint.ID{} },

@@ -247,25 +247,26 @@ func testThreadsDescribed(tb testing.TB, place Storage) {
 	moved, _ := tryBegin(tb, s, about(tb, "t00", load(tb, s, checkpoint.Ref{Thread: "t00"}).Head, "chats", "", map[string]string{"user": "bob"}))
 	moved.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Failed})
 	user := func(name string) map[string]string { return map[string]string{"user": name} }
+	made := func(id string) time.Time { return load(tb, s, checkpoint.Ref{Thread: id}).Thread.Created }
 	for what, c := range map[string]struct {
 		q    checkpoint.ThreadQuery
 		want string
 	}{
-		"a label":               {checkpoint.ThreadQuery{Labels: user("ada")}, "3 6 9 12 15 18 21"},
-		"a label that moved":    {checkpoint.ThreadQuery{Labels: user("bob")}, "0 1 4 7 10 13 16 19 22"},
-		"two labels":            {checkpoint.ThreadQuery{Labels: map[string]string{"user": "ada", "even": "true"}}, "6 12 18"},
+		"a label":               {checkpoint.ThreadQuery{Labels: user("ada")}, "21 18 15 12 9 6 3"},
+		"a label that moved":    {checkpoint.ThreadQuery{Labels: user("bob")}, "22 19 16 13 10 7 4 1 0"},
+		"two labels":            {checkpoint.ThreadQuery{Labels: map[string]string{"user": "ada", "even": "true"}}, "18 12 6"},
 		"a label nobody has":    {checkpoint.ThreadQuery{Labels: user("ad")}, ""},
 		"an empty value":        {checkpoint.ThreadQuery{Labels: user("")}, ""},
-		"a page of a label":     {checkpoint.ThreadQuery{Labels: user("ada"), After: "t09", Limit: 2}, "12 15"},
-		"a prefix and a label":  {checkpoint.ThreadQuery{Labels: user("ada"), Prefix: "t1"}, "12 15 18"},
-		"a label and a status":  {checkpoint.ThreadQuery{Labels: user("bob"), Status: checkpoint.Failed}, "0 4 16"},
-		"a graph":               {checkpoint.ThreadQuery{Graph: "orders", After: "t05"}, "6 8 10 12 14 16 18 20 22"},
-		"a graph that moved":    {checkpoint.ThreadQuery{Graph: "chats", Limit: 3}, "0 1 3"},
-		"a graph and a status":  {checkpoint.ThreadQuery{Graph: "orders", Status: checkpoint.Failed, Limit: 3}, "4 8 12"},
+		"a page of a label":     {checkpoint.ThreadQuery{Labels: user("ada"), After: "t15", AfterCreated: made("t15"), Limit: 2}, "12 9"},
+		"a prefix and a label":  {checkpoint.ThreadQuery{Labels: user("ada"), Prefix: "t1"}, "18 15 12"},
+		"a label and a status":  {checkpoint.ThreadQuery{Labels: user("bob"), Status: checkpoint.Failed}, "16 4 0"},
+		"a graph":               {checkpoint.ThreadQuery{Graph: "orders", After: "t18", AfterCreated: made("t18")}, "16 14 12 10 8 6 4 2"},
+		"a graph that moved":    {checkpoint.ThreadQuery{Graph: "chats", Limit: 3}, "23 21 19"},
+		"a graph and a status":  {checkpoint.ThreadQuery{Graph: "orders", Status: checkpoint.Failed, Limit: 3}, "20 16 12"},
 		"a graph that is not":   {checkpoint.ThreadQuery{Graph: "order"}, ""},
-		"a graph and a label":   {checkpoint.ThreadQuery{Graph: "orders", Labels: user("bob")}, "4 10 16 22"},
-		"an idle one of a user": {checkpoint.ThreadQuery{Labels: user("ada"), IdleSince: time.Now().Add(time.Hour), Limit: 2}, "3 6"},
-		"idle of a graph":       {checkpoint.ThreadQuery{Graph: "chats", IdleSince: time.Now().Add(time.Hour), Limit: 2}, "0 1"},
+		"a graph and a label":   {checkpoint.ThreadQuery{Graph: "orders", Labels: user("bob")}, "22 16 10 4"},
+		"an idle one of a user": {checkpoint.ThreadQuery{Labels: user("ada"), IdleSince: time.Now().Add(time.Hour), Limit: 2}, "21 18"},
+		"idle of a graph":       {checkpoint.ThreadQuery{Graph: "chats", IdleSince: time.Now().Add(time.Hour), Limit: 2}, "23 21"},
 		"not so long idle":      {checkpoint.ThreadQuery{Graph: "chats", IdleSince: time.Unix(1, 0)}, ""},
 	} {
 		var got []string
@@ -302,13 +303,13 @@ func testThreadsCreated(tb testing.TB, place Storage) {
 		q    checkpoint.ThreadQuery
 		want string
 	}{
-		"since":             {checkpoint.ThreadQuery{CreatedSince: times[4]}, "t4 t5"},
-		"until":             {checkpoint.ThreadQuery{CreatedUntil: times[2]}, "t0 t1"},
-		"between":           {checkpoint.ThreadQuery{CreatedSince: times[1], CreatedUntil: times[4]}, "t1 t2 t3"},
-		"a page":            {checkpoint.ThreadQuery{CreatedSince: times[1], After: "t2", Limit: 2}, "t3 t4"},
+		"since":             {checkpoint.ThreadQuery{CreatedSince: times[4]}, "t5 t4"},
+		"until":             {checkpoint.ThreadQuery{CreatedUntil: times[2]}, "t1 t0"},
+		"between":           {checkpoint.ThreadQuery{CreatedSince: times[1], CreatedUntil: times[4]}, "t3 t2 t1"},
+		"a page":            {checkpoint.ThreadQuery{CreatedSince: times[1], After: "t4", AfterCreated: times[4], Limit: 2}, "t3 t2"},
 		"of a graph":        {checkpoint.ThreadQuery{Graph: "g", CreatedUntil: times[1]}, "t0"},
 		"of another graph":  {checkpoint.ThreadQuery{Graph: "h", CreatedUntil: times[1]}, ""},
-		"with a label":      {checkpoint.ThreadQuery{Labels: map[string]string{"a": "1"}, CreatedSince: times[2]}, "t3 t5"},
+		"with a label":      {checkpoint.ThreadQuery{Labels: map[string]string{"a": "1"}, CreatedSince: times[2]}, "t5 t3"},
 		"never":             {checkpoint.ThreadQuery{CreatedSince: times[3], CreatedUntil: times[3]}, ""},
 		"of another status": {checkpoint.ThreadQuery{Status: checkpoint.Failed, CreatedSince: times[0]}, ""},
 	} {

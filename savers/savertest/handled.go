@@ -40,7 +40,7 @@ func testTake(tb testing.TB, s checkpoint.Saver) {
 	}
 	wantMail(tb, s, "after repeated writes", "t", "6:f 7:g")
 	stale := r.next("")
-	stale.After, stale.Records[0].Parent, stale.Messages = newID(tb), newID(tb), take(6)
+	stale.After, stale.Records[0].Parent, stale.Messages = r.fence, r.fence, take(6)
 	stale.Records[0].Snapshot = true
 	_, err := s.Append(ctx, stale)
 	wantConflict(tb, "an append after another head", err)

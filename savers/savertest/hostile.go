@@ -23,10 +23,30 @@ func hostile() []string {
 		"a-v1", "a-v2", "-v1", "-", "~", "a.saver", "thread-a", ".saver", "a:b", "a;b", "a|b", "<a>", "a,b", "a=b", "a&b", "#", "@",
 		"a\\", "\\", "null", "NULL", "0", "-1", "true",
 	}
-	for _, n := range []int{100, 128, 200, 255, 256, 1 << 10, 4 << 10, checkpoint.MaxThread - 1, checkpoint.MaxThread} {
+	for _, n := range []int{100, 128, 200, 255, 256, 600, checkpoint.MaxThread - 1, checkpoint.MaxThread} {
 		names = append(names, strings.Repeat("x", n), strings.Repeat("x", n-1)+"y", strings.Repeat("X", n))
 	}
 	return append(names, strings.Repeat("\xff", checkpoint.MaxThread))
+}
+
+// testLongNames uses names that are longer than those of threads.
+func testLongNames(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	var names []string
+	for _, n := range []int{checkpoint.MaxThread + 1, 4 << 10, checkpoint.MaxNamespace - 1, checkpoint.MaxNamespace} {
+		names = append(names, strings.Repeat("x", n), strings.Repeat("x", n-1)+"y", strings.Repeat("X", n), strings.Repeat("\xff", n))
+	}
+	for _, name := range names {
+		r.commit(name)
+		r.put(checkpoint.Write{Namespace: name, Base: r.heads[name], Task: name, Kind: checkpoint.Question, Name: name, Payload: []byte("q")})
+	}
+	for _, name := range names {
+		chain := load(tb, s, checkpoint.Ref{Thread: "t", Namespace: name})
+		if chain.Head != r.heads[name] || len(chain.Writes) != 1 || chain.Writes[0].Task != name || chain.Writes[0].Name != name {
+			tb.Errorf("namespace %.40q of %d bytes has head %s and %d writes; want %s and 1", name, len(name), chain.Head, len(chain.Writes), r.heads[name])
+		}
+	}
 }
 
 func testHostileNames(tb testing.TB, place Storage) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -75,6 +76,7 @@ type modeller struct {
 	namespaces []string
 	tasks      []string
 	graphs     []string
+	made       uint64                     // the number of IDs
 	ids        map[string][]checkpoint.ID // the IDs of records, by thread
 	bases      map[string][]checkpoint.ID // those of ids that are a base
 	baseOf     map[checkpoint.ID]checkpoint.ID
@@ -241,7 +243,10 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		}
 		q.Released = !m.often()
 		if m.rare() {
-			q.Order, q.After, q.Limit = checkpoint.NewestFirst, "", 0
+			q.Order = checkpoint.NewestFirst
+		}
+		if q.NewestFirst() {
+			q.After, q.Limit = "", 0 // a page needs a time that the savers agree on
 			return func(s checkpoint.Saver) string { return newest(ctx, s, q) }
 		}
 		return func(s checkpoint.Saver) string { return every(s.Threads(ctx, q), timeless) }
@@ -315,7 +320,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 		a.Records = append(a.Records, r)
 		before = r.ID
 	}
-	a.Writes = m.writes(thread)
+	a.Writes = m.writes(thread, a.Records...)
 	a.Messages = m.handled(thread)
 	a.End = m.rare()
 	a.Wake = m.wake()
@@ -361,9 +366,10 @@ func (m *modeller) created(step int) time.Time {
 	return created.Add(time.Duration(step) * time.Second)
 }
 
-// id returns a new ID. Equal seeds give equal IDs.
+// id returns a new ID, greater than those before. Equal seeds give equal IDs.
 func (m *modeller) id() (id checkpoint.ID) {
-	binary.BigEndian.PutUint64(id[:8], m.random.Uint64())
+	m.made++
+	binary.BigEndian.PutUint64(id[:8], m.made<<16|m.random.Uint64()&0xffff)
 	binary.BigEndian.PutUint64(id[8:], m.random.Uint64())
 	return id
 }
@@ -382,7 +388,7 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 	if m.step%3 == 0 {
 		r.Meta = map[string]string{"step": fmt.Sprint(m.step)}
 	}
-	if base := recent(m, m.bases[thread]); m.rare() && !base.IsZero() && m.where[base] == namespace && !m.committed[base] {
+	if base := recent(m, m.bases[thread]); m.rare() && m.where[base] == namespace && !m.committed[base] && m.stands(thread, base) {
 		r.Base = base
 	}
 	if m.often() {
@@ -402,7 +408,15 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 	return r
 }
 
-func (m *modeller) writes(thread string) []checkpoint.Write {
+// stands reports whether the open version of a thread has the record with an id.
+func (m *modeller) stands(thread string, id checkpoint.ID) bool {
+	_, err := m.want.Load(m.tb.Context(), checkpoint.Ref{Thread: thread, Namespace: m.where[id], At: id})
+	return !id.IsZero() && err == nil
+}
+
+// writes returns random pending writes. Each has a base that stands, or one of the records of the
+// same call.
+func (m *modeller) writes(thread string, with ...checkpoint.Record) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for range m.random.IntN(4) {
 		if m.rare() {
@@ -410,12 +424,14 @@ func (m *modeller) writes(thread string) []checkpoint.Write {
 			continue
 		}
 		w := checkpoint.Write{
-			Namespace: oneOf(m, m.namespaces), Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
+			Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
 			Kind: checkpoint.Kind(1 + m.random.IntN(5)), Payload: fmt.Append(nil, m.random.IntN(1000)),
 		}
-		if w.Base.IsZero() {
+		now := slices.ContainsFunc(with, func(r checkpoint.Record) bool { return r.ID == w.Base })
+		if !now && !m.stands(thread, w.Base) {
 			continue
 		}
+		w.Namespace = m.where[w.Base]
 		if w.Kind == checkpoint.Question || w.Kind == checkpoint.Answer {
 			w.Name = oneOf(m, m.tasks)
 		}

@@ -118,6 +118,8 @@ func testThreadsNewest(tb testing.TB, place Storage) {
 	for what, q := range map[string]checkpoint.ThreadQuery{
 		"an unknown order":       {Order: checkpoint.NewestFirst + 1},
 		"after without its time": {Order: checkpoint.NewestFirst, After: "a"},
+		"the same, with a label": {Labels: ada, After: "a"},
+		"the same, with a graph": {Graph: "g", After: "a"},
 		"a time without after":   {Order: checkpoint.NewestFirst, AfterCreated: created},
 	} {
 		var invalid *checkpoint.InvalidError

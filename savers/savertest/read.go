@@ -46,8 +46,9 @@ func kindOf(err error) string {
 func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 	var b strings.Builder
 	ctx := m.tb.Context()
-	for status := range checkpoint.Cancelled + 1 {
-		fmt.Fprintf(&b, "threads with status %d: %s\n", status, every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Status: status}), timeless))
+	fmt.Fprintf(&b, "threads: %s\n", every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix}), timeless))
+	for status := checkpoint.Running; status <= checkpoint.Cancelled; status++ {
+		fmt.Fprintf(&b, "threads with status %d: %s\n", status, newest(ctx, s, checkpoint.ThreadQuery{Prefix: m.prefix, Status: status}))
 	}
 	fmt.Fprintf(&b, "threads and released ones: %s\n", every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Released: true}), timeless))
 	for _, thread := range m.threads {

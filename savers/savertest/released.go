@@ -10,7 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// testThreadsReleased lists threads in both orders. Half of them have only released versions.
+// testThreadsReleased lists threads in both orders, which are one if there is a filter. Half of them have only released versions.
 func testThreadsReleased(tb testing.TB, place Storage) {
 	s, other := openTwo(tb, place)
 	items, all := mould(tb, s), newestFirst()
@@ -53,7 +53,7 @@ func testThreadsReleased(tb testing.TB, place Storage) {
 						return place
 					}, want)
 				}
-				if c.q.Order == checkpoint.ByID {
+				if !c.q.NewestFirst() {
 					want = byID(all, want)
 				}
 				wantPages(tb, other, name, c.q, want)

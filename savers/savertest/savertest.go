@@ -122,7 +122,7 @@ func Cases() []Case {
 		{Records, "every checkpoint loads by its id", testByID},
 		{Records, "an append of many records is whole", testMany},
 		{Records, "a wrong head is a conflict", testWrongHead},
-		{Records, "an id is used once", testSameID},
+		{Records, "ids increase within a log", testIncreasing},
 		{Records, "an append sent again changes nothing", testRepeat},
 		{Records, "an append sent again after a prune changes nothing", testRepeatPruned},
 		{Records, "an opening sent again changes nothing", testRepeatOpening},
@@ -138,6 +138,7 @@ func Cases() []Case {
 
 		{Writes, "pending writes of a task", testWrites},
 		{Writes, "a result is final and the rest is replaced", testReplace},
+		{Writes, "a write can precede its base", testEarly},
 		{Writes, "a discard drops the results of a task", testDiscard},
 		{Writes, "a discard opens a question again", testDiscardAnswer},
 		{Writes, "pending writes go with the commit", testCommit},
@@ -244,6 +245,7 @@ func Cases() []Case {
 		{Sequences, "random calls match the memory saver", testModel},
 
 		{Storing, "hostile names", testHostileNames},
+		{Storing, "long names", testLongNames},
 		{Storing, "large payloads", testLarge},
 		{Storing, "a cancelled context", testCancelled},
 		{Storing, "use after close", testClosed},

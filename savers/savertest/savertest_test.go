@@ -639,14 +639,20 @@ var breaks = []struct {
 	{"knows an append after a prune", "an append sent again after a prune changes nothing", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, true) }},
 	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.appends = refuseAgain(b, false) }},
-	{"uses an id once", "an id is used once", func(b *broken) {
+	{"compares ids", "ids increase within a log", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
-			var conflict *checkpoint.ConflictError
-			if errors.As(err, &conflict) && conflict.Reason == "exists" {
+			var invalid *checkpoint.InvalidError
+			if errors.As(err, &invalid) && strings.HasSuffix(invalid.Field, "].ID") {
 				return done, nil
 			}
 			return done, err
+		}
+	}},
+	{"keeps writes without a base", "a write can precede its base", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(w checkpoint.Write) bool { return w.Namespace != "" })
+			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
 	{"orders history", "history is newest first", func(b *broken) {
@@ -809,42 +815,57 @@ var breaks = []struct {
 		q.CreatedUntil = time.Time{}
 	})},
 	{"lists newest first", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst && q.After == "" {
+		if q.NewestFirst() && q.After == "" {
 			q.Order = checkpoint.ByID
 		}
 	})},
+	{"lists newest first with a filter", "threads are listed by graph and label", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			var all []checkpoint.Thread
+			for t, err := range b.Saver.Threads(ctx, q) {
+				if err != nil {
+					return b.Saver.Threads(ctx, q)
+				}
+				all = append(all, t)
+			}
+			if q.Order == checkpoint.ByID {
+				slices.SortFunc(all, func(a, b checkpoint.Thread) int { return strings.Compare(a.ID, b.ID) })
+			}
+			return sequence(all)
+		}
+	}},
 	{"lists the newest of a graph", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.Graph = ""
 		}
 	})},
 	{"lists the newest with a prefix", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.Prefix = ""
 		}
 	})},
 	{"lists the newest of a status", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.Status = 0
 		}
 	})},
 	{"lists the newest with a label", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.Labels = nil
 		}
 	})},
 	{"lists the newest of a time", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.CreatedUntil = time.Time{}
 		}
 	})},
 	{"lists the newest idle ones", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst {
+		if q.NewestFirst() {
 			q.IdleSince = time.Time{}
 		}
 	})},
 	{"tells threads of one time apart", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
-		if q.Order == checkpoint.NewestFirst && q.After != "" {
+		if q.NewestFirst() && q.After != "" {
 			q.After = "\x00" // as if the cursor were the time alone
 		}
 	})},
@@ -857,7 +878,7 @@ var breaks = []struct {
 				}
 				all = append(all, t)
 			}
-			if q.Order == checkpoint.NewestFirst {
+			if q.NewestFirst() {
 				slices.SortFunc(all, func(a, b checkpoint.Thread) int {
 					return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
 				})
@@ -883,7 +904,7 @@ var breaks = []struct {
 	{"lists released threads", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) { q.Released = false })},
 	{"lists released threads only if asked", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) { q.Released = true })},
 	{"lists the newest released threads", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) {
-		q.Released = q.Released && q.Order == checkpoint.ByID
+		q.Released = q.Released && !q.NewestFirst()
 	})},
 	{"lists released threads of a label", listsReleased, changedThreads(func(q *checkpoint.ThreadQuery) {
 		q.Released = q.Released && len(q.Labels) == 0
@@ -919,7 +940,7 @@ var breaks = []struct {
 	}},
 	{"pages by place", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
-			if q.Order != checkpoint.NewestFirst || q.After == "" {
+			if !q.NewestFirst() || q.After == "" {
 				return b.Saver.Threads(ctx, q)
 			}
 			after, limit := q.After, q.Limit
@@ -938,7 +959,7 @@ var breaks = []struct {
 	{"lists by the time of the newest run", "pages of the newest threads have no gaps and no doubles", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 			limit := q.Limit
-			if q.Limit = 0; q.Order != checkpoint.NewestFirst {
+			if q.Limit = 0; !q.NewestFirst() {
 				q.Limit = limit
 				return b.Saver.Threads(ctx, q)
 			}

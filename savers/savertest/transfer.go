@@ -221,16 +221,19 @@ func testImportOrder(tb testing.TB, place Storage) {
 		tb.Fatal(err)
 	}
 	thread, record, next, write := items[0], items[1], items[2], items[len(items)-1]
+	low := *next.Record
+	low.ID, low.Snapshot = checkpoint.ID{1}, true
 	for name, items := range map[string][]checkpoint.ExportItem{
-		"no items":                  nil,
-		"no thread":                 items[1:],
-		"two threads":               {thread, thread},
-		"an empty item":             {thread, {}},
-		"two fields":                {thread, {Record: record.Record, Write: write.Write}},
-		"a record twice":            {thread, record, record},
-		"a delta without the rest":  {thread, next},
-		"records out of order":      {thread, record, items[3], next},
-		"a record after the writes": {thread, record, write, next},
+		"no items":                   nil,
+		"no thread":                  items[1:],
+		"two threads":                {thread, thread},
+		"an empty item":              {thread, {}},
+		"two fields":                 {thread, {Record: record.Record, Write: write.Write}},
+		"a record twice":             {thread, record, record},
+		"a delta without the rest":   {thread, next},
+		"records out of order":       {thread, record, items[3], next},
+		"a record after the writes":  {thread, record, write, next},
+		"an id below the one before": {thread, record, {Record: &low}},
 	} {
 		wantInvalid(tb, name, s.Import(ctx, "new", seq(items...)))
 	}

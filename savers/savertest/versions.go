@@ -266,12 +266,11 @@ func testThreadsDamaged(tb testing.TB, place Storage) {
 		q    checkpoint.ThreadQuery
 		want string
 	}{
-		"all":        {checkpoint.ThreadQuery{}, "a b! c d"},
-		"a limit":    {checkpoint.ThreadQuery{Limit: 2}, "a b! c"},
-		"a page":     {checkpoint.ThreadQuery{After: "b"}, "c d"},
-		"another":    {checkpoint.ThreadQuery{Prefix: "c"}, "c"},
-		"it":         {checkpoint.ThreadQuery{Prefix: "b", Limit: 1}, "b!"},
-		"idle since": {checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}, "a b! c d"},
+		"all":     {checkpoint.ThreadQuery{}, "a b! c d"},
+		"a limit": {checkpoint.ThreadQuery{Limit: 2}, "a b! c"},
+		"a page":  {checkpoint.ThreadQuery{After: "b"}, "c d"},
+		"another": {checkpoint.ThreadQuery{Prefix: "c"}, "c"},
+		"it":      {checkpoint.ThreadQuery{Prefix: "b", Limit: 1}, "b!"},
 	} {
 		var got []string
 		for thread, err := range s.Threads(tb.Context(), c.q) {
@@ -376,7 +375,8 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 		tb.Errorf("done: got %+v, want none", got)
 	}
 	idle := threads(tb, s, checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)})
-	if len(idle) != 2 || idle[0].ID != "failed" || idle[1].ID != "waits" {
+	inOrder(tb, idle)
+	if names := []string{"failed", "waits"}; len(idle) != 2 || !slices.Contains(names, idle[0].ID) || !slices.Contains(names, idle[1].ID) {
 		tb.Errorf("idle: got %+v, want failed and waits, not the one that runs", idle)
 	}
 	if idle := threads(tb, s, checkpoint.ThreadQuery{IdleSince: before.Add(-time.Hour)}); len(idle) != 0 {
@@ -412,7 +412,7 @@ func testStatuses(tb testing.TB, place Storage) {
 				tb.Errorf("%s: listed as %s", t.ID, t.Status)
 			}
 		}
-		if !slices.Equal(got, want) {
+		if slices.Sort(got); !slices.Equal(got, want) { // both may have one time
 			tb.Errorf("threads with the status %s: got %q, want %q", status, got, want)
 		}
 		for _, id := range want {

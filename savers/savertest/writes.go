@@ -44,6 +44,21 @@ func testWrites(tb testing.TB, place Storage) {
 	}
 }
 
+func testEarly(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.commit("child")
+	a := r.next("child")
+	early := checkpoint.Write{Namespace: "child", Base: a.Records[0].ID, Task: "early", Kind: checkpoint.Answer, Payload: []byte("yes")}
+	r.put(early)
+	r.append(a)
+	wantWrites(tb, "writes after the record of their base", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes, early)
+	r.commit("child")
+	wantWrites(tb, "writes after the commit of their base", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes)
+	r.put(early)
+	wantWrites(tb, "a write of a committed base", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes)
+}
+
 func testReplace(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})

@@ -144,7 +144,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 23") {
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 24") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

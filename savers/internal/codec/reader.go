@@ -103,6 +103,10 @@ func (r *Reader) ID() (id checkpoint.ID) {
 	return id
 }
 
+// Fixed reads n bytes. It returns fewer after an error. The result shares memory with what the
+// Reader reads.
+func (r *Reader) Fixed(n int) []byte { return r.take(uint64(n)) }
+
 // Uint64 reads eight bytes.
 func (r *Reader) Uint64() uint64 {
 	if s := r.take(8); s != nil {

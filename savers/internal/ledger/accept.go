@@ -30,15 +30,12 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	if a.Open != nil && !IsBirth(a.Open.Birth, v.About.Birth) {
 		return false, v.conflict("birth", a.Namespace, a.Open.Birth, v.About.Birth)
 	}
-	for i := range n - 1 {
+	for i := range a.Records { // another namespace may have the id
 		if _, found := v.where[a.Records[i].ID]; found {
 			return false, v.conflict("exists", a.Namespace, a.After, a.Records[i].ID)
 		}
 	}
-	switch {
-	case last != nil:
-		return false, v.conflict("exists", a.Namespace, a.After, last.ID)
-	case a.Open != nil && !v.Mail.holds(&a.Messages):
+	if a.Open != nil && !v.Mail.holds(&a.Messages) {
 		return false, v.conflict("mail", a.Namespace, a.After, head)
 	}
 	return false, nil

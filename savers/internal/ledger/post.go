@@ -123,6 +123,12 @@ func (b About) posted(p *checkpoint.Post, now time.Time) (after About, changed b
 	return b.with(change, "labels")
 }
 
+// Posted returns the description after a Post that was accepted at the time now.
+func (b About) Posted(p *checkpoint.Post, now time.Time) (About, error) {
+	after, _, err := b.posted(p, now)
+	return after, err
+}
+
 // Inbox describes the thread of v, which is no open version, with its inbox. Without untaken
 // inputs it has no status, and no time of an update.
 func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {

@@ -129,7 +129,7 @@ func (v *Version) Listing() checkpoint.Version {
 
 // Follows reports whether a thread follows q.After in the order of q.
 func Follows(q *checkpoint.ThreadQuery, id string, created time.Time) bool {
-	if q.Order != checkpoint.NewestFirst {
+	if !q.NewestFirst() {
 		return id > q.After
 	}
 	return q.After == "" || created.Before(q.AfterCreated) || created.Equal(q.AfterCreated) && id < q.After
@@ -152,5 +152,5 @@ func Selects(q *checkpoint.ThreadQuery, t *checkpoint.Thread, leased bool) bool 
 		!Labelled(t.Labels, q.Labels):
 		return false
 	}
-	return q.IdleSince.IsZero() || !leased && !t.Updated.IsZero() && t.Updated.Before(q.IdleSince)
+	return q.IdleSince.IsZero() || !leased && !t.Updated.IsZero() && t.Updated.Before(q.IdleSince) && t.Created.Before(q.IdleSince)
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -12,7 +13,8 @@ type Intake struct {
 	Thread    checkpoint.Thread // the first item
 	count     int
 	namespace string
-	records   bool // one has come
+	last      checkpoint.ID // of the records of namespace
+	records   bool          // one has come
 	writes    bool
 	done      map[string]bool // namespaces that are over
 	newest    uint64          // the number of the last message
@@ -88,9 +90,14 @@ func (in *Intake) message(m *checkpoint.Message, bad func(found, want string) er
 	return nil
 }
 
-// record checks that the records of a namespace come together.
+// record checks that the records of a namespace come together, and that their ids increase.
 func (in *Intake) record(r *checkpoint.NamespaceRecord, bad func(found, want string) error) error {
+	before := in.last
+	in.last = r.ID
 	if in.records && r.Namespace == in.namespace {
+		if bytes.Compare(r.ID[:], before[:]) <= 0 {
+			return bad(fmt.Sprintf("record %s after record %s", r.ID, before), "ids that increase within a namespace")
+		}
 		return nil
 	}
 	if in.done == nil {

@@ -26,8 +26,8 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 			return err
 		})
 	}
-	if err != nil && s.fault(err) == Duplicate { // under the thread's lock only an id can be
-		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: s.used(ctx, &a), Reason: "exists"}
+	if err != nil && s.fault(err) == Duplicate { // under the thread's lock only an id can be, of another namespace
+		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: a.Records[0].ID, Reason: "exists"}
 	}
 	if err != nil {
 		s.lose(a.Fence, err)
@@ -50,34 +50,6 @@ func (s *Saver) single(ctx context.Context, a *checkpoint.Append) (done checkpoi
 		return s.openNew(ctx, a)
 	}
 	return s.plain(ctx, a)
-}
-
-// used returns the first id of a's records that the thread already has, for an error. If it cannot
-// look, it returns the first id.
-func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
-	if len(a.Records) == 1 {
-		return a.Records[0].ID
-	}
-	tx, err := s.db.Begin(ctx, true) // to unpack records, which is undone
-	if err != nil {
-		return a.Records[0].ID
-	}
-	defer tx.Rollback(ctx)
-	t, err := s.thread(ctx, tx, stThread, a.Thread)
-	if err != nil || t == nil {
-		return a.Records[0].ID
-	}
-	for i := range a.Records {
-		if err := s.unpack(ctx, tx, t, t.open, t.root, a.Records[i].ID); err != nil {
-			return a.Records[0].ID
-		}
-		var log, seq int64
-		found, err := s.one(ctx, tx, stRecord, []any{t.root, a.Records[i].ID[:]}, &log, &seq)
-		if found || err != nil {
-			return a.Records[i].ID
-		}
-	}
-	return a.Records[0].ID
 }
 
 // uncertain reports whether a transaction may succeed after a statement that failed. The
@@ -129,7 +101,7 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 // create inserts the row of a thread that has no version yet, and locks it.
 func (s *Saver) create(ctx context.Context, tx Tx, id string) (*thread, error) {
 	var none checkpoint.ID
-	if _, err := s.exec(ctx, tx, stInsertThread, key(id), rest(id), none[:], []byte{}); err != nil {
+	if _, err := s.exec(ctx, tx, stInsertThread, []byte(id), none[:], []byte{}); err != nil {
 		if s.d.Classify(err) == Duplicate {
 			err = &againError{err} // another call has just inserted it
 		}

@@ -156,7 +156,7 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 
 // commitLast ends the run and stores a plain commit after h, or returns errOther.
 func (s *Saver) commitLast(ctx context.Context, tx Tx, a *checkpoint.Append, h *held) error {
-	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), wakeColumn(a.Wake), key(a.Thread), a.Fence[:], seen(&a.Messages))
+	rows, err := s.exec(ctx, tx, stEndRun, optionalStatus(a.Status), wakeColumn(a.Wake), []byte(a.Thread), a.Fence[:], seen(&a.Messages))
 	if err == nil && rows == 0 {
 		err = errOther
 	}

@@ -24,15 +24,13 @@ type posting struct {
 // inbox is what a Post needs of a thread's row, which the transaction has locked.
 type inbox struct {
 	thread
-	key     string
 	known   map[string]int64 // numbers of messages, by mailID
 	changed bool
-	damaged bool
 }
 
 // postIn stores posts in a transaction, in the order of the keys of their threads.
 func (s *Saver) postIn(ctx context.Context, tx Runner, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
-	p := &posting{s: s, tx: tx, posts: posts, order: byKey(posts), inboxes: make(map[string]*inbox)}
+	p := &posting{s: s, tx: tx, posts: posts, order: byThread(posts), inboxes: make(map[string]*inbox)}
 	if s.has(stIndexMail) {
 		if _, err := s.exec(ctx, tx, stIndexMail); err != nil {
 			return nil, err
@@ -75,11 +73,11 @@ func (p *posting) lock(ctx context.Context) error {
 // read locks the rows that exist, and returns the posts that describe the other threads.
 func (p *posting) read(ctx context.Context) (missing []*checkpoint.Post, err error) {
 	var keys []string
-	asked := make(map[string]*checkpoint.Post)
+	asked := make(map[string]bool)
 	for _, i := range p.order {
 		post := &p.posts[i]
-		if k := string(key(post.Thread)); p.inboxes[post.Thread] == nil && asked[k] == nil {
-			keys, asked[k] = append(keys, hex.EncodeToString([]byte(k))), post
+		if p.inboxes[post.Thread] == nil && !asked[post.Thread] {
+			keys, asked[post.Thread] = append(keys, hex.EncodeToString([]byte(post.Thread))), true
 		}
 	}
 	if len(keys) == 0 {
@@ -95,10 +93,7 @@ func (p *posting) read(ctx context.Context) (missing []*checkpoint.Post, err err
 	}
 	err = each(rows, func(rows Rows) error {
 		b, err := scanInbox(rows)
-		if post := asked[b.key]; post != nil {
-			b.damaged = post.Thread != b.id
-			p.inboxes[post.Thread] = b
-		}
+		p.inboxes[b.id] = b
 		return err
 	})
 	if err != nil {
@@ -130,11 +125,11 @@ func (p *posting) missing() (all []*checkpoint.Post) {
 
 func scanInbox(rows Rows) (*inbox, error) {
 	b := &inbox{known: make(map[string]int64)}
-	var k, rest, graph []byte
+	var k, graph []byte
 	var open, status, attempts, priority int64
-	err := rows.Scan(&b.no, &k, &rest, &open, &status, &b.until, &b.wake, &attempts, &b.posted, &b.inputs, &b.others, &b.cancels,
+	err := rows.Scan(&b.no, &k, &open, &status, &b.until, &b.wake, &attempts, &b.posted, &b.inputs, &b.others, &b.cancels,
 		&b.updated, &graph, &priority, &b.now)
-	b.key, b.id, b.about.Graph = string(k), nameOf(k, rest), string(graph)
+	b.id, b.about.Graph = string(k), string(graph)
 	b.about.Priority = checkpoint.Priority(priority)
 	b.open, b.status, b.attempts = int(open), checkpoint.Status(status), int(attempts)
 	return b, err
@@ -142,13 +137,11 @@ func scanInbox(rows Rows) (*inbox, error) {
 
 // create inserts rows of threads.
 func (p *posting) create(ctx context.Context, missing []*checkpoint.Post) error {
-	var threads [][5]*string
+	var threads [][4]*string
 	labels := [][3]string{}
 	for _, post := range missing {
-		k := key(post.Thread)
-		threads = append(threads, [5]*string{
-			hexOf(k), hexOf(rest(post.Thread)), hexOf([]byte(post.Graph)), hexOf([]byte(post.Title)), hexOf(labelsColumn(post.Labels)),
-		})
+		k := []byte(post.Thread)
+		threads = append(threads, [4]*string{hexOf(k), hexOf([]byte(post.Graph)), hexOf([]byte(post.Title)), hexOf(labelsColumn(post.Labels))})
 		for _, pair := range labelPairs(post.Labels) {
 			labels = append(labels, [3]string{pair[0], pair[1], hex.EncodeToString(k)})
 		}
@@ -249,8 +242,6 @@ func (b *inbox) accept(post *checkpoint.Post) fault {
 	}
 	maxInputs, maxOthers := ledger.Limits(post)
 	switch {
-	case b.damaged:
-		return faultKey
 	case all == 0:
 	case post.Idle && !b.idle():
 		return faultNotIdle

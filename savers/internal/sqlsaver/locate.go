@@ -46,8 +46,8 @@ func (s *Saver) locate(ctx context.Context, db Runner, p checkpoint.Ref) (pl *lo
 	var h, r headRow
 	var number, root, status, updated, released, log, found, firstPacked, lastPacked sql.NullInt64
 	var base []byte
-	exists, err := s.one(ctx, db, stPlace, []any{key(p.Thread), int64(p.Version), key(p.Namespace), optional(p.At, !p.At.IsZero())},
-		&pl.t.no, &t.full, &t.open, &t.versions, &t.status, &t.fence, &t.holder, &pl.t.until, &pl.t.updated, &t.packed,
+	exists, err := s.one(ctx, db, stPlace, []any{[]byte(p.Thread), int64(p.Version), key(p.Namespace), optional(p.At, !p.At.IsZero())},
+		&pl.t.no, &t.open, &t.versions, &t.status, &t.fence, &t.holder, &pl.t.until, &pl.t.updated, &t.packed,
 		&t.created, &t.graph, &t.title, &t.labels, &pl.t.wake, &t.attempts, &pl.t.posted, &pl.t.inputs, &pl.t.others, &pl.t.cancels, &t.priority, &pl.t.now,
 		&number, &root, &status, &updated, &released, &log,
 		&h.seq, &h.id, &h.step, &h.line, &h.lineID, &h.fingerprint, &h.graph,

@@ -42,7 +42,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		limit = int64(q.Limit)
 	}
 	err = s.try(ctx, Lost, func() error {
-		all, err = s.mail(ctx, s.db, st, q.Thread, key(q.Thread), int64(min(q.After, math.MaxInt64)), limit)
+		all, err = s.mail(ctx, s.db, st, q.Thread, []byte(q.Thread), int64(min(q.After, math.MaxInt64)), limit)
 		return err
 	})
 	if err != nil {
@@ -88,8 +88,7 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
 		if err := checkpoint.CheckThread(id); err != nil {
 			return nil, err
 		}
-		k := key(id)
-		keys[i], at[string(k)] = hex.EncodeToString(k), append(at[string(k)], i)
+		keys[i], at[id] = hex.EncodeToString([]byte(id)), append(at[id], i)
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err

@@ -219,7 +219,10 @@ func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version in
 		var n int64
 		var key, rest []byte
 		err := rows.Scan(&n, &key, &rest)
-		numbers[nameOf(key, rest)] = n
+		if rest != nil {
+			key = rest
+		}
+		numbers[string(key)] = n
 		return err
 	})
 	return numbers, err

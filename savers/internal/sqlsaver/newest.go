@@ -1,7 +1,6 @@
 package sqlsaver
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -18,8 +17,7 @@ type span struct {
 	last         []byte
 }
 
-// spanOf returns the threads that q selects by their time and place. The last key may select some
-// threads that do not follow q.After, if its id is long.
+// spanOf returns the threads that q selects by their time and place.
 func spanOf(q *checkpoint.ThreadQuery, end []byte) span {
 	since, until := createdIn(q)
 	s := span{since, until - 1, end}
@@ -33,57 +31,23 @@ func spanOf(q *checkpoint.ThreadQuery, end []byte) span {
 		s.until = after - 1
 	default:
 		s.until, s.last = after, []byte(q.After)
-		if len(q.After) >= plainName { // long ids with the same beginning are in no order
-			s.last = above(beginning(q.After))
-		}
 	}
 	return s
 }
 
-// newestStatement returns the statement that reads a page of a list that is newest first, and its
-// arguments. It reads by an index on the creation time: that of the label, of the graph and
-// status, or of all threads. The other filters do not shorten what it reads.
-func (l *listing) newestStatement() (st statement, args []any) {
-	f := l.filters()
-	bounds := []any{l.span.since, l.span.until, l.span.last, l.from, l.to}
-	switch {
-	case len(l.q.Labels) > 0:
-		name, value := l.label()
-		return stNewestByLabel, slices.Concat([]any{name, value}, bounds, []any{f.released, f.status, f.graph, f.idle, l.size})
-	case f.graph != nil && f.status != nil:
-		st, args = stNewestByGraphStatus, []any{f.graph, f.status}
-	case f.graph != nil:
-		st, args, bounds = stNewestByGraph, []any{f.graph}, append(bounds, f.released)
-	case f.status != nil:
-		st, args = stNewestByStatus, []any{f.status}
-	default:
-		st, bounds = stNewest, append(bounds, f.released)
-	}
-	return st, slices.Concat(args, bounds, []any{f.idle, l.size})
-}
-
-// short reports whether few threads are idle, or have the prefix. A list of these that is newest
-// first reads them all, and sorts them.
+// short reports whether few threads have the prefix. A list of these that is newest first reads
+// them all, and sorts them.
 func (l *listing) short(ctx context.Context) (bool, error) {
-	if l.q.Order != checkpoint.NewestFirst || len(l.q.Labels) > 0 || l.q.Prefix == "" && l.q.IdleSince.IsZero() {
+	if !l.q.NewestFirst() || len(l.q.Labels) > 0 || l.q.Prefix == "" {
 		return false, nil
 	}
 	if err := l.s.begin(ctx); err != nil {
 		return false, err
 	}
 	defer l.s.end()
-	count := func(db Runner) (n int64, err error) {
-		if n = few; l.q.Prefix != "" {
-			_, err = l.s.one(ctx, db, stCountKeys, []any{l.from, l.to}, &n)
-		}
-		if err == nil && n == few && !l.q.IdleSince.IsZero() {
-			_, err = l.s.one(ctx, db, stCountIdle, []any{l.filters().idle}, &n)
-		}
-		return n, err
-	}
 	var n int64
-	err := l.s.list(ctx, func(db Runner) (err error) {
-		n, err = count(db)
+	err := l.s.list(ctx, func(db Runner) error {
+		_, err := l.s.one(ctx, db, stCountKeys, []any{l.from, l.to}, &n)
 		return err
 	})
 	return n < few, l.s.wrap(ctx, "threads", err)
@@ -91,26 +55,17 @@ func (l *listing) short(ctx context.Context) (bool, error) {
 
 // sorted reads the whole list by keys. It returns the threads in the order of the query.
 func (l *listing) sorted(ctx context.Context) (all []row, err error) {
-	q := l.q
-	q.Order, q.After, q.Limit, l.done = checkpoint.ByID, "", 0, true
-	for byID := l.s.listing(q); !byID.done; {
+	l.done = true
+	for byID := l.s.listing(checkpoint.ThreadQuery{Prefix: l.q.Prefix, Released: l.q.Released}); !byID.done; {
 		page, err := byID.page(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page...)
 	}
-	all = slices.DeleteFunc(all, func(r row) bool { return !ledger.Follows(&l.q, r.ID, r.Created) })
-	slices.SortFunc(all, newer)
+	all = slices.DeleteFunc(all, func(r row) bool {
+		return !ledger.Follows(&l.q, r.ID, r.Created) || r.damage == nil && !ledger.Selects(&l.q, &r.Thread, !r.Lease.IsZero())
+	})
+	slices.SortFunc(all, func(a, b row) int { return ledger.Newer(a.ID, b.ID, a.Created, b.Created) })
 	return all, nil
-}
-
-// newer compares two threads for the order NewestFirst.
-func newer(a, b row) int { return ledger.Newer(a.ID, b.ID, a.Created, b.Created) }
-
-// alike reports whether two threads are side by side in a list, and the order of their keys need
-// not be that of their ids.
-func (l *listing) alike(a, b *row) bool {
-	return bytes.Equal(beginning(a.ID), beginning(b.ID)) &&
-		(l.q.Order != checkpoint.NewestFirst || a.Created.Equal(b.Created))
 }

@@ -25,7 +25,7 @@ func (s *Saver) openNew(ctx context.Context, a *checkpoint.Append) (done checkpo
 	t := thread{id: a.Thread}
 	var version, root, now int64
 	found, err := s.one(ctx, s.db, stOpenNew, []any{
-		key(a.Thread), rest(a.Thread), []byte(first.Graph), []byte(a.Open.Title), labelsColumn(a.Open.Labels), int64(a.Open.Priority),
+		[]byte(a.Thread), []byte(first.Graph), []byte(a.Open.Title), labelsColumn(a.Open.Labels), int64(a.Open.Priority),
 		[]byte(a.Open.Holder), micro(a.Lease), int64(cmp.Or(a.Status, checkpoint.Running)), first.Line[:], int64(first.Fingerprint),
 		args.ids, args.bases, args.sources, args.snapshots, args.commitsPrevious, args.steps, args.created, args.bodies, args.payloads,
 		args.writeKeys, args.writes, args.take, numberOf(a.Open.Birth),

@@ -78,7 +78,7 @@ func (s *Saver) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) (found 
 	}
 	err = s.try(ctx, Lost, func() error {
 		found = nil
-		rows, err := s.query(ctx, s.db, stOutcomes, key(q.Thread), q.Base[:], string(list))
+		rows, err := s.query(ctx, s.db, stOutcomes, []byte(q.Thread), q.Base[:], string(list))
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,6 @@ const (
 	faultInputs fault = iota + 1
 	faultOthers
 	faultNotIdle
-	faultKey
 )
 
 // err returns the error of a Post that was refused.
@@ -103,16 +102,16 @@ func (f fault) err(p *checkpoint.Post) error {
 	case faultNotIdle:
 		return ledger.NotIdle(p.Thread)
 	}
-	return fmt.Errorf("two long thread ids have one key, one of them %.64q: %w", p.Thread, checkpoint.ErrDamaged)
+	return fmt.Errorf("graph_post refuses for a reason %d that this program does not know: update the program", f)
 }
 
-// byKey returns the indexes of posts in the order of the keys of their threads.
-func byKey(posts []checkpoint.Post) []int {
-	order, keys := make([]int, len(posts)), make([]string, len(posts))
+// byThread returns the indexes of posts in the order of the ids of their threads.
+func byThread(posts []checkpoint.Post) []int {
+	order := make([]int, len(posts))
 	for i := range posts {
-		order[i], keys[i] = i, string(key(posts[i].Thread))
+		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(posts[a].Thread, posts[b].Thread) })
 	return order
 }
 
@@ -137,7 +136,6 @@ func labelPairs(labels map[string]string) [][2]string {
 // postJSON is a Post as the function graph_post of PostgreSQL reads it.
 type postJSON struct {
 	Key       *string       `json:"key"`
-	Rest      *string       `json:"rest"`
 	Graph     *string       `json:"graph"`
 	Title     *string       `json:"title"`
 	Labels    *string       `json:"labels"`
@@ -158,12 +156,12 @@ type messageJSON struct {
 
 // postCall stores posts by one statement, which calls a function of the server.
 func (s *Saver) postCall(ctx context.Context, db Runner, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
-	order := byKey(posts)
+	order := byThread(posts)
 	list, payloads := make([]postJSON, len(posts)), [][]byte{}
 	for n, i := range order {
 		p := &posts[i]
 		j := postJSON{
-			Key: hexOf(key(p.Thread)), Rest: hexOf(rest(p.Thread)), Graph: hexOf([]byte(p.Graph)), Title: hexOf([]byte(p.Title)),
+			Key: hexOf([]byte(p.Thread)), Graph: hexOf([]byte(p.Graph)), Title: hexOf([]byte(p.Title)),
 			Labels: hexOf(labelsColumn(p.Labels)), LabelList: labelPairs(p.Labels), Priority: int64(p.Priority), Idle: p.Idle,
 		}
 		j.MaxInputs, j.MaxOthers = ledger.Limits(p)

@@ -252,7 +252,7 @@ func (s *Saver) Versions(ctx context.Context, id string) (all []checkpoint.Versi
 	defer s.end()
 	err = s.try(ctx, Lost, func() error {
 		all = nil
-		rows, err := s.query(ctx, s.db, stVersions, key(id))
+		rows, err := s.query(ctx, s.db, stVersions, []byte(id))
 		if err != nil {
 			return err
 		}

@@ -255,14 +255,14 @@ func (r *readyCall) rows(ctx context.Context, db Runner, st statement, graph str
 }
 
 func scanReady(rows Rows, graph string) (row readyRow, err error) {
-	var key, rest, fence, labels []byte
+	var id, fence, labels []byte
 	var no, status, priority, wake, until, attempts, posted sql.NullInt64
-	if err := rows.Scan(&row.now, &no, &key, &rest, &status, &priority, &wake, &until, &fence, &attempts, &posted, &labels); err != nil || !no.Valid {
+	if err := rows.Scan(&row.now, &no, &id, &status, &priority, &wake, &until, &fence, &attempts, &posted, &labels); err != nil || !no.Valid {
 		return row, err
 	}
 	row.no, row.wake, row.until = no.Int64, wake.Int64, until.Int64
 	row.ReadyThread = checkpoint.ReadyThread{
-		ID: nameOf(key, rest), Graph: graph, Priority: checkpoint.Priority(priority.Int64), Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64),
+		ID: string(id), Graph: graph, Priority: checkpoint.Priority(priority.Int64), Status: statusOf(status.Int64), Wake: wakeAt(wake.Int64),
 		Attempts: int(attempts.Int64), Posted: uint64(posted.Int64), Birth: birth(row.no),
 	}
 	if !setID(&row.Fence, fence) {

@@ -207,7 +207,7 @@ func (s *Saver) Close() error {
 	var errs []error
 	for fence, r := range s.runs {
 		errs = append(errs, s.try(ctx, RolledBack, func() error {
-			_, err := s.exec(ctx, s.db, stEndLease, key(r.thread), fence[:])
+			_, err := s.exec(ctx, s.db, stEndLease, []byte(r.thread), fence[:])
 			return err
 		}))
 	}
@@ -318,30 +318,40 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	case errors.As(err, new(*checkpoint.InvalidError)), errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound):
 		return err
 	}
+	return fmt.Errorf("%s: %s: %w", s.d.Name, what, s.explain(ctx, err))
+}
+
+// explain adds to an error of the database what it means for the caller.
+func (s *Saver) explain(ctx context.Context, err error) error {
 	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have errors of their own for it
-		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, over, err)
+		return fmt.Errorf("%w: %w", over, err)
 	}
 	if fault := s.fault(err); fault == RolledBack || fault == Lost {
-		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, checkpoint.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
 	}
-	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
+	return err
 }
 
 // wrapWrite is wrap for a call that stores values of at most size bytes.
 func (s *Saver) wrapWrite(ctx context.Context, what string, err error, size int) error {
+	return s.wrap(ctx, what, s.sized(ctx, err, size))
+}
+
+// sized returns a *SizeError if a call failed because of values of at most size bytes, else err.
+func (s *Saver) sized(ctx context.Context, err error, size int) error {
 	if err == nil || ctx.Err() != nil {
-		return s.wrap(ctx, what, err)
+		return err
 	}
 	fault := s.fault(err)
 	asks := fault == TooLarge || fault == Full || (fault == Lost || fault == Other) && size >= large
 	if !asks {
-		return s.wrap(ctx, what, err)
+		return err
 	}
 	limit, setting := s.d.Limit(ctx, s.db)
 	if fault == TooLarge || limit > 0 && int64(size) > limit {
-		return fmt.Errorf("%s: %s: %w", s.d.Name, what, &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err})
+		return &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err}
 	}
-	return s.wrap(ctx, what, err)
+	return err
 }
 
 // large is the least size of a value that a server may refuse. A server can also close the
@@ -358,37 +368,25 @@ func ended(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// A name of up to plainName bytes is its own key. The key of a longer name is its first plainName
-// bytes and a hash of all. It is longer than any plain key, so that no two names have the same
-// key, and it sorts near the name.
-const (
-	plainName  = 200
-	longestKey = plainName + sha256.Size
-)
+// plainName is the length of the longest namespace that is its own key.
+const plainName = 200
 
-// key returns the key of a name.
-func key(name string) []byte {
-	if len(name) <= plainName {
-		return []byte(name)
+// key returns the key of a namespace. That of a long one is its beginning and a hash of all of it,
+// and so longer than any plain key.
+func key(namespace string) []byte {
+	if len(namespace) <= plainName {
+		return []byte(namespace)
 	}
-	sum := sha256.Sum256([]byte(name))
-	return append([]byte(name[:plainName]), sum[:]...)
+	sum := sha256.Sum256([]byte(namespace))
+	return append([]byte(namespace[:plainName]), sum[:]...)
 }
 
-// rest returns the name if it is not its own key, and nil otherwise. It is stored with the key.
-func rest(name string) []byte {
-	if len(name) <= plainName {
+// rest returns a namespace that is not its own key, and nil for another. It is stored with the key.
+func rest(namespace string) []byte {
+	if len(namespace) <= plainName {
 		return nil
 	}
-	return []byte(name)
-}
-
-// nameOf returns the name for a key and the rest that was stored with it.
-func nameOf(key, rest []byte) string {
-	if rest != nil {
-		return string(rest)
-	}
-	return string(key)
+	return []byte(namespace)
 }
 
 func micro(d time.Duration) int64 {

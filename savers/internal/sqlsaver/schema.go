@@ -32,8 +32,8 @@ func Files(embedded embed.FS) fs.FS {
 }
 
 // tables is a list of versions of tables. folder has a file of statements for each version, in
-// order, with an empty line after each statement. A file is named for its version: 0023_tables.sql
-// makes the tables of version 23, and a file after it changes them. Where statements that change
+// order, with an empty line after each statement. A file is named for its version: 0024_tables.sql
+// makes the tables of version 24, and a file after it changes them. Where statements that change
 // tables are not part of a transaction, each must be harmless when it runs again.
 type tables struct {
 	name, folder           string

@@ -41,77 +41,43 @@ func signatures() [statements]signature {
 		stUnsettled:           {name: "unsettled", parameters: "log_no"},
 		stWrites:              {name: "writes", parameters: "root"},
 		stSchemas:             {name: "schemas", parameters: "root"},
-		stThreads: {
-			name:       "threads",
-			parameters: "first_key, end_key, released, idle_since, created_since, created_until, limit",
-		},
-		stThreadsByStatus: {
-			name:       "threads_by_status",
-			parameters: "first_key, end_key, status, idle_since, created_since, created_until, limit",
-		},
-		stThreadsByGraph: {
-			name:       "threads_by_graph",
-			parameters: "first_key, end_key, graph, released, idle_since, created_since, created_until, limit",
-		},
-		stThreadsByGraphStatus: {
-			name:       "threads_by_graph_status",
-			parameters: "first_key, end_key, graph, status, idle_since, created_since, created_until, limit",
-		},
-		stThreadsByLabel: {
-			name: "threads_by_label",
-			parameters: "first_key, end_key, name, value, released, status, graph, idle_since, created_since, created_until, " +
-				"limit",
-		},
-		stThreadsFewIdle: {
-			name:       "threads_few_idle",
-			parameters: "first_key, end_key, idle_since, released, status, graph, created_since, created_until, limit",
-		},
-		stThreadsFewCreated: {
-			name:       "threads_few_created",
-			parameters: "first_key, end_key, created_since, created_until, released, status, graph, idle_since, limit",
-		},
+		stThreads:             {name: "threads", parameters: "first_key, end_key, released, limit"},
 		stNewest: {
 			name:       "newest",
-			parameters: "since, until, last_key, first_key, end_key, released, idle_since, limit",
+			parameters: "since, until, last_key, first_key, end_key, released, status, idle_since, limit",
 		},
 		stNewestByStatus: {
 			name:       "newest_by_status",
-			parameters: "status, since, until, last_key, first_key, end_key, idle_since, limit",
+			parameters: "status, since, until, last_key, first_key, end_key, released, graph, idle_since, limit",
 		},
 		stNewestByGraph: {
 			name:       "newest_by_graph",
-			parameters: "graph, since, until, last_key, first_key, end_key, released, idle_since, limit",
-		},
-		stNewestByGraphStatus: {
-			name:       "newest_by_graph_status",
-			parameters: "graph, status, since, until, last_key, first_key, end_key, idle_since, limit",
+			parameters: "graph, since, until, last_key, first_key, end_key, released, status, idle_since, limit",
 		},
 		stNewestByLabel: {
 			name:       "newest_by_label",
 			parameters: "name, value, since, until, last_key, first_key, end_key, released, status, graph, idle_since, limit",
 		},
-		stCountKeys:    {name: "count_keys", parameters: "first_key, end_key"},
-		stCountIdle:    {name: "count_idle", parameters: "idle_since"},
-		stCountCreated: {name: "count_created", parameters: "created_since, created_until"},
-		stReady:        {name: "ready", parameters: "graph, low, limit"},
-		stQuestions:    {name: "questions", parameters: "roots"},
-		stReadByIndex:  {name: "read_by_index", optional: true},
-		stNewestMail:   {name: "newest_mail", parameters: "thread_no"},
-		stMail:         {name: "mail", parameters: "thread_key, after_number, limit"},
-		stRefusedMail:  {name: "refused_mail", parameters: "thread_key, after_number, limit"},
-		stOutcomes:     {name: "outcomes", parameters: "thread_key, base, write_keys"},
-		stAllMail:      {name: "all_mail", parameters: "thread_no"},
-		stNews:         {name: "news", parameters: "keys"},
+		stCountKeys:   {name: "count_keys", parameters: "first_key, end_key"},
+		stReady:       {name: "ready", parameters: "graph, low, limit"},
+		stQuestions:   {name: "questions", parameters: "roots"},
+		stReadByIndex: {name: "read_by_index", optional: true},
+		stNewestMail:  {name: "newest_mail", parameters: "thread_no"},
+		stMail:        {name: "mail", parameters: "thread_key, after_number, limit"},
+		stRefusedMail: {name: "refused_mail", parameters: "thread_key, after_number, limit"},
+		stOutcomes:    {name: "outcomes", parameters: "thread_key, base, write_keys"},
+		stAllMail:     {name: "all_mail", parameters: "thread_no"},
+		stNews:        {name: "news", parameters: "keys"},
 
 		stLockThread:   {name: "lock_thread", parameters: "thread_key"},
-		stInsertThread: {name: "insert_thread", parameters: "thread_key, thread_id, fence, holder"},
+		stInsertThread: {name: "insert_thread", parameters: "thread_key, fence, holder"},
 		stUpdateThread: {
 			name: "update_thread",
 			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
 				"created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority, thread_no",
 		},
 		stInsertLabel:    {name: "insert_label", parameters: "name, value, thread_key, created"},
-		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key"},
+		stRemoveLabel:    {name: "remove_label", parameters: "name, value, thread_key, created"},
 		stRenewLease:     {name: "renew_lease", parameters: "status, lease, thread_key, fence, seen"},
 		stEndRun:         {name: "end_run", parameters: "status, wake, thread_key, fence, seen"},
 		stEndLease:       {name: "end_lease", parameters: "thread_key, fence"},
@@ -154,7 +120,7 @@ func signatures() [statements]signature {
 		},
 		stOpenNew: {
 			name: "open_new", optional: true,
-			parameters: "thread_key, thread_id, graph, title, labels, priority, holder, lease, status, line, fingerprint, " +
+			parameters: "thread_key, graph, title, labels, priority, holder, lease, status, line, fingerprint, " +
 				"ids, bases, sources, snapshots, committing, steps, times, bodies, payloads, schema_keys, schemas, take, birth",
 		},
 		stPutWriteFenced: {

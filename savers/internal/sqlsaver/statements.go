@@ -41,20 +41,11 @@ const (
 	stWrites
 	stSchemas
 	stThreads
-	stThreadsByStatus
-	stThreadsByGraph
-	stThreadsByGraphStatus
-	stThreadsByLabel
-	stThreadsFewIdle
-	stThreadsFewCreated
 	stNewest
 	stNewestByStatus
 	stNewestByGraph
-	stNewestByGraphStatus
 	stNewestByLabel
 	stCountKeys
-	stCountIdle
-	stCountCreated
 	stReady
 	stQuestions
 	stPlace

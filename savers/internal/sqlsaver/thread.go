@@ -41,7 +41,7 @@ type thread struct {
 
 // threadRow has the values of a row of graph_thread that a thread has in another form.
 type threadRow struct {
-	full, fence, holder, packed           []byte
+	fence, holder, packed                 []byte
 	last, open, versions, status, created int64
 	attempts, priority                    int64
 	graph, title, labels                  []byte
@@ -49,9 +49,6 @@ type threadRow struct {
 
 // set sets the values of t, which has its id already.
 func (r *threadRow) set(t *thread) error {
-	if r.full != nil && string(r.full) != t.id {
-		return fmt.Errorf("two long thread ids have one key: %.64q and %.64q: %w", r.full, t.id, checkpoint.ErrDamaged)
-	}
 	if !setID(&t.fence, r.fence) || !setID(&t.packed, r.packed) {
 		return fmt.Errorf("thread %.64q: the fence or packed_id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
 	}
@@ -111,15 +108,13 @@ func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About
 		st   statement
 		of   map[string]string
 		than map[string]string
-		more []any // arguments
-	}{{stRemoveLabel, before, about.Labels, nil}, {stInsertLabel, about.Labels, before, []any{createdColumn(about.Created)}}} {
+	}{{stRemoveLabel, before, about.Labels}, {stInsertLabel, about.Labels, before}} {
 		for _, name := range slices.Sorted(maps.Keys(change.of)) {
 			value := change.of[name]
 			if other, found := change.than[name]; found && other == value {
 				continue
 			}
-			args := append([]any{[]byte(name), []byte(value), key(t.id)}, change.more...)
-			if err := s.later(ctx, tx, change.st, args...); err != nil {
+			if err := s.later(ctx, tx, change.st, []byte(name), []byte(value), []byte(t.id), createdColumn(about.Created)); err != nil {
 				return err
 			}
 		}
@@ -130,7 +125,7 @@ func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About
 // thread reads a thread's row by stThread or stLockThread. It returns nil if there is none.
 func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
 	t, r := &thread{id: id}, threadRow{}
-	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
+	found, err := s.one(ctx, db, st, []any{[]byte(id)}, &t.no, &r.last, &r.open, &t.root, &r.versions, &r.status,
 		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &r.created, &r.graph, &r.title, &r.labels,
 		&t.wake, &r.attempts, &t.posted, &t.inputs, &t.others, &t.cancels, &r.priority, &t.now)
 	if err != nil || !found {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -18,8 +17,8 @@ import (
 )
 
 // Threads yields the threads that q selects, as [checkpoint.Saver] says: a page at a time, by
-// index. NewestFirst with a prefix or IdleSince that selects many threads reads by the creation
-// time, and leaves out those that are not selected.
+// index. A list that is newest first reads by one of its filters, and checks the others on each
+// row.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {
@@ -56,36 +55,30 @@ type listing struct {
 	span     span   // in the order NewestFirst
 	size     int64
 	begun    bool
-	kept     []row // with long ids that have the same beginning: their keys are not in order
 	done     bool
 }
 
 func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
 	l := &listing{s: s, q: q, size: maxPage}
-	prefix, after := beginning(q.Prefix), beginning(q.After)
-	l.from, l.to = prefix, above(prefix)
-	if q.Order == checkpoint.NewestFirst {
+	l.from, l.to = []byte(q.Prefix), above(q.Prefix)
+	if q.NewestFirst() {
 		l.span = spanOf(&q, l.to)
-	} else if bytes.Compare(after, prefix) > 0 {
-		l.from = after
+	} else if q.After != "" && q.After >= q.Prefix {
+		l.from = append([]byte(q.After), 0)
 	}
 	if q.Limit > 0 {
-		l.size = int64(min(q.Limit+1, maxPage)) // After may be among them
+		l.size = int64(min(q.Limit, maxPage))
 	}
 	return l
 }
 
-// beginning returns the part of a name that is in its key unchanged.
-func beginning(name string) []byte { return []byte(name[:min(len(name), plainName)]) }
-
-// above returns the end of the keys that start with prefix: the smallest key after them, or one
-// after all keys.
-func above(prefix []byte) []byte {
-	b := bytes.TrimRight(prefix, "\xff")
+// above returns the end of the ids that start with prefix: the smallest id after them, or one after
+// all ids.
+func above(prefix string) []byte {
+	b := bytes.TrimRight([]byte(prefix), "\xff")
 	if len(b) == 0 {
-		return bytes.Repeat([]byte{0xff}, longestKey+1)
+		return bytes.Repeat([]byte{0xff}, checkpoint.MaxThread+1)
 	}
-	b = slices.Clone(b)
 	b[len(b)-1]++
 	return b
 }
@@ -124,16 +117,18 @@ func (l *listing) page(ctx context.Context) ([]row, error) {
 	for i := range rows {
 		rows[i].damage = l.s.wrap(ctx, "threads", rows[i].damage)
 	}
-	return l.order(rows), nil
+	return slices.DeleteFunc(rows, func(r row) bool {
+		return r.damage == nil && !ledger.Labelled(r.Labels, l.q.Labels) // the statement checked one label
+	}), nil
 }
 
 // follow makes the next page follow the last row of a page.
 func (l *listing) follow(r *row) {
-	if l.q.Order == checkpoint.NewestFirst {
-		l.span.until, l.span.last = r.created, slices.Clone(r.key)
+	if l.q.NewestFirst() {
+		l.span.until, l.span.last = r.created, []byte(r.ID)
 		return
 	}
-	l.from = append(slices.Clone(r.key), 0)
+	l.from = append([]byte(r.ID), 0)
 }
 
 // list runs f; in a transaction that reads by index if the dialect has a statement for that.
@@ -149,10 +144,9 @@ func (s *Saver) list(ctx context.Context, f func(db Runner) error) error {
 	})
 }
 
-// row is a thread with its key.
+// row is a thread in a list.
 type row struct {
 	checkpoint.Thread
-	key     []byte
 	created int64 // the column
 	asked   bool
 	root    int64
@@ -161,10 +155,7 @@ type row struct {
 
 // read reads the rows of a page.
 func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
-	st, args, err := l.statement(ctx, db)
-	if err != nil {
-		return nil, err
-	}
+	st, args := l.statement()
 	rows, err := l.s.query(ctx, db, st, args...)
 	if err != nil {
 		return nil, err
@@ -180,27 +171,8 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	return page, err
 }
 
-// few is the number that stCountIdle and stCountCreated count up to: fewer threads are few.
+// few is the number that stCountKeys counts up to: fewer threads are few.
 const few = 1000
-
-// filters are the values that select threads: nil is any. released is 1 for all versions, 0 for
-// open ones.
-type filters struct{ released, status, graph, idle, since, until any }
-
-func (l *listing) filters() filters {
-	f := filters{released: int64(0), status: optionalStatus(l.q.Status)}
-	if l.q.Released {
-		f.released = int64(1)
-	}
-	f.since, f.until = createdIn(&l.q)
-	if l.q.Graph != "" {
-		f.graph = []byte(l.q.Graph)
-	}
-	if !l.q.IdleSince.IsZero() {
-		f.idle = ceilMicro(l.q.IdleSince)
-	}
-	return f
-}
 
 // createdIn returns the creation times that q selects: since, up to but without until.
 func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
@@ -211,69 +183,59 @@ func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
 	if !q.CreatedUntil.IsZero() {
 		until = ceilMicro(q.CreatedUntil)
 	}
+	if !q.IdleSince.IsZero() {
+		until = min(until, ceilMicro(q.IdleSince))
+	}
 	return since, until
 }
 
-// label returns the label by whose index the list is read.
-func (l *listing) label() (name, value []byte) {
-	first := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
-	return []byte(first), []byte(l.q.Labels[first])
-}
-
-// statement returns the statement that reads a page, and its arguments. It reads by the index of a
-// label if the query has labels. If few threads are idle, or were created in the time, it reads
-// these. Otherwise it reads by the keys, within the graph and status of the query.
-func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
-	if l.q.Order == checkpoint.NewestFirst {
-		st, args = l.newestStatement()
-		return st, args, nil
+// statement returns the statement that reads a page, and its arguments. A list that is newest first
+// is read by an index with the creation time: that of a label, of the status if the index has it,
+// of the graph, or of all threads. nil is any value of the other filters.
+func (l *listing) statement() (st statement, args []any) {
+	var released int64
+	if l.q.Released {
+		released = 1
 	}
-	f := l.filters()
-	if len(l.q.Labels) > 0 {
-		name, value := l.label()
-		return stThreadsByLabel, []any{
-			l.from, l.to, name, value, f.released, f.status, f.graph, f.idle, f.since, f.until, l.size,
-		}, nil
+	if !l.q.NewestFirst() {
+		return stThreads, []any{l.from, l.to, released, l.size}
 	}
-	var n int64
-	if f.idle != nil {
-		if _, err = l.s.one(ctx, db, stCountIdle, []any{f.idle}, &n); err != nil || n < few {
-			return stThreadsFewIdle, []any{l.from, l.to, f.idle, f.released, f.status, f.graph, f.since, f.until, l.size}, err
-		}
+	var graph, idle any
+	if l.q.Graph != "" {
+		graph = []byte(l.q.Graph)
 	}
-	if !l.q.CreatedSince.IsZero() || !l.q.CreatedUntil.IsZero() {
-		if _, err = l.s.one(ctx, db, stCountCreated, []any{f.since, f.until}, &n); err != nil || n < few {
-			return stThreadsFewCreated, []any{l.from, l.to, f.since, f.until, f.released, f.status, f.graph, f.idle, l.size}, err
-		}
+	if !l.q.IdleSince.IsZero() {
+		idle = ceilMicro(l.q.IdleSince)
 	}
-	args = []any{l.from, l.to}
+	status, others := optionalStatus(l.q.Status), []any{}
 	switch {
-	case f.graph != nil && f.status != nil:
-		st, args = stThreadsByGraphStatus, append(args, f.graph, f.status)
-	case f.graph != nil:
-		st, args = stThreadsByGraph, append(args, f.graph, f.released)
-	case f.status != nil:
-		st, args = stThreadsByStatus, append(args, f.status)
+	case len(l.q.Labels) > 0:
+		name := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
+		st, args, others = stNewestByLabel, []any{[]byte(name), []byte(l.q.Labels[name])}, []any{status, graph}
+	case status != nil && l.q.Status != checkpoint.Done && l.q.Status != checkpoint.Cancelled:
+		st, args, others = stNewestByStatus, []any{status}, []any{graph}
+	case graph != nil:
+		st, args, others = stNewestByGraph, []any{graph}, []any{status}
 	default:
-		st, args = stThreads, append(args, f.released)
+		st, others = stNewest, []any{status}
 	}
-	return st, append(args, f.idle, f.since, f.until, l.size), nil
+	return st, slices.Concat(args, []any{l.span.since, l.span.until, l.span.last, l.from, l.to, released}, others, []any{idle, l.size})
 }
 
 // ceilMicro returns the first microsecond that is not before t.
 func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
 
 func scanThread(rows Rows) (r row, err error) {
-	var rest, holder, head, graph, title, labels []byte
+	var id, holder, head, graph, title, labels []byte
 	var version, versions, status, until, updated, wake, attempts, posted, inputs, others, cancels, priority, now int64
 	var step *int64
-	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked,
+	err = rows.Scan(&id, &version, &versions, &status, &holder, &until, &updated, &r.asked,
 		&r.root, &r.created, &graph, &title, &labels, &wake, &attempts, &posted, &inputs, &others, &cancels, &priority, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
 	t := thread{
-		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
+		id: string(id), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
 		wake: wake, attempts: int(attempts), posted: posted, inputs: inputs, others: others, cancels: cancels,
 	}
 	r.ID, r.Created = t.id, createdAt(r.created)
@@ -334,39 +296,6 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 		r.Questions = checkpoint.OpenQuestions(writes[r])
 	}
 	return err
-}
-
-// order returns the threads of a page that the query selects, in its order. It may keep the last
-// ones for the next page.
-func (l *listing) order(rows []row) (page []row) {
-	for _, r := range rows {
-		if len(l.kept) > 0 && !l.alike(&l.kept[0], &r) {
-			page = l.flush(page)
-		}
-		switch {
-		case !strings.HasPrefix(r.ID, l.q.Prefix) || !ledger.Follows(&l.q, r.ID, r.Created):
-		case r.damage == nil && !ledger.Labelled(r.Labels, l.q.Labels): // the statement checked one label
-		case len(r.ID) < plainName:
-			page = append(page, r)
-		default:
-			l.kept = append(l.kept, r)
-		}
-	}
-	if l.done {
-		page = l.flush(page)
-	}
-	return page
-}
-
-func (l *listing) flush(page []row) []row {
-	order := func(a, b row) int { return strings.Compare(a.ID, b.ID) }
-	if l.q.Order == checkpoint.NewestFirst {
-		order = newer
-	}
-	slices.SortFunc(l.kept, order)
-	page = append(page, l.kept...)
-	l.kept = nil
-	return page
 }
 
 func openVersion(number int, status, updated int64) *version {

@@ -47,9 +47,9 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 	if len(w.Writes) > 0 || w.Progress || !w.Messages.Empty() || w.End && s.readable {
 		return false, nil
 	}
-	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:], seen(&w.Messages)}
+	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), []byte(w.Thread), w.Fence[:], seen(&w.Messages)}
 	if w.End {
-		st, args = stEndRun, []any{optionalStatus(w.Status), wakeColumn(w.Wake), key(w.Thread), w.Fence[:], seen(&w.Messages)}
+		st, args = stEndRun, []any{optionalStatus(w.Status), wakeColumn(w.Wake), []byte(w.Thread), w.Fence[:], seen(&w.Messages)}
 	}
 	err = s.try(ctx, Lost, func() error {
 		rows, err := s.exec(ctx, s.db, st, args...)
@@ -71,7 +71,7 @@ func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored boo
 	}
 	lease := micro(p.Lease)
 	rows, err := s.exec(ctx, s.db, st, writeKey(w, w.Kind), int64(w.Kind), dataOf(p.Thread, w), w.Base[:],
-		key(p.Thread), p.Fence[:], optionalStatus(p.Status), w.Kind == checkpoint.Question, lease-lease/4, lease,
+		[]byte(p.Thread), p.Fence[:], optionalStatus(p.Status), w.Kind == checkpoint.Question, lease-lease/4, lease,
 		seen(&p.Messages))
 	return rows > 0, err
 }

@@ -1,14 +1,12 @@
 -- Threads with an open version or with inputs, a page at a time.
 
 -- name: threads
--- Lists threads in the order of their keys: from first_key up to, but without, end_key. A NULL
--- filter selects all.
--- parameters: first_key, end_key, released, idle_since, idle_since, created_since, created_until,
---   limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- Lists threads in the order of their keys: from first_key up to, but without, end_key.
+-- parameters: first_key, end_key, released, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
@@ -17,160 +15,17 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.seq DESC LIMIT 1) AS step
 FROM graph_thread t
 WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-AND t.created + 0 >= ? AND t.created + 0 < ?
 ORDER BY t.thread_key LIMIT ?;
-
--- name: threads_by_status
--- Lists the threads of a status, as threads does.
--- parameters: status, first_key, end_key, idle_since, idle_since, created_since, created_until,
---   limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-AND t.created + 0 >= ? AND t.created + 0 < ?
-ORDER BY t.thread_key LIMIT ?;
-
--- name: threads_by_graph
--- Lists the threads of a graph, as threads does.
--- parameters: graph, first_key, end_key, released, idle_since, idle_since, created_since,
---   created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.graph = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-AND t.created + 0 >= ? AND t.created + 0 < ?
-ORDER BY t.thread_key LIMIT ?;
-
--- name: threads_by_graph_status
--- Lists the threads of a graph and a status, as threads does.
--- parameters: graph, status, first_key, end_key, idle_since, idle_since, created_since,
---   created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.graph = ? AND t.status = ? AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-AND t.created + 0 >= ? AND t.created + 0 < ?
-ORDER BY t.thread_key LIMIT ?;
-
--- name: threads_by_label
--- Lists the threads with a label, as threads does.
--- parameters: name, value, first_key, end_key, released, status, graph, idle_since, idle_since,
---   created_since, created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_label l
-	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = ? AND l.value = ? AND l.thread_key >= ? AND l.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
-AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
-AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-AND t.created + 0 >= ? AND t.created + 0 < ?
-ORDER BY l.thread_key LIMIT ?;
-
--- name: threads_few_idle
--- Lists threads that had no run since a time, by the index on updated. It is for when count_idle
--- finds few.
--- parameters: idle_since, first_key, end_key, released, status, graph, created_since,
---   created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM (SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AND t.version + t.inputs + t.versions * ? > 0
-AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
-AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
-AND t.created + 0 >= ? AND t.created + 0 < ?
-ORDER BY t.thread_key LIMIT ?;
-
--- name: threads_few_created
--- Lists threads by the index on created. It is for when count_created finds few.
--- parameters: created_since, created_until, first_key, end_key, released, status, graph,
---   idle_since, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM (SELECT * FROM graph_thread WHERE created >= ? AND created < ?
-	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
-AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
-AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-ORDER BY t.thread_key LIMIT ?;
-
--- name: count_idle
--- Counts the threads whose last run ended before a time, up to 1000.
--- parameters: idle_since
--- returns: idle
-SELECT COUNT(*) AS idle
-FROM (SELECT 1 AS one FROM graph_thread WHERE updated < ? LIMIT 1000) few;
-
--- name: count_created
--- Counts the threads that were created at or after one time and before another, up to 1000.
--- parameters: created_since, created_until
--- returns: created
-SELECT COUNT(*) AS created
-FROM (SELECT 1 AS one FROM graph_thread WHERE created >= ? AND created < ? LIMIT 1000) few;
 
 -- name: newest
 -- Lists threads, newest first: those created between since and until. Of those created at until, it
 -- lists only keys before last_key. A NULL filter selects all.
--- parameters: since, until, until, last_key, first_key, end_key, released, idle_since, idle_since,
---   limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- parameters: since, until, until, last_key, first_key, end_key, released, status, idle_since,
+--   idle_since, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
@@ -181,69 +36,51 @@ FROM graph_thread t FORCE INDEX (graph_thread_created)
 WHERE t.created >= ? AND t.created <= ?
 AND (t.created < ? OR t.thread_key < ?)
 AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
+AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
 -- name: newest_by_status
 -- Lists the threads of a status, as newest does.
--- parameters: status, since, until, until, last_key, first_key, end_key, idle_since, idle_since,
---   limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- parameters: status, since, until, until, last_key, first_key, end_key, released, graph,
+--   idle_since, idle_since, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t FORCE INDEX (graph_thread_status_created)
+FROM graph_thread t FORCE INDEX (graph_thread_status)
 WHERE t.status = ? AND t.created >= ? AND t.created <= ?
 AND (t.created < ? OR t.thread_key < ?)
-AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
+AND t.graph = COALESCE(CAST(? AS BINARY), t.graph)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
 -- name: newest_by_graph
 -- Lists the threads of a graph, as newest does.
--- parameters: graph, since, until, until, last_key, first_key, end_key, released, idle_since,
---   idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- parameters: graph, since, until, until, last_key, first_key, end_key, released, status,
+--   idle_since, idle_since, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t FORCE INDEX (graph_thread_graph_created)
+FROM graph_thread t FORCE INDEX (graph_thread_graph)
 WHERE t.graph = ? AND t.created >= ? AND t.created <= ?
 AND (t.created < ? OR t.thread_key < ?)
 AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
-AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
-
--- name: newest_by_graph_status
--- Lists the threads of a graph and a status, as newest does.
--- parameters: graph, status, since, until, until, last_key, first_key, end_key, idle_since,
---   idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
-		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t FORCE INDEX (graph_thread_graph_status_created)
-WHERE t.graph = ? AND t.status = ? AND t.created >= ? AND t.created <= ?
-AND (t.created < ? OR t.thread_key < ?)
-AND t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs > 0
+AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND (CAST(? AS SIGNED) IS NULL OR t.updated < ? AND t.lease_until <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 
@@ -251,17 +88,17 @@ ORDER BY t.created DESC, t.thread_key DESC LIMIT ?;
 -- Lists the threads with a label, as newest does.
 -- parameters: name, value, since, until, until, last_key, first_key, end_key, released, status,
 --   graph, idle_since, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_label l FORCE INDEX (graph_label_created)
+FROM graph_label l
 	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
 WHERE l.name = ? AND l.value = ? AND l.created >= ? AND l.created <= ?
 AND (l.created < ? OR l.thread_key < ?)

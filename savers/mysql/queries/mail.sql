@@ -38,7 +38,7 @@ SELECT m.posted_at FROM graph_mail m WHERE m.thread_no = ? AND m.state = 0 ORDER
 -- parameters: keys
 -- returns: thread_key, posted
 SELECT t.thread_key, t.posted
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$')) k STRAIGHT_JOIN graph_thread t ON t.thread_key = UNHEX(k.k);
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(2048) PATH '$')) k STRAIGHT_JOIN graph_thread t ON t.thread_key = UNHEX(k.k);
 
 -- name: find_mail
 -- Reads messages of a thread. numbers is a list.
@@ -86,14 +86,14 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- Reads the rows of threads and locks them until the transaction ends. keys is a list of thread
 -- keys. Without the hint, MySQL scans a small table and locks all of its rows.
 -- parameters: keys
--- returns: thread_no, thread_key, thread_id, version, status, lease_until, wake, attempts, posted,
+-- returns: thread_no, thread_key, version, status, lease_until, wake, attempts, posted,
 --   inputs, others, cancels, updated, graph, priority, now
-SELECT t.thread_no, t.thread_key, t.thread_id, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
+SELECT t.thread_no, t.thread_key, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
 	t.inputs, t.others, t.cancels,
 	CASE WHEN t.version = 0 AND t.updated = 9223372036854775807 THEN COALESCE((SELECT v.updated FROM graph_version v
 		WHERE v.thread_no = t.thread_no AND v.number = t.last_version), t.created) ELSE t.updated END AS updated,
 	t.graph, t.priority, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$')) k
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(2048) PATH '$')) k
 	STRAIGHT_JOIN graph_thread t FORCE INDEX (graph_thread_key) ON t.thread_key = UNHEX(k.k)
 FOR UPDATE;
 
@@ -108,23 +108,23 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (t BIGINT PATH '$[0]', i VARCHAR(32) PATH '$[1
 LOCK IN SHARE MODE;
 
 -- name: insert_threads
--- Inserts the rows of threads that have no version yet: thread_key, thread_id, graph, title and
+-- Inserts the rows of threads that have no version yet: thread_key, graph, title and
 -- labels of each.
 -- parameters: inboxes
-INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
+INSERT INTO graph_thread (thread_key, graph, title, labels, created, last_version, version, root, versions, status,
 	fence, holder, lease_until, updated, asked)
-SELECT UNHEX(k.k), UNHEX(k.i), UNHEX(k.g), UNHEX(k.t), UNHEX(k.l), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+SELECT UNHEX(k.k), UNHEX(k.g), UNHEX(k.t), UNHEX(k.l), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
 	0, 0, 0, 0, 0,
 	x'00000000000000000000000000000000', x'', 0, 9223372036854775807, FALSE
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(480) PATH '$[0]', i LONGTEXT PATH '$[1]', g VARCHAR(400) PATH '$[2]',
-	t VARCHAR(2048) PATH '$[3]', l LONGTEXT PATH '$[4]')) k;
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(2048) PATH '$[0]', g VARCHAR(400) PATH '$[1]',
+	t VARCHAR(2048) PATH '$[2]', l LONGTEXT PATH '$[3]')) k;
 
 -- name: insert_labels
 -- Adds labels of stored threads to the list of labels: name, value and thread_key of each.
 -- parameters: label_list
 INSERT INTO graph_label (name, value, thread_key, created)
 SELECT UNHEX(k.n), UNHEX(k.v), t.thread_key, t.created
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n VARCHAR(200) PATH '$[0]', v VARCHAR(400) PATH '$[1]', k VARCHAR(480) PATH '$[2]')) k
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n VARCHAR(200) PATH '$[0]', v VARCHAR(400) PATH '$[1]', k VARCHAR(2048) PATH '$[2]')) k
 	STRAIGHT_JOIN graph_thread t FORCE INDEX (graph_thread_key) ON t.thread_key = UNHEX(k.k);
 
 -- name: insert_mail

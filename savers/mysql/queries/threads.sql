@@ -3,10 +3,10 @@
 -- name: thread
 -- Reads a thread's row.
 -- parameters: thread_key
--- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+-- returns: thread_no, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
 --   attempts, posted, inputs, others, cancels, priority, now
-SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+SELECT thread_no, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
 	priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
@@ -16,10 +16,10 @@ WHERE thread_key = ?;
 -- name: lock_thread
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
--- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+-- returns: thread_no, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
 --   attempts, posted, inputs, others, cancels, priority, now
-SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+SELECT thread_no, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
 	priority,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
@@ -29,10 +29,10 @@ FOR UPDATE;
 
 -- name: insert_thread
 -- Inserts the row of a thread that has no version yet.
--- parameters: thread_key, thread_id, fence, holder
-INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder,
+-- parameters: thread_key, fence, holder
+INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked)
-VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 9223372036854775807, FALSE);
+VALUES (?, 0, 0, 0, 0, 0, ?, ?, 0, 9223372036854775807, FALSE);
 
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
@@ -83,8 +83,8 @@ INSERT INTO graph_label (name, value, thread_key, created) VALUES (?, ?, ?, ?);
 
 -- name: remove_label
 -- Removes a label of a thread from the list of labels.
--- parameters: name, value, thread_key
-DELETE FROM graph_label WHERE name = ? AND value = ? AND thread_key = ?;
+-- parameters: name, value, thread_key, created
+DELETE FROM graph_label WHERE name = ? AND value = ? AND thread_key = ? AND created = ?;
 
 -- name: rewake
 -- Sets the wake of a thread, which the transaction has locked. A wake in the past is now.

@@ -42,13 +42,13 @@ WHERE c.stored;
 -- the folder schema. It stores nothing, and there is no row, if a version is open, the labels
 -- change, birth is neither 0 nor thread_no, or a message is not untaken. The arrays have an element
 -- for each record, each description of a schema and each message.
--- parameters: thread_key, thread_id, graph, title, labels, priority, holder, lease, status, line,
+-- parameters: thread_key, graph, title, labels, priority, holder, lease, status, line,
 --   fingerprint, ids, bases, sources, snapshots, committing, steps, times, bodies, payloads,
 --   schema_keys, schemas, take, birth
 -- returns: thread_no, version, root, posted, now
 SELECT thread_no, version, root, posted, now
 FROM graph_open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-	$17, $18, $19, $20, $21, $22, $23, $24) o(thread_no, version, root, posted, now);
+	$17, $18, $19, $20, $21, $22, $23) o(thread_no, version, root, posted, now);
 
 -- name: put_write_fenced
 -- Stores a pending write, and returns a row. Of a base that is committed it stores nothing, but

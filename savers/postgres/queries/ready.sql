@@ -4,11 +4,11 @@
 -- Lists the threads of a graph by wake, from low on, due or not: up to limit of each priority. If
 -- there is none, it returns the time alone. The function is in the folder schema.
 -- parameters: graph, low, limit
--- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+-- returns: now, thread_no, thread_key, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
-SELECT now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+SELECT now, thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 FROM graph_ready($1, $2, $3)
-	r(now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels);
+	r(now, thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels);
 
 -- name: reserve_due
 -- Moves the wakes of threads that are still due. Those of free are due again reserve microseconds
@@ -17,20 +17,20 @@ FROM graph_ready($1, $2, $3)
 -- transaction has locked. It returns the threads that it moved, with the wakes that they had. free
 -- and leased are arrays of thread_no.
 -- parameters: graph, free, leased, due, reserve
--- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+-- returns: now, thread_no, thread_key, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
-SELECT now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+SELECT now, thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 FROM graph_reserve($1, CAST($2 AS bigint[]), CAST($3 AS bigint[]), $4, $5)
-	r(now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels);
+	r(now, thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels);
 
 -- name: lock_ready
 -- Lists the threads of a graph and a priority whose wake is from low to due, and locks them until
 -- the transaction ends. It leaves out those that another transaction has locked.
 -- parameters: graph, priority, low, due, limit
--- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+-- returns: now, thread_no, thread_key, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
 SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now,
-	thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+	thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 FROM graph_thread
 WHERE graph = $1 AND priority = $2 AND wake >= $3 AND wake > 0 AND wake <= $4
 ORDER BY wake, thread_no LIMIT $5

@@ -113,11 +113,6 @@ if opens then
 		return { 'conflict', 'birth', birth or '' }
 	end
 end
-for i = 1, count do
-	if taken(i) then
-		return { 'conflict', 'exists', records[i].id }
-	end
-end
 if opens and not allUntaken(at) then
 	return { 'conflict', 'mail', after }
 end

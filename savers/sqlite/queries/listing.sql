@@ -3,13 +3,12 @@
 -- The index of ids holds bytes 3 to 8 of each.
 
 -- name: threads
--- Lists threads in the order of their keys: from first_key up to, but without, end_key. A NULL
--- filter selects all.
--- parameters: first_key, end_key, released, idle_since, created_since, created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- Lists threads in the order of their keys: from first_key up to, but without, end_key.
+-- parameters: first_key, end_key, released, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
@@ -18,156 +17,16 @@ SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.l
 		ORDER BY h.pos DESC LIMIT 1) AS step
 FROM graph_thread t
 WHERE t.thread_key >= ?1 AND t.thread_key < ?2 AND t.version + t.inputs + t.versions * ?3 > 0
-AND (?4 IS NULL OR t.updated < ?4 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-AND t.created + 0 >= ?5 AND t.created + 0 < ?6
-ORDER BY t.thread_key LIMIT +?7;
-
--- name: threads_by_status
--- Lists the threads of a status, as threads does.
--- parameters: status, first_key, end_key, idle_since, created_since, created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.status = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version + t.inputs > 0
-AND (?4 IS NULL OR t.updated < ?4 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-AND t.created + 0 >= ?5 AND t.created + 0 < ?6
-ORDER BY t.thread_key LIMIT +?7;
-
--- name: threads_by_graph
--- Lists the threads of a graph, as threads does.
--- parameters: graph, first_key, end_key, released, idle_since, created_since, created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.graph = ?1 AND t.thread_key >= ?2 AND t.thread_key < ?3 AND t.version + t.inputs + t.versions * ?4 > 0
-AND (?5 IS NULL OR t.updated < ?5 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-AND t.created + 0 >= ?6 AND t.created + 0 < ?7
-ORDER BY t.thread_key LIMIT +?8;
-
--- name: threads_by_graph_status
--- Lists the threads of a graph and a status, as threads does.
--- parameters: graph, status, first_key, end_key, idle_since, created_since, created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t
-WHERE t.graph = ?1 AND t.status = ?2 AND t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version + t.inputs > 0
-AND (?5 IS NULL OR t.updated < ?5 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-AND t.created + 0 >= ?6 AND t.created + 0 < ?7
-ORDER BY t.thread_key LIMIT +?8;
-
--- name: threads_by_label
--- Lists the threads with a label, as threads does.
--- parameters: name, value, first_key, end_key, released, status, graph, idle_since, created_since,
---   created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_label l
-	CROSS JOIN graph_thread t ON t.thread_key = l.thread_key
-WHERE l.name = ?1 AND l.value = ?2 AND l.thread_key >= ?3 AND l.thread_key < ?4 AND t.version + t.inputs + t.versions * ?5 > 0
-AND t.status = COALESCE(?6, t.status)
-AND t.graph = COALESCE(?7, t.graph)
-AND (?8 IS NULL OR t.updated < ?8 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-AND t.created + 0 >= ?9 AND t.created + 0 < ?10
-ORDER BY l.thread_key LIMIT +?11;
-
--- name: threads_few_idle
--- Lists threads that had no run since a time, by the index on updated. It is for when count_idle
--- finds few.
--- parameters: idle_since, first_key, end_key, released, status, graph, created_since,
---   created_until, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM (SELECT * FROM graph_thread WHERE updated < ?1 ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ?2 AND t.thread_key < ?3 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) AND t.version + t.inputs + t.versions * ?4 > 0
-AND t.status = COALESCE(?5, t.status)
-AND t.graph = COALESCE(?6, t.graph)
-AND t.created + 0 >= ?7 AND t.created + 0 < ?8
-ORDER BY t.thread_key LIMIT +?9;
-
--- name: threads_few_created
--- Lists threads by the index on created. It is for when count_created finds few.
--- parameters: created_since, created_until, first_key, end_key, released, status, graph,
---   idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM (SELECT * FROM graph_thread WHERE created >= ?1 AND created < ?2
-	ORDER BY created LIMIT 2000) t
-WHERE t.thread_key >= ?3 AND t.thread_key < ?4 AND t.version + t.inputs + t.versions * ?5 > 0
-AND t.status = COALESCE(?6, t.status)
-AND t.graph = COALESCE(?7, t.graph)
-AND (?8 IS NULL OR t.updated < ?8 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.thread_key LIMIT +?9;
-
--- name: count_idle
--- Counts the threads whose last run ended before a time, up to 1000.
--- parameters: idle_since
--- returns: idle
-SELECT COUNT(*) AS idle
-FROM (SELECT 1 AS one FROM graph_thread WHERE updated < ?1 LIMIT 1000) few;
-
--- name: count_created
--- Counts the threads that were created at or after one time and before another, up to 1000.
--- parameters: created_since, created_until
--- returns: created
-SELECT COUNT(*) AS created
-FROM (SELECT 1 AS one FROM graph_thread WHERE created >= ?1 AND created < ?2 LIMIT 1000) few;
+ORDER BY t.thread_key LIMIT +?4;
 
 -- name: newest
 -- Lists threads, newest first: those created between since and until. Of those created at until, it
 -- lists only keys before last_key. A NULL filter selects all.
--- parameters: since, until, last_key, first_key, end_key, released, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- parameters: since, until, last_key, first_key, end_key, released, status, idle_since, limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
@@ -178,84 +37,70 @@ FROM graph_thread t INDEXED BY graph_thread_created
 WHERE t.created >= ?1 AND t.created <= ?2
 AND (t.created < ?2 OR t.thread_key < ?3)
 AND t.thread_key >= ?4 AND t.thread_key < ?5 AND t.version + t.inputs + t.versions * ?6 > 0
-AND (?7 IS NULL OR t.updated < ?7 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.created DESC, t.thread_key DESC LIMIT +?8;
+AND t.status = COALESCE(?7, t.status)
+AND (?8 IS NULL OR t.updated < ?8 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT +?9;
 
 -- name: newest_by_status
--- Lists the threads of a status, as newest does.
--- parameters: status, since, until, last_key, first_key, end_key, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- Lists the threads of a status that the index has, as newest does.
+-- parameters: status, since, until, last_key, first_key, end_key, released, graph, idle_since,
+--   limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t INDEXED BY graph_thread_status_created
+FROM graph_thread t INDEXED BY graph_thread_status
 WHERE t.status = ?1 AND t.created >= ?2 AND t.created <= ?3
 AND (t.created < ?3 OR t.thread_key < ?4)
-AND t.thread_key >= ?5 AND t.thread_key < ?6 AND t.version + t.inputs > 0
-AND (?7 IS NULL OR t.updated < ?7 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.created DESC, t.thread_key DESC LIMIT +?8;
+AND t.thread_key >= ?5 AND t.thread_key < ?6 AND t.version + t.inputs + t.versions * ?7 > 0
+AND t.status NOT IN (0, 5, 7)
+AND t.graph = COALESCE(?8, t.graph)
+AND (?9 IS NULL OR t.updated < ?9 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT +?10;
 
 -- name: newest_by_graph
 -- Lists the threads of a graph, as newest does.
--- parameters: graph, since, until, last_key, first_key, end_key, released, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- parameters: graph, since, until, last_key, first_key, end_key, released, status, idle_since,
+--   limit
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t INDEXED BY graph_thread_graph_created
+FROM graph_thread t INDEXED BY graph_thread_graph
 WHERE t.graph = ?1 AND t.created >= ?2 AND t.created <= ?3
 AND (t.created < ?3 OR t.thread_key < ?4)
 AND t.thread_key >= ?5 AND t.thread_key < ?6 AND t.version + t.inputs + t.versions * ?7 > 0
-AND (?8 IS NULL OR t.updated < ?8 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.created DESC, t.thread_key DESC LIMIT +?9;
-
--- name: newest_by_graph_status
--- Lists the threads of a graph and a status, as newest does.
--- parameters: graph, status, since, until, last_key, first_key, end_key, idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
-	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
-	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS head,
-	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
-		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_thread t INDEXED BY graph_thread_graph_status_created
-WHERE t.graph = ?1 AND t.status = ?2 AND t.created >= ?3 AND t.created <= ?4
-AND (t.created < ?4 OR t.thread_key < ?5)
-AND t.thread_key >= ?6 AND t.thread_key < ?7 AND t.version + t.inputs > 0
-AND (?8 IS NULL OR t.updated < ?8 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ORDER BY t.created DESC, t.thread_key DESC LIMIT +?9;
+AND t.status = COALESCE(?8, t.status)
+AND (?9 IS NULL OR t.updated < ?9 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+ORDER BY t.created DESC, t.thread_key DESC LIMIT +?10;
 
 -- name: newest_by_label
 -- Lists the threads with a label, as newest does.
 -- parameters: name, value, since, until, last_key, first_key, end_key, released, status, graph,
 --   idle_since, limit
--- returns: thread_key, thread_id, version, versions, status, holder, lease_until, updated, asked,
---   root, created, graph, title, labels, wake, attempts, posted, inputs,
---   others, cancels, priority, now, head, step
-SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
+-- returns: thread_key, version, versions, status, holder, lease_until, updated, asked,
+--   root, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority,
+--   now, head, step
+SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked,
 	t.root, t.created, t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	(SELECT h.id FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.pos BETWEEN t.root << 28 AND (t.root << 28 | 0xfffffff)
 		ORDER BY h.pos DESC LIMIT 1) AS step
-FROM graph_label l INDEXED BY graph_label_created
+FROM graph_label l
 	CROSS JOIN graph_thread t ON t.thread_key = l.thread_key
 WHERE l.name = ?1 AND l.value = ?2 AND l.created >= ?3 AND l.created <= ?4
 AND (l.created < ?4 OR l.thread_key < ?5)

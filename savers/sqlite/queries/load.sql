@@ -9,13 +9,13 @@
 -- include it go from first_packed to last_packed. Restoring begins at first_seq, 0 if there is
 -- no snapshot.
 -- parameters: thread_key, number, ns_key, at
--- returns: thread_no, thread_id, version, versions, status, fence, holder, lease_until, updated,
+-- returns: thread_no, version, versions, status, fence, holder, lease_until, updated,
 --   packed_id, created, thread_graph, title, labels, wake, attempts, posted, inputs, others,
 --   cancels, priority, now, number, root, version_status,
 --   version_updated, released, log_no, seq, id, step,
 --   line_no, line, fingerprint, graph, root_seq, root_id, root_step, found_seq, base,
 --   first_packed, last_packed, first_seq
-SELECT t.thread_no, t.thread_id, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated,
+SELECT t.thread_no, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated,
 	t.packed_id, t.created, t.graph AS thread_graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
 	v.number, v.root, v.status AS version_status, v.updated AS version_updated, v.released,

@@ -93,9 +93,9 @@ CREATE UNIQUE INDEX IF NOT EXISTS graph_mail_id ON graph_mail (thread_no, id);
 -- name: lock_inboxes
 -- Reads the rows of threads in a transaction that writes. keys is a list of thread keys.
 -- parameters: keys
--- returns: thread_no, thread_key, thread_id, version, status, lease_until, wake, attempts, posted,
+-- returns: thread_no, thread_key, version, status, lease_until, wake, attempts, posted,
 --   inputs, others, cancels, updated, graph, priority, now
-SELECT t.thread_no, t.thread_key, t.thread_id, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
+SELECT t.thread_no, t.thread_key, t.version, t.status, t.lease_until, t.wake, t.attempts, t.posted,
 	t.inputs, t.others, t.cancels,
 	CASE WHEN t.version = 0 AND t.updated = 9223372036854775807 THEN COALESCE((SELECT v.updated FROM graph_version v
 		WHERE v.thread_no = t.thread_no AND v.number = t.last_version), t.created) ELSE t.updated END AS updated,
@@ -111,13 +111,13 @@ FROM json_each(?1) k CROSS JOIN graph_mail m
 	ON m.thread_no = json_extract(k.value, '$[0]') AND m.id = unhex(json_extract(k.value, '$[1]'));
 
 -- name: insert_threads
--- Inserts the rows of threads that have no version yet: thread_key, thread_id, graph, title and
+-- Inserts the rows of threads that have no version yet: thread_key, graph, title and
 -- labels of each.
 -- parameters: inboxes
-INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
+INSERT INTO graph_thread (thread_key, graph, title, labels, created, last_version, version, root, versions, status,
 	fence, holder, lease_until, updated, asked)
 SELECT unhex(json_extract(value, '$[0]')), unhex(json_extract(value, '$[1]')), unhex(json_extract(value, '$[2]')),
-	unhex(json_extract(value, '$[3]')), unhex(json_extract(value, '$[4]')), CAST(unixepoch('subsec') * 1000000 AS INTEGER),
+	unhex(json_extract(value, '$[3]')), CAST(unixepoch('subsec') * 1000000 AS INTEGER),
 	0, 0, 0, 0, 0,
 	x'00000000000000000000000000000000', x'', 0, 9223372036854775807, FALSE
 FROM json_each(?1);

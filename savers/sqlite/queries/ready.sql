@@ -4,27 +4,27 @@
 -- Lists the threads of a graph by wake, from low on, due or not: up to limit of each priority. If
 -- there is none, it returns the time alone.
 -- parameters: graph, low, limit
--- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+-- returns: now, thread_no, thread_key, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
-SELECT c.now, t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
+SELECT c.now, t.thread_no, t.thread_key, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
 FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) c
 	LEFT JOIN (
-		SELECT * FROM (SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+		SELECT * FROM (SELECT thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 			FROM graph_thread
 			WHERE graph = ?1 AND priority = 1 AND wake >= ?2 AND wake > 0
 			ORDER BY wake, thread_no LIMIT +?3)
 		UNION ALL
-		SELECT * FROM (SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+		SELECT * FROM (SELECT thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 			FROM graph_thread
 			WHERE graph = ?1 AND priority = 2 AND wake >= ?2 AND wake > 0
 			ORDER BY wake, thread_no LIMIT +?3)
 		UNION ALL
-		SELECT * FROM (SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+		SELECT * FROM (SELECT thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 			FROM graph_thread
 			WHERE graph = ?1 AND priority = 3 AND wake >= ?2 AND wake > 0
 			ORDER BY wake, thread_no LIMIT +?3)
 		UNION ALL
-		SELECT * FROM (SELECT thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+		SELECT * FROM (SELECT thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 			FROM graph_thread
 			WHERE graph = ?1 AND priority = 4 AND wake >= ?2 AND wake > 0
 			ORDER BY wake, thread_no LIMIT +?3)
@@ -34,10 +34,10 @@ FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) c
 -- Lists the threads of a graph and a priority whose wake is from low to due, and locks them until
 -- the transaction ends. It leaves out those that another transaction has locked.
 -- parameters: graph, priority, low, due, limit
--- returns: now, thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence,
+-- returns: now, thread_no, thread_key, status, priority, wake, lease_until, fence,
 --   attempts, posted, labels
 SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now,
-	thread_no, thread_key, thread_id, status, priority, wake, lease_until, fence, attempts, posted, labels
+	thread_no, thread_key, status, priority, wake, lease_until, fence, attempts, posted, labels
 FROM graph_thread
 WHERE graph = ?1 AND priority = ?2 AND wake >= ?3 AND wake > 0 AND wake <= ?4
 ORDER BY wake, thread_no LIMIT +?5;

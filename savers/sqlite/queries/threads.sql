@@ -3,10 +3,10 @@
 -- name: thread
 -- Reads a thread's row.
 -- parameters: thread_key
--- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+-- returns: thread_no, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
 --   attempts, posted, inputs, others, cancels, priority, now
-SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+SELECT thread_no, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
 	priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now
@@ -17,10 +17,10 @@ WHERE thread_key = ?1;
 -- Reads a thread's row in a transaction that writes. Such a transaction holds the only write lock
 -- of the file.
 -- parameters: thread_key
--- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+-- returns: thread_no, last_version, version, root, versions, status, fence, holder,
 --   lease_until, updated, asked, packed_id, created, graph, title, labels, wake,
 --   attempts, posted, inputs, others, cancels, priority, now
-SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+SELECT thread_no, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked, packed_id, created, graph, title, labels, wake, attempts, posted, inputs, others, cancels,
 	priority,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now
@@ -29,10 +29,10 @@ WHERE thread_key = ?1;
 
 -- name: insert_thread
 -- Inserts the row of a thread that has no version yet.
--- parameters: thread_key, thread_id, fence, holder
-INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder,
+-- parameters: thread_key, fence, holder
+INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder,
 	lease_until, updated, asked)
-VALUES (?1, ?2, 0, 0, 0, 0, 0, ?3, ?4, 0, 9223372036854775807, FALSE);
+VALUES (?1, 0, 0, 0, 0, 0, ?2, ?3, 0, 9223372036854775807, FALSE);
 
 -- name: update_thread
 -- Writes a thread's row, which the transaction has locked.
@@ -83,8 +83,8 @@ INSERT INTO graph_label (name, value, thread_key, created) VALUES (?1, ?2, ?3, ?
 
 -- name: remove_label
 -- Removes a label of a thread from the list of labels.
--- parameters: name, value, thread_key
-DELETE FROM graph_label WHERE name = ?1 AND value = ?2 AND thread_key = ?3;
+-- parameters: name, value, thread_key, created
+DELETE FROM graph_label WHERE name = ?1 AND value = ?2 AND thread_key = ?3 AND created = ?4;
 
 -- name: rewake
 -- Sets the wake of a thread, which the transaction has locked. A wake in the past is now.

@@ -19,7 +19,6 @@ func Corners(t *testing.T, s checkpoint.Saver) {
 		"prune does not bring committed writes back": pruneCommitted,
 		"a base that does not stand is committed":    commitUnknown,
 		"an opening that released is sent again":     repeatReleased,
-		"an id of some is used":                      useAgain,
 		"a record that follows one has no parent":    noParent,
 	} {
 		var ids []checkpoint.ID
@@ -131,24 +130,6 @@ func noParent(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 		said += fmt.Sprintf("%+v %v\n", pruned, err)
 	}
 	return said
-}
-
-// useAgain offers three records. The second has an id that another namespace has.
-func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
-	t.Helper()
-	const thread = "used"
-	var none checkpoint.ID
-	appends(t, s, checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)}})
-	appends(t, s, checkpoint.Append{Thread: thread, Namespace: "child", Fence: ids[0], Records: []checkpoint.Record{record(ids[1], none, none)}})
-	_, err := s.Append(t.Context(), checkpoint.Append{
-		Thread: thread, After: ids[0], Fence: ids[0],
-		Records: []checkpoint.Record{record(ids[2], ids[0], none), record(ids[1], ids[2], none), record(ids[3], ids[1], none)},
-	})
-	var conflict *checkpoint.ConflictError
-	if !errors.As(err, &conflict) {
-		t.Fatalf("got %v, want a conflict", err)
-	}
-	return fmt.Sprintf("%+v", *conflict)
 }
 
 // TwoSavers continues a run on another saver than the one that knows its heads, or has another run

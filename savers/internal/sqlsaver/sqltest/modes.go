@@ -74,8 +74,8 @@ func SchemaModes(t *testing.T, m Modes) {
 		t.Error("the thread is there, want tables made anew")
 	}
 	for version, want := range map[int]string{
-		1000: "the tables are of version 1000, and this program knows 23",
-		3:    "the tables are of version 3, and this program reads version 23",
+		1000: "the tables are of version 1000, and this program knows 24",
+		3:    "the tables are of version 3, and this program reads version 24",
 	} {
 		m.Exec("DELETE FROM graph_schema") // has a row for each file of the schema
 		m.Exec(fmt.Sprintf("INSERT INTO graph_schema (version) VALUES (%d)", version))

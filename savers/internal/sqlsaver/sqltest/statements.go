@@ -142,7 +142,7 @@ func value(parameter string) any {
 	switch parameter {
 	case "id", "at", "fence", "line", "base", "parent", "commits", "after", "packed_id", "first_id", "last_id", "write_key", "result_key", "failure_key", "answer_key":
 		return bytes.Repeat([]byte{1}, 16)
-	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "title", "labels", "body", "payload", "data":
+	case "thread_key", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "title", "labels", "body", "payload", "data":
 		return []byte("text")
 	case "namespace", "item_key", "once_key", "name", "value", "entries", "hash", "model", "first_namespace", "end_namespace", "after_namespace", "after_key", "word":
 		return []byte("a\x00\x01")

@@ -8,8 +8,7 @@ CREATE TABLE IF NOT EXISTS graph_schema (
 -- A thread and its open version; version is 0 when there is none.
 CREATE TABLE IF NOT EXISTS graph_thread (
 	thread_no    BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY COMMENT 'no later thread gets it: the birth of the thread',
-	thread_key   VARBINARY(240) NOT NULL COMMENT 'the id, or of an id longer than 200 bytes its beginning and a hash',
-	thread_id    MEDIUMBLOB     COMMENT 'such a long id',
+	thread_key   VARBINARY(1024) NOT NULL COMMENT 'the id',
 	last_version INT            NOT NULL COMMENT 'the newest there ever was',
 	version      INT            NOT NULL,
 	root         BIGINT         NOT NULL COMMENT 'the log of the root of that version',
@@ -33,25 +32,19 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	cancels      INT            NOT NULL DEFAULT 0 COMMENT 'how many of these are cancels',
 	priority     SMALLINT       NOT NULL DEFAULT 3 COMMENT '1 urgent, 2 high, 3 normal, 4 low',
 	UNIQUE KEY graph_thread_key (thread_key),
-	KEY graph_thread_status (status, thread_key),
-	KEY graph_thread_updated (updated),
 	KEY graph_thread_created (created, thread_key),
-	KEY graph_thread_status_created (status, created, thread_key),
-	KEY graph_thread_graph_created (graph, created, thread_key),
-	KEY graph_thread_graph_status_created (graph, status, created, thread_key),
-	KEY graph_thread_wake (graph, priority, wake, thread_no),
-	KEY graph_thread_graph (graph, thread_key),
-	KEY graph_thread_graph_status (graph, status, thread_key)
+	KEY graph_thread_status (status, created, thread_key),
+	KEY graph_thread_graph (graph, created, thread_key),
+	KEY graph_thread_wake (graph, priority, wake, thread_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The labels of threads, for lists. Only a run that changes labels changes them.
 CREATE TABLE IF NOT EXISTS graph_label (
 	name       VARBINARY(100) NOT NULL,
 	value      VARBINARY(200) NOT NULL,
-	thread_key VARBINARY(240) NOT NULL,
+	thread_key VARBINARY(1024) NOT NULL,
 	created    BIGINT         NOT NULL COMMENT 'as graph_thread.created',
-	PRIMARY KEY (name, value, thread_key),
-	KEY graph_label_created (name, value, created, thread_key)
+	PRIMARY KEY (name, value, created, thread_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known.
@@ -85,7 +78,7 @@ CREATE TABLE IF NOT EXISTS graph_log (
 	log_no    BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY,
 	thread_no BIGINT         NOT NULL,
 	version   INT            NOT NULL,
-	ns_key    VARBINARY(240) NOT NULL COMMENT 'as graph_thread.thread_key',
+	ns_key    VARBINARY(240) NOT NULL COMMENT 'the namespace, or of one longer than 200 bytes its beginning and a hash',
 	ns_name   MEDIUMBLOB,
 	settled   BIGINT         NOT NULL DEFAULT 0 COMMENT 'packing has looked at the records up to this seq: those with rows keep them',
 	UNIQUE KEY graph_log_key (thread_no, version, ns_key)

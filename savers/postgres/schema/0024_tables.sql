@@ -7,8 +7,7 @@ CREATE TABLE graph_schema (
 -- A thread and its open version; version is 0 when there is none. Rows have room to be changed in place.
 CREATE TABLE graph_thread (
 	thread_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- no later thread gets it: the birth of the thread
-	thread_key   BYTEA   NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
-	thread_id    BYTEA,                      -- such a long id
+	thread_key   BYTEA   NOT NULL,           -- the id
 	last_version BIGINT  NOT NULL,           -- the newest there ever was
 	version      BIGINT  NOT NULL,
 	root         BIGINT  NOT NULL,           -- the log of that version's root
@@ -35,23 +34,14 @@ CREATE TABLE graph_thread (
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
 
-CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
-
-CREATE INDEX graph_thread_updated ON graph_thread (updated);
-
 CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
 
-CREATE INDEX graph_thread_status_created ON graph_thread (status, created, thread_key);
+-- Of the threads that are not over.
+CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5, 7);
 
-CREATE INDEX graph_thread_graph_created ON graph_thread (graph, created, thread_key);
-
-CREATE INDEX graph_thread_graph_status_created ON graph_thread (graph, status, created, thread_key);
-
-CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
+CREATE INDEX graph_thread_graph ON graph_thread (graph, created, thread_key);
 
 CREATE INDEX graph_thread_wake ON graph_thread (graph, priority, wake, thread_no) WHERE wake > 0;
-
-CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
 
 -- The labels of threads, for lists. Only a run that changes labels changes them.
 CREATE TABLE graph_label (
@@ -59,10 +49,8 @@ CREATE TABLE graph_label (
 	value      BYTEA NOT NULL,
 	thread_key BYTEA NOT NULL,
 	created    BIGINT NOT NULL, -- as graph_thread.created
-	PRIMARY KEY (name, value, thread_key)
+	PRIMARY KEY (name, value, created, thread_key)
 );
-
-CREATE INDEX graph_label_created ON graph_label (name, value, created, thread_key);
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known.
 CREATE TABLE graph_mail (
@@ -96,7 +84,7 @@ CREATE TABLE graph_log (
 	log_no    BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	thread_no BIGINT  NOT NULL,
 	version   BIGINT  NOT NULL,
-	ns_key    BYTEA   NOT NULL,              -- as graph_thread.thread_key
+	ns_key    BYTEA   NOT NULL,              -- the namespace, or of one longer than 200 bytes its beginning and a hash
 	ns_name   BYTEA,
 	settled   BIGINT  NOT NULL DEFAULT 0     -- packing has looked at the records up to this seq: those with rows keep them
 );
@@ -255,10 +243,10 @@ END $$;
 -- graph_open begins the next version of a thread with its first records, and makes the thread if there is none. The records
 -- have one line and follow each other; each array has one element for each record, p_write_keys and p_writes one for each
 -- description of a schema, and p_take the numbers of the messages that the opening takes. It returns no row, and stored
--- nothing, if a version is open, the key is that of another long thread id, the labels change, p_birth is neither 0 nor the
--- number of the thread, or a message is not untaken; the caller runs a transaction instead.
+-- nothing, if a version is open, the labels change, p_birth is neither 0 nor the number of the thread, or a message is not
+-- untaken; the caller runs a transaction instead.
 CREATE FUNCTION graph_open(
-	p_key bytea, p_rest bytea, p_graph bytea, p_title bytea, p_labels bytea, p_priority bigint, p_holder bytea, p_lease bigint, p_status bigint,
+	p_key bytea, p_graph bytea, p_title bytea, p_labels bytea, p_priority bigint, p_holder bytea, p_lease bigint, p_status bigint,
 	p_line bytea, p_fingerprint bigint, p_ids bytea[], p_bases bytea[], p_sources bigint[], p_snapshots boolean[], p_commits_previous boolean[],
 	p_steps bigint[], p_created bigint[], p_bodies bytea[], p_payloads bytea[], p_write_keys bytea[], p_writes bytea[], p_take bigint[],
 	p_birth bigint)
@@ -279,14 +267,14 @@ BEGIN
 		END IF;
 		-- The indexed columns are as the UPDATE below leaves them, so that it makes no new index entries.
 		o_now := extract(epoch from clock_timestamp()) * 1000000;
-		INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
+		INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
 			created, graph, wake, priority)
-		VALUES (p_key, p_rest, 0, 0, 0, 0, p_status, E'\\x00000000000000000000000000000000', '', 0, o_now, FALSE,
+		VALUES (p_key, 0, 0, 0, 0, p_status, E'\\x00000000000000000000000000000000', '', 0, o_now, FALSE,
 			o_now, p_graph, o_now + p_lease, COALESCE(NULLIF(p_priority, 0), 3))
 		ON CONFLICT (thread_key) DO NOTHING;
 		made := FOUND;
 	END LOOP;
-	IF t.version > 0 OR t.thread_id IS DISTINCT FROM p_rest OR p_labels <> '' AND p_labels <> t.labels
+	IF t.version > 0 OR p_labels <> '' AND p_labels <> t.labels
 		OR p_birth NOT IN (0, t.thread_no) OR (SELECT COUNT(*) FROM graph_mail k
 			WHERE k.thread_no = t.thread_no AND k.number = ANY (p_take) AND k.state = 0) < cardinality(p_take) THEN
 		RETURN;
@@ -337,7 +325,7 @@ END $$;
 -- none, it returns the time alone.
 CREATE FUNCTION graph_ready(p_graph bytea, p_low bigint, p_limit bigint)
 RETURNS TABLE (
-	o_now bigint, o_thread bigint, o_key bytea, o_rest bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
+	o_now bigint, o_thread bigint, o_key bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
 	o_fence bytea, o_attempts bigint, o_posted bigint, o_labels bytea)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -345,7 +333,7 @@ DECLARE
 BEGIN
 	o_now := extract(epoch from clock_timestamp()) * 1000000;
 	FOR priority_no IN 1..4 LOOP
-		RETURN QUERY SELECT o_now, t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts,
+		RETURN QUERY SELECT o_now, t.thread_no, t.thread_key, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts,
 			t.posted, t.labels
 		FROM graph_thread t
 		WHERE t.graph = p_graph AND t.priority = priority_no AND t.wake >= p_low AND t.wake > 0
@@ -363,14 +351,14 @@ END $$;
 -- that they had. The commit does not wait for the disk: if a crash of the server loses it, the threads are due earlier.
 CREATE FUNCTION graph_reserve(p_graph bytea, p_free bigint[], p_leased bigint[], p_due bigint, p_reserve bigint)
 RETURNS TABLE (
-	o_now bigint, o_thread bigint, o_key bytea, o_rest bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
+	o_now bigint, o_thread bigint, o_key bytea, o_status bigint, o_priority bigint, o_wake bigint, o_until bigint,
 	o_fence bytea, o_attempts bigint, o_posted bigint, o_labels bytea)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
 	PERFORM set_config('synchronous_commit', 'off', true);
 	o_now := extract(epoch from clock_timestamp()) * 1000000;
-	FOR o_thread, o_key, o_rest, o_status, o_priority, o_wake, o_until, o_fence, o_attempts, o_posted, o_labels IN
-		SELECT t.thread_no, t.thread_key, t.thread_id, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
+	FOR o_thread, o_key, o_status, o_priority, o_wake, o_until, o_fence, o_attempts, o_posted, o_labels IN
+		SELECT t.thread_no, t.thread_key, t.status, t.priority, t.wake, t.lease_until, t.fence, t.attempts, t.posted, t.labels
 		FROM graph_thread t
 		WHERE t.thread_no = ANY (p_free || p_leased) AND t.graph = p_graph AND t.wake > 0 AND t.wake <= p_due
 			AND (t.lease_until > o_now OR t.thread_no = ANY (p_free))
@@ -419,15 +407,14 @@ BEGIN
 END $$;
 
 -- graph_post stores messages in the inboxes of threads, one post after the other. A post is an object:
--- - key, rest, graph, title, labels: of the thread, in hex; the row is made if there is none;
+-- - key, graph, title, labels: of the thread, in hex; the row is made if there is none;
 -- - priority: the new one of the thread, or 0;
 -- - label_list: the labels as an array of name and value in hex;
 -- - idle, max_inputs, max_others: conditions;
 -- - messages: an array of id, kind, head, in hex, and payload, an index into p_payloads; kind 5 makes the thread due,
 --   and is not stored.
 -- It returns the number of each message, and whether the id was known. Of a post that is refused it returns one row with
--- the fault: 1 too many inputs, 2 too many other messages, 3 the thread is not idle, 4 the key is that of another long
--- thread id.
+-- the fault: 1 too many inputs, 2 too many other messages, 3 the thread is not idle.
 CREATE FUNCTION graph_post(p_posts jsonb, p_payloads bytea[])
 RETURNS TABLE (o_post bigint, o_message bigint, o_number bigint, o_known boolean, o_fault bigint)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -454,7 +441,6 @@ BEGIN
 			FROM jsonb_to_recordset(p->'messages') n(id text, kind bigint)
 			WHERE n.kind = 5 OR NOT EXISTS (SELECT 1 FROM graph_mail k WHERE k.thread_no = t.thread_no AND k.id = decode(n.id, 'hex'));
 			o_fault := CASE
-				WHEN t.thread_no IS NOT NULL AND t.thread_id IS DISTINCT FROM decode(p->>'rest', 'hex') THEN 4
 				WHEN new_inputs + new_others + new_cancels + wakes = 0 THEN 0
 				WHEN CAST(p->>'idle' AS boolean) AND (t.inputs > 0 OR t.version > 0 AND (t.lease_until > clock OR t.status NOT IN (5, 7))) THEN 3
 				WHEN new_inputs > 0 AND COALESCE(t.inputs, 0) + new_inputs > CAST(p->>'max_inputs' AS bigint) THEN 1
@@ -462,9 +448,9 @@ BEGIN
 				ELSE 0 END;
 			EXIT WHEN t.thread_no IS NOT NULL OR o_fault > 0;
 			-- The indexed columns are as the UPDATE below leaves them, so that it makes no new index entries.
-			INSERT INTO graph_thread (thread_key, thread_id, graph, title, labels, created, last_version, version, root, versions, status,
+			INSERT INTO graph_thread (thread_key, graph, title, labels, created, last_version, version, root, versions, status,
 				fence, holder, lease_until, updated, asked, wake, priority)
-			VALUES (key, decode(p->>'rest', 'hex'), decode(p->>'graph', 'hex'), decode(p->>'title', 'hex'), decode(p->>'labels', 'hex'), clock,
+			VALUES (key, decode(p->>'graph', 'hex'), decode(p->>'title', 'hex'), decode(p->>'labels', 'hex'), clock,
 				0, 0, 0, 0, CASE WHEN new_inputs > 0 THEN 6 ELSE 0 END, E'\\x00000000000000000000000000000000', '', 0,
 				CASE WHEN new_inputs > 0 THEN clock ELSE 9223372036854775807 END, FALSE,
 				CASE WHEN new_inputs + wakes > 0 THEN clock ELSE 0 END, COALESCE(NULLIF(CAST(p->>'priority' AS bigint), 0), 3))
@@ -515,7 +501,7 @@ END $$;
 -- of all tables takes longer to plan than to run, and a plan that was made for small tables reads too much of larger ones.
 CREATE FUNCTION graph_place(p_thread bytea, p_number bigint, p_namespace bytea, p_at bytea)
 RETURNS TABLE (
-	thread_no bigint, thread_id bytea, version bigint, versions bigint, status bigint, fence bytea, holder bytea,
+	thread_no bigint, version bigint, versions bigint, status bigint, fence bytea, holder bytea,
 	lease_until bigint, updated bigint, packed_id bytea, created bigint, thread_graph bytea, title bytea, labels bytea,
 	wake bigint, attempts bigint, posted bigint, inputs bigint, others bigint, cancels bigint, priority bigint,
 	now bigint, number bigint, root bigint, version_status bigint, version_updated bigint, released bigint, log_no bigint,
@@ -524,9 +510,9 @@ RETURNS TABLE (
 	first_seq bigint)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-	SELECT t.thread_no, t.thread_id, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated, t.packed_id, t.created,
+	SELECT t.thread_no, t.version, t.versions, t.status, t.fence, t.holder, t.lease_until, t.updated, t.packed_id, t.created,
 		t.graph, t.title, t.labels, t.wake, t.attempts, t.posted, t.inputs, t.others, t.cancels, t.priority
-	INTO thread_no, thread_id, version, versions, status, fence, holder, lease_until, updated, packed_id, created,
+	INTO thread_no, version, versions, status, fence, holder, lease_until, updated, packed_id, created,
 		thread_graph, title, labels, wake, attempts, posted, inputs, others, cancels, priority
 	FROM graph_thread t WHERE t.thread_key = p_thread;
 	IF NOT FOUND THEN

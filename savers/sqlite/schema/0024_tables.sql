@@ -7,8 +7,7 @@ CREATE TABLE graph_schema (
 -- A thread and its open version; version is 0 when there is none.
 CREATE TABLE graph_thread (
 	thread_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- no later thread gets it: the birth of the thread
-	thread_key   BLOB    NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
-	thread_id    BLOB,                       -- such a long id
+	thread_key   BLOB    NOT NULL,           -- the id
 	last_version INTEGER NOT NULL,           -- the newest there ever was
 	version      INTEGER NOT NULL,
 	root         INTEGER NOT NULL,           -- the log of that version's root
@@ -35,23 +34,14 @@ CREATE TABLE graph_thread (
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
 
-CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
-
-CREATE INDEX graph_thread_updated ON graph_thread (updated);
-
 CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
 
-CREATE INDEX graph_thread_status_created ON graph_thread (status, created, thread_key);
+-- Of the threads that are not over.
+CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5, 7);
 
-CREATE INDEX graph_thread_graph_created ON graph_thread (graph, created, thread_key);
-
-CREATE INDEX graph_thread_graph_status_created ON graph_thread (graph, status, created, thread_key);
-
-CREATE INDEX graph_thread_graph ON graph_thread (graph, thread_key);
+CREATE INDEX graph_thread_graph ON graph_thread (graph, created, thread_key);
 
 CREATE INDEX graph_thread_wake ON graph_thread (graph, priority, wake, thread_no) WHERE wake > 0;
-
-CREATE INDEX graph_thread_graph_status ON graph_thread (graph, status, thread_key);
 
 -- The labels of threads, for lists. Only a run that changes labels changes them.
 CREATE TABLE graph_label (
@@ -59,10 +49,8 @@ CREATE TABLE graph_label (
 	value      BLOB NOT NULL,
 	thread_key BLOB NOT NULL,
 	created    INTEGER NOT NULL, -- as graph_thread.created
-	PRIMARY KEY (name, value, thread_key)
+	PRIMARY KEY (name, value, created, thread_key)
 ) WITHOUT ROWID;
-
-CREATE INDEX graph_label_created ON graph_label (name, value, created, thread_key);
 
 -- The messages of threads. A row stays when its message was taken, so that the id is known. The unique index on thread_no and
 -- id is made with the first message, because an index takes a page.
@@ -95,7 +83,7 @@ CREATE TABLE graph_log (
 	log_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
 	thread_no INTEGER NOT NULL,
 	version   INTEGER NOT NULL,
-	ns_key    BLOB    NOT NULL,              -- as graph_thread.thread_key
+	ns_key    BLOB    NOT NULL,              -- the namespace, or of one longer than 200 bytes its beginning and a hash
 	ns_name   BLOB,
 	settled   INTEGER NOT NULL DEFAULT 0     -- packing has looked at the records up to this seq: those with rows keep them
 );
@@ -145,13 +133,6 @@ CREATE TABLE graph_checkpoint (
 
 -- Of an id the index has what says its time: that tells ids apart, and puts a new one at the end.
 CREATE INDEX graph_checkpoint_id ON graph_checkpoint (root, substr(id, 3, 6));
-
--- An id is there once in a version.
-CREATE TRIGGER graph_checkpoint_once BEFORE INSERT ON graph_checkpoint
-WHEN EXISTS (SELECT 1 FROM graph_checkpoint c WHERE c.root = NEW.root AND substr(c.id, 3, 6) = substr(NEW.id, 3, 6) AND c.id = NEW.id)
-BEGIN
-	SELECT RAISE(ABORT, 'the id is used');
-END;
 
 -- Records that follow each other in a log, in one row: old ones, which are read together. No record is in a pack and in a row
 -- of its own. The record after a pack holds the ids of its parent and of what it commits itself.

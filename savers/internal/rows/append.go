@@ -1,0 +1,537 @@
+package rows
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Append stores records, as checkpoint.Saver says.
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (done checkpoint.AppendResult, err error) {
+	if err := a.Check(); err != nil {
+		return done, err
+	}
+	blind := true
+	err = s.call(ctx, nil, func() error {
+		if blind {
+			blind = false
+			if t, h := s.knownFor(&a); t != nil {
+				if done, err = s.tryAppend(ctx, &a, t, h, true); err == nil {
+					return nil
+				}
+			}
+		}
+		done, err = s.readAppend(ctx, &a)
+		return err
+	})
+	if err != nil {
+		return checkpoint.AppendResult{}, err
+	}
+	return done, nil
+}
+
+// knownFor returns what is known of the thread and the head that a names. t is nil if that does
+// not suffice to store a without reading. The known facts may be out of date: then a check fails.
+func (s *Saver) knownFor(a *checkpoint.Append) (t *thread, h head) {
+	t, h, found := s.recall(a.Thread, a.Namespace)
+	starts := a.Open != nil && a.After.IsZero()
+	switch {
+	case t == nil && !starts:
+		return nil, h
+	case t == nil:
+		now, ok := s.estimate()
+		if !ok {
+			return nil, h
+		}
+		t = &thread{Thread: Thread{ID: a.Thread}, now: now}
+	case t.Open == 0 && !starts,
+		a.Open == nil && t.Fence != a.Fence,
+		a.Open != nil && t.leased() && !a.Open.TakeOver:
+		return nil, h
+	}
+	if starts {
+		return t, head{}
+	}
+	if !found && !a.After.IsZero() || h.id != a.After {
+		return nil, h
+	}
+	for i := range a.Writes {
+		b := a.Writes[i].Base
+		if b != h.id && !b.IsZero() && !slices.ContainsFunc(a.Records, func(r checkpoint.Record) bool { return r.ID == b }) {
+			return nil, h
+		}
+	}
+	return t, h
+}
+
+// readAppend is an Append that reads first.
+func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, err error) {
+	t, err := s.thread(ctx, a.Thread)
+	if err != nil {
+		return done, err
+	}
+	if a.Release && (t.was() || t.Versions > 1) {
+		if done, ok, err := s.releasedBefore(ctx, a, t); err != nil || ok {
+			return done, err
+		}
+	}
+	starts := a.Open != nil && a.After.IsZero()
+	if t.Open == 0 && !starts {
+		want, reason := a.Fence, "fence"
+		if a.Open != nil {
+			want, reason = a.After, "head"
+		}
+		return done, ledger.Missing(a.Thread, a.Namespace, want, reason, t.was())
+	}
+	var h head
+	if t.Open != 0 {
+		stored, rec, err := s.stands(ctx, t.ID, t.Root, a)
+		if err != nil {
+			return done, err
+		}
+		if stored != nil && (a.Open == nil || t.Fence == a.Records[0].ID) {
+			return s.repeated(ctx, a, t, stored)
+		}
+		h = *headOf(&rec)
+	}
+	if err := refuse(a, t, h); err != nil {
+		if t.Fence != a.Fence {
+			s.forget(t.ID)
+		}
+		return done, err
+	}
+	return s.tryAppend(ctx, a, t, h, false)
+}
+
+// refuse returns why the thread t with the head h does not take a; nil if it does.
+func refuse(a *checkpoint.Append, t *thread, h head) error {
+	switch {
+	case a.Open != nil:
+		if err := t.busy(); err != nil && !a.Open.TakeOver {
+			return err
+		}
+	case a.Fence != t.Fence:
+		return t.conflict("fence", a.Namespace, a.Fence, t.Fence)
+	}
+	switch {
+	case h.id != a.After:
+		return t.conflict("head", a.Namespace, a.After, h.id)
+	case a.Open != nil && !ledger.IsBirth(a.Open.Birth, t.About.Birth):
+		return t.conflict("birth", a.Namespace, a.Open.Birth, t.About.Birth)
+	}
+	return nil
+}
+
+// stands reads whether a version has the records of a already, at the place for which they were
+// sent. Then it returns the last of them, else nil. rec is the head of the namespace.
+func (s *Saver) stands(ctx context.Context, id string, r root, a *checkpoint.Append) (stored *checkpoint.Record, rec checkpoint.Record, err error) {
+	n := len(a.Records)
+	l := logOf(id, r, a.Namespace)
+	rows, _, err := s.read(ctx, l.head(), l.upTo(a.Records[n-1].ID, n+1))
+	if err != nil || len(rows[0]) == 0 {
+		return nil, rec, err
+	}
+	newest, err := l.last(&rows[0][0])
+	if err != nil {
+		return nil, rec, err
+	}
+	found, err := l.from(a.Records[n-1].ID, rows[1]) // newest first
+	if err != nil || len(found) == 0 {
+		return nil, *newest, err
+	}
+	last := found[0]
+	if last.Seq < uint64(n) || (last.Seq == uint64(n)) != a.After.IsZero() {
+		return nil, *newest, nil
+	}
+	for i := range found {
+		if found[i].Seq+uint64(n) < last.Seq {
+			break
+		}
+		want := a.After
+		if at := found[i].Seq + uint64(n) - last.Seq; at > 0 {
+			want = a.Records[at-1].ID
+		}
+		if found[i].ID != want {
+			return nil, *newest, nil
+		}
+	}
+	return &last.Record, *newest, nil
+}
+
+// releasedBefore answers an Append whose release was stored before; ok is false if it was not.
+func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, t *thread) (done checkpoint.AppendResult, ok bool, err error) {
+	rows, _, err := s.read(ctx, last(versionsOf(t.ID)))
+	if err != nil || len(rows[0]) == 0 {
+		return done, false, err
+	}
+	v, err := rows[0][0].version()
+	if err != nil {
+		return done, false, of(t.ID, err)
+	}
+	stored, _, err := s.stands(ctx, t.ID, v.root, a)
+	if err != nil || stored == nil {
+		return done, false, err
+	}
+	done = checkpoint.AppendResult{Version: v.number, Head: stored.Seq, Posted: t.Posted}
+	if a.Open != nil {
+		done.Now, done.Birth = t.now, t.About.Birth
+		done.Writes, err = s.pending(ctx, t.ID, v.root)
+	}
+	return done, true, err
+}
+
+// repeated answers an Append that was stored before; it renews the lease.
+func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, stored *checkpoint.Record) (done checkpoint.AppendResult, err error) {
+	done = checkpoint.AppendResult{Version: t.Open, Head: stored.Seq, Posted: t.Posted}
+	if !t.Until.IsZero() && (a.Open != nil || a.Fence == t.Fence) {
+		next := t.Thread
+		next.Until = ledger.Micro(t.now.Add(leaseOf(a.Lease)))
+		if t, _, err = s.apply(ctx, new(Change), t, &next); err != nil {
+			return done, err
+		}
+		s.keep(t, "", nil)
+	}
+	if a.Open != nil {
+		s.hold(t.ID, !t.Until.IsZero())
+		done.Attempts, done.Now, done.Birth = t.Attempts, t.now, t.About.Birth
+		done.Writes, err = s.pending(ctx, t.ID, t.Root)
+	}
+	return done, err
+}
+
+// tryAppend stores a after the head h of t. It returns ErrChanged if that is not so any more. blind
+// says that t and h are only known: then an error may come from facts that are out of date.
+func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, h head, blind bool) (done checkpoint.AppendResult, err error) {
+	if blind {
+		if err := refuse(a, t, h); err != nil {
+			return done, err
+		}
+	}
+	next := t.Thread
+	if a.Open != nil {
+		if err := next.opens(a, t); err != nil {
+			return done, err
+		}
+	}
+	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	w.records(a, h)
+	if err := w.writes(a.Writes, blind || t.Open == 0); err != nil {
+		return done, err
+	}
+	if a.Status != 0 {
+		next.Status = a.Status
+	}
+	var opens *checkpoint.Append
+	if a.Open != nil {
+		opens = a
+	}
+	if err := w.handle(&a.Messages, opens); err != nil {
+		return done, err
+	}
+	w.renew(a.Lease, a.Open != nil)
+	last := &a.Records[len(a.Records)-1]
+	newest := &head{last.ID, h.seq + uint64(len(a.Records)), last.Step, h.seq}
+	var root *head
+	if a.Namespace == "" {
+		root = newest
+	}
+	if a.End {
+		w.ends(a.Wake, a.Messages.Seen, a.Records)
+	}
+	if next.Until.IsZero() && (a.End || root != nil) {
+		if err := w.rest(root); err != nil {
+			return done, err
+		}
+	}
+	if a.Progress || a.End && next.Status != checkpoint.Failed {
+		next.Attempts = 0
+	}
+	done = checkpoint.AppendResult{Version: next.Open, Head: newest.seq, Posted: next.Posted}
+	r := next.Root
+	if a.Open != nil {
+		done.Now, done.Birth = t.now, next.About.Birth
+		if t.Open != 0 || len(a.Writes) > 0 {
+			w.c.Reads = []Range{writesOf(t.ID, r)}
+		}
+	}
+	if a.Release {
+		v := version{root: next.Root, head: newest.id, records: int(newest.seq - next.Missing)}
+		if root == nil {
+			if err := s.measure(ctx, t, &v); err != nil {
+				return done, err
+			}
+		}
+		if _, err := w.release(v); err != nil {
+			return done, err
+		}
+	}
+	if a.Open != nil {
+		done.Attempts = next.Attempts
+	}
+	stored, rows, err := s.apply(ctx, &w.c, t, &next)
+	if err != nil {
+		return done, err
+	}
+	s.keep(stored, a.Namespace, newest)
+	s.noteWrites(t.ID, a.Writes, a.Records)
+	if a.Open != nil || a.End {
+		s.hold(t.ID, !a.End)
+	}
+	if len(rows) > 0 && len(rows[0]) > 0 {
+		live, spent, err := s.live(ctx, t.ID, r, rows[0])
+		if err != nil {
+			return done, err
+		}
+		done.Writes = inOrder(live)
+		s.spend(t.ID, spent)
+	}
+	if a.End || s.packing.AtOnce {
+		err = s.packEnded(ctx, &next)
+	}
+	return done, err
+}
+
+// opens makes t the thread after the opening a, which found it as old.
+func (t *Thread) opens(a *checkpoint.Append, old *thread) (err error) {
+	if t.About, _, err = old.About.Opened(a, old.now); err != nil {
+		return err
+	}
+	first := a.Records[0].ID
+	if t.Open == 0 {
+		t.Last++
+		t.Open, t.Versions, t.Status, t.Root = t.Last, t.Versions+1, checkpoint.Running, rootOf(first)
+	}
+	t.Attempts = ledger.Attempts(old.Attempts, a.Open.Retry, old.Until.IsZero(), old.Status)
+	t.Fence, t.Holder, t.Updated = first, a.Open.Holder, old.now
+	t.Until = ledger.Micro(old.now.Add(leaseOf(a.Lease)))
+	t.Wake = t.Until
+	return nil
+}
+
+// writer collects what one write of a run stores.
+type writer struct {
+	s    *Saver
+	ctx  context.Context
+	t    *thread // as it was
+	next *Thread // as it will be
+	c    Change
+
+	committed map[checkpoint.ID]bool // bases that the records of the write commit
+}
+
+// put adds a row to the change.
+func (w *writer) put(t Table, key []byte, v Value, isNew bool) {
+	w.c.Puts = append(w.c.Puts, Put{Key: Key{t, w.next.ID, key}, Value: v, New: isNew})
+}
+
+// records adds the records of a after the head h.
+func (w *writer) records(a *checkpoint.Append, h head) {
+	room := len(a.Records) + len(a.Writes)
+	if a.Open != nil {
+		room += 6 // the thread, its places in indexes, and a message
+	}
+	w.c.Puts = make([]Put, 0, room)
+	l := logOf(w.next.ID, w.next.Root, a.Namespace)
+	before := h.id
+	for i := range a.Records {
+		r := &Record{ledger.Normal(a.Records[i])}
+		r.Seq = h.seq + uint64(i) + 1
+		w.put(Records, l.key(before), r, true)
+		if !r.Commits.IsZero() {
+			w.commits(r.Commits, before, len(a.Writes) > 0)
+		}
+		before = r.ID
+	}
+	if h.id.IsZero() && a.Namespace != "" {
+		w.put(Logs, l.name(), name(a.Namespace), true)
+	}
+}
+
+// commits notes that a record, which follows before, commits a base. If the base is another record,
+// it needs a mark. writes says that the call has pending writes.
+func (w *writer) commits(base, before checkpoint.ID, writes bool) {
+	if w.committed == nil && writes {
+		w.committed = make(map[checkpoint.ID]bool)
+	}
+	if writes {
+		w.committed[base] = true
+	}
+	if base != before {
+		w.put(Writes, w.next.Root.mark(base), mark{}, false)
+	}
+}
+
+// renew renews the lease if a quarter of it is over. So most writes do not change the row of the
+// thread.
+func (w *writer) renew(lease time.Duration, opens bool) {
+	lease = leaseOf(lease)
+	left := w.next.Until.Sub(w.t.now)
+	if !opens && !w.next.Until.IsZero() && (left < lease-lease/4 || left > lease) {
+		w.next.Until = ledger.Micro(w.t.now.Add(lease))
+	}
+}
+
+// ends ends the run. seen is the newest message that it knows. ends removes pending writes that
+// count no more, also those whose bases the records of the same write commit.
+func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) {
+	if w.next.Posted > seen {
+		wake = w.t.now
+	}
+	w.next.Until, w.next.Updated, w.next.Wake = time.Time{}, w.t.now, *ledger.EndWake(wake, w.t.now)
+	for _, base := range w.s.spent(w.next.ID, records) {
+		r := within(Key{Writes, w.next.ID, w.next.Root.base(base)})
+		r.Bytes = append(w.next.Root.mark(base), 0) // the mark stays
+		w.c.Deletes = append(w.c.Deletes, r)
+	}
+}
+
+// rest makes the thread one that no run holds. root is the head of its root; if it is nil, rest
+// reads it.
+func (w *writer) rest(root *head) error {
+	w.next.Until = time.Time{}
+	if root == nil {
+		l := logOf(w.next.ID, w.next.Root, "")
+		rows, _, err := w.s.read(w.ctx, l.head())
+		if err != nil || len(rows[0]) == 0 {
+			return err
+		}
+		r, err := l.last(&rows[0][0])
+		if err != nil {
+			return err
+		}
+		root = headOf(r)
+	}
+	w.next.Head, w.next.Step = root.id, root.step
+	return nil
+}
+
+func leaseOf(d time.Duration) time.Duration {
+	if d == 0 {
+		return checkpoint.DefaultLease
+	}
+	return d
+}
+
+// PutWrites stores pending writes, as checkpoint.Saver says.
+func (s *Saver) PutWrites(ctx context.Context, p checkpoint.PutWrites) (done checkpoint.PutResult, err error) {
+	if err := p.Check(); err != nil {
+		return done, err
+	}
+	blind := true
+	err = s.call(ctx, nil, func() error {
+		if blind {
+			blind = false
+			if t := s.knownForPut(&p); t != nil {
+				if done, err = s.tryPut(ctx, &p, t, true); err == nil {
+					return nil
+				}
+			}
+		}
+		t, err := s.thread(ctx, p.Thread)
+		if err != nil {
+			return err
+		}
+		switch {
+		case t.Open == 0:
+			return ledger.Missing(p.Thread, "", p.Fence, "fence", t.was())
+		case t.Fence != p.Fence || p.Fence.IsZero():
+			s.forget(p.Thread)
+			return t.conflict("fence", "", p.Fence, t.Fence)
+		}
+		done, err = s.tryPut(ctx, &p, t, false)
+		return err
+	})
+	if err != nil {
+		return checkpoint.PutResult{}, err
+	}
+	return done, nil
+}
+
+// knownForPut returns what is known of the thread if no record commits a base of p. Else, or if that
+// is unknown, it returns nil.
+func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
+	t, _, _ := s.recall(p.Thread, "")
+	if t == nil || t.Open == 0 || t.Fence != p.Fence {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[p.Thread]
+	for i := range p.Writes {
+		if b := p.Writes[i].Base; !b.IsZero() && (k == nil || k.heads[p.Writes[i].Namespace].id != b && !k.open[b]) {
+			return nil
+		}
+	}
+	return t
+}
+
+// tryPut stores p in the thread t. blind is that of tryAppend.
+func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, blind bool) (done checkpoint.PutResult, err error) {
+	next := t.Thread
+	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	if err := w.writes(p.Writes, blind); err != nil {
+		return done, err
+	}
+	if p.Status != 0 {
+		next.Status = p.Status
+	}
+	if err := w.handle(&p.Messages, nil); err != nil {
+		return done, err
+	}
+	w.renew(p.Lease, false)
+	var known *head
+	if p.End {
+		w.ends(p.Wake, p.Messages.Seen, nil)
+		if _, h, found := s.recall(p.Thread, ""); found && blind {
+			known = &h
+			l := logOf(p.Thread, next.Root, "")
+			w.c.Reads = []Range{l.head()}
+		}
+		if err := w.rest(known); err != nil {
+			return done, err
+		}
+	}
+	if p.Progress || p.End && next.Status != checkpoint.Failed {
+		next.Attempts = 0
+	}
+	stored, rows, err := s.apply(ctx, &w.c, t, &next)
+	if err != nil {
+		return done, err
+	}
+	s.keep(stored, "", nil)
+	s.noteWrites(t.ID, p.Writes, nil)
+	if p.End {
+		s.hold(t.ID, false)
+	}
+	if known != nil {
+		if err := s.correct(ctx, stored, rows[0]); err != nil {
+			return done, err
+		}
+	}
+	if p.End {
+		if err := s.packEnded(ctx, &next); err != nil {
+			return done, err
+		}
+	}
+	return checkpoint.PutResult{Posted: next.Posted}, nil
+}
+
+// correct makes the head in the row of a thread the one of rows, if another Saver has appended to
+// the root by the fence of the same run.
+func (s *Saver) correct(ctx context.Context, t *thread, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	l := logOf(t.ID, t.Root, "")
+	r, err := l.last(&rows[0])
+	if err != nil || r.ID == t.Head {
+		return err
+	}
+	next := t.Thread
+	next.Head, next.Step = r.ID, r.Step
+	_, _, err = s.apply(ctx, new(Change), t, &next)
+	return err
+}

@@ -1,0 +1,421 @@
+package rows
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// Encode returns the bytes of the value of a row, for a Store that keeps bytes. They end with a
+// checksum of the key and the value.
+func Encode(key []byte, v Value) Bytes {
+	if v == nil {
+		return Bytes{}
+	}
+	return v.appendTo(nil, key)
+}
+
+// Own makes a Value of a Put share no memory with the caller of a Saver, for a Store that keeps
+// values. It returns v.
+func Own(v Value) Value {
+	switch v := v.(type) {
+	case *Record:
+		ledger.Detach(&v.Record, ledger.Room{})
+	case *Write:
+		v.Payload = ledger.CloneBytes(v.Payload)
+	case *Message:
+		v.Payload = ledger.CloneBytes(v.Payload)
+	}
+	return v
+}
+
+func (b Bytes) appendTo(to, _ []byte) []byte { return append(to, b...) }
+
+// Record is the value of a row of Records.
+type Record struct{ checkpoint.Record }
+
+// appendTo appends the stored form of r. The key has the id of the record before it.
+func (r *Record) appendTo(b, key []byte) []byte {
+	from := len(b)
+	b = append(b, oneRecord)
+	before := recordBefore(key)
+	b = codec.AppendHeader(b, &r.Record, &before)
+	return seal(codec.AppendBody(b, &r.Record), from, key)
+}
+
+// The first byte of the value of a row of Records.
+const (
+	oneRecord = 1
+	packed    = 2
+)
+
+// recordBefore is what a key says of the record before.
+func recordBefore(key []byte) checkpoint.Record {
+	r := checkpoint.Record{ID: before(key), Created: time.UnixMicro(0)}
+	if r.Base = r.ID; !r.ID.IsZero() {
+		r.Created = r.ID.Time()
+	}
+	return r
+}
+
+// before is the id of the record before, at the end of a key of Records.
+func before(key []byte) checkpoint.ID { return checkpoint.ID(key[len(key)-idSize:]) }
+
+// packRow is the value of a row of Records with several records that follow each other.
+type packRow struct {
+	first, last uint64 // their Seq
+	body        []byte // in the form of package pack
+}
+
+func (p *packRow) appendTo(b, key []byte) []byte {
+	from := len(b)
+	b = binary.AppendUvarint(binary.AppendUvarint(append(b, packed), p.first), p.last)
+	return seal(append(b, p.body...), from, key)
+}
+
+// in returns the place of the pack in a log, which its checksum has.
+func (p *packRow) in(l *log) pack.Place {
+	return pack.Place{Thread: l.id, Namespace: l.namespace, First: p.first, Last: p.last}
+}
+
+// records returns the record of a row, or the pack.
+func (r *Row) records() (*checkpoint.Record, *packRow, error) {
+	switch v := r.Value.(type) {
+	case *Record:
+		return &v.Record, nil, nil
+	case *packRow:
+		return nil, v, nil
+	}
+	b, _ := r.Value.(Bytes)
+	body, err := unseal(b, r.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := codec.NewReader(body)
+	switch kind := in.Byte(); kind {
+	case oneRecord:
+		before := recordBefore(r.Key)
+		rec := in.Header(&before)
+		in.Body(&rec)
+		err = in.End()
+		if err == nil {
+			return &rec, nil, nil
+		}
+	case packed:
+		p := &packRow{first: in.Uvarint(), last: in.Uvarint()}
+		if err = in.Err(); err == nil {
+			p.body = body[in.Offset():]
+			return nil, p, nil
+		}
+	default:
+		err = fmt.Errorf("a record of kind %d", kind)
+	}
+	return nil, nil, damaged(r.Key, err)
+}
+
+// thread returns the thread of a row.
+func (r *Row) thread() (*Thread, error) {
+	if b, ok := r.Value.(Bytes); ok {
+		return parseThread(r.Key, b)
+	}
+	return r.Value.(*Thread), nil
+}
+
+// name is the value of a row of Logs: a namespace.
+type name string
+
+func (n name) appendTo(b, key []byte) []byte { return seal(append(b, n...), len(b), key) }
+
+// name returns the namespace of a row.
+func (r *Row) name() (string, error) {
+	b, ok := r.Value.(Bytes)
+	if !ok {
+		return string(r.Value.(name)), nil
+	}
+	body, err := unseal(b, r.Key)
+	return string(body), err
+}
+
+// Write is the value of a row of Writes.
+type Write struct {
+	checkpoint.Write
+	Order uint64 // grows with the writes of a thread
+}
+
+func (w *Write) appendTo(b, key []byte) []byte {
+	from := len(b)
+	return seal(codec.AppendWrite(binary.AppendUvarint(b, w.Order), &w.Write, nil), from, key)
+}
+
+// write returns the pending write of a row.
+func (r *Row) write() (*Write, error) {
+	b, ok := r.Value.(Bytes)
+	if !ok {
+		return r.Value.(*Write), nil
+	}
+	body, err := unseal(b, r.Key)
+	if err != nil {
+		return nil, err
+	}
+	in := codec.NewReader(body)
+	w := &Write{Order: in.Uvarint(), Write: in.Write(nil)}
+	if err := in.End(); err != nil {
+		return nil, damaged(r.Key, err)
+	}
+	return w, nil
+}
+
+// mark is the value of a row of Writes which says that its base is committed.
+type mark struct{}
+
+func (mark) appendTo(b, key []byte) []byte { return seal(b, len(b), key) }
+
+// Message is the value of a row of Messages.
+type Message struct{ checkpoint.Message }
+
+func (m *Message) appendTo(b, key []byte) []byte {
+	from := len(b)
+	b = binary.AppendUvarint(b, m.Number)
+	b = append(b, byte(m.Kind), byte(flag(m.Taken)))
+	b = binary.AppendVarint(b, micro(m.Posted))
+	for _, s := range [...]string{m.ID, m.Name, m.Key, m.Refused} {
+		b = codec.AppendString(b, s)
+	}
+	return seal(codec.AppendBytes(b, m.Payload), from, key)
+}
+
+// message returns the message of a row.
+func (r *Row) message() (checkpoint.Message, error) {
+	b, ok := r.Value.(Bytes)
+	if !ok {
+		return r.Value.(*Message).Message, nil
+	}
+	body, err := unseal(b, r.Key)
+	if err != nil {
+		return checkpoint.Message{}, err
+	}
+	in := codec.NewReader(body)
+	m := checkpoint.Message{Number: in.Uvarint(), Kind: checkpoint.MessageKind(in.Byte()), Taken: in.Byte() == 1, Posted: moment(in.Varint())}
+	m.ID, m.Name, m.Key, m.Refused, m.Payload = in.String(), in.String(), in.String(), in.String(), in.Bytes()
+	if err := in.End(); err != nil {
+		return checkpoint.Message{}, damaged(r.Key, err)
+	}
+	return m, nil
+}
+
+// place is the value of a row of Messages that finds a message by its id.
+type place struct {
+	number  uint64
+	handled uint64 // the count of its row among the handled messages; 0 if it is untaken
+}
+
+func (p place) appendTo(b, key []byte) []byte {
+	from := len(b)
+	return seal(binary.AppendUvarint(binary.AppendUvarint(b, p.number), p.handled), from, key)
+}
+
+// place returns where the message of a row is.
+func (r *Row) place() (place, error) {
+	b, ok := r.Value.(Bytes)
+	if !ok {
+		return r.Value.(place), nil
+	}
+	body, err := unseal(b, r.Key)
+	if err != nil {
+		return place{}, err
+	}
+	in := codec.NewReader(body)
+	p := place{in.Uvarint(), in.Uvarint()}
+	if err := in.End(); err != nil {
+		return place{}, damaged(r.Key, err)
+	}
+	return p, nil
+}
+
+// version is the value of a row of Versions: a released version. One that is read of a Thread is
+// the open version.
+type version struct {
+	number   int
+	root     root
+	status   checkpoint.Status
+	updated  time.Time
+	released time.Time     // zero if it is open
+	head     checkpoint.ID // of the root
+	records  int           // of the root
+}
+
+func (v version) appendTo(b, key []byte) []byte {
+	from := len(b)
+	b = append(binary.AppendUvarint(b, uint64(v.number)), v.root[:]...)
+	b = append(append(b, byte(v.status)), v.head[:]...)
+	b = binary.AppendVarint(binary.AppendVarint(b, micro(v.updated)), micro(v.released))
+	return seal(binary.AppendUvarint(b, uint64(v.records)), from, key)
+}
+
+// version returns the version of a row.
+func (r *Row) version() (version, error) {
+	b, ok := r.Value.(Bytes)
+	if !ok {
+		return r.Value.(version), nil
+	}
+	body, err := unseal(b, r.Key)
+	if err != nil {
+		return version{}, err
+	}
+	in := codec.NewReader(body)
+	v := version{number: in.Int()}
+	copy(v.root[:], in.Fixed(len(v.root)))
+	v.status, v.head = checkpoint.Status(in.Byte()), in.ID()
+	v.updated, v.released, v.records = moment(in.Varint()), moment(in.Varint()), in.Int()
+	if err := in.End(); err != nil {
+		return version{}, damaged(r.Key, err)
+	}
+	return v, nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal appends the checksum of a key and of its value, which b has from an index on.
+func seal(b []byte, from int, key []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b[from:]))
+}
+
+// unseal returns a value without its checksum.
+func unseal(b, key []byte) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b[:n]) {
+		return nil, damaged(key, errSum)
+	}
+	return b[:n:n], nil
+}
+
+var errSum = fmt.Errorf("its checksum is that of other data; restore it from a backup")
+
+// damaged returns the ErrDamaged of a row.
+func damaged(key []byte, err error) error {
+	if len(key) > 64 {
+		key = key[:64]
+	}
+	return fmt.Errorf("the row %q: %w: %w", key, checkpoint.ErrDamaged, err)
+}
+
+// idSize is the length of an id.
+const idSize = len(checkpoint.ID{})
+
+// root is what the keys of a version begin with. It comes from the id of the first record: its
+// time, so that new versions are next to each other, and its random bits.
+type root [12]byte
+
+func rootOf(first checkpoint.ID) (r root) {
+	copy(r[:6], first[:6])
+	copy(r[6:], first[10:])
+	return r
+}
+
+// hash returns the first n bytes of the SHA-256 of strings.
+func hash(n int, parts ...string) []byte {
+	var room [256]byte
+	b := room[:0]
+	for _, p := range parts {
+		b = codec.AppendString(b, p)
+	}
+	sum := sha256.Sum256(b)
+	return append(make([]byte, 0, n+32), sum[:n]...)
+}
+
+func threadKey(id string) Key { return Key{Table: Threads, Thread: id, Bytes: []byte(id)} }
+
+// log returns what the keys of the records of a log begin with.
+func (r root) log(namespace string) []byte {
+	b := append(make([]byte, 0, len(r)+9+idSize), r[:]...)
+	if namespace == "" {
+		return append(b, 0)
+	}
+	return append(append(b, 1), hash(8, namespace)...)
+}
+
+// base returns what the keys of the pending writes of a base begin with.
+func (r root) base(id checkpoint.ID) []byte {
+	return append(append(make([]byte, 0, len(r)+2*idSize), r[:]...), id[:]...)
+}
+
+// write returns the key of a pending write.
+func (r root) write(w *checkpoint.Write) []byte {
+	return append(r.base(w.Base), hash(idSize, w.Namespace, w.Task, w.Name, string(rune(w.Kind)))...)
+}
+
+// mark returns the key of the mark that a base is committed.
+func (r root) mark(base checkpoint.ID) []byte { return append(r.base(base), make([]byte, idSize)...) }
+
+// isMark reports whether a key of Writes is a mark.
+func isMark(key []byte) bool { return checkpoint.ID(key[len(key)-idSize:]).IsZero() }
+
+// baseOf is the base in a key of Writes.
+func baseOf(key []byte) checkpoint.ID { return checkpoint.ID(key[len(key)-2*idSize : len(key)-idSize]) }
+
+// The kinds of keys of Messages.
+const (
+	untaken = 'u' // with the number
+	handled = 'h' // with how many messages were handled before and with this one
+	byID    = 'i' // with a hash of the id
+)
+
+// messagesKey is what the keys of the messages of a thread begin with, and those of its versions.
+func messagesKey(id string) []byte { return hash(idSize, id) }
+
+func messageKey(id string, kind byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(messagesKey(id), kind), n)
+}
+
+func messageIDKey(id, message string) []byte {
+	return append(append(messagesKey(id), byID), hash(idSize, message)...)
+}
+
+func versionKey(id string, number int) []byte {
+	return binary.BigEndian.AppendUint64(messagesKey(id), uint64(number))
+}
+
+// after returns the least key that is greater than all keys with a prefix.
+func after(prefix []byte) []byte {
+	b := bytes.Clone(prefix)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i]++; b[i] != 0 {
+			return b[:i+1]
+		}
+	}
+	return bytes.Repeat([]byte{0xff}, MaxKey+1)
+}
+
+// within selects all rows whose keys begin with that of k.
+func within(k Key) Range { return Range{Key: k, To: after(k.Bytes)} }
+
+// point selects the row with a key.
+func point(k Key) Range { return Range{Key: k} }
+
+// last selects the row with the greatest key of r.
+func last(r Range) Range {
+	r.Limit, r.Reverse = 1, true
+	return r
+}
+
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func moment(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return codec.Time(n)
+}

@@ -1,0 +1,335 @@
+package rows
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// mailOf selects the messages of one kind of key of a thread.
+func mailOf(id string, kind byte) Range {
+	return within(Key{Messages, id, append(messagesKey(id), kind)})
+}
+
+// handle does with messages what a write says. opens is that write if it is an opening: then each
+// message that it takes or refuses must be untaken.
+func (w *writer) handle(h *checkpoint.Handled, opens *checkpoint.Append) error {
+	if h.Empty() {
+		return nil
+	}
+	numbers := slices.Clone(h.Take)
+	for i := range h.Refuse {
+		numbers = append(numbers, h.Refuse[i].Number)
+	}
+	var ranges []Range
+	for i := range h.Return {
+		ranges = append(ranges, point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, h.Return[i].ID)}))
+	}
+	for _, n := range numbers {
+		ranges = append(ranges, point(Key{Messages, w.next.ID, messageKey(w.next.ID, untaken, n)}))
+	}
+	rows, _, err := w.s.read(w.ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	there := map[uint64]*checkpoint.Message{}
+	if err := w.giveBack(h.Return, rows[:len(h.Return)], there); err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		if row := rows[len(h.Return)+i]; len(row) > 0 && there[n] == nil {
+			m, err := row[0].message()
+			if err != nil {
+				return of(w.next.ID, err)
+			}
+			there[n] = &m
+		}
+		if there[n] == nil && opens != nil {
+			return w.t.conflict("mail", opens.Namespace, opens.After, opens.After)
+		}
+	}
+	for i, n := range numbers {
+		if m := there[n]; m != nil {
+			reason := ""
+			if i >= len(h.Take) {
+				reason = h.Refuse[i-len(h.Take)].Reason
+			}
+			w.handled(m, reason)
+			there[n] = nil
+		}
+	}
+	return w.trim()
+}
+
+// giveBack makes messages untaken that were handled, and adds them to there. places are the rows
+// that find them.
+func (w *writer) giveBack(all []checkpoint.Message, places [][]Row, there map[uint64]*checkpoint.Message) error {
+	for i := range all {
+		if len(places[i]) == 0 {
+			continue
+		}
+		at, err := places[i][0].place()
+		if err != nil {
+			return of(w.next.ID, err)
+		}
+		if at.handled == 0 || at.number != all[i].Number || there[at.number] != nil {
+			continue
+		}
+		key := messageKey(w.next.ID, handled, at.handled)
+		rows, _, err := w.s.read(w.ctx, point(Key{Messages, w.next.ID, key}))
+		if err != nil || len(rows[0]) == 0 {
+			return err
+		}
+		m, err := rows[0][0].message()
+		if err != nil {
+			return of(w.next.ID, err)
+		}
+		m.Taken, m.Refused, m.Payload = false, "", all[i].Payload
+		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}))
+		w.putMessage(&m, 0)
+		w.next.count(&m, 1)
+		there[m.Number] = &m
+	}
+	return nil
+}
+
+// handled takes an untaken message, or refuses it for a reason.
+func (w *writer) handled(m *checkpoint.Message, reason string) {
+	key := messageKey(w.next.ID, untaken, m.Number)
+	n := len(w.c.Puts)
+	if w.unput(Messages, key); n == len(w.c.Puts) { // the same write did not return it
+		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}))
+	}
+	w.next.count(m, -1)
+	if m.Refused = reason; reason == "" {
+		m.Taken, m.Payload = true, nil
+	}
+	w.next.Handled++
+	w.putMessage(m, w.next.Handled)
+}
+
+// putMessage stores a message, with the row that finds it by its id. count is that of place.
+func (w *writer) putMessage(m *checkpoint.Message, count uint64) {
+	key := messageKey(w.next.ID, untaken, m.Number)
+	if count != 0 {
+		key = messageKey(w.next.ID, handled, count)
+	}
+	id := messageIDKey(w.next.ID, m.ID)
+	w.unput(Messages, id)
+	w.put(Messages, key, &Message{*m}, false)
+	w.put(Messages, id, place{m.Number, count}, false)
+}
+
+// count adds n to the numbers of untaken messages of the kind of m.
+func (t *Thread) count(m *checkpoint.Message, n int) {
+	if m.Kind == checkpoint.InputMessage {
+		t.Inputs += n
+	} else {
+		t.Others += n
+	}
+	if m.Kind == checkpoint.CancelMessage {
+		t.Cancels += n
+	}
+}
+
+// trim removes the messages that were handled first, if there are too many.
+func (w *writer) trim() error {
+	const slack = checkpoint.KeepTaken / 4 // so that it happens rarely
+	if w.next.Handled-w.next.Forgot <= checkpoint.KeepTaken+slack {
+		return nil
+	}
+	r := mailOf(w.next.ID, handled)
+	r.To = messageKey(w.next.ID, handled, w.next.Handled-checkpoint.KeepTaken+1)
+	rows, _, err := w.s.read(w.ctx, r)
+	if err != nil {
+		return err
+	}
+	for i := range rows[0] {
+		key := rows[0][i].Key
+		if slices.ContainsFunc(w.c.Deletes, func(d Range) bool { return bytes.Equal(d.Bytes, key) }) {
+			continue // the same write returned it
+		}
+		m, err := rows[0][i].message()
+		if err != nil {
+			return of(w.next.ID, err)
+		}
+		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}), point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, m.ID)}))
+	}
+	w.next.Forgot = w.next.Handled - checkpoint.KeepTaken
+	return nil
+}
+
+// Post stores messages, as checkpoint.Inbox says.
+func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	for i := range posts {
+		if err := posts[i].Check(); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]checkpoint.Posted, len(posts))
+	for i := range posts {
+		err := s.call(ctx, nil, func() (err error) {
+			turn := &s.posters[hash(1, posts[i].Thread)[0]]
+			turn.Lock()
+			defer turn.Unlock()
+			all[i], err = s.post(ctx, &posts[i])
+			return err
+		})
+		var invalid *checkpoint.InvalidError
+		switch {
+		case errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, &invalid):
+			all[i] = checkpoint.Posted{Err: err}
+		case err != nil:
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// post stores one Post.
+func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.Posted, err error) {
+	ranges := []Range{point(threadKey(p.Thread))}
+	for i := range p.Messages {
+		ranges = append(ranges, point(Key{Messages, p.Thread, messageIDKey(p.Thread, p.Messages[i].ID)}))
+	}
+	rows, now, err := s.read(ctx, ranges...)
+	if err != nil {
+		return done, err
+	}
+	t, err := asThread(p.Thread, rows[0], now)
+	if err != nil {
+		return done, err
+	}
+	next := t.Thread
+	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	done.Messages = make([]checkpoint.PostedMessage, len(p.Messages))
+	var inputs, others int
+	due := false
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		if row := rows[i+1]; len(row) > 0 && m.Kind != checkpoint.WakeMessage {
+			at, err := row[0].place()
+			if err != nil {
+				return done, of(p.Thread, err)
+			}
+			done.Messages[i] = checkpoint.PostedMessage{Number: at.number, Known: true}
+			continue
+		}
+		next.Posted++
+		done.Messages[i].Number = next.Posted
+		due = due || t.Open != 0 || m.Kind == checkpoint.InputMessage || m.Kind == checkpoint.WakeMessage
+		switch m.Kind {
+		case checkpoint.WakeMessage:
+			next.Attempts = 0
+			continue
+		case checkpoint.InputMessage:
+			inputs++
+		case checkpoint.AnswerMessage, checkpoint.SignalMessage:
+			others++
+		}
+		stored := *m
+		stored.Number, stored.Posted, stored.Taken, stored.Refused = next.Posted, now, false, ""
+		w.putMessage(&stored, 0)
+		next.count(&stored, 1)
+	}
+	if next.Posted == t.Posted {
+		return done, nil
+	}
+	if err := t.refusePost(p, inputs, others); err != nil {
+		return checkpoint.Posted{Err: err}, nil
+	}
+	if due {
+		next.Wake = ledger.PostWake(t.Wake, t.lease(), now)
+	}
+	if next.About, err = t.About.Posted(p, now); err != nil {
+		return checkpoint.Posted{Err: err}, nil
+	}
+	_, _, err = s.apply(ctx, &w.c, t, &next)
+	return done, err
+}
+
+// refusePost returns why the thread does not take new messages; nil if it does.
+func (t *thread) refusePost(p *checkpoint.Post, inputs, others int) error {
+	maxInputs, maxOthers := ledger.Limits(p)
+	idle := t.Open == 0 || !t.leased() && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
+	switch {
+	case p.Idle && (!idle || t.Inputs > 0):
+		return ledger.NotIdle(p.Thread)
+	case inputs > 0 && t.Inputs+inputs > maxInputs:
+		return ledger.Full(p.Thread, "inputs", maxInputs)
+	case others > 0 && t.Others+others > maxOthers:
+		return ledger.Full(p.Thread, "answers, signals and cancels", maxOthers)
+	}
+	return nil
+}
+
+// Mail returns messages, as checkpoint.Inbox says.
+func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpoint.Message, err error) {
+	err = s.call(ctx, q.Check(), func() error {
+		all = nil
+		if q.After == math.MaxUint64 {
+			return nil
+		}
+		r := mailOf(q.Thread, untaken)
+		r.Bytes, r.Limit = messageKey(q.Thread, untaken, q.After+1), max(q.Limit, 0)
+		if q.Refused { // by number, and their rows have another order
+			r = mailOf(q.Thread, handled)
+		}
+		rows, _, err := s.read(ctx, r)
+		if err != nil {
+			return err
+		}
+		for i := range rows[0] {
+			m, err := rows[0][i].message()
+			if err != nil {
+				return of(q.Thread, err)
+			}
+			if !q.Refused || m.Refused != "" && m.Number > q.After {
+				all = append(all, m)
+			}
+		}
+		byNumber(all)
+		if q.Limit > 0 && len(all) > q.Limit {
+			all = all[:q.Limit]
+		}
+		return nil
+	})
+	return all, err
+}
+
+func byNumber(all []checkpoint.Message) {
+	slices.SortFunc(all, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// News returns the numbers of the newest messages, as checkpoint.Inbox says.
+func (s *Saver) News(ctx context.Context, threads []string) (all []uint64, err error) {
+	ranges := make([]Range, len(threads))
+	for i, id := range threads {
+		if err := checkpoint.CheckThread(id); err != nil {
+			return nil, err
+		}
+		ranges[i] = point(threadKey(id))
+	}
+	err = s.call(ctx, nil, func() error {
+		rows, now, err := s.read(ctx, ranges...)
+		if err != nil {
+			return err
+		}
+		all = make([]uint64, len(threads))
+		for i := range rows {
+			t, err := asThread(threads[i], rows[i], now)
+			if err != nil {
+				return err
+			}
+			all[i] = t.Posted
+		}
+		return nil
+	})
+	return all, err
+}

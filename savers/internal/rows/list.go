@@ -1,0 +1,257 @@
+package rows
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// listPage is how many threads a list reads at once.
+const listPage = 128
+
+// Threads yields threads, as checkpoint.Saver says.
+func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		w := newWalk(s, &q)
+		count := 0
+		for !w.over {
+			var page []listing
+			err := s.call(ctx, q.Check(), func() (err error) {
+				page, err = w.page(ctx, q.Limit-count)
+				return err
+			})
+			if err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
+			for _, l := range page {
+				if err := ctx.Err(); err != nil {
+					yield(checkpoint.Thread{}, s.wrap(err))
+					return
+				}
+				if l.err == nil {
+					count++
+				}
+				if !yield(l.t, s.wrap(l.err)) || l.err == nil && count == q.Limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listing is a thread of a list, or the error of one that is damaged.
+type listing struct {
+	t   checkpoint.Thread
+	err error
+}
+
+// walk is a place in a list of threads.
+type walk struct {
+	s    *Saver
+	q    *checkpoint.ThreadQuery
+	r    Range // the rows that are left
+	cut  int   // the length of what precedes the key of listKey; 0 if the rows are those of the threads
+	sort bool  // the rows have another order, so the list is one page
+	over bool
+}
+
+// newWalk chooses the rows that a list reads: those of the most selective index.
+func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
+	w := &walk{s: s, q: q}
+	index := func(prefix []byte) {
+		w.r, w.cut = within(Key{Table: Index, Bytes: prefix}), len(prefix)
+		if q.After != "" {
+			w.r.Bytes = append(prefix[:len(prefix):len(prefix)], followers(q)...)
+		}
+	}
+	switch {
+	case q.Released:
+		w.ids()
+		w.sort = q.NewestFirst()
+	case len(q.Labels) > 0:
+		name := slices.Min(slices.Collect(maps.Keys(q.Labels)))
+		index(labelIndex(name, q.Labels[name]))
+	case q.Status != 0 && hasIndex(q.Status):
+		index([]byte{byStatus, byte(q.Status)})
+	case q.Graph != "":
+		index(graphIndex(q.Graph))
+	case q.NewestFirst():
+		index([]byte{byAge})
+	default:
+		w.ids()
+	}
+	return w
+}
+
+// followers returns the least end of a key of an index that follows those of q.After.
+func followers(q *checkpoint.ThreadQuery) []byte {
+	k := listKey(q.AfterCreated, q.After)
+	if !q.AfterCreated.Equal(ledger.Micro(q.AfterCreated)) { // later than all threads of its microsecond
+		return k[:8]
+	}
+	return append(k, 0)
+}
+
+// ids makes the walk one over the rows of threads, in the order of their ids.
+func (w *walk) ids() {
+	w.r = Range{Key: Key{Table: Threads, Bytes: []byte(w.q.Prefix)}, To: after([]byte(w.q.Prefix))}
+	if !w.q.NewestFirst() && w.q.After != "" {
+		if from := append([]byte(w.q.After), 0); bytes.Compare(from, w.r.Bytes) > 0 {
+			w.r.Bytes = from
+		}
+	}
+}
+
+// page returns the next threads. most is how many the caller wants at most; less than 1 is all.
+func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
+	var all []listing
+	for !w.over {
+		w.r.Limit = listPage
+		if most > 0 && !w.sort {
+			w.r.Limit = min(max(most-len(all), 16), listPage)
+		}
+		rows, now, err := w.s.read(ctx, w.r)
+		if err != nil {
+			return nil, err
+		}
+		found := rows[0]
+		if w.over = len(found) < w.r.Limit; len(found) == 0 {
+			break
+		}
+		w.r.Bytes = append(bytes.Clone(found[len(found)-1].Key), 0)
+		threads, err := w.threads(ctx, found, now)
+		if err != nil {
+			return nil, err
+		}
+		more, err := w.describe(ctx, threads)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, more...); !w.sort && len(all) > 0 {
+			break
+		}
+	}
+	if w.sort {
+		slices.SortFunc(all, func(a, b listing) int { return ledger.Newer(a.t.ID, b.t.ID, a.t.Created, b.t.Created) })
+	}
+	return all, nil
+}
+
+// read is a thread of a list, before it is described.
+type read struct {
+	*thread
+	listing // of a thread that cannot be read
+}
+
+// threads returns the threads of rows, which are theirs or those of an index.
+func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, error) {
+	ids := make([]string, len(rows))
+	created := make([]time.Time, len(rows))
+	all := make([]read, 0, len(rows))
+	points := make([]Range, len(rows))
+	for i := range rows {
+		ids[i] = string(rows[i].Key)
+		if w.cut > 0 {
+			key := rows[i].Key[w.cut:]
+			id, ok := listedID(key)
+			if !ok {
+				return nil, damaged(rows[i].Key, errIndex)
+			}
+			ids[i], created[i] = string(id), moment(int64(^binary.BigEndian.Uint64(key)))
+			points[i] = point(threadKey(ids[i]))
+		}
+	}
+	found := make([][]Row, len(rows))
+	for i := range rows {
+		found[i] = rows[i : i+1]
+	}
+	if w.cut > 0 {
+		var err error
+		if found, now, err = w.s.read(ctx, points...); err != nil {
+			return nil, err
+		}
+	}
+	for i := range found {
+		t, err := asThread(ids[i], found[i], now)
+		if err != nil || t.exists() {
+			all = append(all, read{t, listing{checkpoint.Thread{ID: ids[i], Created: created[i]}, err}})
+		}
+	}
+	return all, nil
+}
+
+// describe returns the threads that the list selects, with their heads and questions.
+func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) {
+	var all []listing
+	var picked []*thread // by index in all; nil for one that is damaged
+	var ranges []Range
+	for _, t := range threads {
+		if t.err != nil {
+			all, picked = append(all, t.listing), append(picked, nil)
+			continue
+		}
+		d := t.describe()
+		if !strings.HasPrefix(t.ID, w.q.Prefix) || !ledger.Follows(w.q, t.ID, d.Created) || !ledger.Selects(w.q, &d, t.leased()) ||
+			d.Status == 0 && !(w.q.Released && t.Versions > 0) {
+			continue
+		}
+		all, picked = append(all, listing{t: d}), append(picked, t.thread)
+		if t.runs() {
+			l := logOf(t.ID, t.Root, "")
+			ranges = append(ranges, l.head())
+		}
+	}
+	var heads [][]Row
+	if len(ranges) > 0 {
+		var err error
+		if heads, _, err = w.s.read(ctx, ranges...); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		t := picked[i]
+		if t == nil {
+			continue
+		}
+		d := &all[i]
+		d.t.Head, d.t.Step = t.Head, t.Step
+		if t.runs() {
+			d.err = d.setHead(t, heads[0])
+			heads = heads[1:]
+		}
+		if t.Asked && d.err == nil {
+			writes, err := w.s.pending(ctx, t.ID, t.Root)
+			d.t.Questions, d.err = checkpoint.OpenQuestions(writes), err
+		}
+		if d.err != nil {
+			d.t = checkpoint.Thread{ID: t.ID, Created: t.About.Created}
+		}
+	}
+	return all, nil
+}
+
+// setHead sets the head that a row has.
+func (d *listing) setHead(t *thread, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	l := logOf(t.ID, t.Root, "")
+	r, err := l.last(&rows[0])
+	if err == nil {
+		d.t.Head, d.t.Step = r.ID, r.Step
+	}
+	return err
+}
+
+// errIndex is what is wrong with a key of an index that names no thread.
+var errIndex = errors.New("a key of an index names no thread")

@@ -1,0 +1,138 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// log is the log of a namespace of a version.
+type log struct {
+	id        string // of the thread
+	namespace string
+	prefix    []byte // of the keys of its records
+}
+
+func logOf(id string, r root, namespace string) log { return log{id, namespace, r.log(namespace)} }
+
+// key returns the key of the record that follows another one; zero for the first.
+func (l *log) key(before checkpoint.ID) []byte {
+	return append(l.prefix[:len(l.prefix):len(l.prefix)], before[:]...)
+}
+
+// name returns the key of the row of Logs that has the namespace.
+func (l *log) name() []byte {
+	n := len(root{})
+	return append(append(make([]byte, 0, len(l.prefix)), l.prefix[:n]...), l.prefix[n+1:]...)
+}
+
+// all selects the records of the log, oldest first.
+func (l *log) all() Range { return within(Key{Records, l.id, l.prefix}) }
+
+// head selects the row with the newest record.
+func (l *log) head() Range { return last(l.all()) }
+
+// after names the row of the record that follows a record, unless both are in a pack.
+func (l *log) after(id checkpoint.ID) Key { return Key{Records, l.id, l.key(id)} }
+
+// upTo selects the row that has a record, if the log has it, and the rows before, newest first.
+func (l *log) upTo(id checkpoint.ID, limit int) Range {
+	return Range{Key: Key{Records, l.id, l.prefix}, To: l.key(id), Reverse: true, Limit: limit}
+}
+
+// unpack returns the records of a row, oldest first.
+func (l *log) unpack(r *Row) ([]pack.Record, error) {
+	single, several, err := r.records()
+	switch {
+	case err != nil:
+		return nil, of(l.id, err)
+	case several == nil:
+		return []pack.Record{{Record: *single}}, nil
+	}
+	all, err := pack.Decode(several.in(l), several.body)
+	if err == nil && (len(all) == 0 || all[0].Seq != several.first || all[len(all)-1].Seq != several.last) {
+		err = damaged(r.Key, errPack)
+	}
+	return all, of(l.id, err)
+}
+
+// errPack is what is wrong with a pack that has other records than its row says.
+var errPack = errors.New("it has other records than it says")
+
+// last returns the newest record of a row.
+func (l *log) last(r *Row) (*checkpoint.Record, error) {
+	all, err := l.unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	return &all[len(all)-1].Record, nil
+}
+
+// records returns the records of rows that are in descending order, newest first. Committed says
+// whether the record after it commits its tasks; that of the first is unknown.
+func (l *log) records(rows []Row) (all []pack.Record, err error) {
+	for i := range rows {
+		in, err := l.unpack(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		for j := len(in) - 1; j >= 0; j-- {
+			r := in[j]
+			if n := len(all); n > 0 {
+				r.Committed = r.Committed || all[n-1].Commits == r.ID
+			}
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// from returns the records of the rows of upTo from a record on, newest first; none if the log does
+// not have it.
+func (l *log) from(id checkpoint.ID, upTo []Row) ([]pack.Record, error) {
+	all, err := l.records(upTo)
+	at := slices.IndexFunc(all, func(r pack.Record) bool { return r.ID == id })
+	if err != nil || at < 0 {
+		return nil, err
+	}
+	return all[at:], nil
+}
+
+// find returns the record with an id among the rows of upTo, or nil.
+func (l *log) find(id checkpoint.ID, upTo []Row) (*pack.Record, error) {
+	if len(upTo) == 0 {
+		return nil, nil
+	}
+	all, err := l.unpack(&upTo[0])
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// commits reports whether the record after a base commits it, given the rows of after and upTo.
+func (l *log) commits(base checkpoint.ID, after, upTo []Row) (bool, error) {
+	if len(after) > 0 {
+		all, err := l.unpack(&after[0])
+		return err == nil && all[0].Commits == base, err
+	}
+	found, err := l.find(base, upTo)
+	return found != nil && found.Committed, err
+}
+
+// record reads a record of a log; nil if the log does not have it.
+func (s *Saver) record(ctx context.Context, l log, id checkpoint.ID) (*pack.Record, error) {
+	rows, _, err := s.read(ctx, l.upTo(id, 1))
+	if err != nil {
+		return nil, err
+	}
+	return l.find(id, rows[0])
+}

@@ -1,0 +1,30 @@
+package memrows_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
+	"github.com/graphgen-go/graphgen/savers/internal/rows"
+	"github.com/graphgen-go/graphgen/savers/internal/rows/memrows"
+	"github.com/graphgen-go/graphgen/savers/savertest"
+)
+
+func TestConformance(t *testing.T) {
+	for name, policy := range map[string]pack.Policy{"default": {}, "packed": {Every: 2, Keep: 1, AtOnce: true}} {
+		t.Run(name, func(t *testing.T) {
+			savertest.Run(t, func(tb testing.TB) savertest.Storage {
+				store := memrows.New()
+				return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
+					return rows.New("rows", store, rows.Options{Packing: policy}), nil
+				}}
+			})
+		})
+	}
+}
+
+func TestPacks(t *testing.T) {
+	store := memrows.New()
+	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver { return rows.New("rows", store, rows.Options{}) })
+}

@@ -1,0 +1,98 @@
+package memrows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/rows"
+	"github.com/graphgen-go/graphgen/savers/internal/rows/memrows"
+)
+
+// counted is a Store that counts round trips, and the rows that they write.
+type counted struct {
+	*memrows.Store
+	reads, applies, rows int
+}
+
+func (c *counted) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
+	c.reads++
+	return c.Store.Read(ctx, ranges...)
+}
+
+func (c *counted) Apply(ctx context.Context, change *rows.Change) (uint64, [][]rows.Row, error) {
+	c.applies++
+	c.rows += len(change.Puts) + len(change.Deletes)
+	return c.Store.Apply(ctx, change)
+}
+
+// A Saver makes few round trips, and most writes of a run read nothing.
+func TestRoundTrips(t *testing.T) {
+	ctx := t.Context()
+	store := &counted{Store: memrows.New()}
+	s := rows.New("rows", store, rows.Options{})
+	newID := func() checkpoint.ID {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	record := func(before checkpoint.ID) []checkpoint.Record {
+		id := newID()
+		return []checkpoint.Record{{
+			ID: id, Parent: before, Base: id, Line: id, Commits: before, Source: checkpoint.Loop, Graph: "g", Snapshot: before.IsZero(), Payload: []byte{0x80},
+		}}
+	}
+	count := func(what string, reads, applies, written int, call func() error) {
+		t.Helper()
+		store.reads, store.applies, store.rows = 0, 0, 0
+		if err := call(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if store.reads != reads || store.applies != applies || store.rows != written {
+			t.Errorf("%s: %d reads, %d changes of %d rows; want %d, %d of %d", what, store.reads, store.applies, store.rows, reads, applies, written)
+		}
+	}
+	first := record(checkpoint.ID{})
+	fence, head := first[0].ID, first[0].ID
+	appends := func(a checkpoint.Append) func() error {
+		a.Thread = "t"
+		return func() error { _, err := s.Append(ctx, a); return err }
+	}
+	load := func() error { _, err := s.Load(ctx, checkpoint.Ref{Thread: "t"}); return err }
+	count("load of a missing thread", 1, 0, 0, load)
+	count("opening of a new thread", 0, 1, 5, appends(checkpoint.Append{Records: first, Open: &checkpoint.Opening{Holder: "h"}}))
+	for range 3 {
+		next := record(head)
+		count("commit", 0, 1, 1, appends(checkpoint.Append{After: head, Fence: fence, Records: next}))
+		head = next[0].ID
+	}
+	count("put", 0, 1, 1, func() error {
+		_, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: []checkpoint.Write{{Base: head, Task: "a", Kind: checkpoint.Result}}})
+		return err
+	})
+	last := record(head) // its end also removes the pending write, and the wake from the index
+	count("end", 0, 1, 4, appends(checkpoint.Append{After: head, Fence: fence, Records: last, End: true, Status: checkpoint.Done}))
+	count("load", 2, 0, 0, load)
+	count("post", 1, 1, 4, func() error {
+		_, err := s.Post(ctx, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}})
+		return err
+	})
+	count("ready", 2, 1, 3, func() error {
+		_, err := s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1, Reserve: time.Minute})
+		return err
+	})
+	count("list of one thread", 2, 0, 0, func() error {
+		for _, err := range s.Threads(ctx, checkpoint.ThreadQuery{Graph: "g", Limit: 1}) {
+			return err
+		}
+		return nil
+	})
+	count("load after other calls", 2, 0, 0, load)
+	again := record(last[0].ID)
+	count("opening that takes a message", 1, 1, 7, appends(checkpoint.Append{
+		After: last[0].ID, Records: again, Open: &checkpoint.Opening{Holder: "h"}, Messages: checkpoint.Handled{Seen: 1, Take: []uint64{1}},
+	}))
+}

@@ -1,0 +1,386 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// locate reads a thread and finds one of its versions; 0 is the open one. found is false if it
+// does not exist.
+func (s *Saver) locate(ctx context.Context, id string, number int) (t *thread, v version, found bool, err error) {
+	ranges := []Range{point(threadKey(id))}
+	if number != 0 {
+		ranges = append(ranges, point(Key{Versions, id, versionKey(id, number)}))
+	}
+	rows, now, err := s.read(ctx, ranges...)
+	if err != nil {
+		return nil, v, false, err
+	}
+	if t, err = asThread(id, rows[0], now); err != nil {
+		return nil, v, false, err
+	}
+	switch {
+	case t.Open != 0 && (number == 0 || number == t.Open):
+		return t, t.open(), true, nil
+	case number == 0 || len(rows[1]) == 0:
+		return t, v, false, nil
+	}
+	v, err = rows[1][0].version()
+	return t, v, err == nil, of(id, err)
+}
+
+// open returns the open version.
+func (t *thread) open() version {
+	return version{number: t.Open, root: t.Root, status: t.Status, updated: t.Updated}
+}
+
+// describeVersion is describe for any version.
+func (t *thread) describeVersion(v *version) checkpoint.Thread {
+	d := t.describe()
+	if v.number != t.Open {
+		d = checkpoint.Thread{ID: t.ID, Version: v.number, Status: v.status, Updated: v.updated, Now: t.now, Versions: t.Versions}
+		t.About.Describe(&d)
+	}
+	return d
+}
+
+// chainPage is how many records Load reads first. Chains are shorter unless a state is large.
+const chainPage = 32
+
+// Load returns the data that restores a checkpoint, as checkpoint.Saver says.
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
+	err = s.call(ctx, p.Check(), func() error {
+		t, v, found, err := s.locate(ctx, p.Thread, p.Version)
+		if err != nil {
+			return err
+		}
+		if !found {
+			chain = checkpoint.Chain{}
+			return ledger.Absent(p)
+		}
+		l := loader{s: s, ctx: ctx, p: p, t: t, v: v, log: logOf(p.Thread, v.root, p.Namespace)}
+		chain, err = l.load()
+		return err
+	})
+	if err != nil {
+		return checkpoint.Chain{}, err
+	}
+	return chain, nil
+}
+
+// loader is one try of Load.
+type loader struct {
+	s   *Saver
+	ctx context.Context
+	p   checkpoint.Ref
+	t   *thread
+	v   version
+	log log
+}
+
+// load reads the version. It returns ErrChanged if the thread has changed since it was located.
+func (l *loader) load() (chain checkpoint.Chain, err error) {
+	root := logOf(l.p.Thread, l.v.root, "")
+	wanted := l.log.all()
+	wanted.Reverse, wanted.Limit = true, chainPage
+	if !l.p.At.IsZero() {
+		wanted = l.log.upTo(l.p.At, chainPage)
+	}
+	ranges := []Range{point(threadKey(l.p.Thread)), writesOf(l.p.Thread, l.v.root), root.head(), wanted}
+	if !l.p.At.IsZero() {
+		ranges = append(ranges, l.log.head(), point(l.log.after(l.p.At)))
+	}
+	rows, err := l.read(ranges...)
+	if err != nil {
+		return chain, err
+	}
+	chain.Version, chain.Birth, chain.Thread = l.v.number, l.t.About.Birth, l.t.describeVersion(&l.v)
+	if err := l.heads(&chain, root, rows); err != nil {
+		return chain, err
+	}
+	live, _, err := l.s.live(l.ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head)
+	if err != nil {
+		return chain, err
+	}
+	chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
+	records, err := l.restore(&chain, rows[3])
+	if err != nil {
+		return chain, err
+	}
+	if len(records) == 0 {
+		if !l.p.At.IsZero() {
+			return chain, ledger.NoRecord(l.p.Thread, l.p.Namespace, l.p.At)
+		}
+		return chain, nil
+	}
+	chain.Last = records[0].Record
+	if !l.p.At.IsZero() {
+		if records[0].Committed, err = l.log.commits(l.p.At, rows[5], rows[3]); err != nil {
+			return chain, err
+		}
+	}
+	if err := l.base(&chain, records, rows[1]); err != nil {
+		return chain, err
+	}
+	chain.Writes = inOrder(slices.DeleteFunc(live, func(w *Write) bool { return w.Base != chain.Last.Base }))
+	return chain, nil
+}
+
+// read reads ranges, the first of which has the row of the thread. It returns ErrChanged if the
+// thread has changed since it was located.
+func (l *loader) read(ranges ...Range) ([][]Row, error) {
+	rows, now, err := l.s.read(l.ctx, ranges...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows[0]) == 0 || rows[0][0].Rev != l.t.rev {
+		return nil, ErrChanged
+	}
+	l.t.now = now
+	return rows, nil
+}
+
+// heads sets the head of the root and that of the namespace. What it learns of the open version is
+// kept for the next write.
+func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
+	if len(rows[2]) > 0 {
+		r, err := root.last(&rows[2][0])
+		if err != nil {
+			return err
+		}
+		chain.Thread.Head, chain.Thread.Step = r.ID, r.Step
+		if l.v.number == l.t.Open {
+			l.s.keep(l.t, "", headOf(r))
+		}
+	}
+	newest := rows[3]
+	if !l.p.At.IsZero() {
+		newest = rows[4]
+	}
+	if len(newest) > 0 {
+		r, err := l.log.last(&newest[0])
+		if err != nil {
+			return err
+		}
+		chain.Head = r.ID
+	}
+	return nil
+}
+
+// restore sets the payloads of the chain that ends at the record that is asked for. rows are the
+// first rows of the log up to there. It returns the records that it decoded, newest first: those of
+// the first rows, and none of packs further back.
+func (l *loader) restore(chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
+	var newestFirst [][]byte // the deltas
+	for limit, page := chainPage, rows; ; {
+		for i := range page {
+			over, err := l.extend(chain, &decoded, &newestFirst, &page[i], i == 0 && limit == chainPage)
+			if err != nil {
+				return nil, err
+			}
+			if over {
+				slices.Reverse(newestFirst)
+				chain.Deltas = newestFirst
+				return decoded, nil
+			}
+		}
+		if len(page) < limit {
+			break
+		}
+		limit *= 4
+		more := Range{Key: Key{Records, l.p.Thread, l.log.prefix}, To: page[len(page)-1].Key, Reverse: true, Limit: limit}
+		next, err := l.read(point(threadKey(l.p.Thread)), more)
+		if err != nil {
+			return nil, err
+		}
+		page = next[1]
+	}
+	if len(decoded) > 0 {
+		return nil, of(l.p.Thread, damaged(l.log.prefix, errors.New("the log begins without a snapshot")))
+	}
+	return nil, nil
+}
+
+// extend adds the row before those of a chain to it. It reports whether the chain has its snapshot,
+// or the log does not have the record that is asked for. first says that the row has that record.
+func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas *[][]byte, row *Row, first bool) (over bool, err error) {
+	_, several, err := row.records()
+	if err == nil && several != nil && !first {
+		return l.extendByPack(chain, deltas, several)
+	}
+	all, err := l.log.unpack(row)
+	if err != nil {
+		return false, err
+	}
+	if first && !l.p.At.IsZero() { // a pack may have later ones
+		at := slices.IndexFunc(all, func(r pack.Record) bool { return r.ID == l.p.At })
+		if at < 0 {
+			return true, nil
+		}
+		all = all[:at+1]
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if n := len(*decoded); n > 0 {
+			r.Committed = r.Committed || (*decoded)[n-1].Commits == r.ID
+		}
+		*decoded = append(*decoded, r)
+		if r.Snapshot {
+			chain.Snapshot = r.Payload
+			return true, nil
+		}
+		*deltas = append(*deltas, r.Payload)
+		chain.Chained++
+	}
+	return false, nil
+}
+
+// extendByPack is extend for a pack of which only the payloads are wanted.
+func (l *loader) extendByPack(chain *checkpoint.Chain, deltas *[][]byte, p *packRow) (over bool, err error) {
+	all, err := pack.Open(p.in(&l.log), p.body)
+	if err != nil {
+		return false, of(l.p.Thread, err)
+	}
+	for i := len(all.Deltas) - 1; i >= 0; i-- {
+		*deltas = append(*deltas, all.Deltas[i])
+	}
+	chain.Chained += all.Len()
+	if all.Whole {
+		chain.Chained--
+		chain.Snapshot = all.Snapshot
+	}
+	return all.Whole, nil
+}
+
+// base sets what the base of the last record says. writes are the rows of pending writes.
+func (l *loader) base(chain *checkpoint.Chain, records []pack.Record, writes []Row) error {
+	id := chain.Last.Base
+	mark := l.v.root.mark(id)
+	chain.Committed = slices.ContainsFunc(writes, func(r Row) bool { return string(r.Key) == string(mark) })
+	if at := slices.IndexFunc(records, func(r pack.Record) bool { return r.ID == id }); at >= 0 {
+		chain.Due = records[at].Due
+		chain.Committed = chain.Committed || records[at].Committed
+		return nil
+	}
+	rows, _, err := l.s.read(l.ctx, l.log.upTo(id, 1), point(l.log.after(id)))
+	if err != nil {
+		return err
+	}
+	found, err := l.log.find(id, rows[0])
+	if err != nil || found == nil {
+		return err
+	}
+	committed, err := l.log.commits(id, rows[1], rows[0])
+	chain.Due, chain.Committed = found.Due, chain.Committed || committed
+	return err
+}
+
+// historyPage is how many rows History reads at once.
+const historyPage = 64
+
+// History yields records, as checkpoint.Saver says.
+func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	return func(yield func(checkpoint.Record, error) bool) {
+		h := history{s: s, p: p, before: q.Before, limit: historyPage}
+		if q.Limit > 0 {
+			h.limit = min(q.Limit+2, historyPage) // of a run, most records are checkpoints
+		}
+		for found := 0; !h.over; {
+			var records []pack.Record
+			err := s.call(ctx, p.Check(), func() (err error) {
+				records, err = h.page(ctx)
+				return err
+			})
+			if err != nil {
+				yield(checkpoint.Record{}, err)
+				return
+			}
+			for i := range records {
+				r := records[i].Record
+				if !q.Match(&r) {
+					continue
+				}
+				if q.Headers {
+					r.Payload = nil
+				}
+				if err := ctx.Err(); err != nil {
+					yield(checkpoint.Record{}, s.wrap(err))
+					return
+				}
+				if found++; !yield(r, nil) || found == q.Limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+// history is a place in a log, from which it is read towards the oldest record.
+type history struct {
+	s      *Saver
+	p      checkpoint.Ref
+	before checkpoint.ID // only records before this one; zero is all
+	limit  int           // the number of rows to read next
+	log    *log
+	to     []byte // only rows before this key
+	over   bool
+}
+
+// page returns the next records, newest first.
+func (h *history) page(ctx context.Context) ([]pack.Record, error) {
+	if h.log == nil {
+		if err := h.begin(ctx); err != nil || h.over {
+			return nil, err
+		}
+	}
+	rows, _, err := h.s.read(ctx, Range{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit})
+	if err != nil {
+		return nil, err
+	}
+	if h.over = len(rows[0]) < h.limit; len(rows[0]) == 0 {
+		return nil, nil
+	}
+	h.limit = historyPage
+	h.to = rows[0][len(rows[0])-1].Key
+	records, err := h.log.records(rows[0])
+	if err != nil || h.before.IsZero() {
+		return records, err
+	}
+	at := slices.IndexFunc(records, func(r pack.Record) bool { return r.ID == h.before }) // in a pack
+	h.before = checkpoint.ID{}
+	return records[at+1:], nil
+}
+
+// begin finds the log, and the record before which to begin.
+func (h *history) begin(ctx context.Context) error {
+	_, v, found, err := h.s.locate(ctx, h.p.Thread, h.p.Version)
+	if err != nil {
+		return err
+	}
+	if !found {
+		h.over = true
+		at := h.p
+		at.At = h.before
+		return ledger.Absent(at)
+	}
+	l := logOf(h.p.Thread, v.root, h.p.Namespace)
+	h.to = after(l.prefix)
+	if !h.before.IsZero() {
+		r, err := h.s.record(ctx, l, h.before)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			return ledger.NoRecord(h.p.Thread, h.p.Namespace, h.before)
+		}
+		h.to = l.key(h.before)
+	}
+	h.log = &l
+	return nil
+}

@@ -1,0 +1,459 @@
+// Package rows implements the commit protocol of package checkpoint once, over a small contract:
+// a [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a call may change.
+// A Store only compares revisions, and stores a [Change] whole or not at all.
+//
+// # How a write is stored
+//
+// The row of a thread has its fence, its lease and its inbox's counters. A write checks the
+// revision of that row, so a write of a run that lost its thread changes nothing. A Saver first
+// tries a write with what it knows of the thread. If the check fails, the Saver reads and decides
+// again. So most writes of a run are one round trip, and read nothing.
+//
+// A record has the key of the record before it, and its put is New. So only one record can follow
+// a head, and the rows of a log are in its order, because the ids of a log increase.
+//
+// A pending write counts until its base is committed: the record after its base commits it, or a
+// mark says so. Rows of writes that count no more are ignored, and removed later.
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// Saver is a checkpoint.Saver over a Store. It is made by New. It is safe for concurrent use.
+type Saver struct {
+	name  string
+	store Store
+
+	calls  sync.RWMutex // held for reading by every call; Close takes it whole
+	closed bool
+
+	packing pack.Policy
+	packer  *pack.Queue[job]
+
+	turns   ledger.Turns    // of Ready
+	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
+	order   atomic.Uint64   // the greatest order of a pending write that was seen or given
+
+	mu    sync.Mutex
+	known map[string]*known
+	clock clock
+	due   map[*func(checkpoint.Notice)]struct{} // of Watch
+}
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// Options are the settings of a Saver.
+type Options struct {
+	// Packing says when old records become packs. The zero Policy is pack.Default.
+	Packing pack.Policy
+}
+
+// New returns a Saver over store, which Close closes. name is the word with which errors begin.
+func New(name string, store Store, o Options) *Saver {
+	s := &Saver{
+		name: name, store: store, packing: o.Packing, known: make(map[string]*known), due: make(map[*func(checkpoint.Notice)]struct{}),
+	}
+	if s.packing.Every == 0 {
+		s.packing = pack.Default
+	}
+	s.packer = pack.NewQueue(s.pack)
+	return s
+}
+
+// clock is the newest time of the storage that was read, and when it came here.
+type clock struct{ there, here time.Time }
+
+// known is what the process knows of a thread, from its newest call. It may be out of date.
+type known struct {
+	t     thread
+	heads map[string]head // by namespace
+	held  bool            // a run that this saver opened has not ended
+
+	open    map[checkpoint.ID]bool     // bases that no record commits, while the fence stays
+	written map[checkpoint.ID]struct{} // bases with pending writes, which no record commits yet
+	spent   []checkpoint.ID            // committed bases with pending writes; the end of the run removes these
+}
+
+// head is the newest record of a log. The zero head is that of an empty log.
+type head struct {
+	id     checkpoint.ID
+	seq    uint64
+	step   int
+	packed uint64 // of a known head: the seq when packing was last considered
+}
+
+func headOf(r *checkpoint.Record) *head { return &head{r.ID, r.Seq, r.Step, r.Seq} }
+
+// mostKnown is how many threads are known at most, besides those that are held.
+const mostKnown = 4096
+
+// begin starts a call. Every call that it starts must call end.
+func (s *Saver) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return s.wrap(err)
+	}
+	s.calls.RLock()
+	if s.closed {
+		s.calls.RUnlock()
+		return s.wrap(checkpoint.ErrClosed)
+	}
+	return nil
+}
+
+func (s *Saver) end() { s.calls.RUnlock() }
+
+// wrap says which saver failed. Conflicts and invalid arguments say it themselves.
+func (s *Saver) wrap(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound), errors.As(err, new(*checkpoint.InvalidError)):
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}
+
+// call runs f as a call whose arguments are checked: until f does not return ErrChanged, or ctx
+// ends.
+func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
+	if invalid != nil {
+		return invalid
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	for {
+		err := f()
+		if errors.Is(err, ErrChanged) {
+			if err = ctx.Err(); err == nil {
+				continue
+			}
+		}
+		return s.wrap(err)
+	}
+}
+
+// Close ends the leases that s took, and closes the Store. It waits for calls in progress.
+func (s *Saver) Close() error {
+	s.packer.Close(closeTimeout)
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for id, k := range s.known {
+		if !k.held {
+			continue
+		}
+		for {
+			if err := s.letGo(ctx, id, k.t.Fence); !errors.Is(err, ErrChanged) {
+				break // a lease that cannot be ended ends by itself
+			}
+		}
+	}
+	return s.wrap(s.store.Close())
+}
+
+// closeTimeout bounds how long Close waits for packs, and how long it tries to end leases.
+const closeTimeout = 5 * time.Second
+
+// letGo ends the lease of a run that this process leaves behind. The thread is due now.
+func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error {
+	t, err := s.thread(ctx, id)
+	if err != nil || t.Fence != fence || t.Until.IsZero() {
+		return err
+	}
+	next := t.Thread
+	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	if err := w.rest(nil); err != nil {
+		return err
+	}
+	if !next.Wake.IsZero() {
+		next.Wake = t.now
+	}
+	w.c.changeThread(t, &next)
+	_, _, err = s.store.Apply(ctx, &w.c)
+	return err
+}
+
+// read reads ranges, and notes the time.
+func (s *Saver) read(ctx context.Context, ranges ...Range) ([][]Row, time.Time, error) {
+	rows, now, err := s.store.Read(ctx, ranges...)
+	here := time.Now() // after the reply: so estimate is never later than the clock of the storage
+	if err != nil {
+		return nil, now, err
+	}
+	now = ledger.Micro(now)
+	s.mu.Lock()
+	s.clock = clock{now, here}
+	s.mu.Unlock()
+	return rows, now, nil
+}
+
+// estimate returns a time that is not later than the clock of the storage; ok is false before the
+// first read.
+func (s *Saver) estimate() (now time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ledger.Micro(s.clock.there.Add(time.Since(s.clock.here))), !s.clock.there.IsZero()
+}
+
+// thread reads the row of a thread.
+func (s *Saver) thread(ctx context.Context, id string) (*thread, error) {
+	rows, now, err := s.read(ctx, point(threadKey(id)))
+	if err != nil {
+		return nil, err
+	}
+	return asThread(id, rows[0], now)
+}
+
+// asThread returns the thread of a row that was read at a time.
+func asThread(id string, rows []Row, now time.Time) (*thread, error) {
+	if len(rows) == 0 {
+		return &thread{Thread: Thread{ID: id}, now: now}, nil
+	}
+	t, err := rows[0].thread()
+	if err != nil {
+		return nil, of(id, err)
+	}
+	return &thread{Thread: *t, rev: rows[0].Rev, now: now}, nil
+}
+
+// of says of which thread an error is.
+func of(id string, err error) error {
+	if err == nil || errors.Is(err, ErrChanged) {
+		return err
+	}
+	if len(id) > 64 {
+		id = id[:64] + "..."
+	}
+	return fmt.Errorf("thread %q: %w", id, err)
+}
+
+// apply stores the change c of a thread, which is next after it, and announces it.
+func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *Thread) (stored *thread, rows [][]Row, err error) {
+	c.changeThread(old, next)
+	rev, rows, err := s.store.Apply(ctx, c)
+	if err != nil {
+		return nil, nil, of(old.ID, err)
+	}
+	stored = &thread{Thread: *next, rev: old.rev, now: old.now}
+	if old.rev == 0 || !next.equal(&old.Thread) {
+		stored.rev = rev
+	}
+	if !next.Wake.IsZero() && (!next.Wake.Equal(old.Wake) || next.Posted != old.Posted) {
+		s.announce(next)
+	}
+	return stored, rows, nil
+}
+
+// keep notes what a call has read or written of a thread. h is the head of a namespace, or nil.
+func (s *Saver) keep(t *thread, namespace string, h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[t.ID]
+	switch {
+	case k == nil:
+		if len(s.known) >= mostKnown {
+			s.evict()
+		}
+		k = &known{t: *t}
+		s.known[t.ID] = k
+	case k.t.Fence != t.Fence || k.t.Root != t.Root:
+		if t.rev < k.t.rev {
+			return
+		}
+		*k = known{t: *t, held: k.held && k.t.Fence == t.Fence}
+	case t.rev >= k.t.rev:
+		k.t = *t
+	}
+	if h != nil {
+		if k.heads == nil {
+			k.heads = make(map[string]head)
+		}
+		before, found := k.heads[namespace]
+		switch {
+		case !found:
+			k.heads[namespace] = *h
+		case h.seq >= before.seq:
+			k.heads[namespace] = head{h.id, h.seq, h.step, before.packed}
+		}
+	}
+}
+
+// hold notes whether a run that s opened holds the thread.
+func (s *Saver) hold(id string, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[id]; k != nil {
+		k.held = held
+	}
+}
+
+// mostSpent is how many bases the end of a run rids of their writes at most. Others keep rows that
+// count no more.
+const mostSpent = 64
+
+// noteWrites notes the bases of writes that were stored, and which of them records commit.
+func (s *Saver) noteWrites(id string, writes []checkpoint.Write, records []checkpoint.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil || len(writes)+len(k.written)+len(k.open) == 0 {
+		return
+	}
+	if k.written == nil {
+		k.written = make(map[checkpoint.ID]struct{})
+	}
+	for i := range writes {
+		if base := writes[i].Base; !base.IsZero() && len(k.written) < mostSpent {
+			k.written[base] = struct{}{}
+		}
+	}
+	for i := range records {
+		base := records[i].Commits
+		delete(k.open, base)
+		if _, found := k.written[base]; found {
+			delete(k.written, base)
+			k.spent = append(k.spent, base)
+		}
+	}
+}
+
+// noteOpen notes that no record commits a base, of a thread that was read.
+func (s *Saver) noteOpen(t *thread, base checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[t.ID]
+	if k == nil || k.t.Fence != t.Fence || len(k.open) >= mostSpent {
+		return
+	}
+	if k.open == nil {
+		k.open = make(map[checkpoint.ID]bool)
+	}
+	k.open[base] = true
+}
+
+// spend notes committed bases with pending writes.
+func (s *Saver) spend(id string, bases []checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[id]; k != nil {
+		k.spent = append(k.spent, bases...)
+	}
+}
+
+// spent returns the committed bases whose pending writes the end of a run removes, with those that
+// records commit.
+func (s *Saver) spent(id string, records []checkpoint.Record) []checkpoint.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil {
+		return nil
+	}
+	all := slices.Clone(k.spent[:min(len(k.spent), mostSpent)])
+	k.spent = k.spent[len(all):]
+	for i := range records {
+		if _, found := k.written[records[i].Commits]; found {
+			all = append(all, records[i].Commits)
+		}
+	}
+	return all
+}
+
+// evict forgets some thread that is not held. The caller must hold s.mu.
+func (s *Saver) evict() {
+	for id, k := range s.known {
+		if !k.held {
+			delete(s.known, id)
+			return
+		}
+	}
+}
+
+// forget removes what is known of a thread.
+func (s *Saver) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
+}
+
+// recall returns what is known of a thread, and of the head of a namespace; found reports whether
+// the head is known. The time of the thread is an estimate. t is nil if nothing is known.
+func (s *Saver) recall(id, namespace string) (t *thread, h head, found bool) {
+	now, ok := s.estimate()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil || !ok {
+		return nil, h, false
+	}
+	t = new(thread)
+	*t = k.t
+	t.now = now
+	h, found = k.heads[namespace]
+	return t, h, found
+}
+
+// Watch announces due threads and messages, as Notify of a checkpoint.Notifier says. It announces
+// only what this Saver changes.
+func (s *Saver) Watch(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due[&due] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.due, &due)
+	}, nil
+}
+
+// announce tells those who called Watch when a thread is due.
+func (s *Saver) announce(t *Thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for due := range s.due {
+		(*due)(checkpoint.Notice{Graph: t.About.Graph, Thread: t.ID, Wake: t.Wake, Posted: t.Posted})
+	}
+}
+
+// nextOrder returns a number greater than those of all pending writes that s has read or stored.
+func (s *Saver) nextOrder() uint64 {
+	for {
+		old := s.order.Load()
+		n := max(old+1, uint64(time.Now().UnixNano()))
+		if s.order.CompareAndSwap(old, n) {
+			return n
+		}
+	}
+}
+
+// sawOrder notes the order of a pending write.
+func (s *Saver) sawOrder(n uint64) {
+	for {
+		old := s.order.Load()
+		if n <= old || s.order.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

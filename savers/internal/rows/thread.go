@@ -1,0 +1,302 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Thread is the row of a thread: all that changes when a run opens or ends, and when a message
+// comes.
+type Thread struct {
+	ID       string
+	About    ledger.About
+	Last     int  // the number of the newest version that there ever was
+	Open     int  // the number of the open version; 0 if none is
+	Versions int  // how many there are, with the open one
+	Root     root // of the open version
+	Status   checkpoint.Status
+	Fence    checkpoint.ID
+	Holder   string
+	Until    time.Time // when the lease ends; zero if the run has given it up
+	Updated  time.Time // when the newest run opened or ended
+	Wake     time.Time
+	Attempts int
+
+	Posted  uint64 // the number of the newest message
+	Inputs  int    // untaken inputs
+	Others  int    // other untaken messages
+	Cancels int    // how many of Others are cancels
+	Handled uint64 // how many messages were ever taken or refused
+	Forgot  uint64 // how many of these are removed
+
+	Asked   bool   // the open version may have questions
+	Missing uint64 // the Seq of its root's head less the number of records: how many were removed
+
+	// Head and Step are those of the newest record of the root while the lease is given up. They
+	// save lists a read. While a run holds the thread they are out of date.
+	Head checkpoint.ID
+	Step int
+}
+
+// thread is the row of a thread as a call has read it.
+type thread struct {
+	Thread
+	rev uint64    // 0: there is no row
+	now time.Time // when it was read, on the clock of the storage
+}
+
+// exists reports whether the thread was ever created.
+func (t *thread) exists() bool { return t.rev != 0 }
+
+// leased reports whether a run holds the thread.
+func (t *thread) leased() bool { return t.Open != 0 && t.Until.After(t.now) }
+
+// runs reports whether a run holds the thread, or died: then Head is out of date.
+func (t *thread) runs() bool { return t.Open != 0 && !t.Until.IsZero() }
+
+// lease returns the end of a live lease, or zero.
+func (t *thread) lease() time.Time {
+	if t.leased() {
+		return t.Until
+	}
+	return time.Time{}
+}
+
+// busy returns a *BusyError if a run holds the thread.
+func (t *thread) busy() error {
+	if !t.leased() {
+		return nil
+	}
+	return &checkpoint.BusyError{Thread: t.ID, Holder: t.Holder, Until: t.Until}
+}
+
+func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) error {
+	return &checkpoint.ConflictError{Thread: t.ID, Namespace: namespace, Want: want, Found: found, Reason: reason}
+}
+
+// was reports whether the thread has a version that was released.
+func (t *thread) was() bool { return t.Open == 0 && t.Versions > 0 }
+
+// Shown is the status in lists: zero if the thread is in none.
+func (t *Thread) Shown() checkpoint.Status {
+	switch {
+	case t.Open != 0:
+		return t.Status
+	case t.Inputs > 0:
+		return checkpoint.Ready
+	}
+	return 0
+}
+
+// describe returns the open version as a Thread, without what records and writes say.
+func (t *thread) describe() checkpoint.Thread {
+	d := checkpoint.Thread{
+		ID: t.ID, Version: t.Open, Status: t.Shown(), Updated: t.Updated, Now: t.now, Versions: t.Versions, Wake: t.Wake,
+		Attempts: t.Attempts, Posted: t.Posted, Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels,
+	}
+	if t.leased() {
+		d.Holder, d.Lease = t.Holder, t.Until
+	}
+	switch {
+	case d.Status == 0:
+		d.Updated = time.Time{}
+	case d.Updated.IsZero():
+		d.Updated = t.About.Created
+	}
+	t.About.Describe(&d)
+	return d
+}
+
+// ready returns the thread as Ready returns it.
+func (t *thread) ready() checkpoint.ReadyThread {
+	r := checkpoint.ReadyThread{
+		ID: t.ID, Graph: t.About.Graph, Status: t.Status, Wake: t.Wake, Fence: t.Fence, Attempts: t.Attempts, Posted: t.Posted,
+		Labels: t.About.Labels, Priority: t.About.Rank(), Birth: t.About.Birth,
+	}
+	if t.Open == 0 {
+		r.Status = checkpoint.Ready
+	}
+	return r
+}
+
+// appendTo appends the stored form of t.
+func (t *Thread) appendTo(b, key []byte) []byte {
+	from := len(b)
+	for _, s := range [...]string{t.About.Graph, t.About.Title, t.Holder} {
+		b = codec.AppendString(b, s)
+	}
+	b = codec.AppendLabels(b, t.About.Labels)
+	for _, at := range [...]time.Time{t.About.Created, t.Until, t.Updated, t.Wake} {
+		b = binary.AppendVarint(b, micro(at))
+	}
+	b = append(append(append(append(b, t.Root[:]...), t.Fence[:]...), t.About.Birth[:]...), t.Head[:]...)
+	for _, n := range [...]uint64{
+		uint64(t.About.Priority), uint64(t.Last), uint64(t.Open), uint64(t.Versions), uint64(t.Status), uint64(t.Attempts),
+		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked), uint64(t.Step), t.Missing,
+	} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return seal(b, from, key)
+}
+
+// parseThread reads what Thread.appendTo wrote.
+func parseThread(key, b []byte) (*Thread, error) {
+	b, err := unseal(b, key)
+	if err != nil {
+		return nil, err
+	}
+	r := codec.NewReader(b)
+	t := &Thread{ID: string(key)}
+	t.About.Graph, t.About.Title, t.Holder, t.About.Labels = r.String(), r.String(), r.String(), r.Labels()
+	t.About.Created, t.Until, t.Updated, t.Wake = moment(r.Varint()), moment(r.Varint()), moment(r.Varint()), moment(r.Varint())
+	copy(t.Root[:], r.Fixed(len(t.Root)))
+	t.Fence, t.About.Birth, t.Head = r.ID(), r.ID(), r.ID()
+	t.About.Priority = checkpoint.Priority(r.Uvarint())
+	t.Last, t.Open, t.Versions = r.Int(), r.Int(), r.Int()
+	t.Status, t.Attempts = checkpoint.Status(r.Uvarint()), r.Int()
+	t.Posted, t.Inputs, t.Others, t.Cancels = r.Uvarint(), r.Int(), r.Int(), r.Int()
+	t.Handled, t.Forgot, t.Asked, t.Step, t.Missing = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int(), r.Uvarint()
+	if err := r.End(); err != nil {
+		return nil, damaged(key, err)
+	}
+	return t, nil
+}
+
+// equal reports whether the rows of t and u are the same.
+func (t *Thread) equal(u *Thread) bool {
+	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
+		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
+		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Missing == u.Missing &&
+		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
+		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
+}
+
+// The kinds of keys of the table Index. All but byWake are in the order of listKey.
+const (
+	byAge    = 'a' // each thread that lists have
+	byGraph  = 'g' // the same, with its graph
+	byLabel  = 'l' // with the name and the value of a label
+	byStatus = 's' // with its status, unless that is Done or Running
+	byWake   = 'w' // each thread with a Wake: its graph, priority, Wake and id
+)
+
+// index returns the keys that the row of t has in the table Index.
+func (t *Thread) index() [][]byte {
+	var keys [][]byte
+	if !t.Wake.IsZero() {
+		keys = append(keys, wakeKey(t))
+	}
+	status := t.Shown()
+	if status == 0 { // no list has it
+		return keys
+	}
+	order := listKey(t.About.Created, t.ID)
+	keys = append(keys, append([]byte{byAge}, order...), append(graphIndex(t.About.Graph), order...))
+	for name, value := range t.About.Labels {
+		keys = append(keys, append(labelIndex(name, value), order...))
+	}
+	if hasIndex(status) {
+		keys = append(keys, append([]byte{byStatus, byte(status)}, order...))
+	}
+	return keys
+}
+
+// hasIndex reports whether threads with a status are in the index. Most threads are Done, and all
+// others are Running for a short time.
+func hasIndex(s checkpoint.Status) bool { return s != checkpoint.Done && s != checkpoint.Running }
+
+func graphIndex(graph string) []byte { return codec.AppendString([]byte{byGraph}, graph) }
+
+func labelIndex(name, value string) []byte {
+	return codec.AppendString(codec.AppendString([]byte{byLabel}, name), value)
+}
+
+// wakeKey is the key of the index by which Ready finds the thread.
+func wakeKey(t *Thread) []byte {
+	k := append(codec.AppendString([]byte{byWake}, t.About.Graph), byte(t.About.Rank()))
+	return append(binary.BigEndian.AppendUint64(k, uint64(micro(t.Wake))), t.ID...)
+}
+
+// listKey is the end of a key of an index, which has the order NewestFirst: the complement of the
+// time, and that of the id. In the id, 0xff 0x00 stands for the complement of a zero byte, and
+// 0xff 0xff is the end.
+func listKey(created time.Time, id string) []byte {
+	k := binary.BigEndian.AppendUint64(make([]byte, 0, 10+len(id)), ^uint64(micro(created)))
+	for i := range len(id) {
+		if k = append(k, ^id[i]); id[i] == 0 {
+			k = append(k, 0)
+		}
+	}
+	return append(k, 0xff, 0xff)
+}
+
+// listedID returns the id of the thread in a key that listKey made.
+func listedID(key []byte) (id []byte, ok bool) {
+	if len(key) < 10 {
+		return nil, false
+	}
+	key, ok = bytes.CutSuffix(key[8:], []byte{0xff, 0xff})
+	id = make([]byte, 0, len(key))
+	for i := 0; i < len(key); i++ {
+		if id = append(id, ^key[i]); key[i] == 0xff {
+			i++
+		}
+	}
+	return id, ok
+}
+
+// changeThread adds the new row of a thread to c, with what changes in its indexes.
+func (c *Change) changeThread(old *thread, next *Thread) {
+	c.Checks = append(c.Checks, Check{old.ID, old.rev})
+	if old.exists() && next.equal(&old.Thread) {
+		return
+	}
+	c.Puts = append(c.Puts, Put{Key: threadKey(old.ID), Value: next})
+	var before [][]byte
+	if old.exists() {
+		before = old.index()
+	}
+	now := next.index()
+	for _, k := range before {
+		if !hasKey(now, k) {
+			c.Deletes = append(c.Deletes, point(Key{Table: Index, Bytes: k}))
+		}
+	}
+	for _, k := range now {
+		if !hasKey(before, k) {
+			c.Puts = append(c.Puts, Put{Key: Key{Table: Index, Bytes: k}})
+		}
+	}
+}
+
+// removeThread adds the removal of the row of a thread to c, with its indexes.
+func (c *Change) removeThread(t *thread) {
+	c.Checks = append(c.Checks, Check{t.ID, t.rev})
+	c.Deletes = append(c.Deletes, point(threadKey(t.ID)))
+	for _, k := range t.index() {
+		c.Deletes = append(c.Deletes, point(Key{Table: Index, Bytes: k}))
+	}
+}
+
+func hasKey(keys [][]byte, key []byte) bool {
+	for _, k := range keys {
+		if bytes.Equal(k, key) {
+			return true
+		}
+	}
+	return false
+}
+
+func flag(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
+}

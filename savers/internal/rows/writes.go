@@ -1,0 +1,285 @@
+package rows
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// writesOf selects the pending writes of a version, with those of bases that are committed.
+func writesOf(id string, r root) Range { return within(Key{Writes, id, r[:]}) }
+
+// writes adds pending writes to the change. blind says that each is likely new and its base not
+// committed: if not, the change fails.
+func (w *writer) writes(all []checkpoint.Write, blind bool) error {
+	if len(all) == 0 {
+		return nil
+	}
+	stored := map[string]*Write{} // by key
+	mine := map[string]bool{}     // those that this call puts
+	over := map[checkpoint.ID]bool{}
+	if !blind {
+		if err := w.stored(all, stored, over); err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		p := &all[i]
+		switch {
+		case w.committed[p.Base] || over[p.Base]:
+		case p.Kind == checkpoint.Discard:
+			for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure, checkpoint.Answer} {
+				d := *p
+				d.Kind = kind
+				key := w.next.Root.write(&d)
+				if mine[string(key)] {
+					w.unput(Writes, key)
+					delete(mine, string(key))
+				}
+				delete(stored, string(key))
+				w.c.Deletes = append(w.c.Deletes, point(Key{Writes, w.next.ID, key}))
+			}
+		default:
+			key := w.next.Root.write(p)
+			old := stored[string(key)]
+			n := &Write{Write: *p}
+			switch {
+			case old == nil:
+				n.Order = w.s.nextOrder()
+			case p.Kind == checkpoint.Result || p.Kind == checkpoint.Schema || p.Kind == checkpoint.Outcome:
+				continue
+			default:
+				n.Order = old.Order
+			}
+			isNew := old == nil && !w.deletes(key)
+			if mine[string(key)] {
+				isNew = w.unput(Writes, key)
+			}
+			stored[string(key)], mine[string(key)] = n, true
+			w.next.Asked = w.next.Asked || p.Kind == checkpoint.Question
+			w.put(Writes, key, n, isNew)
+		}
+	}
+	return nil
+}
+
+// stored reads which of the pending writes are stored, and which of their bases are committed.
+func (w *writer) stored(all []checkpoint.Write, stored map[string]*Write, over map[checkpoint.ID]bool) error {
+	id, root := w.next.ID, w.next.Root
+	var ranges []Range
+	var bases []checkpoint.Write // one write of each base that records may commit
+	for i := range all {
+		p := &all[i]
+		if !p.Base.IsZero() && !slices.ContainsFunc(bases, func(b checkpoint.Write) bool { return b.Base == p.Base }) {
+			l := logOf(id, root, p.Namespace)
+			bases = append(bases, *p)
+			ranges = append(ranges, point(Key{Writes, id, root.mark(p.Base)}), point(l.after(p.Base)), l.upTo(p.Base, 1))
+		}
+	}
+	for i := range all {
+		ranges = append(ranges, point(Key{Writes, id, root.write(&all[i])}))
+	}
+	rows, _, err := w.s.read(w.ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	for i := range bases {
+		base, l := bases[i].Base, logOf(id, root, bases[i].Namespace)
+		committed, err := l.commits(base, rows[3*i+1], rows[3*i+2])
+		if err != nil {
+			return err
+		}
+		if over[base] = committed || len(rows[3*i]) > 0; !over[base] {
+			w.s.noteOpen(w.t, base)
+		}
+	}
+	for _, row := range rows[3*len(bases):] {
+		if len(row) == 0 {
+			continue
+		}
+		p, err := w.s.write(id, &row[0])
+		if err != nil {
+			return err
+		}
+		stored[string(row[0].Key)] = p
+	}
+	return nil
+}
+
+// unput removes a put of the change, and reports whether it was New.
+func (w *writer) unput(t Table, key []byte) (isNew bool) {
+	for i := range w.c.Puts {
+		if p := &w.c.Puts[i]; p.Table == t && bytes.Equal(p.Bytes, key) {
+			isNew = p.New
+			w.c.Puts = slices.Delete(w.c.Puts, i, i+1)
+			return isNew
+		}
+	}
+	return false
+}
+
+// deletes reports whether the change deletes the pending write with a key.
+func (w *writer) deletes(key []byte) bool {
+	return slices.ContainsFunc(w.c.Deletes, func(d Range) bool { return d.Table == Writes && bytes.Equal(d.Bytes, key) })
+}
+
+// write returns the pending write of a row.
+func (s *Saver) write(id string, r *Row) (*Write, error) {
+	p, err := r.write()
+	if err != nil {
+		return nil, of(id, err)
+	}
+	s.sawOrder(p.Order)
+	return p, nil
+}
+
+// pending reads the pending writes of a version that count, in order, without schemas.
+func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Write, error) {
+	rows, _, err := s.read(ctx, writesOf(id, r))
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := s.live(ctx, id, r, rows[0])
+	return inOrder(all), err
+}
+
+// live returns those of the stored writes that count, without schemas, and the bases of the others.
+// It reads which bases are committed, except those of heads, which are the newest records of their
+// logs.
+func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*Write, spent []checkpoint.ID, err error) {
+	var ranges []Range
+	var asked []log
+	var bases []checkpoint.ID
+	over := make(map[checkpoint.ID]bool)
+	var before checkpoint.ID
+	for i := range rows {
+		base := baseOf(rows[i].Key)
+		isNew := base != before
+		before = base
+		switch {
+		case base.IsZero():
+			continue
+		case isMark(rows[i].Key): // the first of its base
+			over[base] = true
+			continue
+		case over[base]:
+			if !slices.Contains(spent, base) {
+				spent = append(spent, base)
+			}
+			continue
+		}
+		w, err := s.write(id, &rows[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, w)
+		if isNew && !slices.Contains(heads, base) {
+			l := logOf(id, r, w.Namespace)
+			ranges, asked, bases = append(ranges, point(l.after(base)), l.upTo(base, 1)), append(asked, l), append(bases, base)
+		}
+	}
+	if len(ranges) == 0 {
+		return all, spent, nil
+	}
+	found, _, err := s.read(ctx, ranges...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, base := range bases {
+		if over[base], err = asked[i].commits(base, found[2*i], found[2*i+1]); err != nil {
+			return nil, nil, err
+		}
+		if over[base] {
+			spent = append(spent, base)
+		}
+	}
+	return slices.DeleteFunc(all, func(w *Write) bool { return over[w.Base] }), spent, nil
+}
+
+// inOrder returns pending writes in the order in which they were first stored.
+func inOrder(all []*Write) []checkpoint.Write {
+	slices.SortFunc(all, func(a, b *Write) int {
+		if a.Order < b.Order {
+			return -1
+		}
+		return 1
+	})
+	var writes []checkpoint.Write
+	for _, w := range all {
+		writes = append(writes, w.Write)
+	}
+	return writes
+}
+
+// PutOutcome stores an outcome, as checkpoint.Outcomes says. It reads the row of the thread and
+// does not change it.
+func (s *Saver) PutOutcome(ctx context.Context, id string, o checkpoint.Write) error {
+	return s.call(ctx, checkpoint.CheckOutcome(id, &o), func() error {
+		t, err := s.thread(ctx, id)
+		if err != nil {
+			return err
+		}
+		if t.Open == 0 {
+			return ledger.NoRecord(id, o.Namespace, o.Base)
+		}
+		l := logOf(id, t.Root, o.Namespace)
+		key := Key{Writes, id, t.Root.write(&o)}
+		rows, _, err := s.read(ctx, point(Key{Writes, id, t.Root.mark(o.Base)}), point(key), point(l.after(o.Base)), l.upTo(o.Base, 1))
+		if err != nil {
+			return err
+		}
+		found, err := l.find(o.Base, rows[3])
+		if err != nil {
+			return err
+		}
+		if found == nil {
+			return ledger.NoRecord(id, o.Namespace, o.Base)
+		}
+		committed, err := l.commits(o.Base, rows[2], rows[3])
+		if err != nil || committed || len(rows[0])+len(rows[1]) > 0 {
+			return err
+		}
+		_, _, err = s.store.Apply(ctx, &Change{
+			Checks: []Check{{id, t.rev}}, Puts: []Put{{Key: key, Value: &Write{o, s.nextOrder()}, New: true}},
+		})
+		return err
+	})
+}
+
+// Outcomes returns stored outcomes, as checkpoint.Outcomes says.
+func (s *Saver) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) (found []checkpoint.Write, err error) {
+	err = s.call(ctx, q.Check(), func() error {
+		found = nil
+		t, err := s.thread(ctx, q.Thread)
+		if err != nil || t.Open == 0 {
+			return err
+		}
+		l := logOf(q.Thread, t.Root, q.Namespace)
+		ranges := []Range{point(Key{Writes, q.Thread, t.Root.mark(q.Base)}), point(l.after(q.Base)), l.upTo(q.Base, 1)}
+		for _, n := range q.Names {
+			w := q.Write(n)
+			ranges = append(ranges, point(Key{Writes, q.Thread, t.Root.write(&w)}))
+		}
+		rows, _, err := s.read(ctx, ranges...)
+		if err != nil || len(rows[0]) > 0 {
+			return err
+		}
+		if committed, err := l.commits(q.Base, rows[1], rows[2]); err != nil || committed {
+			return err
+		}
+		for _, row := range rows[3:] {
+			if len(row) > 0 {
+				w, err := s.write(q.Thread, &row[0])
+				if err != nil {
+					return err
+				}
+				found = append(found, w.Write)
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,491 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/rows"
+)
+
+// RowStore is a rows.Store on a database. Each table of the contract is a table of the database:
+// pk is the key, and data the value in the form of rows.Encode. The table of threads also has the
+// revision, and columns for people who read it.
+//
+// A Read is one statement, so it needs no transaction to see one moment. The statements are the
+// same for all tables and databases but for a few words, so the program makes them, of [Syntax].
+type RowStore struct {
+	s *Saver
+	y *Syntax
+
+	mu    sync.RWMutex
+	reads map[string]string // statements by the shape of what they read
+	texts map[form]string   // statements of changes, which are prepared
+}
+
+// form is the form of a statement of a change: what it does with how many rows of a table.
+type form struct {
+	kind  formKind
+	table rows.Table
+	n     int
+}
+
+type formKind uint8
+
+// The kinds of statements of changes.
+const (
+	insertNew    formKind = iota // rows; an error if one of them exists
+	insertIf                     // a row, if a thread has a revision
+	put                          // rows, in the place of those that exist
+	replace                      // the row of a thread with a revision
+	check                        // that a thread has a revision
+	removeRows                   // by their keys
+	removeWithin                 // those of a range
+)
+
+var _ rows.Store = (*RowStore)(nil)
+
+// Syntax is how the statements on rows of one kind of database differ from those of others.
+type Syntax struct {
+	Place  func(n int) string // what stands for the n-th bound value, from 1
+	Upsert string             // what follows an INSERT of pk and data that replaces the row with the key
+	Ignore string             // what follows an INSERT of pk that does nothing if there is a row
+}
+
+// NewRowStore returns the rows of a database, whose tables exist.
+func NewRowStore(s *Saver, y *Syntax) *RowStore {
+	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
+}
+
+// most is how many ranges or rows of one kind a statement has at most.
+const most = 32
+
+// size returns the least power of two that is not less than n, and 0 for 0. Statements have such
+// numbers of values and limits, so there are few statements.
+func size(n int) int {
+	if n <= 0 {
+		return 0
+	}
+	return 1 << bits.Len(uint(n-1))
+}
+
+func tableName(t rows.Table) string { return "graph_row_" + t.String() }
+
+// part is a part of a Read that one SELECT does: a range, or several that are alike.
+type part struct {
+	first, n int
+}
+
+// isLast reports whether a range selects the last row of some.
+func isLast(r *rows.Range) bool { return r.Limit == 1 && r.Reverse && r.To != nil }
+
+// alike reports whether one SELECT can read both ranges.
+func alike(a, b *rows.Range) bool {
+	return a.Table == b.Table && (a.To == nil && b.To == nil || isLast(a) && isLast(b))
+}
+
+// divide divides ranges into parts.
+func divide(ranges []rows.Range) (all []part) {
+	for i := 0; i < len(ranges); {
+		n := 1
+		for n < most && i+n < len(ranges) && alike(&ranges[i], &ranges[i+n]) {
+			n++
+		}
+		all = append(all, part{i, n})
+		i += n
+	}
+	return all
+}
+
+// statement returns the statement that reads ranges, with its values.
+func (r *RowStore) statement(ranges []rows.Range, all []part) (text string, args []any) {
+	shape := make([]byte, 0, 4*len(all))
+	args = make([]any, 0, 3*len(ranges))
+	for _, p := range all {
+		first := &ranges[p.first]
+		kind := byte('=')
+		switch {
+		case isLast(first):
+			kind = 'l'
+		case first.To != nil && first.Reverse:
+			kind = 'd'
+		case first.To != nil:
+			kind = 'u'
+		}
+		n := size(p.n)
+		shape = append(shape, byte(first.Table), kind, byte(n), byte(bits.Len(uint(size(first.Limit)))))
+		for i := range n {
+			q := &ranges[p.first+min(i, p.n-1)]
+			args = append(args, q.Bytes)
+			switch {
+			case kind == '=':
+			case i < p.n:
+				args = append(args, q.To)
+			default: // an empty range
+				args = append(args, q.Bytes)
+			}
+		}
+	}
+	r.mu.RLock()
+	text = r.reads[string(shape)]
+	r.mu.RUnlock()
+	if text == "" {
+		text = r.y.read(shape)
+		r.mu.Lock()
+		r.reads[string(shape)] = text
+		r.mu.Unlock()
+	}
+	return text, args
+}
+
+// read returns the statement for a shape. Its rows have the number of their part.
+func (y *Syntax) read(shape []byte) string {
+	var b strings.Builder
+	place, derived := 0, 0
+	next := func() string { place++; return y.Place(place) }
+	for i := 0; i < len(shape); i += 4 {
+		t, kind, n := rows.Table(shape[i]), shape[i+1], int(shape[i+2])
+		limit := "" // a literal, because SQLite compiles a statement again if a bound limit changes
+		if shape[i+3] > 0 {
+			limit = fmt.Sprintf(" LIMIT %d", 1<<(shape[i+3]-1))
+		}
+		columns := "pk, 0, data"
+		switch t {
+		case rows.Threads:
+			columns = "pk, rev, data"
+		case rows.Index:
+			columns = "pk, 0, NULL"
+		}
+		from := fmt.Sprintf("SELECT %d, %s FROM %s WHERE pk ", i/4, columns, tableName(t))
+		for j := range n {
+			if kind == '=' && j > 0 {
+				break
+			}
+			if b.Len() > 0 {
+				b.WriteString("\nUNION ALL ")
+			}
+			if kind == '=' {
+				places := make([]string, n)
+				for k := range places {
+					places[k] = next()
+				}
+				b.WriteString(from + "IN (" + strings.Join(places, ", ") + ")")
+				continue
+			}
+			derived++
+			fmt.Fprintf(&b, "SELECT * FROM (%s>= %s AND pk < %s ORDER BY pk", from, next(), next())
+			if kind != 'u' {
+				b.WriteString(" DESC")
+			}
+			fmt.Fprintf(&b, "%s) AS t%d", limit, derived)
+		}
+	}
+	return b.String()
+}
+
+// Read returns the rows of ranges.
+func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	err = r.s.try(ctx, Lost, func() (err error) {
+		all, err = r.readBy(ctx, r.s.db, ranges)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, r.s.explain(ctx, err)
+	}
+	return all, time.Now(), nil
+}
+
+// readBy reads ranges by a database or in a transaction.
+func (r *RowStore) readBy(ctx context.Context, db Runner, ranges []rows.Range) ([][]rows.Row, error) {
+	all := make([][]rows.Row, len(ranges))
+	if len(ranges) == 0 {
+		return all, nil
+	}
+	divided := divide(ranges)
+	text, args := r.statement(ranges, divided)
+	found, err := db.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, each(found, func(f Rows) error {
+		var row rows.Row
+		var part, rev int64
+		var data []byte
+		if err := f.Scan(&part, &row.Key, &rev, &data); err != nil {
+			return err
+		}
+		row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+		p := divided[part]
+		for i := p.first; i < p.first+p.n; i++ {
+			q := &ranges[i]
+			if q.Limit > 0 && len(all[i]) == q.Limit { // the limit of the statement is greater
+				continue
+			}
+			if p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
+				q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0 {
+				all[i] = append(all[i], row)
+			}
+		}
+		return nil
+	})
+}
+
+// threadColumns are the columns of the table of threads, in the order of threadValues.
+var threadColumns = [...]string{"pk", "rev", "data", "graph", "title", "status", "created", "updated", "wake"}
+
+// threadValues returns the values of a row of the table of threads.
+func threadValues(p *rows.Put, rev uint64) []any {
+	t := p.Value.(*rows.Thread)
+	return []any{
+		p.Bytes, int64(rev), []byte(rows.Encode(p.Bytes, t)), t.About.Graph, t.About.Title, int64(t.Shown()),
+		microOf(t.About.Created), microOf(t.Updated), microOf(t.Wake),
+	}
+}
+
+func microOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// text returns the statement of a form.
+func (y *Syntax) text(f form) string {
+	name := tableName(f.table)
+	places := func(from, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = y.Place(from + i)
+		}
+		return strings.Join(all, ", ")
+	}
+	columns := []string{"pk", "data"}
+	switch f.table {
+	case rows.Threads:
+		columns = threadColumns[:]
+	case rows.Index:
+		columns = columns[:1]
+	}
+	insert := "INSERT INTO " + name + " (" + strings.Join(columns, ", ") + ") "
+	values := make([]string, f.n)
+	for i := range values {
+		values[i] = "(" + places(1+i*len(columns), len(columns)) + ")"
+	}
+	p := y.Place
+	switch f.kind {
+	case insertIf:
+		return insert + "SELECT " + places(1, 2) + " WHERE EXISTS (SELECT 1 FROM " + tableName(rows.Threads) + " WHERE pk = " + p(3) + " AND rev = " + p(4) + ")"
+	case put:
+		end := y.Upsert
+		if f.table == rows.Index {
+			end = y.Ignore
+		}
+		return insert + "VALUES " + strings.Join(values, ", ") + end
+	case replace:
+		sets := make([]string, 0, len(columns))
+		for i, c := range columns[1:] {
+			sets = append(sets, c+" = "+p(i+1))
+		}
+		n := len(columns)
+		return "UPDATE " + name + " SET " + strings.Join(sets, ", ") + " WHERE pk = " + p(n) + " AND rev = " + p(n+1)
+	case check:
+		return "UPDATE " + name + " SET rev = rev WHERE pk = " + p(1) + " AND rev = " + p(2)
+	case removeRows:
+		return "DELETE FROM " + name + " WHERE pk IN (" + places(1, f.n) + ")"
+	case removeWithin:
+		return "DELETE FROM " + name + " WHERE pk >= " + p(1) + " AND pk < " + p(2)
+	}
+	return insert + "VALUES " + strings.Join(values, ", ")
+}
+
+// step is a statement of a change.
+type step struct {
+	form form
+	text string
+	args []any
+}
+
+// checks reports whether the statement must find a row: if it does not, a check does not hold.
+func (st *step) checks() bool {
+	return st.form.kind == insertIf || st.form.kind == replace || st.form.kind == check
+}
+
+// Apply stores c.
+func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
+	rev = c.Rev(time.Now())
+	steps := r.steps(c, rev)
+	if err := r.prepare(ctx, steps); err != nil {
+		return 0, nil, r.s.explain(ctx, err)
+	}
+	if len(steps) == 1 && len(c.Reads) == 0 {
+		err = r.s.try(ctx, RolledBack, func() error {
+			n, err := r.s.db.Exec(ctx, steps[0].text, steps[0].args...)
+			if err == nil && n == 0 && steps[0].checks() {
+				err = rows.ErrChanged
+			}
+			return err
+		})
+		return rev, nil, r.failed(ctx, c, err)
+	}
+	err = r.s.share(ctx, RolledBack, func(tx Tx) error {
+		for i := range steps {
+			if err := steps[i].run(ctx, tx); err != nil {
+				return err
+			}
+		}
+		read, err = r.readBy(ctx, tx, c.Reads)
+		return err
+	})
+	return rev, read, r.failed(ctx, c, err)
+}
+
+// run runs a statement in a transaction.
+func (st *step) run(ctx context.Context, tx Tx) error {
+	if !st.checks() {
+		return tx.Later(ctx, st.text, st.args...)
+	}
+	n, err := tx.Exec(ctx, st.text, st.args...)
+	if err == nil && n == 0 {
+		err = rows.ErrChanged
+	}
+	return err
+}
+
+// failed returns what the error of a change means: ErrChanged for a row that exists.
+func (r *RowStore) failed(ctx context.Context, c *rows.Change, err error) error {
+	switch {
+	case err == nil || errors.Is(err, rows.ErrChanged):
+		return err
+	case r.s.fault(err) == Duplicate:
+		return fmt.Errorf("%w: %w", rows.ErrChanged, err)
+	}
+	largest := 0
+	for i := range c.Puts {
+		largest = max(largest, len(rows.Encode(c.Puts[i].Bytes, c.Puts[i].Value)))
+	}
+	if sized := r.s.sized(ctx, err, largest); errors.Is(sized, checkpoint.ErrTooLarge) {
+		return sized
+	}
+	return r.s.explain(ctx, err)
+}
+
+// prepare sets the texts of steps, and prepares those that are new.
+func (r *RowStore) prepare(ctx context.Context, steps []step) error {
+	var forms []form
+	r.mu.RLock()
+	for i := range steps {
+		if steps[i].text = r.texts[steps[i].form]; steps[i].text == "" {
+			forms = append(forms, steps[i].form)
+		}
+	}
+	r.mu.RUnlock()
+	if len(forms) == 0 {
+		return nil
+	}
+	texts := make([]string, len(forms))
+	for i := range forms {
+		texts[i] = r.y.text(forms[i])
+	}
+	if err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) }); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range forms {
+		r.texts[forms[i]] = texts[i]
+	}
+	for i := range steps {
+		steps[i].text = r.texts[steps[i].form]
+	}
+	return nil
+}
+
+// steps returns the statements of c, without their texts.
+func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
+	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
+		p := &c.Puts[0]
+		args := []any{p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)), []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
+		return []step{{form: form{insertIf, p.Table, 1}, args: args}}
+	}
+	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
+	for i := range c.Checks {
+		steps = append(steps, checked(c, &c.Checks[i], rev))
+	}
+	return putting(deleting(steps, c.Deletes), c.Puts)
+}
+
+// checked returns the statement that checks the revision of a thread and stores its new row.
+// Without a new row it changes the revision to itself.
+func checked(c *rows.Change, k *rows.Check, rev uint64) step {
+	i := slices.IndexFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Threads && p.Thread == k.Thread })
+	if i < 0 {
+		return step{form: form{check, rows.Threads, 1}, args: []any{[]byte(k.Thread), int64(k.Rev)}}
+	}
+	values := threadValues(&c.Puts[i], rev)
+	if k.Rev == 0 {
+		return step{form: form{insertNew, rows.Threads, 1}, args: values}
+	}
+	return step{form: form{replace, rows.Threads, 1}, args: append(values[1:], values[0], int64(k.Rev))}
+}
+
+// deleting adds the statements that remove rows.
+func deleting(steps []step, all []rows.Range) []step {
+	var points [rows.Tables][]any
+	for i := range all {
+		d := &all[i]
+		if d.To == nil {
+			points[d.Table] = append(points[d.Table], d.Bytes)
+			continue
+		}
+		steps = append(steps, step{form: form{removeWithin, d.Table, 1}, args: []any{d.Bytes, d.To}})
+	}
+	for t, keys := range points {
+		for some := range slices.Chunk(keys, most) {
+			n := size(len(some))
+			for len(some) < n {
+				some = append(some[:len(some):len(some)], some[0])
+			}
+			steps = append(steps, step{form: form{removeRows, rows.Table(t), n}, args: some})
+		}
+	}
+	return steps
+}
+
+// putting adds the statements that store rows of the tables other than that of threads.
+func putting(steps []step, all []rows.Put) []step {
+	for t := range rows.Tables {
+		for _, kind := range [...]formKind{insertNew, put} {
+			var values []any
+			each := 2
+			if rows.Table(t) == rows.Index {
+				each = 1
+			}
+			for i := range all {
+				p := &all[i]
+				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != (kind == insertNew) {
+					continue
+				}
+				if values = append(values, p.Bytes); each == 2 {
+					values = append(values, []byte(rows.Encode(p.Bytes, p.Value)))
+				}
+			}
+			for some := range slices.Chunk(values, mostPuts*each) {
+				steps = append(steps, step{form: form{kind, rows.Table(t), len(some) / each}, args: some})
+			}
+		}
+	}
+	return steps
+}
+
+// mostPuts is how many rows a statement stores at most.
+const mostPuts = 8
+
+// Close does nothing: the saver closes the database.
+func (r *RowStore) Close() error { return nil }
