@@ -126,7 +126,8 @@ check-cross:
 	@set -x; for os in windows darwin; do GOOS=$$os bin/crosscheck $(PACKAGES) || exit 1; \
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && GOOS=$$os $(CURDIR)/bin/crosscheck ./...) || exit 1; done; done
 
-# golangci-lint contains staticcheck and the analyzers of go vet; .golangci.yml enables them.
+# golangci-lint contains staticcheck and the analyzers of go vet; .golangci.yml enables them. Each module has a run of its own:
+# one run over a workspace of all takes a quarter less, but with versions of dependencies that no module has.
 check-lint:
 	$(TOOL) golangci-lint run $(PACKAGES)
 	@set -x; for mod in $(MODULES); do (cd $$mod && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run) || exit 1; done

@@ -102,7 +102,7 @@ func stateAt(ctx context.Context, s checkpoint.Saver, at place, known descriptio
 		return value.Value{}, err
 	}
 	if c.Empty() {
-		return value.Value{}, &missingError{"thread " + quoteID(at.thread) + " has no checkpoints there"}
+		return value.Value{}, &missingError{"thread " + quoteID(at.thread) + " has no checkpoints; graphctl threads lists the threads that have"}
 	}
 	return stateOf(&c, known)
 }

@@ -53,7 +53,7 @@ func find(ctx context.Context, s checkpoint.Saver, p place, name string) (checkp
 			break
 		}
 	}
-	return checkpoint.ID{}, &missingError{fmt.Sprintf("thread %s has no checkpoint with number %d", quoteID(p.thread), seq)}
+	return checkpoint.ID{}, &missingError{fmt.Sprintf("thread %s has no checkpoint with number %d; graphctl history lists them", quoteID(p.thread), seq)}
 }
 
 // ancestor returns the checkpoint that is n before the head on its branch.
@@ -76,7 +76,7 @@ func ancestor(ctx context.Context, s checkpoint.Saver, p place, n int) (checkpoi
 		}
 		n--
 	}
-	return checkpoint.ID{}, &missingError{fmt.Sprintf("the branch of the head of thread %s has fewer checkpoints", quoteID(p.thread))}
+	return checkpoint.ID{}, &missingError{fmt.Sprintf("the branch of the head of thread %s has fewer checkpoints; graphctl history lists them", quoteID(p.thread))}
 }
 
 // rowOf returns a thread as the saver lists it. ok is false if it has neither an open version nor

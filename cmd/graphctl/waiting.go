@@ -120,7 +120,7 @@ func waitsOf(ctx context.Context, s checkpoint.Saver, t *checkpoint.Thread) ([]q
 func otherWaits(t *checkpoint.Thread) (all []questionJSON, err error) {
 	for i := range t.Questions {
 		if err := sealed(t.Questions[i].Payload); err != nil {
-			return nil, fmt.Errorf("thread %s: what it waits for cannot be read: %w", quoteID(t.ID), err)
+			return nil, fmt.Errorf("thread %s: the questions, signals and timers that it waits for cannot be read: %w", quoteID(t.ID), err)
 		}
 	}
 	signals, err := graph.OpenSignals(*t)

@@ -78,7 +78,7 @@ func (a *acceptance) IsBoolFlag() bool { return true }
 // Set implements flag.Value.
 func (a *acceptance) Set(text string) error {
 	if a.given {
-		return errors.New("it is given twice")
+		return errors.New("the flag is given twice; give it once, with all names")
 	}
 	if a.given = true; text != "true" {
 		a.names = strings.Split(text, ",")
@@ -99,12 +99,12 @@ func (a *acceptance) check(changes []gen.Change, begun map[string]bool) error {
 	}
 	for subject := range refused {
 		if !slices.Contains(a.names, subject) {
-			return fmt.Errorf("-accept does not name %s, which has a refused change; nothing is recorded", subject)
+			return fmt.Errorf("-accept does not name %s, which has a refused change; nothing is recorded: name it, too, or undo the change", subject)
 		}
 	}
 	for _, name := range a.names {
 		if !refused[name] {
-			return fmt.Errorf("-accept names %q, which has no refused change; nothing is recorded", name)
+			return fmt.Errorf("-accept names %q, which has no refused change; nothing is recorded: leave it out", name)
 		}
 	}
 	return nil

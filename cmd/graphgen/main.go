@@ -172,9 +172,9 @@ func once(flags *flag.FlagSet, name string, value *string) {
 	flags.Func(name, "", func(text string) error {
 		switch {
 		case text == "":
-			return errors.New("it needs a value")
+			return errors.New("the flag needs a value")
 		case *value != "":
-			return errors.New("it is given twice")
+			return errors.New("the flag is given twice; give it once")
 		}
 		*value = text
 		return nil

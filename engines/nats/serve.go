@@ -25,7 +25,7 @@ type serving struct {
 }
 
 // errNoOutcome is the error of a task whose node ended the goroutine.
-var errNoOutcome = errors.New("the worker ended without an outcome")
+var errNoOutcome = errors.New("the call of the worker ended its goroutine, so the task has no outcome; another call runs the task again")
 
 // Serve implements graph.TaskQueue. The server keeps each task until a slot is free. Serve
 // acknowledges a task after run has returned nil. If run returns an error, another worker gets the
@@ -162,7 +162,7 @@ func (s *serving) perform(ctx context.Context, m jetstream.Msg) {
 	}()
 	t, broken := carry.Decode(m.Data())
 	if broken != nil {
-		err = fmt.Errorf("nats: read a task: %w", broken) // perhaps a newer version of this package can read it
+		err = fmt.Errorf("nats: read a task: %w; update the worker to the version that handed the task out", broken)
 		return
 	}
 	err = s.run(context.WithoutCancel(ctx), t)

@@ -228,7 +228,7 @@ func (q *TaskQueue) open(ctx context.Context) (jetstream.Stream, error) {
 		stream, err = q.js.Stream(call, config.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create the stream %q, for which the server needs JetStream: %w", config.Name, err)
+		return nil, fmt.Errorf("create the stream %q: %w; the server needs JetStream, and the client the permissions of NewTaskQueue", config.Name, err)
 	}
 	q.stream = stream
 	return stream, nil

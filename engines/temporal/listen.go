@@ -13,7 +13,7 @@ import (
 )
 
 // errEnded is the error of a listener whose workflow somebody has ended.
-var errEnded = errors.New("the workflow of the hints has ended")
+var errEnded = errors.New("the workflow of the hints has ended, because somebody ended it; call Listen again to begin another")
 
 // Listen calls hint for the hints of graphs, as worker.Engine says. It makes one long poll for
 // each graph, and one for the tasks of the workflows. It returns an error as soon as one of them

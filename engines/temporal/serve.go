@@ -22,7 +22,7 @@ type serving struct {
 }
 
 // errNoOutcome is the error of a task whose node ended the goroutine.
-var errNoOutcome = errors.New("the worker ended without an outcome")
+var errNoOutcome = errors.New("the call of the worker ended its goroutine, so the task has no outcome; another call runs the task again")
 
 // Serve implements graph.TaskQueue. It is a worker of Temporal, which asks for an activity only if
 // a slot is free. If run returns an error, another worker gets the task after a pause, which grows
@@ -69,7 +69,7 @@ func (s *serving) perform(ctx context.Context, task []byte) error {
 		defer func() { over <- err }()
 		t, broken := carry.Decode(task)
 		if broken != nil {
-			err = fmt.Errorf("temporal: read a task: %w", broken) // perhaps a newer version of this package can read it
+			err = fmt.Errorf("temporal: read a task: %w; update the worker to the version that handed the task out", broken)
 			return
 		}
 		err = s.run(context.WithoutCancel(ctx), t)

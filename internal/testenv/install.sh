@@ -72,9 +72,10 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	# shellcheck disable=SC2086 # a list of words
 	$apt install -y --no-install-recommends $packages >/dev/null || true # what is still missing is reported below
 elif have brew; then
-	set -- $(lacks | sed -e 's/-server//' -e 's/nodejs npm/node/' -e 's/python3 python3-pip/python/' -e 's/chromium/--cask chromium/')
-	echo "installing by brew:" "$@"
-	brew install --quiet "$@" || true
+	set -- $(lacks | sed -e 's/-server//' -e 's/nodejs npm/node/' -e 's/python3 python3-pip/python/' -e '/^chromium$/d')
+	echo "installing by brew:" "$@" $(browser || echo chromium)
+	[ $# = 0 ] || brew install --quiet "$@" || true
+	browser || brew install --quiet --cask chromium || true # a cask is no formula, so it has a call of its own
 fi
 packages=$(missing)
 [ -z "$packages" ] && exit 0

@@ -33,7 +33,7 @@ var (
 	ErrCallEnded = errors.New("the subgraph call has ended")
 	// ErrNotReceivable is returned by Thread.Signal if no node of the graph, or of a subgraph in
 	// it, lists the signal.
-	ErrNotReceivable = errors.New("no node of the graph lists it")
+	ErrNotReceivable = errors.New("no node of the graph receives the signal")
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
 	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")

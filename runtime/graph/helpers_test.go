@@ -82,8 +82,8 @@ func same(tb testing.TB, what string, got, want any) {
 
 var input = update{Count: state.Add(1)}
 
-// eachDurability calls test for each durability, in subtests named Sync, Async and OnExit. The quick
-// tests call it for one of them, which follows from the name of the test.
+// eachDurability calls test for each durability, in subtests named Sync, Async and OnExit. The
+// quick tests call it for one of them, which follows from the name of the test.
 func eachDurability(t *testing.T, test func(t *testing.T, d graph.Durability)) {
 	t.Helper()
 	quick := int(crc32.ChecksumIEEE([]byte(t.Name())) % 3)

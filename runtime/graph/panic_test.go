@@ -435,7 +435,7 @@ var exits = map[string]struct {
 				runtime.Goexit()
 			}
 		},
-		want: `observer graph_test.observer, at "task started": it called runtime.Goexit`,
+		want: `observer graph_test.observer, at "task started": runtime.Goexit was called; return an error instead`,
 	},
 	"an observer of its end": {
 		watch: func(o graph.RunEvent) {
@@ -443,7 +443,7 @@ var exits = map[string]struct {
 				runtime.Goexit()
 			}
 		},
-		want: `observer graph_test.observer, at "task ended": it called runtime.Goexit`,
+		want: `observer graph_test.observer, at "task ended": runtime.Goexit was called; return an error instead`,
 	},
 }
 

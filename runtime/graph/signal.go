@@ -165,7 +165,7 @@ func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post,
 			return p, t.fail("%w", s.err)
 		}
 		if !t.g.signals[s.name] {
-			return p, t.fail("signal %q: %w", s.name, ErrNotReceivable)
+			return p, t.fail("signal %q: %w; pass the signal as an option of the node that receives it", s.name, ErrNotReceivable)
 		}
 		message, err := signalMessage(s)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // A storage refuses some values for their size, at each try. So a run with such a value fails, and
-// no retry, fallback or worker repeats it. It stores all its other results. The run of a worker that
-// cannot be opened with a posted message refuses the message instead.
+// no retry, fallback or worker repeats it. It stores all its other results. The run of a worker
+// that cannot be opened with a posted message refuses the message instead.
 
 // tooLarge reports whether a storage has refused a value for its size.
 func tooLarge(err error) bool { return errors.Is(err, checkpoint.ErrTooLarge) }

@@ -92,7 +92,7 @@ func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (u U, err error
 func (g *Graph[S, U]) signalStored(ctx context.Context, thread string, s SentSignal) error {
 	if s.err == nil && g.signals[s.name] {
 		if err := g.checkSignal(s.name, s.payload); err != nil {
-			return g.Thread(thread).fail("signal %q: %w: %w", s.name, ErrNotReceivable, err)
+			return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
 		}
 	}
 	return g.Thread(thread).Signal(ctx, s)

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -73,11 +74,16 @@ func TestUntypedWorksOnEncodedData(t *testing.T) {
 	if err := u.Answer(ctx, "t", graph.AnswerBytes(s.Questions[0].ID, []byte{0xc3})); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.Signal(ctx, "t", "other", []byte{0xa1, 'x'}); !errors.Is(err, graph.ErrNotReceivable) {
-		t.Errorf("a signal that no node lists: got %v", err)
-	}
-	if err := u.Signal(ctx, "t", "come", []byte{0xc3}); !errors.Is(err, graph.ErrNotReceivable) {
-		t.Errorf("a signal of another type: got %v", err)
+	for name, c := range map[string]struct {
+		payload []byte
+		want    string
+	}{
+		"other": {[]byte{0xa1, 'x'}, `signal "other": no node of the graph receives the signal; pass the signal as an option of the node that receives it`},
+		"come":  {[]byte{0xc3}, `signal "come": no node of the graph receives the signal with this payload: `},
+	} {
+		if err := u.Signal(ctx, "t", name, c.payload); !errors.Is(err, graph.ErrNotReceivable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("signal %q: got %v, want ErrNotReceivable with the text %q", name, err, c.want)
+		}
 	}
 	if err := u.Signal(ctx, "t", "come", []byte{0xa1, 'x'}); err != nil {
 		t.Fatal(err)

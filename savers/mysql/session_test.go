@@ -13,8 +13,8 @@ import (
 )
 
 // hostile are settings of a server that change what statements mean, which rows they find, or
-// whether they are allowed. Each value of sql_mode has a group, which costs a run of the cases. The
-// other settings are spread over the groups.
+// whether they are allowed. Each value of sql_mode has a group, which costs a run of the cases.
+// The other settings are spread over the groups.
 var hostile = map[string][]string{
 	"ansi": {
 		"sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,NO_UNSIGNED_SUBTRACTION'",

@@ -84,7 +84,7 @@ func mysqlConfig(s *settings) *mysqldriver.Config {
 	network, addr, database := mysqlPlace(s)
 	mode, certificates := mysqlTLS(s), s.certificates()
 	if s.values.Has("strict") { // the driver would panic
-		s.err = errors.Join(s.err, s.bad(`there is no setting "strict"`))
+		s.err = errors.Join(s.err, s.bad(`there is no setting "strict"; remove it`))
 		return nil
 	}
 	// A DSN ends at its last slash.
@@ -102,7 +102,7 @@ func mysqlConfig(s *settings) *mysqldriver.Config {
 	}
 	if certificates != nil {
 		if config.TLSConfig == "false" {
-			s.err = errors.Join(s.err, s.bad("it names certificates, but it turns TLS off"))
+			s.err = errors.Join(s.err, s.bad("it names certificates, but it turns TLS off; remove one of both"))
 		}
 		certificates.InsecureSkipVerify = config.TLSConfig == "skip-verify" && certificates.RootCAs == nil //nolint:gosec // the URL asks for it
 		config.TLS = certificates
@@ -119,7 +119,7 @@ func mysqlPlace(s *settings) (network, addr, database string) {
 	if within, rest, ends := strings.Cut(path, ")"); ends && s.u.Host == "unix(" {
 		socket, path = within, rest
 	} else if socket != "" && s.u.Hostname() != "" && s.u.Hostname() != "localhost" {
-		s.err = errors.Join(s.err, s.bad("it names a host and a socket"))
+		s.err = errors.Join(s.err, s.bad("it names a host and a socket; remove one of both"))
 	}
 	if database = strings.TrimPrefix(path, "/"); socket != "" {
 		return "unix", socket, database
@@ -152,7 +152,7 @@ func mysqlFault(settings string) string {
 	for setting := range strings.SplitSeq(settings, "&") {
 		if _, err := mysqldriver.ParseDSN("/?" + setting); err != nil {
 			name, _, _ := strings.Cut(setting, "=")
-			return fmt.Sprintf("the setting %q does not take this value", name)
+			return fmt.Sprintf("the setting %q does not take this value; correct it, or remove it", name)
 		}
 	}
 	return "its settings cannot be parsed"
@@ -252,7 +252,7 @@ func parseRedis(s *settings, cluster, auth bool) *redisOptions {
 	scheme, sentinels := strings.CutSuffix(u.Scheme, "-sentinel")
 	switch {
 	case sentinels && cluster:
-		s.err = errors.Join(s.err, s.bad("sentinels watch one server, and no cluster"))
+		s.err = errors.Join(s.err, s.bad("sentinels watch one server, and no cluster; remove the setting cluster"))
 	case auth && !sentinels:
 		s.err = errors.Join(s.err, s.bad("sentinel_auth needs redis-sentinel: or rediss-sentinel:"))
 	case sentinels:
@@ -320,7 +320,7 @@ func redisFault(u *url.URL, cluster, sentinels bool) string {
 			alone.Host, alone.Path = "", "/socket"
 		}
 		if _, err := redisOptionsOf(&alone, cluster, sentinels); err != nil {
-			return fmt.Sprintf("there is no setting %q, or it does not take this value", name)
+			return fmt.Sprintf("there is no setting %q, or it does not take this value; correct it, or remove it", name)
 		}
 	}
 	return "want redis://user:password@host:port/0, where 0 is the number of the database"

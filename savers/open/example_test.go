@@ -26,6 +26,6 @@ func Example() {
 	fmt.Println(savers.Close())
 	// Output:
 	// true <nil>
-	// open: no saver is named "chat"; there are chats, drafts
+	// open: no saver is named "chat"; want one of chats, drafts
 	// <nil>
 }

@@ -189,17 +189,20 @@ func TestClientCertificatesByURL(t *testing.T) {
 	}
 	for rawURL, want := range map[string]string{
 		"redis://h:6379?" + files:                           "want rediss:",
-		"mysql://h/app?ssl-mode=DISABLED&" + files:          "turns TLS off",
+		"mysql://h/app?ssl-mode=DISABLED&" + files:          "turns TLS off; remove one of both",
 		"mysql://h/app?ssl-mode=sometimes":                  `ssl-mode is "sometimes"; want DISABLED`,
-		"mysql://h/app?strict=true":                         `no setting "strict"`,
+		"mysql://h/app?strict=true":                         `no setting "strict"; remove it`,
 		"mysql://h/app?parseTime=perhaps":                   `"parseTime" does not take this value`,
-		"mysql://h/app?socket=/run/m.sock":                  "a host and a socket",
+		"mysql://h/app?socket=/run/m.sock":                  "a host and a socket; remove one of both",
 		"rediss://h:6379?sslcert=" + cert:                   "sslcert and sslkey",
-		"rediss://h:6379?sslrootcert=" + key:                "no certificate in PEM",
+		"rediss://h:6379?sslrootcert=" + key:                "no certificate in PEM; name the file of the authority",
 		"redis-sentinel://h:26379":                          "want redis-sentinel://host:26379/name",
-		"redis-sentinel://h:26379/main?cluster=true":        "no cluster",
+		"redis-sentinel://h:26379/main?cluster=true":        "no cluster; remove the setting cluster",
 		"redis://h:6379?sentinel_auth=true":                 "needs redis-sentinel:",
-		"redis-sentinel://u:secret@h:26379/main?nonsense=1": `no setting "nonsense"`,
+		"redis-sentinel://u:secret@h:26379/main?nonsense=1": `no setting "nonsense", or it does not take this value; correct it, or remove it`,
+		"file:":         "no path; want file:///folder/name, or file:name",
+		"file://u@/x":   "remove the user",
+		"sqlite:thr%zz": "want it percent-encoded",
 	} {
 		if got, err := open.Driver(rawURL); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, %v, want an error about %q", rawURL, got, err, want)

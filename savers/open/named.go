@@ -22,9 +22,9 @@ type NameError struct {
 
 func (e *NameError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("open: no saver is named %q: there are none", e.Name)
+		return fmt.Sprintf("open: no saver is named %q; add it to the Savers, which have none", e.Name)
 	}
-	return fmt.Sprintf("open: no saver is named %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("open: no saver is named %q; want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
 // Named returns the saver with that name. It returns a *NameError with all names if there is none.

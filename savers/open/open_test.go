@@ -169,11 +169,11 @@ func TestSaversByName(t *testing.T) {
 		t.Errorf("jobs: got %v, %v; want the second", got, err)
 	}
 	var unknown *open.NameError
-	if _, err := savers.Named("job"); !errors.As(err, &unknown) || err.Error() != `open: no saver is named "job"; there are jobs, sessions` {
+	if _, err := savers.Named("job"); !errors.As(err, &unknown) || err.Error() != `open: no saver is named "job"; want one of jobs, sessions` {
 		t.Errorf("job: got %v, want a *NameError that lists the names", err)
 	}
-	if _, err := (open.Savers)(nil).Named("x"); err == nil {
-		t.Error("a name without any savers: no error")
+	if _, err := (open.Savers)(nil).Named("x"); err == nil || err.Error() != `open: no saver is named "x"; add it to the Savers, which have none` {
+		t.Errorf("a name without any savers: got %v", err)
 	}
 	if err := savers.Close(); err != nil {
 		t.Error(err)

@@ -70,7 +70,7 @@ func (s *settings) misplaced(server bool) error {
 	}
 	if !server {
 		if s.u.User != nil {
-			return s.bad("it names a user, but it has no server")
+			return s.bad("it names a user, but it has no server; remove the user")
 		}
 		return nil
 	}

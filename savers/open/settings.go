@@ -32,7 +32,7 @@ func (s *settings) path() string {
 	if s.u.Opaque != "" {
 		opaque, err := url.PathUnescape(s.u.Opaque)
 		if err != nil {
-			s.err = errors.Join(s.err, s.bad("its path: "+fault(err)))
+			s.err = errors.Join(s.err, s.bad("its path cannot be parsed: "+fault(err)+"; want it percent-encoded"))
 		}
 		path = opaque
 	}
@@ -40,7 +40,7 @@ func (s *settings) path() string {
 	case s.u.Host != "" && s.u.Host != "localhost":
 		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%q is in the place of the host; want three slashes before an absolute path, or none before a relative one", s.u.Host)))
 	case path == "":
-		s.err = errors.Join(s.err, s.bad("it has no path"))
+		s.err = errors.Join(s.err, s.bad("it has no path; want "+s.u.Scheme+":///folder/name, or "+s.u.Scheme+":name"))
 	}
 	if volume := strings.TrimPrefix(path, "/"); filepath.VolumeName(volume) != "" {
 		path = volume // /C:/threads
@@ -73,7 +73,7 @@ func (s *settings) certificates() *tls.Config {
 		config.RootCAs = x509.NewCertPool()
 		b, err := os.ReadFile(root)
 		if err == nil && !config.RootCAs.AppendCertsFromPEM(b) {
-			err = fmt.Errorf("%s has no certificate in PEM", root)
+			err = fmt.Errorf("%s has no certificate in PEM; name the file of the authority", root)
 		}
 		if err != nil {
 			s.err = errors.Join(s.err, s.bad("sslrootcert: "+err.Error()))
@@ -138,7 +138,7 @@ func (s *settings) number(name string, bits int) int64 {
 // end returns the errors of all settings. Settings that were not read are errors too.
 func (s *settings) end() error {
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
-		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("there is no setting %q", name)))
+		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("there is no setting %q; correct its name, or remove it", name)))
 	}
 	return s.err
 }

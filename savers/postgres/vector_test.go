@@ -18,8 +18,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// TestStoreConformanceWithPgvector prepares statements. TestStoreConformance and the other tests of
-// pgvector do not, so both kinds of statements run with both kinds of searches.
+// TestStoreConformanceWithPgvector prepares statements. TestStoreConformance and the other tests
+// of pgvector do not, so both kinds of statements run with both kinds of searches.
 func TestStoreConformanceWithPgvector(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Storage {
 		tb.Helper()

@@ -2,12 +2,11 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
 // errCache is the error of a task while its cache is read or written.
-var errCache = errors.New("its cache called runtime.Goexit")
+var errCache = fmt.Errorf("its cache: %w", ErrGoexit)
 
 // cached reports whether task i has its result from the cache of its node. It then has no attempt.
 func (s *Superstep) cached(ctx context.Context, i int, seen *attempts) (hit bool) {

@@ -32,7 +32,7 @@ var (
 	ErrSibling = errors.New("a node of the same superstep failed")
 	ErrBeaten  = errors.New("another node of the any-of join was faster")
 	// ErrGoexit is the error of a node that called runtime.Goexit instead of returning.
-	ErrGoexit = errors.New("it called runtime.Goexit")
+	ErrGoexit = errors.New("runtime.Goexit was called; return an error instead")
 )
 
 // Node is what exec knows of a node.

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -14,7 +13,7 @@ type Limiter interface {
 }
 
 // errAdmit is the error of a task while a limiter decides.
-var errAdmit = errors.New("its Limit called runtime.Goexit")
+var errAdmit = fmt.Errorf("its Limit: %w", ErrGoexit)
 
 // admit waits until the limiters let task i run, and calls the node once. It reports whether the
 // node was called. The attempt begins after the wait, so that neither its Timeout nor its events

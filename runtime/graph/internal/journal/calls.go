@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -11,8 +11,6 @@ type Call struct {
 	Number int // among the calls of the attempt that have an order, from 1; else 0
 	Value  []byte
 }
-
-var errCall = errors.New("a call has a number from 0 and a result")
 
 // AppendCall appends the result of a call.
 func AppendCall(b []byte, c Call) []byte {
@@ -26,7 +24,7 @@ func ReadCall(b []byte) (c Call, err error) {
 	r.FixedArray(2)
 	c.Number, c.Value = r.Int(), r.Bytes()
 	if c.Number < 0 || c.Value == nil {
-		r.Damage(0, errCall)
+		r.Damage(0, fmt.Errorf("got the call %d with a result of %d bytes; want a number from 0, and a result", c.Number, len(c.Value)))
 	}
 	err = r.End()
 	if !r.Framed() {

@@ -151,8 +151,12 @@ func AppendExecution(b []byte, e *Execution) []byte {
 func ReadExecution(b []byte) (e Execution, err error) {
 	r := wire.NewReader("outcome", b)
 	n, stored := r.ArrayLen(), r.Uint64()
-	if r.OK() && (stored != executionFormat || n != 9) {
-		return e, fmt.Errorf("the outcome is stored in format %d, and this program reads format %d", stored, executionFormat)
+	if r.OK() && stored != executionFormat {
+		return e, fmt.Errorf("the outcome is stored in format %d, and this program reads format %d; let workers of the same version of graphgen run the tasks of the queue",
+			stored, executionFormat)
+	}
+	if n != 9 {
+		r.Damage(0, fmt.Errorf("got %d elements; want the 9 of an outcome", n))
 	}
 	succeeded, result := r.Bool(), r.Bytes()
 	if succeeded {

@@ -118,7 +118,7 @@ func CheckFormat(meta map[string]string) error {
 	if stored == strconv.Itoa(format) {
 		return nil
 	}
-	return fmt.Errorf("its subgraph calls are stored in format %s, and this program reads format %d", stored, format)
+	return fmt.Errorf("the subgraph calls that are due are stored in format %s, and this program reads format %d", stored, format)
 }
 
 // TaskKey returns the name of a task: what stays the same however often it is tried.
@@ -362,7 +362,7 @@ func ReadTargets(b []byte, each func(Target) error) error {
 	return readTargets(&in, in.ArrayLen(), each)
 }
 
-var errNoUpdate = errors.New("a choice without an update")
+var errNoUpdate = errors.New("got an empty array; want the update of a choice")
 
 // ReadChoice returns the update that AppendChoice wrote, and calls each with the targets, in
 // order.

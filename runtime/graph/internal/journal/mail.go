@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,8 +23,6 @@ type Input struct {
 
 // inputFormat is the number of the form of an Input.
 const inputFormat = 1
-
-var errInputFormat = errors.New("an input has the fields of its format")
 
 // AppendInput appends an input as an array. Its elements are the number of the format, the update
 // as binary, whether due tasks are dropped, the title, the labels and the metadata.
@@ -53,7 +50,7 @@ func ReadInput(b []byte) (in Input, err error) {
 		return Input{}, &InputFormatError{Stored: stored}
 	}
 	if n != 6 {
-		r.Damage(0, errInputFormat)
+		r.Damage(0, fmt.Errorf("got %d elements; want the 6 of an input", n))
 	}
 	in.Update, in.Discard, in.Title = r.Bytes(), r.Bool(), r.Str()
 	in.Labels, in.Metadata = readStrings(&r), readStrings(&r)
@@ -83,7 +80,7 @@ func readStrings(r *wire.Reader) map[string]string {
 type InputFormatError struct{ Stored uint64 }
 
 func (e *InputFormatError) Error() string {
-	return fmt.Sprintf("the input is stored in format %d, and this program reads format %d", e.Stored, inputFormat)
+	return fmt.Sprintf("the input is stored in format %d, and this program reads format %d; let workers of the version that submitted it run it", e.Stored, inputFormat)
 }
 
 // SetMark notes in the record that begins a run line the number of the newest message that was

@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -18,8 +18,6 @@ type Question struct {
 	Due     time.Time // of a timer, or when the question expires; zero for never
 	Left    bool      // the branch of its task is not that of the thread any more
 }
-
-var errFields = errors.New("a question has five fields, six with a summary, or seven with a due time")
 
 // Complete adds the summary of the task and a due time to a question that AppendQuestion wrote
 // without them.
@@ -53,8 +51,8 @@ func AppendAttempt(b []byte, number int, failed time.Time) []byte {
 // ReadAttempt reads what AppendAttempt wrote.
 func ReadAttempt(b []byte) (number int, failed time.Time, err error) {
 	r := wire.NewReader("attempt", b)
-	if r.ArrayLen() != 2 {
-		r.Damage(0, errAttempt)
+	if n := r.ArrayLen(); n != 2 {
+		r.Damage(0, fmt.Errorf("got %d elements; want the 2 of an attempt", n))
 	}
 	number, failed = r.Int(), r.Time()
 	if err = r.End(); !r.Framed() {
@@ -62,8 +60,6 @@ func ReadAttempt(b []byte) (number int, failed time.Time, err error) {
 	}
 	return number, failed, nil
 }
-
-var errAttempt = errors.New("an attempt has two fields")
 
 // AppendQuestion appends a question.
 func AppendQuestion(b []byte, q Question) []byte {
@@ -97,7 +93,7 @@ func ReadQuestion(b []byte) (q Question, err error) {
 	r := wire.NewReader("question", asked)
 	fields := r.ArrayLen()
 	if fields < 5 || fields > 7 {
-		r.Damage(0, errFields)
+		r.Damage(0, fmt.Errorf("got %d elements; want the 5 of a question, 6 with a summary, or 7 with a due time", fields))
 	}
 	q.Path = readPath(&r)
 	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
@@ -108,7 +104,7 @@ func ReadQuestion(b []byte) (q Question, err error) {
 		q.Due = r.Time()
 	}
 	if fields == 6 && q.Summary == "" || fields == 7 && q.Due.IsZero() {
-		r.Damage(0, errFields)
+		r.Damage(0, fmt.Errorf("got an empty summary or due time in %d elements; want it left out", fields))
 	}
 	err = r.End()
 	if !r.Framed() {

@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +22,6 @@ type Received struct {
 	Task      string // that took the message
 	Message   checkpoint.Message
 }
-
-var errReceived = errors.New("a received message has a number and an id")
 
 // AppendSignal appends the answer to a receive: a message that the task has taken.
 func AppendSignal(b []byte, m *checkpoint.Message) []byte {
@@ -59,7 +57,7 @@ func readMessage(r *wire.Reader) checkpoint.Message {
 	m := checkpoint.Message{Kind: checkpoint.SignalMessage, Number: r.Uint64(), ID: r.Str(), Name: r.Str(), Key: r.Str()}
 	m.Posted, m.Payload = r.Time(), r.Bytes()
 	if m.Number == 0 || m.ID == "" {
-		r.Damage(0, errReceived)
+		r.Damage(0, fmt.Errorf("got the message %d with id %q; want a number above 0, and an id", m.Number, m.ID))
 	}
 	return m
 }
