@@ -31,6 +31,7 @@ type Branch struct {
 	Namespace string        // "" for the run itself, else that of a subgraph call
 	Head      checkpoint.ID // the newest record, stored or not
 	Base      checkpoint.ID // the record that made the due tasks due
+	Newest    checkpoint.ID // the newest id that the run gave a record, which may not be stored yet
 	Chained   int           // records since the last snapshot
 	Stale     bool          // the newest record has another fingerprint, so that the next needs a snapshot
 	Resumed   bool          // the run continues another one: subgraph calls may have begun before
