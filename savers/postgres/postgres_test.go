@@ -114,7 +114,7 @@ func TestSchemaModes(t *testing.T) {
 func TestVerifyComparesTables(t *testing.T) {
 	for change, want := range map[string]string{
 		"ALTER TABLE graph_thread DROP COLUMN asked":                           "asked",
-		"ALTER TABLE graph_thread ALTER COLUMN status TYPE text":               "bigint and text",
+		"ALTER TABLE graph_thread ALTER COLUMN attempts TYPE text":             "bigint and text",
 		"ALTER TABLE graph_state RENAME TO other":                              "graph_state",
 		"ALTER TABLE graph_checkpoint RENAME COLUMN body TO content":           "body",
 		"DROP FUNCTION graph_put":                                              "graph_put",
