@@ -34,7 +34,7 @@ func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
 				return nil, false, err
 			}
 			if len(known) > 0 || q.Prefix != "" || index != s.indexKeys()[keyAll] {
-				all, whole, err := s.positions(ctx, q, index, known)
+				all, whole, err := s.positions(ctx, q, index, further, known)
 				if err != nil {
 					return nil, false, err
 				}
@@ -106,34 +106,50 @@ func inPages(all []candidate) pager {
 // positions returns the names in a set that q selects by prefix, time and place, newest first. If
 // the set fills a page, it returns none, and whole is false. It reads the whole set if known is not
 // empty, which has creation times that the index does not have.
+//
+// Threads without a creation time are gone, or are not open yet. The list does not come to them, so
+// positions takes those that it reads out of the set. Of a set that fills a page, it reads those
+// after q.After for that. So a walk over all threads reads about all names.
 func (s *Saver) positions(
-	ctx context.Context, q *checkpoint.ThreadQuery, set string, known map[string]int64,
+	ctx context.Context, q *checkpoint.ThreadQuery, set string, further bool, known map[string]int64,
 ) (all []candidate, whole bool, err error) {
+	var gone []candidate
+	whole = true
 	for from, more := rangeFrom(q), true; more; {
 		page, err := s.indexPage(ctx, set, from, rangeTo(q), namesPage)
 		if err != nil {
 			return nil, false, err
 		}
 		if more = len(page) == namesPage; more {
-			if len(known) == 0 {
-				return nil, false, nil
-			}
 			from = "(" + page[len(page)-1].ID
+			if whole = len(known) > 0; !whole && q.After != "" {
+				if page, err = s.indexPage(ctx, set, "["+q.After, "+", namesPage); err != nil {
+					return nil, false, err
+				}
+			}
+			more = whole
 		}
 		for i := range page {
 			if at := known[page[i].ID]; at != 0 {
 				page[i].placed = at
 			}
+			if page[i].placed == 0 {
+				gone = append(gone, page[i])
+				continue
+			}
 			created := time.UnixMicro(page[i].placed)
-			if page[i].placed != 0 && inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
+			if inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
 				all = append(all, page[i])
 			}
 		}
 	}
+	if err := s.look(ctx, q, gone, set, further); err != nil {
+		return nil, false, err
+	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return ledger.Newer(a.ID, b.ID, time.UnixMicro(a.placed), time.UnixMicro(b.placed))
 	})
-	return all, true, nil
+	return all, whole, nil
 }
 
 // inTime reports whether q selects a creation time.
