@@ -51,7 +51,7 @@ func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err e
 
 // describe makes rec, which must be zero, the record of the run's position, without its payload.
 func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
-	if rec.ID, err = checkpoint.NewIDAfter(r.log.Head); err != nil {
+	if rec.ID, err = r.log.NewID(); err != nil {
 		return err
 	}
 	if rec.Meta, err = r.meta(); err != nil {

@@ -107,7 +107,7 @@ func inPages(all []candidate) pager {
 // the set fills a page, it returns none, and whole is false. It reads the whole set if known is not
 // empty, which has creation times that the index does not have.
 //
-// Threads without a creation time are gone, or are not open yet. The list does not come to them, so
+// Threads without a creation time are gone, or are not open yet. The list does not reach them, so
 // positions takes those that it reads out of the set. Of a set that fills a page, it reads those
 // after q.After for that. So a walk over all threads reads about all names.
 func (s *Saver) positions(

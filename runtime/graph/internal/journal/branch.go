@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -39,6 +40,7 @@ type Branch struct {
 	// of the tasks.
 	Again map[string]checkpoint.ID
 
+	made    checkpoint.ID       // the newest id of a record
 	first   []checkpoint.Record // of a subgraph call: records that are stored with its next write
 	stored  checkpoint.ID       // the newest record before first
 	putting sync.Mutex          // guards first in Put
@@ -62,6 +64,17 @@ func NewBranch(l Log) *Branch { return &Branch{Log: l} }
 
 // Child returns the branch of a subgraph call.
 func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
+
+// NewID returns an id for the next record. It is greater than those of all records before it, stored
+// or not.
+func (b *Branch) NewID() (id checkpoint.ID, err error) {
+	after := b.Head
+	if bytes.Compare(b.made[:], after[:]) > 0 {
+		after = b.made
+	}
+	b.made, err = checkpoint.NewIDAfter(after)
+	return b.made, err
+}
 
 // Call returns the name of the subgraph call of a due task.
 func (b *Branch) Call(key string) string { return CallName(key, b.Base, b.Again[key]) }
