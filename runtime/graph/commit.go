@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -52,14 +51,9 @@ func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err e
 
 // describe makes rec, which must be zero, the record of the run's position, without its payload.
 func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
-	before := r.log.Head
-	if bytes.Compare(r.log.Newest[:], before[:]) > 0 { // an opening can have several records
-		before = r.log.Newest
-	}
-	if rec.ID, err = checkpoint.NewIDAfter(before); err != nil {
+	if rec.ID, err = r.log.NewID(); err != nil {
 		return err
 	}
-	r.log.Newest = rec.ID
 	if rec.Meta, err = r.meta(); err != nil {
 		return err
 	}

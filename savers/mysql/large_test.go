@@ -57,7 +57,7 @@ func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.
 	if _, err := s.PutWrites(t.Context(), put); err != nil {
 		t.Errorf("giving up the lease: %v", err)
 	}
-	a.After, a.Records[0].ID, a.Records[0].Base = id, checkpoint.ID{1}, checkpoint.ID{1}
+	a.After, a.Records[0].ID, a.Records[0].Base = id, checkpoint.ID{0xff}, checkpoint.ID{0xff}
 	if _, err := s.Append(t.Context(), a); err != nil {
 		t.Errorf("the next run: got %v, want that it may open", err)
 	}

@@ -51,7 +51,6 @@ func TestReadyReadsFewRows(t *testing.T) {
 	defer old.Close()
 	for _, text := range []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-		"DO (SELECT COUNT(*) FROM graph_thread)",
 	} {
 		if _, err := old.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)

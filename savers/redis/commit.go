@@ -88,7 +88,6 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 		v + ":fence", v + ":n:" + a.Namespace, entry, pending,
 		v, a.Fence[:], k.head,
 		over, mark, v + ":r:" + number + ":" + strconv.FormatUint(p.seq, 10), encodeRecord(place{a.Thread, a.Namespace}, *r), p.next.head, p.next.entry,
-		v + ":packed", timeOf(r.ID),
 	}
 }
 

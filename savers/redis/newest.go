@@ -23,10 +23,7 @@ const maxPlacing = 5
 // creation time is unknown.
 func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
 	index, further := s.set(q)
-	next := s.byTime(q)
-	if index != s.indexKeys()[keyAll] || q.Prefix != "" {
-		next = s.sorted(q, index, nil)
-	}
+	next := s.byTime(q, index)
 	begun := false
 	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
 		var damaged []candidate
@@ -36,8 +33,14 @@ func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
 			if damaged, known, err = s.placeAll(ctx, q); err != nil {
 				return nil, false, err
 			}
-			if len(known) > 0 {
-				next = s.sorted(q, index, known)
+			if len(known) > 0 || q.Prefix != "" || index != s.indexKeys()[keyAll] {
+				all, whole, err := s.positions(ctx, q, index, further, known)
+				if err != nil {
+					return nil, false, err
+				}
+				if whole {
+					next = inPages(all)
+				}
 			}
 		}
 		if page, more, err = next(ctx, size); err != nil {
@@ -50,9 +53,14 @@ func (s *Saver) newestFirst(q *checkpoint.ThreadQuery) pager {
 	}
 }
 
-// byTime reads the names of all threads by their creation time.
-func (s *Saver) byTime(q *checkpoint.ThreadQuery) pager {
-	keys := s.indexKeys()
+// byTime reads the names of the threads in a set by their creation time. It skips those that are
+// not in the set, and those without the prefix.
+func (s *Saver) byTime(q *checkpoint.ThreadQuery, set string) pager {
+	all := s.indexKeys()
+	keys := []string{all[keyCreated], all[keyStamps]}
+	if set != all[keyAll] {
+		keys = append(keys, set)
+	}
 	since, until, after, id := "-inf", "+inf", "", q.After
 	if !q.CreatedSince.IsZero() {
 		since = strconv.FormatInt(ceilMicro(q.CreatedSince), 10)
@@ -67,64 +75,81 @@ func (s *Saver) byTime(q *checkpoint.ThreadQuery) pager {
 		}
 	}
 	return func(ctx context.Context, size int) ([]candidate, bool, error) {
-		r, err := s.call(ctx, "threads", s.script.newest, []string{keys[keyCreated], keys[keyStamps]}, since, until, after, id, size)
+		r, err := s.call(ctx, "threads", s.script.newest, keys, since, until, after, id, size, namesPage, q.Prefix)
 		if err != nil {
 			return nil, false, err
 		}
 		page, err := r.candidates()
-		more := err == nil && len(page) == size
-		if more {
-			after, id = strconv.FormatInt(page[size-1].placed, 10), page[size-1].ID
+		if err != nil || len(page) == 0 {
+			return nil, false, err
 		}
-		return page, more, err
+		last := page[len(page)-1] // only says where the next page begins; none follows if it has no id
+		if last.ID != "" {
+			after, id = strconv.FormatInt(last.placed, 10), last.ID
+		}
+		return page[:len(page)-1], last.ID != "", nil
 	}
 }
 
 // ceilMicro returns the first microsecond that is not before t.
 func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
 
-// sorted reads the names of a whole set, and sorts them by their creation time. known are creation
-// times that the index does not have.
-func (s *Saver) sorted(q *checkpoint.ThreadQuery, set string, known map[string]int64) pager {
-	var all []candidate
-	begun := false
-	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
-		if !begun {
-			begun = true
-			if all, err = s.positions(ctx, q, set, known); err != nil {
-				return nil, false, err
-			}
-		}
+// inPages returns names in pages.
+func inPages(all []candidate) pager {
+	return func(_ context.Context, size int) (page []candidate, more bool, err error) {
 		page = all[:min(size, len(all))]
 		all = all[len(page):]
 		return page, len(all) > 0, nil
 	}
 }
 
-// positions returns the names in a set that q selects by prefix, time and place, newest first.
-func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery, set string, known map[string]int64) (all []candidate, err error) {
+// positions returns the names in a set that q selects by prefix, time and place, newest first. If
+// the set fills a page, it returns none, and whole is false. It reads the whole set if known is not
+// empty, which has creation times that the index does not have.
+//
+// Threads without a creation time are gone, or are not open yet. The list does not reach them, so
+// positions takes those that it reads out of the set. Of a set that fills a page, it reads those
+// after q.After for that. So a walk over all threads reads about all names.
+func (s *Saver) positions(
+	ctx context.Context, q *checkpoint.ThreadQuery, set string, further bool, known map[string]int64,
+) (all []candidate, whole bool, err error) {
+	var gone []candidate
+	whole = true
 	for from, more := rangeFrom(q), true; more; {
 		page, err := s.indexPage(ctx, set, from, rangeTo(q), namesPage)
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if more = len(page) == namesPage; more {
+			from = "(" + page[len(page)-1].ID
+			if whole = len(known) > 0; !whole && q.After != "" {
+				if page, err = s.indexPage(ctx, set, "["+q.After, "+", namesPage); err != nil {
+					return nil, false, err
+				}
+			}
+			more = whole
 		}
 		for i := range page {
 			if at := known[page[i].ID]; at != 0 {
 				page[i].placed = at
 			}
+			if page[i].placed == 0 {
+				gone = append(gone, page[i])
+				continue
+			}
 			created := time.UnixMicro(page[i].placed)
-			if page[i].placed != 0 && inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
+			if inTime(q, created) && ledger.Follows(q, page[i].ID, created) {
 				all = append(all, page[i])
 			}
 		}
-		if more = len(page) == namesPage; more {
-			from = "(" + page[len(page)-1].ID
-		}
+	}
+	if err := s.look(ctx, q, gone, set, further); err != nil {
+		return nil, false, err
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return ledger.Newer(a.ID, b.ID, time.UnixMicro(a.placed), time.UnixMicro(b.placed))
 	})
-	return all, nil
+	return all, whole, nil
 }
 
 // inTime reports whether q selects a creation time.

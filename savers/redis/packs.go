@@ -80,14 +80,11 @@ type newPack struct {
 
 // newPackOf packs records of a log.
 func newPackOf(in place, log, chain uint64, records []pack.Record) newPack {
-	p := newPack{packed: packed{log: log, first: records[0].Seq, last: records[len(records)-1].Seq, chain: chain}}
-	p.from, p.to = timeOf(records[0].ID), timeOf(records[0].ID)
-	for i := range records {
-		t := timeOf(records[i].ID)
-		p.from, p.to = min(p.from, t), max(p.to, t)
+	first, last := &records[0], &records[len(records)-1]
+	return newPack{
+		packed: packed{log: log, first: first.Seq, last: last.Seq, chain: chain, from: timeOf(first.ID), to: timeOf(last.ID)},
+		bytes:  pack.Encode(in.thread, in.namespace, records),
 	}
-	p.bytes = pack.Encode(in.thread, in.namespace, records)
-	return p
 }
 
 // item is a part of a log as the server returns it: a record, or a pack of records.

@@ -134,17 +134,17 @@ func (s *Saver) unlist(ctx context.Context, over []listed, set ...string) (misse
 // isReplica reports whether an error is that of a replica, which takes no writes.
 func isReplica(err error) bool { return goredis.HasErrorPrefix(err, "READONLY") }
 
-// Threads yields the threads that q selects, as [checkpoint.Saver] says. It reads one set of the
-// index by pages: that of a label, of the unfinished threads, of the graph, or of all threads. It
+// Threads yields the threads that q selects, as [checkpoint.Saver] says, by pages of the index. It
 // reads each thread in a page, but not its records.
 //
 // The index does not have threads whose versions are all released. With q.Released, Threads first
 // reads all keys of every server, and keeps the ids of all threads in memory. In the order
 // NewestFirst, it also reads all threads first, and keeps them.
 //
-// NewestFirst reads pages of the creation times of all threads. The query can have a label, a
-// graph, a prefix or a status other than Done. Then Threads first reads the names and creation
-// times of that whole set, and sorts them.
+// NewestFirst reads the creation times of all threads, newest first. The query can have a label, a
+// graph, a prefix or a status other than Done. If such a set has fewer than 2,000 threads, Threads
+// reads their names and creation times, and sorts them. Otherwise it skips the threads that are not
+// in the set.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {
@@ -194,10 +194,9 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 // pager returns the next page of a list, and whether more pages may follow.
 type pager func(ctx context.Context, size int) (page []candidate, more bool, err error)
 
-// byID reads a list in the order of the ids.
+// byID reads a list in the order of the ids. It has no filters.
 func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
-	from, to := rangeFrom(q), rangeTo(q)
-	index, further := s.set(q)
+	from, to, index := rangeFrom(q), rangeTo(q), s.indexKeys()[keyAll]
 	return func(ctx context.Context, size int) (page []candidate, more bool, err error) {
 		if page, err = s.indexPage(ctx, index, from, to, size); err != nil {
 			return nil, false, err
@@ -205,7 +204,7 @@ func (s *Saver) byID(q *checkpoint.ThreadQuery) pager {
 		if more = len(page) == size; more {
 			from = "(" + page[size-1].ID
 		}
-		return page, more, s.look(ctx, q, page, index, further)
+		return page, more, s.look(ctx, q, page, index, false)
 	}
 }
 

@@ -154,6 +154,11 @@ func testDescribedStays(tb testing.TB, place Storage) {
 	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels}); len(got) != 0 {
 		tb.Errorf("by a label from before the delete: got %v, want none", got)
 	}
+	r, _ = tryBegin(tb, s, about(tb, "t", r.heads[""], "g", "", labels))
+	r.end()
+	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels}); len(got) != 1 {
+		tb.Errorf("by the label that the new thread has too: got %v, want one", got)
+	}
 }
 
 func testDescribedCopied(tb testing.TB, place Storage) {

@@ -208,10 +208,8 @@ func (l *log) addRecords(ctx context.Context, a *checkpoint.Append) error {
 // insert stores a record at the end of the log; before is the id of the record with the seq
 // before, zero for none.
 func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoint.ID) error {
-	for _, id := range [...]checkpoint.ID{r.ID, r.Commits} {
-		if err := l.unpack(ctx, id); err != nil {
-			return err
-		}
+	if err := l.unpack(ctx, r.Commits); err != nil {
+		return err
 	}
 	if err := l.lineOf(ctx, r); err != nil {
 		return err

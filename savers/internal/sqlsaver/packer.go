@@ -180,16 +180,7 @@ func (w *packing) pack(ctx context.Context) error {
 // insert puts a pack into the place of the records from index first up to end.
 func (w *packing) insert(ctx context.Context, first, end int) error {
 	records := w.records[first:end]
-	least, largest := records[0].ID, records[0].ID
-	for i := range records {
-		id := &records[i].ID
-		if bytes.Compare(id[:], least[:]) < 0 {
-			least = *id
-		}
-		if bytes.Compare(id[:], largest[:]) > 0 {
-			largest = *id
-		}
-	}
+	least, largest := records[0].ID, records[len(records)-1].ID
 	from, to := int64(records[0].Seq), int64(records[len(records)-1].Seq)
 	removed, err := w.s.exec(ctx, w.tx, stRemoveRecords, w.at.log, from, to)
 	if err != nil {

@@ -102,19 +102,19 @@ func labelsColumn(labels map[string]string) []byte {
 // become gives the thread another description, and changes the list of labels. The caller stores
 // the row.
 func (s *Saver) become(ctx context.Context, tx Tx, t *thread, about ledger.About) error {
-	before := t.about.Labels
+	before := t.about
 	t.about = about
 	for _, change := range [...]struct {
 		st   statement
-		of   map[string]string
+		of   *ledger.About
 		than map[string]string
-	}{{stRemoveLabel, before, about.Labels}, {stInsertLabel, about.Labels, before}} {
-		for _, name := range slices.Sorted(maps.Keys(change.of)) {
-			value := change.of[name]
+	}{{stRemoveLabel, &before, about.Labels}, {stInsertLabel, &about, before.Labels}} {
+		for _, name := range slices.Sorted(maps.Keys(change.of.Labels)) {
+			value := change.of.Labels[name]
 			if other, found := change.than[name]; found && other == value {
 				continue
 			}
-			if err := s.later(ctx, tx, change.st, []byte(name), []byte(value), []byte(t.id), createdColumn(about.Created)); err != nil {
+			if err := s.later(ctx, tx, change.st, []byte(name), []byte(value), []byte(t.id), createdColumn(change.of.Created)); err != nil {
 				return err
 			}
 		}

@@ -190,8 +190,8 @@ func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
 }
 
 // statement returns the statement that reads a page, and its arguments. A list that is newest first
-// is read by an index with the creation time: that of a label, of the status if the index has it,
-// of the graph, or of all threads. nil is any value of the other filters.
+// is read by an index with the creation time. It is that of a label, of the status if the index has
+// it, of the graph, or of all threads. nil is any value of the other filters.
 func (l *listing) statement() (st statement, args []any) {
 	var released int64
 	if l.q.Released {
@@ -212,7 +212,7 @@ func (l *listing) statement() (st statement, args []any) {
 	case len(l.q.Labels) > 0:
 		name := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))
 		st, args, others = stNewestByLabel, []any{[]byte(name), []byte(l.q.Labels[name])}, []any{status, graph}
-	case status != nil && l.q.Status != checkpoint.Done && l.q.Status != checkpoint.Cancelled:
+	case status != nil && l.q.Status != checkpoint.Done:
 		st, args, others = stNewestByStatus, []any{status}, []any{graph}
 	case graph != nil:
 		st, args, others = stNewestByGraph, []any{graph}, []any{status}

@@ -9,11 +9,10 @@
 -- - status is the thread's status, or NULL for any;
 -- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
--- - the id is larger than those of packed records.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, payload, thread_no, fence,
---   status, seen, lease_min, lease_max, log_no, seq, after, id
+--   status, seen, lease_min, lease_max, log_no, seq, after
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
 	step, created, body, payload)
 SELECT h.log_no, h.seq + 1, h.root, CAST(? AS BINARY), h.line_no,
@@ -24,7 +23,7 @@ WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED),
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
 AND h.log_no = ? AND h.seq = ? AND h.id = ?
-AND h.base IS NULL AND NOT h.next_removed AND t.packed_id < CAST(? AS BINARY)
+AND h.base IS NULL AND NOT h.next_removed
 LOCK IN SHARE MODE;
 
 -- name: put_write_fenced

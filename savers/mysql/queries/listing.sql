@@ -13,7 +13,7 @@ SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_thread t
+FROM graph_thread t FORCE INDEX (graph_thread_key)
 WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version + t.inputs + t.versions * ? > 0
 ORDER BY t.thread_key LIMIT ?;
 
@@ -98,7 +98,7 @@ SELECT t.thread_key, t.version, t.versions, t.status, t.holder, t.lease_until, t
 		ORDER BY h.seq DESC LIMIT 1) AS head,
 	(SELECT h.step FROM graph_checkpoint h WHERE h.log_no = t.root
 		ORDER BY h.seq DESC LIMIT 1) AS step
-FROM graph_label l
+FROM graph_label l FORCE INDEX (PRIMARY)
 	STRAIGHT_JOIN graph_thread t ON t.thread_key = l.thread_key
 WHERE l.name = ? AND l.value = ? AND l.created >= ? AND l.created <= ?
 AND (l.created < ? OR l.thread_key < ?)

@@ -9,8 +9,7 @@
 -- - status is the thread's status, or NULL for any;
 -- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
--- - the id is larger than those of packed records.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after, payload, seen
@@ -26,8 +25,7 @@ WHERE c.stored;
 -- unless all of this holds:
 -- - the run holds the fence;
 -- - seen is the number of the newest message;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
--- - the id is larger than those of packed records.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, wake, log_no, seq, after, payload, seen

@@ -57,7 +57,7 @@ FROM graph_thread t
 WHERE t.status = $1 AND t.created >= $2 AND t.created <= $3
 AND (t.created < $3 OR t.thread_key < $4)
 AND t.thread_key >= $5 AND t.thread_key < $6 AND t.version + t.inputs + t.versions * $7 > 0
-AND t.status NOT IN (0, 5, 7)
+AND t.status NOT IN (0, 5)
 AND t.graph = COALESCE(CAST($8 AS bytea), t.graph)
 AND (CAST($9 AS bigint) IS NULL OR t.updated < $9 AND t.lease_until <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT $10;

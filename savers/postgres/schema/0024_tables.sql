@@ -36,8 +36,8 @@ CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
 
 CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
 
--- Of the threads that are not over.
-CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5, 7);
+-- Of the threads that are not done.
+CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, created, thread_key);
 
@@ -172,8 +172,7 @@ CREATE TABLE graph_state (
 -- - p_status is the thread's status, or NULL for any;
 -- - p_seen is the number of the newest message;
 -- - the lease was given up, or ends in p_least to p_most microseconds;
--- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed;
--- - p_id is larger than the ids of packed records.
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed.
 -- If another record follows the head, it has the key of the new one: the function fails. The thread's row stays locked
 -- against changes until the transaction ends.
 CREATE FUNCTION graph_commit(
@@ -187,7 +186,7 @@ DECLARE
 	clock bigint;
 BEGIN
 	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
-	WHERE thread_no = p_thread AND fence = p_fence AND status = COALESCE(p_status, status) AND posted = p_seen AND packed_id < p_id FOR SHARE;
+	WHERE thread_no = p_thread AND fence = p_fence AND status = COALESCE(p_status, status) AND posted = p_seen FOR SHARE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
@@ -208,8 +207,7 @@ END $$;
 -- all of this holds:
 -- - the run holds the fence;
 -- - p_seen is the number of the newest message;
--- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed;
--- - p_id is larger than the ids of packed records.
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed.
 CREATE FUNCTION graph_end(
 	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea, p_payload bytea,
 	p_thread bigint, p_fence bytea,
@@ -220,7 +218,7 @@ DECLARE
 	clock bigint;
 BEGIN
 	SELECT root INTO t_root FROM graph_thread
-	WHERE thread_no = p_thread AND fence = p_fence AND version > 0 AND posted = p_seen AND packed_id < p_id FOR UPDATE;
+	WHERE thread_no = p_thread AND fence = p_fence AND version > 0 AND posted = p_seen FOR UPDATE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;

@@ -12,8 +12,7 @@
 -- - status is the thread's status, or NULL for any;
 -- - seen is the number of the newest message;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
--- - the id is larger than those of packed records.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
 -- If another record follows the head, it has the key of the new one: nothing is stored either.
 -- An INSERT of a SELECT would first copy the row, with its body, to a temporary table.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,

@@ -59,7 +59,7 @@ FROM graph_thread t INDEXED BY graph_thread_status
 WHERE t.status = ?1 AND t.created >= ?2 AND t.created <= ?3
 AND (t.created < ?3 OR t.thread_key < ?4)
 AND t.thread_key >= ?5 AND t.thread_key < ?6 AND t.version + t.inputs + t.versions * ?7 > 0
-AND t.status NOT IN (0, 5, 7)
+AND t.status NOT IN (0, 5)
 AND t.graph = COALESCE(?8, t.graph)
 AND (?9 IS NULL OR t.updated < ?9 AND t.lease_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 ORDER BY t.created DESC, t.thread_key DESC LIMIT +?10;

@@ -36,8 +36,8 @@ CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
 
 CREATE INDEX graph_thread_created ON graph_thread (created, thread_key);
 
--- Of the threads that are not over.
-CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5, 7);
+-- Of the threads that are not done.
+CREATE INDEX graph_thread_status ON graph_thread (status, created, thread_key) WHERE status NOT IN (0, 5);
 
 CREATE INDEX graph_thread_graph ON graph_thread (graph, created, thread_key);
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -31,7 +32,6 @@ type Branch struct {
 	Namespace string        // "" for the run itself, else that of a subgraph call
 	Head      checkpoint.ID // the newest record, stored or not
 	Base      checkpoint.ID // the record that made the due tasks due
-	Newest    checkpoint.ID // the newest id that the run gave a record, which may not be stored yet
 	Chained   int           // records since the last snapshot
 	Stale     bool          // the newest record has another fingerprint, so that the next needs a snapshot
 	Resumed   bool          // the run continues another one: subgraph calls may have begun before
@@ -40,6 +40,7 @@ type Branch struct {
 	// of the tasks.
 	Again map[string]checkpoint.ID
 
+	made    checkpoint.ID       // the newest id of a record
 	first   []checkpoint.Record // of a subgraph call: records that are stored with its next write
 	stored  checkpoint.ID       // the newest record before first
 	putting sync.Mutex          // guards first in Put
@@ -63,6 +64,17 @@ func NewBranch(l Log) *Branch { return &Branch{Log: l} }
 
 // Child returns the branch of a subgraph call.
 func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
+
+// NewID returns an id for the next record. It is greater than those of all records before it, stored
+// or not.
+func (b *Branch) NewID() (id checkpoint.ID, err error) {
+	after := b.Head
+	if bytes.Compare(b.made[:], after[:]) > 0 {
+		after = b.made
+	}
+	b.made, err = checkpoint.NewIDAfter(after)
+	return b.made, err
+}
 
 // Call returns the name of the subgraph call of a due task.
 func (b *Branch) Call(key string) string { return CallName(key, b.Base, b.Again[key]) }

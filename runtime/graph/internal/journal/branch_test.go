@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -184,5 +185,19 @@ func TestACallSaysNothingOfTheRun(t *testing.T) {
 			}
 			sc.wantEnd(checkpoint.Done)
 		})
+	}
+}
+
+// The clock of the machine that made the head is ahead of this one.
+func TestIDsFollowTheHeadWhateverTheClocksSay(t *testing.T) {
+	head := checkpoint.ID{0x7f, 0xff}
+	b := journal.NewBranch(nil)
+	b.Head = head
+	for range 3 { // an opening makes several before any is stored
+		id, err := b.NewID()
+		if err != nil || bytes.Compare(id[:], head[:]) <= 0 {
+			t.Fatalf("after %s: got %s, %v; want a greater id", head, id, err)
+		}
+		head = id
 	}
 }

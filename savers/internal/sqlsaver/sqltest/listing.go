@@ -79,6 +79,7 @@ func (l *Listing) newest(created time.Time) map[string]query {
 		"waiting, a page":        {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Limit: 50, After: middle}, 50},
 		"done, a page":           {checkpoint.ThreadQuery{Status: checkpoint.Done, Limit: 100, After: middle}, 100},
 		"failed, of which none":  {checkpoint.ThreadQuery{Status: checkpoint.Failed}, 0},
+		"cancelled: none":        {checkpoint.ThreadQuery{Status: checkpoint.Cancelled}, 0},
 		"idle":                   {checkpoint.ThreadQuery{IdleSince: later, Limit: 50}, 50},
 		"idle, a page":           {checkpoint.ThreadQuery{IdleSince: later, Limit: 50, After: middle}, 50},
 		"idle, the last few":     {checkpoint.ThreadQuery{IdleSince: last, Limit: 50}, 50},

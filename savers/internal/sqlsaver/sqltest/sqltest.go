@@ -450,3 +450,39 @@ func Exercise(t *testing.T, s checkpoint.Saver) {
 		t.Error(err)
 	}
 }
+
+// OneStep returns the calls of a new thread of one step. They are an opening with two records, and
+// a commit of 200 bytes that ends the run.
+func OneStep(t testing.TB, thread string, labels map[string]string) [2]checkpoint.Append {
+	t.Helper()
+	var ids [3]checkpoint.ID
+	for i := range ids {
+		var err error
+		if ids[i], err = checkpoint.NewID(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := func(i int, source checkpoint.Source, size int) checkpoint.Record {
+		r := checkpoint.Record{
+			ID: ids[i], Base: ids[i], Line: ids[0], Source: source, Step: i, Graph: "orders", Fingerprint: 7_777_777_777,
+			Snapshot: i == 0, Payload: make([]byte, size), Created: ids[i].Time(),
+		}
+		if i > 0 {
+			r.Parent, r.Commits = ids[i-1], ids[i-1]
+		}
+		if i < 2 {
+			r.Due = []checkpoint.Task{{Node: "first"}}
+		}
+		return r
+	}
+	return [2]checkpoint.Append{
+		{
+			Thread: thread, Open: &checkpoint.Opening{Holder: "host 1234", Labels: labels}, Status: checkpoint.Running,
+			Records: []checkpoint.Record{record(0, checkpoint.Input, 20), record(1, checkpoint.Input, 200)},
+		},
+		{
+			Thread: thread, After: ids[1], Fence: ids[0], End: true, Status: checkpoint.Done,
+			Records: []checkpoint.Record{record(2, checkpoint.Loop, 200)},
+		},
+	}
+}
