@@ -111,7 +111,9 @@ func TestRowsConformancePacked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs are the same on every store: see the store in memory")
 	}
-	savertest.Run(t, func(tb testing.TB) savertest.Storage { return rowStorage(tb, pack.Policy{Every: 2, Keep: 1, AtOnce: true}) })
+	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		return rowStorage(tb, pack.Policy{Every: 2, Keep: 1, AtOnce: true})
+	})
 }
 
 func TestRowsPackAgain(t *testing.T) {
