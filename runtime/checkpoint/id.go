@@ -18,9 +18,9 @@ import (
 // The zero ID means none: no parent, no head, or the newest checkpoint.
 type ID [16]byte
 
-// NewID returns a new id. It is greater than all that NewID returned before in this process, unless
-// the clock was set back by more than a second. NewID returns an error only if the operating system
-// provides no randomness.
+// NewID returns a new id. It is greater than all that NewID returned before in this process,
+// unless the clock was set back by more than a second. NewID returns an error only if the
+// operating system provides no randomness.
 func NewID() (ID, error) {
 	now := time.Now()
 	moment := uint64(now.UnixMilli())<<12 | uint64(now.Nanosecond()%1e6/250)
@@ -40,8 +40,8 @@ func NewID() (ID, error) {
 var newest atomic.Uint64
 
 // NewIDAfter returns a new id as NewID does. It is greater than before, even if the clock of this
-// machine is behind that of the machine that made before. It returns an *InvalidError if before has
-// no time from NewID, so that no id is greater.
+// machine is behind that of the machine that made before. It returns an *InvalidError if before
+// has no time from NewID, so that no id is greater.
 func NewIDAfter(before ID) (ID, error) {
 	id, err := NewID()
 	if err != nil || bytes.Compare(id[:], before[:]) > 0 {
@@ -72,8 +72,8 @@ func newID(moment uint64) (id ID, err error) {
 	return id, nil
 }
 
-// Time returns when NewID made id, in UTC and to the microsecond. The times of ids that are made at
-// the same instant are a quarter of a microsecond apart.
+// Time returns when NewID made id, in UTC and to the microsecond. The times of ids that are made
+// at the same instant are a quarter of a microsecond apart.
 func (id ID) Time() time.Time {
 	bits := binary.BigEndian.Uint64(id[:])
 	return time.UnixMicro(int64(bits>>16*1000 + bits&0xfff/4)).UTC()

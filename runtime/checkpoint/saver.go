@@ -52,8 +52,8 @@ type Saver interface {
 	// data that a run needs.
 	//
 	// The id of each record must be greater, bytewise, than that of the record before it: see
-	// [NewIDAfter]. Otherwise Append fails with an *InvalidError. The caller must not use the id of
-	// a record in another namespace. A saver may refuse that with ErrConflict, and need not.
+	// [NewIDAfter]. Otherwise Append fails with an *InvalidError. The caller must not use the id
+	// of a record in another namespace. A saver may refuse that with ErrConflict, and need not.
 	//
 	// It fails with ErrConflict if r.After is not the id of the head, if the version with r.After
 	// is no longer open, or if r.Fence is not the fence of the thread. An opening fails with a
@@ -72,9 +72,10 @@ type Saver interface {
 
 	// PutWrites stores pending writes under the fence, sets the status of the thread, and renews
 	// or ends the lease. Without writes it does only the latter two. See [Write] for the Namespace
-	// and the Base of a write. PutWrites fails with ErrConflict if another run has the fence. After a run has ended its lease, its later writes are stored, but
-	// they do not renew the lease. After the lease of a run has expired, a write renews it, unless
-	// another run has taken the thread.
+	// and the Base of a write. PutWrites fails with ErrConflict if another run has the fence.
+	// After a run has ended its lease, its later writes are stored, but they do not renew the
+	// lease. After the lease of a run has expired, a write renews it, unless another run has taken
+	// the thread.
 	PutWrites(ctx context.Context, w PutWrites) (PutResult, error)
 
 	// Load returns the data that restores a checkpoint. For a thread without an open version it

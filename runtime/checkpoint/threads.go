@@ -30,8 +30,8 @@ func (o ThreadOrder) String() string {
 
 // ThreadQuery selects threads. The zero ThreadQuery selects all, by their ids.
 //
-// Status, IdleSince, Graph, Labels, CreatedSince and CreatedUntil are filters. A list with a filter
-// is newest first, whatever Order says.
+// Status, IdleSince, Graph, Labels, CreatedSince and CreatedUntil are filters. A list with a
+// filter is newest first, whatever Order says.
 //
 // To read the next page in either order, set After and AfterCreated to the ID and Created of the
 // last thread of the page. The pages have no gaps and no doubles, even if that thread was deleted
@@ -43,8 +43,8 @@ type ThreadQuery struct {
 	After  string      // only threads that follow the thread with this id in the order, for paging; empty is all
 	Limit  int         // the maximum number of threads; less than 1 is all
 
-	// AfterCreated is the Created of the thread After. A list that is newest first needs it to know
-	// where that thread stood, and ByID ignores it. The thread need not exist.
+	// AfterCreated is the Created of the thread After. A list that is newest first needs it to
+	// know where that thread stood, and ByID ignores it. The thread need not exist.
 	AfterCreated time.Time
 
 	Status       Status            // zero is any

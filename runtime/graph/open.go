@@ -38,9 +38,9 @@ type opener struct {
 	chained int           // records since the last snapshot, at the opening
 }
 
-// open opens the thread for a call, at a checkpoint; zero is the head. Package opening decides what
-// the call does, and open reads what it asks for. No user code runs on a thread that others may
-// hold: if a route chooses the first nodes, only the input is stored first.
+// open opens the thread for a call, at a checkpoint; zero is the head. Package opening decides
+// what the call does, and open reads what it asks for. No user code runs on a thread that others
+// may hold: if a route chooses the first nodes, only the input is stored first.
 func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 	f := opening.Facts{Call: opening.Call{
 		Kind: kind, Named: r.opt.request != "", Discard: r.opt.abandon, TakeOver: r.opt.takeOver, Edit: r.edited, Rehearse: r.opt.rehearse,

@@ -202,8 +202,8 @@ func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, s
 	return done, err
 }
 
-// tryAppend stores a after the head h of t. It returns ErrChanged if that is not so any more. blind
-// says that t and h are only known: then an error may come from facts that are out of date.
+// tryAppend stores a after the head h of t. It returns ErrChanged if that is not so any more.
+// blind says that t and h are only known: then an error may come from facts that are out of date.
 func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, h head, blind bool) (done checkpoint.AppendResult, err error) {
 	if blind {
 		if err := refuse(a, t, h); err != nil {
@@ -350,8 +350,8 @@ func (w *writer) records(a *checkpoint.Append, h head) {
 	}
 }
 
-// commits notes that a record, which follows before, commits a base. If the base is another record,
-// it needs a mark. writes says that the call has pending writes.
+// commits notes that a record, which follows before, commits a base. If the base is another
+// record, it needs a mark. writes says that the call has pending writes.
 func (w *writer) commits(base, before checkpoint.ID, writes bool) {
 	if w.committed == nil && writes {
 		w.committed = make(map[checkpoint.ID]bool)
@@ -450,8 +450,8 @@ func (s *Saver) PutWrites(ctx context.Context, p checkpoint.PutWrites) (done che
 	return done, nil
 }
 
-// knownForPut returns what is known of the thread if no record commits a base of p. Else, or if that
-// is unknown, it returns nil.
+// knownForPut returns what is known of the thread if no record commits a base of p. Else, or if
+// that is unknown, it returns nil.
 func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 	t, _, _ := s.recall(p.Thread, "")
 	if t == nil || t.Open == 0 || t.Fence != p.Fence {

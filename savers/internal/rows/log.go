@@ -90,8 +90,8 @@ func (l *log) records(rows []Row) (all []pack.Record, err error) {
 	return all, nil
 }
 
-// from returns the records of the rows of upTo from a record on, newest first; none if the log does
-// not have it.
+// from returns the records of the rows of upTo from a record on, newest first; none if the log
+// does not have it.
 func (l *log) from(id checkpoint.ID, upTo []Row) ([]pack.Record, error) {
 	all, err := l.records(upTo)
 	at := slices.IndexFunc(all, func(r pack.Record) bool { return r.ID == id })

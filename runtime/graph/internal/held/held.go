@@ -2,8 +2,8 @@
 // run there. It also decides which of them have lost a race.
 //
 // The caller describes all tasks that are due in one namespace, as [Task]s. A decision that needs
-// a subgraph call names its task. The caller reads the call, adds the Verdict about it to the Task,
-// and asks again.
+// a subgraph call names its task. The caller reads the call, adds the Verdict about it to the
+// Task, and asks again.
 //
 // Invariants:
 //   - The package does no I/O, and knows neither states nor graphs.

@@ -8,7 +8,8 @@ import (
 )
 
 // due makes tasks from a text such as "free done race1 race1+done asks inside inside+held
-// inside+waits fallback+done". Their keys are "0", "1" and so on, and their calls "call 0" and so on.
+// inside+waits fallback+done". Their keys are "0", "1" and so on, and their calls "call 0" and so
+// on.
 func due(text string) (tasks []Task) {
 	for i, word := range strings.FieldsFunc(text, between) {
 		t := Task{Key: fmt.Sprint(i)}

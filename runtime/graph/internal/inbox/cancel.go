@@ -24,8 +24,8 @@ type Line struct {
 	Opened time.Time // when the run that began the line opened the thread; zero if it has stored more since
 }
 
-// Ends reports whether the newest cancel ends the tasks that are due on a line: it was posted after
-// the input of the line.
+// Ends reports whether the newest cancel ends the tasks that are due on a line: it was posted
+// after the input of the line.
 func (b *Box) Ends(l *Line) bool {
 	m := b.Cancel()
 	switch {

@@ -170,8 +170,8 @@ func (b *Box) RefuseAnswers(open []Question) (a Act) {
 	return a
 }
 
-// answer gives the posted answers to their questions, which are open: RefuseAnswers has refused the
-// others.
+// answer gives the posted answers to their questions, which are open: RefuseAnswers has refused
+// the others.
 func (b *Box) answer(r *Resumed) (a Act) {
 	if len(b.answers) == 0 {
 		return a

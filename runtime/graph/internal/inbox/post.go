@@ -34,8 +34,8 @@ func Signal(request, name, key string, payload []byte) checkpoint.Message {
 }
 
 // Input returns the messages of an input, and of the cancel before it with the given reason; nil
-// for none. The id of the cancel is a function of the request id, so that a Submit that is repeated
-// stores one cancel.
+// for none. The id of the cancel is a function of the request id, so that a Submit that is
+// repeated stores one cancel.
 func Input(request string, in *journal.Input, cancel *string) []checkpoint.Message {
 	m := checkpoint.Message{ID: request, Kind: checkpoint.InputMessage, Payload: journal.AppendInput(nil, in)}
 	if cancel == nil {

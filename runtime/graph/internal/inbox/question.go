@@ -59,8 +59,8 @@ func Expires(open []Question, now time.Time) bool {
 }
 
 // Expire returns the answers to the open questions whose time has come at now. It leaves out the
-// ids in answered, which is called if a question has a time; nil for none. next is when the time of
-// another question comes; zero for never.
+// ids in answered, which is called if a question has a time; nil for none. next is when the time
+// of another question comes; zero for never.
 func Expire(open []Question, answered func() map[string]bool, now time.Time) (writes []checkpoint.Write, next time.Time) {
 	var done map[string]bool
 	for i := range open {
@@ -110,8 +110,8 @@ func EndPauses(open []Question, namespace, key string) (writes []checkpoint.Writ
 }
 
 // Listed returns the open questions that a thread lists. A question that cannot be read is listed.
-// The questions that the thread does not list are those of branches that were left, those that have
-// expired, and all of a cancelled thread.
+// The questions that the thread does not list are those of branches that were left, those that
+// have expired, and all of a cancelled thread.
 func Listed(t *checkpoint.Thread) (open []checkpoint.Write) {
 	if t.Status == checkpoint.Cancelled {
 		return nil

@@ -65,8 +65,8 @@ func NewBranch(l Log) *Branch { return &Branch{Log: l} }
 // Child returns the branch of a subgraph call.
 func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
 
-// NewID returns an id for the next record. It is greater than those of all records before it, stored
-// or not.
+// NewID returns an id for the next record. It is greater than those of all records before it,
+// stored or not.
 func (b *Branch) NewID() (id checkpoint.ID, err error) {
 	after := b.Head
 	if bytes.Compare(b.made[:], after[:]) > 0 {

@@ -1,34 +1,28 @@
-// Package memrows keeps rows in the memory of the process.
+// Package memrows keeps rows in sorted slices, for tests of package rows.
 package memrows
 
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/tidwall/btree"
 
 	"github.com/graphgen-go/graphgen/savers/internal/rows"
 )
 
 // Store is a rows.Store in memory. It keeps values as they are, so it neither encodes nor decodes.
-// It is made by New.
+// A put takes time in proportion to the rows of its table. The zero Store is empty and ready to
+// use.
 type Store struct {
 	mu     sync.RWMutex
-	tables [rows.Tables]*btree.BTreeG[rows.Row]
+	tables [rows.Tables][]rows.Row // by key
 }
 
 var _ rows.Store = (*Store)(nil)
 
 // New returns an empty Store.
-func New() *Store {
-	s := new(Store)
-	for i := range s.tables {
-		s.tables[i] = btree.NewBTreeGOptions(func(a, b rows.Row) bool { return bytes.Compare(a.Key, b.Key) < 0 }, btree.Options{NoLocks: true})
-	}
-	return s
-}
+func New() *Store { return new(Store) }
 
 // Read returns the rows of ranges.
 func (s *Store) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
@@ -45,34 +39,35 @@ func (s *Store) read(ranges []rows.Range) [][]rows.Row {
 	all := make([][]rows.Row, len(ranges))
 	for i := range ranges {
 		r := &ranges[i]
-		table := s.tables[r.Table]
-		switch {
-		case r.To == nil:
-			if row, found := table.Get(rows.Row{Key: r.Bytes}); found {
-				all[i] = []rows.Row{row}
-			}
-		case r.Reverse:
-			table.Descend(rows.Row{Key: r.To}, func(row rows.Row) bool {
-				if bytes.Equal(row.Key, r.To) {
-					return true
-				}
-				return take(r, &all[i], row, bytes.Compare(row.Key, r.Bytes) >= 0)
-			})
-		default:
-			table.Ascend(rows.Row{Key: r.Bytes}, func(row rows.Row) bool {
-				return take(r, &all[i], row, bytes.Compare(row.Key, r.To) < 0)
-			})
+		from, to := s.within(r)
+		found := slices.Clone(s.tables[r.Table][from:to])
+		if r.Reverse {
+			slices.Reverse(found)
 		}
+		if r.Limit > 0 && len(found) > r.Limit {
+			found = found[:r.Limit]
+		}
+		all[i] = found
 	}
 	return all
 }
 
-// take adds a row that is within r, and reports whether r has room for more.
-func take(r *rows.Range, all *[]rows.Row, row rows.Row, within bool) bool {
-	if within {
-		*all = append(*all, row)
+// find returns where a row is or would be, and whether it is there.
+func (s *Store) find(t rows.Table, key []byte) (at int, found bool) {
+	return slices.BinarySearchFunc(s.tables[t], key, func(r rows.Row, key []byte) int { return bytes.Compare(r.Key, key) })
+}
+
+// within returns where the rows of a range are.
+func (s *Store) within(r *rows.Range) (from, to int) {
+	from, found := s.find(r.Table, r.Bytes)
+	if r.To == nil {
+		if found {
+			return from, from + 1
+		}
+		return from, from
 	}
-	return within && len(*all) != r.Limit
+	to, _ = s.find(r.Table, r.To)
+	return from, max(from, to)
 }
 
 // Apply stores c.
@@ -84,28 +79,32 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 	defer s.mu.Unlock()
 	now := time.Now()
 	for i := range c.Checks {
-		row, _ := s.tables[rows.Threads].Get(rows.Row{Key: []byte(c.Checks[i].Thread)})
-		if row.Rev != c.Checks[i].Rev {
+		at, found := s.find(rows.Threads, []byte(c.Checks[i].Thread))
+		if found != (c.Checks[i].Rev != 0) || found && s.tables[rows.Threads][at].Rev != c.Checks[i].Rev {
 			return 0, nil, rows.ErrChanged
 		}
 	}
 	for i := range c.Puts {
 		if p := &c.Puts[i]; p.New {
-			if _, found := s.tables[p.Table].Get(rows.Row{Key: p.Bytes}); found {
+			if _, found := s.find(p.Table, p.Bytes); found {
 				return 0, nil, rows.ErrChanged
 			}
 		}
 	}
 	rev = c.Rev(now)
 	for i := range c.Deletes {
-		d := c.Deletes[i]
-		for _, row := range s.read([]rows.Range{d})[0] {
-			s.tables[d.Table].Delete(row)
-		}
+		d := &c.Deletes[i]
+		from, to := s.within(d)
+		s.tables[d.Table] = slices.Delete(s.tables[d.Table], from, to)
 	}
 	for i := range c.Puts {
 		p := &c.Puts[i]
-		s.tables[p.Table].Set(rows.Row{Key: p.Bytes, Rev: rev, Value: rows.Own(p.Value)})
+		row := rows.Row{Key: p.Bytes, Rev: rev, Value: rows.Own(p.Value)}
+		at, found := s.find(p.Table, p.Bytes)
+		if !found {
+			s.tables[p.Table] = slices.Insert(s.tables[p.Table], at, row)
+		}
+		s.tables[p.Table][at] = row
 	}
 	return rev, s.read(c.Reads), nil
 }
