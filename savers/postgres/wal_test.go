@@ -10,8 +10,9 @@ import (
 )
 
 // TestAThreadOfOneStepWritesLittle counts the bytes of WAL of a new thread with a label. It has an
-// opening with two records, and a commit of 200 bytes that ends the run. Each index of the thread's
-// row makes them more. The server writes some bytes of its own, so the least of some rounds counts.
+// opening with two records, and a commit of 200 bytes that ends the run. Each index of the
+// thread's row makes them more. The server writes some bytes of its own, so the least of some
+// rounds counts.
 func TestAThreadOfOneStepWritesLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")

@@ -104,8 +104,8 @@ func inPages(all []candidate) pager {
 }
 
 // positions returns the names in a set that q selects by prefix, time and place, newest first. If
-// the set fills a page, it returns none, and whole is false. It reads the whole set if known is not
-// empty, which has creation times that the index does not have.
+// the set fills a page, it returns none, and whole is false. It reads the whole set if known is
+// not empty, which has creation times that the index does not have.
 //
 // Threads without a creation time are gone, or are not open yet. The list does not reach them, so
 // positions takes those that it reads out of the set. Of a set that fills a page, it reads those

@@ -143,8 +143,8 @@ func isReplica(err error) bool { return goredis.HasErrorPrefix(err, "READONLY") 
 //
 // NewestFirst reads the creation times of all threads, newest first. The query can have a label, a
 // graph, a prefix or a status other than Done. If such a set has fewer than 2,000 threads, Threads
-// reads their names and creation times, and sorts them. Otherwise it skips the threads that are not
-// in the set.
+// reads their names and creation times, and sorts them. Otherwise it skips the threads that are
+// not in the set.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// testThreadsReleased lists threads in both orders, which are one if there is a filter. Half of them have only released versions.
+// testThreadsReleased lists threads in both orders, which are one if there is a filter. Half of
+// them have only released versions.
 func testThreadsReleased(tb testing.TB, place Storage) {
 	s, other := openTwo(tb, place)
 	items, all := mould(tb, s), newestFirst()

@@ -104,7 +104,10 @@ func rowStorage(tb testing.TB, packing pack.Policy) savertest.Storage {
 }
 
 func TestRowsConformance(t *testing.T) {
-	savertest.Run(t, func(tb testing.TB) savertest.Storage { return rowStorage(tb, pack.Policy{}) })
+	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
+		return rowStorage(tb, pack.Policy{})
+	})
 }
 
 func TestRowsConformancePacked(t *testing.T) {
@@ -167,7 +170,7 @@ func (r rowBench) id() checkpoint.ID {
 	return id
 }
 
-// opens opens a thread, and returns its first record.
+// opens stores the first record of a thread, and returns its id.
 func (r rowBench) opens(thread string) checkpoint.ID {
 	id := r.id()
 	_, err := r.s.Append(r.b.Context(), checkpoint.Append{

@@ -216,9 +216,9 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 			return done, err
 		}
 	}
-	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	w := writer{s: s, t: t, next: &next}
 	w.records(a, h)
-	if err := w.writes(a.Writes, blind || t.Open == 0); err != nil {
+	if err := w.writes(ctx, a.Writes, blind || t.Open == 0); err != nil {
 		return done, err
 	}
 	if a.Status != 0 {
@@ -228,7 +228,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 	if a.Open != nil {
 		opens = a
 	}
-	if err := w.handle(&a.Messages, opens); err != nil {
+	if err := w.handle(ctx, &a.Messages, opens); err != nil {
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
@@ -242,7 +242,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		w.ends(a.Wake, a.Messages.Seen, a.Records)
 	}
 	if next.Until.IsZero() && (a.End || root != nil) {
-		if err := w.rest(root); err != nil {
+		if err := w.rest(ctx, root); err != nil {
 			return done, err
 		}
 	}
@@ -264,7 +264,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 				return done, err
 			}
 		}
-		if _, err := w.release(v); err != nil {
+		if _, err := w.release(ctx, v); err != nil {
 			return done, err
 		}
 	}
@@ -314,7 +314,6 @@ func (t *Thread) opens(a *checkpoint.Append, old *thread) (err error) {
 // writer collects what one write of a run stores.
 type writer struct {
 	s    *Saver
-	ctx  context.Context
 	t    *thread // as it was
 	next *Thread // as it will be
 	c    Change
@@ -374,8 +373,8 @@ func (w *writer) renew(lease time.Duration, opens bool) {
 	}
 }
 
-// ends ends the run. seen is the newest message that it knows. ends removes pending writes that
-// count no more, also those whose bases the records of the same write commit.
+// ends makes the write the last of the run. seen is the newest message that the run knows. Pending
+// writes that count no more go, also those whose bases the records of the same write commit.
 func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) {
 	if w.next.Posted > seen {
 		wake = w.t.now
@@ -390,11 +389,11 @@ func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) 
 
 // rest makes the thread one that no run holds. root is the head of its root; if it is nil, rest
 // reads it.
-func (w *writer) rest(root *head) error {
+func (w *writer) rest(ctx context.Context, root *head) error {
 	w.next.Until = time.Time{}
 	if root == nil {
 		l := logOf(w.next.ID, w.next.Root, "")
-		rows, _, err := w.s.read(w.ctx, l.head())
+		rows, _, err := w.s.read(ctx, l.head())
 		if err != nil || len(rows[0]) == 0 {
 			return err
 		}
@@ -471,14 +470,14 @@ func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 // tryPut stores p in the thread t. blind is that of tryAppend.
 func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, blind bool) (done checkpoint.PutResult, err error) {
 	next := t.Thread
-	w := writer{s: s, ctx: ctx, t: t, next: &next}
-	if err := w.writes(p.Writes, blind); err != nil {
+	w := writer{s: s, t: t, next: &next}
+	if err := w.writes(ctx, p.Writes, blind); err != nil {
 		return done, err
 	}
 	if p.Status != 0 {
 		next.Status = p.Status
 	}
-	if err := w.handle(&p.Messages, nil); err != nil {
+	if err := w.handle(ctx, &p.Messages, nil); err != nil {
 		return done, err
 	}
 	w.renew(p.Lease, false)
@@ -490,7 +489,7 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 			l := logOf(p.Thread, next.Root, "")
 			w.c.Reads = []Range{l.head()}
 		}
-		if err := w.rest(known); err != nil {
+		if err := w.rest(ctx, known); err != nil {
 			return done, err
 		}
 	}

@@ -252,7 +252,7 @@ type version struct {
 	records  int           // of the root
 }
 
-func (v version) appendTo(b, key []byte) []byte {
+func (v *version) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = append(binary.AppendUvarint(b, uint64(v.number)), v.root[:]...)
 	b = append(append(b, byte(v.status)), v.head[:]...)
@@ -264,7 +264,7 @@ func (v version) appendTo(b, key []byte) []byte {
 func (r *Row) version() (version, error) {
 	b, ok := r.Value.(Bytes)
 	if !ok {
-		return r.Value.(version), nil
+		return *r.Value.(*version), nil
 	}
 	body, err := unseal(b, r.Key)
 	if err != nil {

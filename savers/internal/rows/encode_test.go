@@ -52,7 +52,7 @@ func examples() []example {
 			Number: 3, ID: "m", Kind: checkpoint.SignalMessage, Name: "n", Key: "k", Payload: []byte{4}, Posted: at(6), Refused: "late",
 		}}, func(r *Row) (any, error) { m, err := r.message(); return &Message{m}, err }},
 		{messageIDKey("t", "m"), place{3, 4}, func(r *Row) (any, error) { return r.place() }},
-		{versionKey("t", 2), version{2, rootOf(id(6)), checkpoint.Done, at(7), at(8), id(9), 10}, func(r *Row) (any, error) { return r.version() }},
+		{versionKey("t", 2), &version{2, rootOf(id(6)), checkpoint.Done, at(7), at(8), id(9), 10}, func(r *Row) (any, error) { v, err := r.version(); return &v, err }},
 	}
 }
 

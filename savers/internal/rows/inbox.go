@@ -19,7 +19,7 @@ func mailOf(id string, kind byte) Range {
 
 // handle does with messages what a write says. opens is that write if it is an opening: then each
 // message that it takes or refuses must be untaken.
-func (w *writer) handle(h *checkpoint.Handled, opens *checkpoint.Append) error {
+func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *checkpoint.Append) error {
 	if h.Empty() {
 		return nil
 	}
@@ -34,12 +34,12 @@ func (w *writer) handle(h *checkpoint.Handled, opens *checkpoint.Append) error {
 	for _, n := range numbers {
 		ranges = append(ranges, point(Key{Messages, w.next.ID, messageKey(w.next.ID, untaken, n)}))
 	}
-	rows, _, err := w.s.read(w.ctx, ranges...)
+	rows, _, err := w.s.read(ctx, ranges...)
 	if err != nil {
 		return err
 	}
 	there := map[uint64]*checkpoint.Message{}
-	if err := w.giveBack(h.Return, rows[:len(h.Return)], there); err != nil {
+	if err := w.giveBack(ctx, h.Return, rows[:len(h.Return)], there); err != nil {
 		return err
 	}
 	for i, n := range numbers {
@@ -64,12 +64,12 @@ func (w *writer) handle(h *checkpoint.Handled, opens *checkpoint.Append) error {
 			there[n] = nil
 		}
 	}
-	return w.trim()
+	return w.trim(ctx)
 }
 
 // giveBack makes messages untaken that were handled, and adds them to there. places are the rows
 // that find them.
-func (w *writer) giveBack(all []checkpoint.Message, places [][]Row, there map[uint64]*checkpoint.Message) error {
+func (w *writer) giveBack(ctx context.Context, all []checkpoint.Message, places [][]Row, there map[uint64]*checkpoint.Message) error {
 	for i := range all {
 		if len(places[i]) == 0 {
 			continue
@@ -82,7 +82,7 @@ func (w *writer) giveBack(all []checkpoint.Message, places [][]Row, there map[ui
 			continue
 		}
 		key := messageKey(w.next.ID, handled, at.handled)
-		rows, _, err := w.s.read(w.ctx, point(Key{Messages, w.next.ID, key}))
+		rows, _, err := w.s.read(ctx, point(Key{Messages, w.next.ID, key}))
 		if err != nil || len(rows[0]) == 0 {
 			return err
 		}
@@ -139,14 +139,14 @@ func (t *Thread) count(m *checkpoint.Message, n int) {
 }
 
 // trim removes the messages that were handled first, if there are too many.
-func (w *writer) trim() error {
+func (w *writer) trim(ctx context.Context) error {
 	const slack = checkpoint.KeepTaken / 4 // so that it happens rarely
 	if w.next.Handled-w.next.Forgot <= checkpoint.KeepTaken+slack {
 		return nil
 	}
 	r := mailOf(w.next.ID, handled)
 	r.To = messageKey(w.next.ID, handled, w.next.Handled-checkpoint.KeepTaken+1)
-	rows, _, err := w.s.read(w.ctx, r)
+	rows, _, err := w.s.read(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 		return done, err
 	}
 	next := t.Thread
-	w := writer{s: s, ctx: ctx, t: t, next: &next}
+	w := writer{s: s, t: t, next: &next}
 	done.Messages = make([]checkpoint.PostedMessage, len(p.Messages))
 	var inputs, others int
 	due := false
@@ -241,14 +241,14 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 	if next.Posted == t.Posted {
 		return done, nil
 	}
-	if err := t.refusePost(p, inputs, others); err != nil {
-		return checkpoint.Posted{Err: err}, nil
+	if refused := t.refusePost(p, inputs, others); refused != nil {
+		return checkpoint.Posted{Err: refused}, nil
 	}
 	if due {
 		next.Wake = ledger.PostWake(t.Wake, t.lease(), now)
 	}
 	if next.About, err = t.About.Posted(p, now); err != nil {
-		return checkpoint.Posted{Err: err}, nil
+		return done, err
 	}
 	_, _, err = s.apply(ctx, &w.c, t, &next)
 	return done, err

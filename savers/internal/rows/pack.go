@@ -42,9 +42,9 @@ func (s *Saver) packEnded(ctx context.Context, t *Thread) error {
 	return nil
 }
 
-// pack packs the newest records of a log that have rows of their own, without those that the policy
-// keeps. It looks back to the newest pack, a window at a time. Older records with rows of their own
-// were left out before, because they are too large or too few.
+// pack packs the newest records of a log that have rows of their own, without those that the
+// policy keeps. It looks back to the newest pack, a window at a time. Older records with rows of
+// their own were left out before, because they are too large or too few.
 func (s *Saver) pack(ctx context.Context, j job) error {
 	w := window{s: s, log: &j.log, r: j.log.all(), keep: s.packing.Keep}
 	w.r.Reverse, w.r.Limit = true, pack.Window+w.keep

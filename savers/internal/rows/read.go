@@ -64,8 +64,8 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Ch
 			chain = checkpoint.Chain{}
 			return ledger.Absent(p)
 		}
-		l := loader{s: s, ctx: ctx, p: p, t: t, v: v, log: logOf(p.Thread, v.root, p.Namespace)}
-		chain, err = l.load()
+		l := loader{s: s, p: p, t: t, v: v, log: logOf(p.Thread, v.root, p.Namespace)}
+		chain, err = l.load(ctx)
 		return err
 	})
 	if err != nil {
@@ -77,7 +77,6 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Ch
 // loader is one try of Load.
 type loader struct {
 	s   *Saver
-	ctx context.Context
 	p   checkpoint.Ref
 	t   *thread
 	v   version
@@ -85,7 +84,7 @@ type loader struct {
 }
 
 // load reads the version. It returns ErrChanged if the thread has changed since it was located.
-func (l *loader) load() (chain checkpoint.Chain, err error) {
+func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	root := logOf(l.p.Thread, l.v.root, "")
 	wanted := l.log.all()
 	wanted.Reverse, wanted.Limit = true, chainPage
@@ -96,7 +95,7 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 	if !l.p.At.IsZero() {
 		ranges = append(ranges, l.log.head(), point(l.log.after(l.p.At)))
 	}
-	rows, err := l.read(ranges...)
+	rows, err := l.read(ctx, ranges...)
 	if err != nil {
 		return chain, err
 	}
@@ -104,12 +103,12 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 	if err := l.heads(&chain, root, rows); err != nil {
 		return chain, err
 	}
-	live, _, err := l.s.live(l.ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head)
+	live, _, err := l.s.live(ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head)
 	if err != nil {
 		return chain, err
 	}
 	chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
-	records, err := l.restore(&chain, rows[3])
+	records, err := l.restore(ctx, &chain, rows[3])
 	if err != nil {
 		return chain, err
 	}
@@ -125,7 +124,7 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 			return chain, err
 		}
 	}
-	if err := l.base(&chain, records, rows[1]); err != nil {
+	if err := l.base(ctx, &chain, records, rows[1]); err != nil {
 		return chain, err
 	}
 	chain.Writes = inOrder(slices.DeleteFunc(live, func(w *Write) bool { return w.Base != chain.Last.Base }))
@@ -134,8 +133,8 @@ func (l *loader) load() (chain checkpoint.Chain, err error) {
 
 // read reads ranges, the first of which has the row of the thread. It returns ErrChanged if the
 // thread has changed since it was located.
-func (l *loader) read(ranges ...Range) ([][]Row, error) {
-	rows, now, err := l.s.read(l.ctx, ranges...)
+func (l *loader) read(ctx context.Context, ranges ...Range) ([][]Row, error) {
+	rows, now, err := l.s.read(ctx, ranges...)
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +173,9 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 }
 
 // restore sets the payloads of the chain that ends at the record that is asked for. rows are the
-// first rows of the log up to there. It returns the records that it decoded, newest first: those of
-// the first rows, and none of packs further back.
-func (l *loader) restore(chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
+// first rows of the log up to there. It returns the records that it decoded, newest first: those
+// of the first rows, and none of packs further back.
+func (l *loader) restore(ctx context.Context, chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
 	var newestFirst [][]byte // the deltas
 	for limit, page := chainPage, rows; ; {
 		for i := range page {
@@ -195,7 +194,7 @@ func (l *loader) restore(chain *checkpoint.Chain, rows []Row) (decoded []pack.Re
 		}
 		limit *= 4
 		more := Range{Key: Key{Records, l.p.Thread, l.log.prefix}, To: page[len(page)-1].Key, Reverse: true, Limit: limit}
-		next, err := l.read(point(threadKey(l.p.Thread)), more)
+		next, err := l.read(ctx, point(threadKey(l.p.Thread)), more)
 		if err != nil {
 			return nil, err
 		}
@@ -207,8 +206,9 @@ func (l *loader) restore(chain *checkpoint.Chain, rows []Row) (decoded []pack.Re
 	return nil, nil
 }
 
-// extend adds the row before those of a chain to it. It reports whether the chain has its snapshot,
-// or the log does not have the record that is asked for. first says that the row has that record.
+// extend adds the row before those of a chain to it. It reports whether the chain has its
+// snapshot, or the log does not have the record that is asked for. first says that the row has
+// that record.
 func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas *[][]byte, row *Row, first bool) (over bool, err error) {
 	_, several, err := row.records()
 	if err == nil && several != nil && !first {
@@ -259,7 +259,7 @@ func (l *loader) extendByPack(chain *checkpoint.Chain, deltas *[][]byte, p *pack
 }
 
 // base sets what the base of the last record says. writes are the rows of pending writes.
-func (l *loader) base(chain *checkpoint.Chain, records []pack.Record, writes []Row) error {
+func (l *loader) base(ctx context.Context, chain *checkpoint.Chain, records []pack.Record, writes []Row) error {
 	id := chain.Last.Base
 	mark := l.v.root.mark(id)
 	chain.Committed = slices.ContainsFunc(writes, func(r Row) bool { return string(r.Key) == string(mark) })
@@ -268,7 +268,7 @@ func (l *loader) base(chain *checkpoint.Chain, records []pack.Record, writes []R
 		chain.Committed = chain.Committed || records[at].Committed
 		return nil
 	}
-	rows, _, err := l.s.read(l.ctx, l.log.upTo(id, 1), point(l.log.after(id)))
+	rows, _, err := l.s.read(ctx, l.log.upTo(id, 1), point(l.log.after(id)))
 	if err != nil {
 		return err
 	}

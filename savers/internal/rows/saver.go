@@ -1,5 +1,5 @@
-// Package rows implements the commit protocol of package checkpoint once, over a small contract:
-// a [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a call may change.
+// Package rows implements the commit protocol of package checkpoint once, over a small contract: a
+// [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a call may change.
 // A Store only compares revisions, and stores a [Change] whole or not at all.
 //
 // # How a write is stored
@@ -179,8 +179,8 @@ func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error
 		return err
 	}
 	next := t.Thread
-	w := writer{s: s, ctx: ctx, t: t, next: &next}
-	if err := w.rest(nil); err != nil {
+	w := writer{s: s, t: t, next: &next}
+	if err := w.rest(ctx, nil); err != nil {
 		return err
 	}
 	if !next.Wake.IsZero() {

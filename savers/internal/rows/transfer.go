@@ -37,15 +37,15 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 			return s.remove(ctx, t)
 		}
 		next := t.Thread
-		w := writer{s: s, ctx: ctx, t: t, next: &next}
+		w := writer{s: s, t: t, next: &next}
 		done = checkpoint.PruneResult{}
 		if t.Open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
-			if done.Records, err = w.pruneRecords(keep); err != nil {
+			if done.Records, err = w.pruneRecords(ctx, keep); err != nil {
 				return err
 			}
 		}
 		if keep.Released != 0 {
-			if done.Versions, err = w.pruneVersions(max(keep.Released, 0)); err != nil {
+			if done.Versions, err = w.pruneVersions(ctx, max(keep.Released, 0)); err != nil {
 				return err
 			}
 		}
@@ -91,9 +91,9 @@ func (s *Saver) ended(ctx context.Context, t *thread, keep *checkpoint.Retention
 }
 
 // pruneRecords adds the removal of records of the open version, and returns how many it removes.
-func (w *writer) pruneRecords(keep checkpoint.Retention) (removed int, err error) {
+func (w *writer) pruneRecords(ctx context.Context, keep checkpoint.Retention) (removed int, err error) {
 	v := w.t.open()
-	all, err := w.s.wholeOf(w.ctx, w.t, v)
+	all, err := w.s.wholeOf(ctx, w.t, v)
 	if err != nil {
 		return 0, err
 	}
@@ -158,8 +158,8 @@ func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint
 	}
 }
 
-// packAgain stores records of a pack that changed, in a pack if there are enough of them. Those with
-// Large get rows of their own.
+// packAgain stores records of a pack that changed, in a pack if there are enough of them. Those
+// with Large get rows of their own.
 func (w *writer) packAgain(l *log, records []pack.Record, keys [][]byte) {
 	for len(records) > 0 {
 		n := pack.Fill(records)
@@ -177,8 +177,8 @@ func (w *writer) packAgain(l *log, records []pack.Record, keys [][]byte) {
 
 // pruneVersions adds the removal of the released versions except the newest keep, and returns how
 // many it removes.
-func (w *writer) pruneVersions(keep int) (removed int, err error) {
-	rows, _, err := w.s.read(w.ctx, versionsOf(w.next.ID))
+func (w *writer) pruneVersions(ctx context.Context, keep int) (removed int, err error) {
+	rows, _, err := w.s.read(ctx, versionsOf(w.next.ID))
 	if err != nil {
 		return 0, err
 	}
@@ -386,8 +386,8 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 			return t.conflict("exists", "", checkpoint.ID{}, v.head)
 		}
 		next := t.Thread
-		w := writer{s: s, ctx: ctx, t: t, next: &next}
-		if err := w.imports(in); err != nil {
+		w := writer{s: s, t: t, next: &next}
+		if err := w.imports(ctx, in); err != nil {
 			return err
 		}
 		_, _, err = s.apply(ctx, &w.c, t, &next)
@@ -447,7 +447,7 @@ func takeIn(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportIte
 }
 
 // imports adds what an Import has read to the change.
-func (w *writer) imports(in *intake) (err error) {
+func (w *writer) imports(ctx context.Context, in *intake) (err error) {
 	t := w.next
 	if t.About, err = w.t.About.Imported(&in.thread, w.t.now); err != nil {
 		return err
@@ -468,11 +468,11 @@ func (w *writer) imports(in *intake) (err error) {
 			roots++
 		}
 	}
-	if err := w.writes(in.writes, true); err != nil {
+	if err := w.writes(ctx, in.writes, true); err != nil {
 		return err
 	}
 	for i := range in.messages {
-		if err := w.importMessage(in.messages[i]); err != nil {
+		if err := w.importMessage(ctx, in.messages[i]); err != nil {
 			return err
 		}
 	}
@@ -493,9 +493,9 @@ func (w *writer) importRecord(r *placed) {
 }
 
 // importMessage adds a message whose id the thread does not have.
-func (w *writer) importMessage(m checkpoint.Message) error {
+func (w *writer) importMessage(ctx context.Context, m checkpoint.Message) error {
 	id := w.next.ID
-	rows, _, err := w.s.read(w.ctx, point(Key{Messages, id, messageIDKey(id, m.ID)}))
+	rows, _, err := w.s.read(ctx, point(Key{Messages, id, messageIDKey(id, m.ID)}))
 	if err != nil || len(rows[0]) > 0 {
 		return err
 	}

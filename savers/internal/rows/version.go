@@ -13,13 +13,13 @@ func versionsOf(id string) Range { return within(Key{Versions, id, messagesKey(i
 
 // release closes the open version v, which is next, and returns it. It refuses the messages for
 // the version.
-func (w *writer) release(v version) (version, error) {
+func (w *writer) release(ctx context.Context, v version) (version, error) {
 	t := w.next
 	v.number, v.root, v.status, v.updated, v.released = t.Open, t.Root, t.Status, t.Updated, w.t.now
-	if err := w.refuseOthers(); err != nil {
+	if err := w.refuseOthers(ctx); err != nil {
 		return v, err
 	}
-	w.put(Versions, versionKey(t.ID, v.number), v, false)
+	w.put(Versions, versionKey(t.ID, v.number), &v, false)
 	t.Open, t.Root, t.Status, t.Fence, t.Holder, t.Attempts, t.Asked = 0, root{}, 0, checkpoint.ID{}, "", 0, false
 	t.Until, t.Wake, t.Head, t.Step = time.Time{}, time.Time{}, checkpoint.ID{}, 0
 	t.Missing = 0
@@ -30,7 +30,7 @@ func (w *writer) release(v version) (version, error) {
 }
 
 // refuseOthers refuses all untaken messages but inputs.
-func (w *writer) refuseOthers() error {
+func (w *writer) refuseOthers(ctx context.Context) error {
 	var all []checkpoint.Message
 	for _, p := range w.c.Puts { // those that the same write returned
 		if m, ok := p.Value.(*Message); ok && !m.Taken && m.Refused == "" {
@@ -38,7 +38,7 @@ func (w *writer) refuseOthers() error {
 		}
 	}
 	if w.next.Others > 0 {
-		rows, _, err := w.s.read(w.ctx, mailOf(w.next.ID, untaken))
+		rows, _, err := w.s.read(ctx, mailOf(w.next.ID, untaken))
 		if err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 			return t.conflict("head", "", ifHead, v.head)
 		}
 		next := t.Thread
-		w := writer{s: s, ctx: ctx, t: t, next: &next}
-		if v, err = w.release(v); err != nil {
+		w := writer{s: s, t: t, next: &next}
+		if v, err = w.release(ctx, v); err != nil {
 			return err
 		}
 		if _, _, err := s.apply(ctx, &w.c, t, &next); err != nil {

@@ -14,7 +14,7 @@ func writesOf(id string, r root) Range { return within(Key{Writes, id, r[:]}) }
 
 // writes adds pending writes to the change. blind says that each is likely new and its base not
 // committed: if not, the change fails.
-func (w *writer) writes(all []checkpoint.Write, blind bool) error {
+func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 	mine := map[string]bool{}     // those that this call puts
 	over := map[checkpoint.ID]bool{}
 	if !blind {
-		if err := w.stored(all, stored, over); err != nil {
+		if err := w.stored(ctx, all, stored, over); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (w *writer) writes(all []checkpoint.Write, blind bool) error {
 }
 
 // stored reads which of the pending writes are stored, and which of their bases are committed.
-func (w *writer) stored(all []checkpoint.Write, stored map[string]*Write, over map[checkpoint.ID]bool) error {
+func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[string]*Write, over map[checkpoint.ID]bool) error {
 	id, root := w.next.ID, w.next.Root
 	var ranges []Range
 	var bases []checkpoint.Write // one write of each base that records may commit
@@ -82,7 +82,7 @@ func (w *writer) stored(all []checkpoint.Write, stored map[string]*Write, over m
 	for i := range all {
 		ranges = append(ranges, point(Key{Writes, id, root.write(&all[i])}))
 	}
-	rows, _, err := w.s.read(w.ctx, ranges...)
+	rows, _, err := w.s.read(ctx, ranges...)
 	if err != nil {
 		return err
 	}
@@ -146,9 +146,9 @@ func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Wr
 	return inOrder(all), err
 }
 
-// live returns those of the stored writes that count, without schemas, and the bases of the others.
-// It reads which bases are committed, except those of heads, which are the newest records of their
-// logs.
+// live returns those of the stored writes that count, without schemas, and the bases of the
+// others. It reads which bases are committed, except those of heads, which are the newest records
+// of their logs.
 func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*Write, spent []checkpoint.ID, err error) {
 	var ranges []Range
 	var asked []log

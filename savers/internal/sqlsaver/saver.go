@@ -381,7 +381,8 @@ func key(namespace string) []byte {
 	return append([]byte(namespace[:plainName]), sum[:]...)
 }
 
-// rest returns a namespace that is not its own key, and nil for another. It is stored with the key.
+// rest returns a namespace that is not its own key, and nil for another. It is stored with the
+// key.
 func rest(namespace string) []byte {
 	if len(namespace) <= plainName {
 		return nil

@@ -72,8 +72,8 @@ func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
 	return l
 }
 
-// above returns the end of the ids that start with prefix: the smallest id after them, or one after
-// all ids.
+// above returns the end of the ids that start with prefix: the smallest id after them, or one
+// after all ids.
 func above(prefix string) []byte {
 	b := bytes.TrimRight([]byte(prefix), "\xff")
 	if len(b) == 0 {
@@ -189,9 +189,9 @@ func createdIn(q *checkpoint.ThreadQuery) (since, until int64) {
 	return since, until
 }
 
-// statement returns the statement that reads a page, and its arguments. A list that is newest first
-// is read by an index with the creation time. It is that of a label, of the status if the index has
-// it, of the graph, or of all threads. nil is any value of the other filters.
+// statement returns the statement that reads a page, and its arguments. A list that is newest
+// first is read by an index with the creation time. It is that of a label, of the status if the
+// index has it, of the graph, or of all threads. nil is any value of the other filters.
 func (l *listing) statement() (st statement, args []any) {
 	var released int64
 	if l.q.Released {
@@ -207,7 +207,8 @@ func (l *listing) statement() (st statement, args []any) {
 	if !l.q.IdleSince.IsZero() {
 		idle = ceilMicro(l.q.IdleSince)
 	}
-	status, others := optionalStatus(l.q.Status), []any{}
+	var others []any
+	status := optionalStatus(l.q.Status)
 	switch {
 	case len(l.q.Labels) > 0:
 		name := slices.Min(slices.Collect(maps.Keys(l.q.Labels)))

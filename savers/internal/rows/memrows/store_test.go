@@ -14,7 +14,7 @@ import (
 func TestConformance(t *testing.T) {
 	for name, policy := range map[string]pack.Policy{"default": {}, "packed": {Every: 2, Keep: 1, AtOnce: true}} {
 		t.Run(name, func(t *testing.T) {
-			savertest.Run(t, func(tb testing.TB) savertest.Storage {
+			savertest.Run(t, func(testing.TB) savertest.Storage {
 				store := memrows.New()
 				return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
 					return rows.New("rows", store, rows.Options{Packing: policy}), nil
@@ -26,5 +26,5 @@ func TestConformance(t *testing.T) {
 
 func TestPacks(t *testing.T) {
 	store := memrows.New()
-	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver { return rows.New("rows", store, rows.Options{}) })
+	packtest.PacksAgain(t, func(testing.TB) checkpoint.Saver { return rows.New("rows", store, rows.Options{}) })
 }

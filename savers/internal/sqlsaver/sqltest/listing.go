@@ -166,9 +166,9 @@ func (l *Listing) ByIndex(t *testing.T) {
 		}
 		// For a thread the server reads its row, and the row of its head twice. It reads the rows
 		// of a question, its base and the record after the base. It also reads entries of indexes.
-		// MySQL 8.0 reads some of them twice until it has counted its rows. NewestFirst counts up to
-		// a thousand threads that have a prefix, and reads and sorts them if they are fewer. Some
-		// servers count rows of a temporary table.
+		// MySQL 8.0 reads some of them twice until it has counted its rows. NewestFirst counts up
+		// to a thousand threads that have a prefix, and reads and sorts them if they are fewer.
+		// Some servers count rows of a temporary table.
 		now, blocks = l.Read(s)
 		read, most := now-before-opening, 24*(found+2)
 		if q.NewestFirst() && q.Prefix != "" {

@@ -453,13 +453,13 @@ func Exercise(t *testing.T, s checkpoint.Saver) {
 
 // OneStep returns the calls of a new thread of one step. They are an opening with two records, and
 // a commit of 200 bytes that ends the run.
-func OneStep(t testing.TB, thread string, labels map[string]string) [2]checkpoint.Append {
-	t.Helper()
+func OneStep(tb testing.TB, thread string, labels map[string]string) [2]checkpoint.Append {
+	tb.Helper()
 	var ids [3]checkpoint.ID
 	for i := range ids {
 		var err error
 		if ids[i], err = checkpoint.NewID(); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	record := func(i int, source checkpoint.Source, size int) checkpoint.Record {
