@@ -104,6 +104,9 @@ func rowStorage(tb testing.TB, packing pack.Policy) savertest.Storage {
 }
 
 func TestRowsConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the protocol of rows runs on rows in memory")
+	}
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		return rowStorage(tb, pack.Policy{})
