@@ -47,7 +47,7 @@ func (s *Saver) knownFor(a *checkpoint.Append) (t *thread, h head) {
 			return nil, h
 		}
 		t = &thread{Thread: Thread{ID: a.Thread}, now: now}
-	case t.Open == 0 && !starts,
+	case t.Open == 0 != starts, // a pruned log has no first record that would stop a second one
 		a.Open == nil && t.Fence != a.Fence,
 		a.Open != nil && t.leased() && !a.Open.TakeOver:
 		return nil, h

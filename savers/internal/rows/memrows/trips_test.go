@@ -2,6 +2,7 @@ package memrows_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -95,4 +96,43 @@ func TestRoundTrips(t *testing.T) {
 	count("opening that takes a message", 1, 1, 7, appends(checkpoint.Append{
 		After: last[0].ID, Records: again, Open: &checkpoint.Opening{Holder: "h"}, Messages: checkpoint.Handled{Seen: 1, Take: []uint64{1}},
 	}))
+}
+
+// An opening that takes a thread for a new one is refused, also when a Prune has removed the first
+// record, whose row would be in its way.
+func TestAPrunedThreadIsNotNew(t *testing.T) {
+	ctx, s := t.Context(), rows.New("rows", memrows.New(), rows.Options{})
+	newID := func() checkpoint.ID {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	snapshot := func() []checkpoint.Record {
+		id := newID()
+		return []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: []byte{0x80}}}
+	}
+	first, second := snapshot(), snapshot()
+	for _, a := range []checkpoint.Append{
+		{Thread: "t", Records: first, Open: &checkpoint.Opening{}},
+		{Thread: "t", Records: second, After: first[0].ID, Fence: first[0].ID, End: true, Status: checkpoint.Done},
+	} {
+		if _, err := s.Append(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil || done.Records != 1 {
+		t.Fatalf("got %+v, %v; want one record pruned", done, err)
+	}
+	if _, err := s.Load(ctx, checkpoint.Ref{Thread: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(ctx, checkpoint.Append{Thread: "t", Records: snapshot(), Open: &checkpoint.Opening{}}); !errors.Is(err, checkpoint.ErrConflict) {
+		t.Errorf("an opening of a new thread: got %v, want ErrConflict", err)
+	}
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
+	if err != nil || chain.Head != second[0].ID {
+		t.Errorf("the head is %s, %v; want %s", chain.Head, err, second[0].ID)
+	}
 }
