@@ -60,8 +60,11 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 		next := w
 		c, err := next.pack(rows[0])
 		if err == nil && len(c.Puts) > 0 {
-			c.Checks = []Check{{t.ID, t.rev}}
-			_, _, err = s.store.Apply(ctx, c)
+			changed := t.Thread
+			changed.Rewrites++
+			if t, _, err = s.apply(ctx, c, t, &changed); err == nil {
+				s.keep(t, "", nil)
+			}
 		}
 		switch {
 		case errors.Is(err, ErrChanged): // again

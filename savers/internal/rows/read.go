@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -349,12 +350,16 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 	h.limit = historyPage
 	h.to = rows[0][len(rows[0])-1].Key
 	records, err := h.log.records(rows[0])
-	if err != nil || h.before.IsZero() {
-		return records, err
+	if err != nil {
+		return nil, err
 	}
-	at := slices.IndexFunc(records, func(r pack.Record) bool { return r.ID == h.before }) // in a pack
-	h.before = checkpoint.ID{}
-	return records[at+1:], nil
+	if !h.before.IsZero() { // a pack has later ones too
+		records = slices.DeleteFunc(records, func(r pack.Record) bool { return bytes.Compare(r.ID[:], h.before[:]) >= 0 })
+	}
+	if n := len(records); n > 0 {
+		h.before = records[n-1].ID
+	}
+	return records, nil
 }
 
 // begin finds the log, and the record before which to begin.

@@ -38,6 +38,10 @@ type Thread struct {
 	Asked   bool   // the open version may have questions
 	Missing uint64 // the Seq of its root's head less the number of records: how many were removed
 
+	// Rewrites counts the changes of rows of records: by Prune and by packing. It gives the row
+	// another revision, so that nobody reads or changes records that have moved meanwhile.
+	Rewrites uint64
+
 	// Head and Step are those of the newest record of the root while the lease is given up. They
 	// save lists a read. While a run holds the thread they are out of date.
 	Head checkpoint.ID
@@ -138,7 +142,7 @@ func (t *Thread) appendTo(b, key []byte) []byte {
 	b = append(append(append(append(b, t.Root[:]...), t.Fence[:]...), t.About.Birth[:]...), t.Head[:]...)
 	for _, n := range [...]uint64{
 		uint64(t.About.Priority), uint64(t.Last), uint64(t.Open), uint64(t.Versions), uint64(t.Status), uint64(t.Attempts),
-		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked), uint64(t.Step), t.Missing,
+		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked), uint64(t.Step), t.Missing, t.Rewrites,
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -161,7 +165,8 @@ func parseThread(key, b []byte) (*Thread, error) {
 	t.Last, t.Open, t.Versions = r.Int(), r.Int(), r.Int()
 	t.Status, t.Attempts = checkpoint.Status(r.Uvarint()), r.Int()
 	t.Posted, t.Inputs, t.Others, t.Cancels = r.Uvarint(), r.Int(), r.Int(), r.Int()
-	t.Handled, t.Forgot, t.Asked, t.Step, t.Missing = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int(), r.Uvarint()
+	t.Handled, t.Forgot, t.Asked, t.Step = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int()
+	t.Missing, t.Rewrites = r.Uvarint(), r.Uvarint()
 	if err := r.End(); err != nil {
 		return nil, damaged(key, err)
 	}
@@ -173,7 +178,7 @@ func (t *Thread) equal(u *Thread) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
-		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Missing == u.Missing &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }

@@ -99,6 +99,7 @@ func (w *writer) pruneRecords(ctx context.Context, keep checkpoint.Retention) (r
 	}
 	for _, p := range all.ledger(w.next.ID, &v).Prune(keep) {
 		removed += p.Removed
+		w.next.Rewrites++
 		if p.Namespace == "" {
 			w.next.Missing += uint64(p.Removed)
 		}
