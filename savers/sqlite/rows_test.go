@@ -118,6 +118,7 @@ func TestRowsConformancePacked(t *testing.T) {
 		t.Skip("packs are the same on every store: see the store in memory")
 	}
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
 		return rowStorage(tb, pack.Policy{Every: 2, Keep: 1, AtOnce: true})
 	})
 }

@@ -242,7 +242,7 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 		return done, nil
 	}
 	if refused := t.refusePost(p, inputs, others); refused != nil {
-		return checkpoint.Posted{Err: refused}, nil
+		return checkpoint.Posted{Err: refused}, nil //nolint:nilerr // a refusal is a result of the Post
 	}
 	if due {
 		next.Wake = ledger.PostWake(t.Wake, t.lease(), now)
