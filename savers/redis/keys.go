@@ -47,6 +47,10 @@ func queue(p checkpoint.Priority, graph string) string {
 // wakes returns the key of the wakes in a queue.
 func (s *Saver) wakes(queue string) string { return s.prefix + "{index}:wake:" + queue }
 
+// held returns the key of the wakes that calls of Ready have moved for a moment, with a score for
+// when they were.
+func (s *Saver) held(graph string) string { return s.prefix + "{index}:held:" + graph }
+
 // allWakes returns the keys of the wakes of a graph's threads, by priority.
 func (s *Saver) allWakes(graph string) []string {
 	keys := make([]string, checkpoint.Priorities)

@@ -75,6 +75,7 @@ type graphCall struct {
 	from    [checkpoint.Priorities]string // where the index is read from
 	todo    [checkpoint.Priorities]bool   // priorities that may have more due threads
 	seen    map[string]bool               // by priority and id
+	held    []any                         // the ids of those that ready.lua has moved
 	changes []any                         // of wakes.lua
 }
 
@@ -173,7 +174,7 @@ func (g *graphCall) find(ctx context.Context, page int) (found []indexedWake, lo
 		c := candidate{described: described{Thread: checkpoint.Thread{ID: reply.text()}}}
 		w.before = reply.text()
 		if w.now = w.before; g.q.Reserve > 0 {
-			w.now = to
+			w.now, g.held = to, append(g.held, c.ID)
 		}
 		c.indexed, c.age = reply.id(), reply.number()
 		threads, found = append(threads, c), append(found, w)
@@ -191,7 +192,9 @@ func (g *graphCall) find(ctx context.Context, page int) (found []indexedWake, lo
 }
 
 // keys are those of ready.lua and wakes.lua.
-func (g *graphCall) keys() []string { return append(g.s.allWakes(g.graph), g.s.indexKeys()[keyStamps]) }
+func (g *graphCall) keys() []string {
+	return append(g.s.allWakes(g.graph), g.s.indexKeys()[keyStamps], g.s.held(g.graph))
+}
 
 // judge looks at a thread. If it is not due, judge notes the wake that the index must have.
 func (g *graphCall) judge(f *indexedWake) {
@@ -263,7 +266,7 @@ func (g *graphCall) correct(ctx context.Context) error {
 	if g.q.Reserve == 0 {
 		g.changes = nil
 	}
-	args := append([]any{len(g.q.Except) + 1}, g.changes...)
+	args := slices.Concat([]any{len(g.q.Except) + 1, len(g.held)}, g.held, g.changes)
 	reply, err := g.s.call(ctx, "ready", g.s.script.wakes, g.keys(), args...)
 	if err != nil {
 		return err

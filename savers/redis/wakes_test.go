@@ -169,7 +169,7 @@ func TestALateRaiseDoesNotHideAPost(t *testing.T) {
 	w.client.ZAdd(t.Context(), w.key(), goredis.Z{Score: 1, Member: "a"})
 	client, posted := goredis.NewClient(&goredis.Options{Addr: w.client.Options().Addr}), false
 	client.AddHook(beforeCall(func(args []any) {
-		if len(args) > 10 && args[10] == "a" { // the correction of the entry
+		if len(args) > 13 && args[13] == "a" { // the correction of the entry
 			post(t, w, "a", "g", message(checkpoint.SignalMessage, "s"))
 			posted = true
 		}
