@@ -518,8 +518,8 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	return checkpoint.PutResult{Posted: next.Posted}, nil
 }
 
-// correct makes the head in the row of a thread the one of rows, if another Saver has appended to
-// the root by the fence of the same run.
+// correct makes the head in the row of a thread the one of rows. They differ if another Saver has
+// appended to the root by the fence of the same run.
 func (s *Saver) correct(ctx context.Context, t *thread, rows []Row) error {
 	if len(rows) == 0 {
 		return nil

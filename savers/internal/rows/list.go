@@ -15,7 +15,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// listPage is how many threads a list reads at once.
+// listPage is how many threads a list reads by one call.
 const listPage = 128
 
 // Threads yields threads, as checkpoint.Saver says.

@@ -77,7 +77,7 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 	return nil
 }
 
-// window is a part of a log that is to be packed, from its end.
+// window is the part of a log that is not packed yet, from its end.
 type window struct {
 	s    *Saver
 	log  *log

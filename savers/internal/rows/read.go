@@ -132,8 +132,8 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	return chain, nil
 }
 
-// read reads ranges, the first of which has the row of the thread. It returns ErrChanged if the
-// thread has changed since it was located.
+// read reads ranges. The first has the row of the thread. read returns ErrChanged if the thread
+// has changed since it was located.
 func (l *loader) read(ctx context.Context, ranges ...Range) ([][]Row, error) {
 	rows, now, err := l.s.read(ctx, ranges...)
 	if err != nil {
@@ -146,8 +146,8 @@ func (l *loader) read(ctx context.Context, ranges ...Range) ([][]Row, error) {
 	return rows, nil
 }
 
-// heads sets the head of the root and that of the namespace. What it learns of the open version is
-// kept for the next write.
+// heads sets the head of the root and that of the namespace. The Saver keeps the head of the open
+// version for the next write.
 func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 	if len(rows[2]) > 0 {
 		r, err := root.last(&rows[2][0])
@@ -242,7 +242,7 @@ func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas 
 	return false, nil
 }
 
-// extendByPack is extend for a pack of which only the payloads are wanted.
+// extendByPack is extend for a pack whose records need not be decoded: it adds their payloads.
 func (l *loader) extendByPack(chain *checkpoint.Chain, deltas *[][]byte, p *packRow) (over bool, err error) {
 	all, err := pack.Open(p.in(&l.log), p.body)
 	if err != nil {
@@ -282,7 +282,7 @@ func (l *loader) base(ctx context.Context, chain *checkpoint.Chain, records []pa
 	return err
 }
 
-// historyPage is how many rows History reads at once.
+// historyPage is how many rows History reads by one call.
 const historyPage = 64
 
 // History yields records, as checkpoint.Saver says.

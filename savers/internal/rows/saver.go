@@ -234,7 +234,7 @@ func asThread(id string, rows []Row, now time.Time) (*thread, error) {
 	return &thread{Thread: *t, rev: rows[0].Rev, now: now}, nil
 }
 
-// of says of which thread an error is.
+// of adds the id of the thread to an error.
 func of(id string, err error) error {
 	if err == nil || errors.Is(err, ErrChanged) {
 		return err

@@ -98,8 +98,8 @@ func TestRoundTrips(t *testing.T) {
 	}))
 }
 
-// An opening that takes a thread for a new one is refused, also when a Prune has removed the first
-// record, whose row would be in its way.
+// An opening that takes a thread for a new one is refused. Its first record has the key of the
+// thread's own first record, which a Prune may have removed.
 func TestAPrunedThreadIsNotNew(t *testing.T) {
 	ctx, s := t.Context(), rows.New("rows", memrows.New(), rows.Options{})
 	newID := func() checkpoint.ID {
