@@ -223,7 +223,12 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 		return checkpoint.PruneResult{}, err
 	}
 	defer unlock()
-	err = v.enterAs(ctx, func(busy error) error { return v.version().AcceptPrune(&keep, busy) })
+	err = v.enterAs(ctx, func(busy error) error {
+		if at := v.version(); at.Number == 1 && at.Empty() && at.Mail.Empty() { // somebody is about to begin the thread
+			return errAbsent
+		}
+		return v.version().AcceptPrune(&keep, busy)
+	})
 	if errors.Is(err, errAbsent) {
 		err = ledger.NoThread(thread)
 	}
@@ -233,9 +238,6 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	defer v.unlock()
 	var done checkpoint.PruneResult
 	number := v.version().Number
-	if number == 1 && v.version().Empty() && v.version().Mail.Empty() { // somebody is about to begin the thread
-		return done, ledger.NoThread(thread)
-	}
 	if v.ended(&keep) {
 		return checkpoint.PruneResult{Deleted: true}, v.remove(ctx)
 	}

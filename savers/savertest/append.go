@@ -47,6 +47,12 @@ func testAbsent(tb testing.TB, place Storage) {
 	a := opening(tb, "none", newID(tb))
 	_, err = s.Append(ctx, a)
 	wantConflict(tb, "an opening after a head that is not there", err)
+	refused := opening(tb, "none", checkpoint.ID{})
+	refused.Messages.Take = []uint64{1}
+	_, err = s.Append(ctx, refused)
+	wantConflict(tb, "an opening that takes a message that is not there", err)
+	_, err = s.Prune(ctx, "none", checkpoint.Retention{Last: 1, Fence: refused.Records[0].ID})
+	wantErr(tb, "prune by a run that was refused", err, checkpoint.ErrNotFound)
 	a.Open, a.After, a.Fence = nil, checkpoint.ID{}, newID(tb)
 	a.Records[0].Parent = checkpoint.ID{}
 	_, err = s.Append(ctx, a)
