@@ -56,9 +56,8 @@ type ThreadQuery struct {
 
 	// Released also selects threads whose versions are all released. It is not a filter. Such a
 	// thread has Version 0, Status 0 and no Updated, so a query with a Status or with IdleSince
-	// selects none. A saver
-	// may have no index of these threads, and then each query reads all threads. So Released is
-	// for copies, checks and cleaning, and not for short pages.
+	// selects none. A saver may have no index of these threads, and then each query reads all
+	// threads. So Released is for copies, checks and cleaning, and not for short pages.
 	Released bool
 }
 

@@ -50,7 +50,7 @@ func (v *Version) Append(e *Event, a *checkpoint.Append, entries []*Entry, write
 	}
 	if a.Open != nil {
 		e.Opens, e.Holder, e.Retries = true, a.Open.Holder, a.Open.Retry
-		wake := Micro(now.Add(leaseOf(a.Lease)))
+		wake := Micro(now.Add(LeaseOf(a.Lease)))
 		e.Wake = &wake
 	}
 	if a.End {
@@ -234,7 +234,8 @@ func EndWake(wake, now time.Time) *time.Time {
 	return &wake
 }
 
-func leaseOf(lease time.Duration) time.Duration {
+// LeaseOf returns the duration of a lease: that of the caller, or DefaultLease for zero.
+func LeaseOf(lease time.Duration) time.Duration {
 	if lease == 0 {
 		return checkpoint.DefaultLease
 	}

@@ -188,7 +188,7 @@ func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, s
 	done = checkpoint.AppendResult{Version: t.Open, Head: stored.Seq, Posted: t.Posted}
 	if !t.Until.IsZero() && (a.Open != nil || a.Fence == t.Fence) {
 		next := t.Thread
-		next.Until = ledger.Micro(t.now.Add(leaseOf(a.Lease)))
+		next.Until = ledger.Micro(t.now.Add(ledger.LeaseOf(a.Lease)))
 		if t, _, err = s.apply(ctx, new(Change), t, &next); err != nil {
 			return done, err
 		}
@@ -306,7 +306,7 @@ func (t *Thread) opens(a *checkpoint.Append, old *thread) (err error) {
 	}
 	t.Attempts = ledger.Attempts(old.Attempts, a.Open.Retry, old.Until.IsZero(), old.Status)
 	t.Fence, t.Holder, t.Updated = first, a.Open.Holder, old.now
-	t.Until = ledger.Micro(old.now.Add(leaseOf(a.Lease)))
+	t.Until = ledger.Micro(old.now.Add(ledger.LeaseOf(a.Lease)))
 	t.Wake = t.Until
 	return nil
 }
@@ -359,14 +359,16 @@ func (w *writer) commits(base, before checkpoint.ID, writes bool) {
 		w.committed[base] = true
 	}
 	if base != before {
-		w.put(Writes, w.next.Root.mark(base), mark{}, false)
+		key := w.next.Root.mark(base)
+		w.unput(Writes, key) // of another record of the write
+		w.put(Writes, key, mark{}, false)
 	}
 }
 
 // renew renews the lease if a quarter of it is over. So most writes do not change the row of the
 // thread.
 func (w *writer) renew(lease time.Duration, opens bool) {
-	lease = leaseOf(lease)
+	lease = ledger.LeaseOf(lease)
 	left := w.next.Until.Sub(w.t.now)
 	if !opens && !w.next.Until.IsZero() && (left < lease-lease/4 || left > lease) {
 		w.next.Until = ledger.Micro(w.t.now.Add(lease))
@@ -405,13 +407,6 @@ func (w *writer) rest(ctx context.Context, root *head) error {
 	}
 	w.next.Head, w.next.Step = root.id, root.step
 	return nil
-}
-
-func leaseOf(d time.Duration) time.Duration {
-	if d == 0 {
-		return checkpoint.DefaultLease
-	}
-	return d
 }
 
 // PutWrites stores pending writes, as checkpoint.Saver says.

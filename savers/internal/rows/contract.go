@@ -41,7 +41,7 @@ const (
 	Writes                // key: root, base, hash of the identity; a pending write, or a mark of a committed base
 	Messages              // key: hash of the thread, kind, number; see messageKey
 	Versions              // key: hash of the thread, number; a released version
-	Index                 // key: kind, values, order, thread; no value
+	Index                 // key: kind, values, and the thread in the order of the index; no value
 	tables
 )
 

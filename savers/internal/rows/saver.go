@@ -48,7 +48,6 @@ type Saver struct {
 	mu    sync.Mutex
 	known map[string]*known
 	clock clock
-	due   map[*func(checkpoint.Notice)]struct{} // of Watch
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -62,7 +61,7 @@ type Options struct {
 // New returns a Saver over store, which Close closes. name is the word with which errors begin.
 func New(name string, store Store, o Options) *Saver {
 	s := &Saver{
-		name: name, store: store, packing: o.Packing, known: make(map[string]*known), due: make(map[*func(checkpoint.Notice)]struct{}),
+		name: name, store: store, packing: o.Packing, known: make(map[string]*known),
 	}
 	if s.packing.Every == 0 {
 		s.packing = pack.Default
@@ -245,7 +244,7 @@ func of(id string, err error) error {
 	return fmt.Errorf("thread %q: %w", id, err)
 }
 
-// apply stores the change c of a thread, which is next after it, and announces it.
+// apply stores the change c of a thread, which is next after it.
 func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *Thread) (stored *thread, rows [][]Row, err error) {
 	c.changeThread(old, next)
 	rev, rows, err := s.store.Apply(ctx, c)
@@ -255,9 +254,6 @@ func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *Thread)
 	stored = &thread{Thread: *next, rev: old.rev, now: old.now}
 	if old.rev == 0 || !next.equal(&old.Thread) {
 		stored.rev = rev
-	}
-	if !next.Wake.IsZero() && (!next.Wake.Equal(old.Wake) || next.Posted != old.Posted) {
-		s.announce(next)
 	}
 	return stored, rows, nil
 }
@@ -409,32 +405,6 @@ func (s *Saver) recall(id, namespace string) (t *thread, h head, found bool) {
 	t.now = now
 	h, found = k.heads[namespace]
 	return t, h, found
-}
-
-// Watch announces due threads and messages, as Notify of a checkpoint.Notifier says. It announces
-// only what this Saver changes.
-func (s *Saver) Watch(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.due[&due] = struct{}{}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.due, &due)
-	}, nil
-}
-
-// announce tells those who called Watch when a thread is due.
-func (s *Saver) announce(t *Thread) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for due := range s.due {
-		(*due)(checkpoint.Notice{Graph: t.About.Graph, Thread: t.ID, Wake: t.Wake, Posted: t.Posted})
-	}
 }
 
 // nextOrder returns a number greater than those of all pending writes that s has read or stored.

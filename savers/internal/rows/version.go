@@ -11,8 +11,8 @@ import (
 // versionsOf selects the released versions of a thread, oldest first.
 func versionsOf(id string) Range { return within(Key{Versions, id, messagesKey(id)}) }
 
-// release closes the open version v, which is next, and returns it. It refuses the messages for
-// the version.
+// release closes the open version, whose head and size v has, and returns it whole. It refuses the
+// messages for the version.
 func (w *writer) release(ctx context.Context, v version) (version, error) {
 	t := w.next
 	v.number, v.root, v.status, v.updated, v.released = t.Open, t.Root, t.Status, t.Updated, w.t.now
