@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/rows"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // RowStore is a rows.Store on a database. Each table of the contract is a table of the database:

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphgen-go/graphgen/savers/internal/rows"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // Store is a rows.Store in memory. It keeps values as they are, so it neither encodes nor decodes.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/rows"
-	"github.com/graphgen-go/graphgen/savers/internal/rows/memrows"
+	"github.com/graphgen-go/graphgen/savers/rows"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 )
 
 // counted is a Store that counts round trips, and the rows that they write.
