@@ -137,7 +137,7 @@ func TestInputsForWorkersThatAreKilled(t *testing.T) {
 		in := &inputs{crowd: c, s: s, g: g, all: ids("t", n)}
 		in.run(faults, faulty(c))
 	}
-	for _, kind := range []string{"file", "sqlite"} {
+	for _, kind := range kinds("sqlite", "file") {
 		t.Run(kind, func(t *testing.T) {
 			url := "sqlite://" + t.TempDir() + "/a.db"
 			if kind == "file" {

@@ -195,6 +195,14 @@ func (c *crowd) hear(text string) {
 	}
 }
 
+// kinds returns the savers that a test runs on. The quick tier has the first.
+func kinds(all ...string) []string {
+	if testing.Short() {
+		return all[:1]
+	}
+	return all
+}
+
 // TestWorkersThatAreKilledAndStopped kills and stops workers at random. Each thread ends once,
 // with each of its nodes committed once.
 func TestWorkersThatAreKilledAndStopped(t *testing.T) {
@@ -206,7 +214,7 @@ func TestWorkersThatAreKilledAndStopped(t *testing.T) {
 	if soak > 0 {
 		n, faults = 3000, 600
 	}
-	for _, kind := range []string{"file", "sqlite"} {
+	for _, kind := range kinds("sqlite", "file") {
 		t.Run(kind, func(t *testing.T) {
 			url := "sqlite://" + t.TempDir() + "/a.db"
 			if kind == "file" {

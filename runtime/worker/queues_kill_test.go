@@ -251,7 +251,7 @@ func TestWorkersOfAQueueThatAreKilledAndStopped(t *testing.T) {
 	if testing.Short() {
 		n, faults = 120, 3
 	}
-	for _, kind := range []string{"file", "sqlite", "sqlite alone"} {
+	for _, kind := range kinds("sqlite", "file", "sqlite alone") {
 		t.Run(kind, func(t *testing.T) {
 			url := "sqlite://" + t.TempDir() + "/a.db"
 			if kind == "file" {
