@@ -291,7 +291,7 @@ func TestADamagedThreadIsShownToThoseWhoMaySeeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), `UPDATE graph_thread SET labels = x'ff' WHERE thread_key = CAST('a-1' AS BLOB)`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `UPDATE graph_thread SET data = x'ff' WHERE pk = CAST('a-1' AS BLOB)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -180,9 +180,9 @@ type Handled struct {
 	// Refuse are messages that cannot take effect. Numbers count as in Take.
 	Refuse []Refusal
 	// Return gives messages that were taken or refused back to the inbox, with their old numbers.
-	// Savers find a message by its Number, and store its Payload. ID and Kind must be those of the
-	// message, because a saver that encrypts binds the payload to them. A message that is untaken,
-	// or whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
+	// Savers find a message by its ID and Number, and store its Payload. Kind must be that of the
+	// message, because a saver that encrypts binds the payload to it. A message that is untaken, or
+	// whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
 	// write.
 	Return []Message
 }

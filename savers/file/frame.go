@@ -29,7 +29,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver8" // the last digit is the number of the format
+	magic     = "ggsaver9" // the last byte is the number of the format: 0 to 9, then A to Z
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )

@@ -69,7 +69,8 @@ func appendHandled(b []byte, h *checkpoint.Handled) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(h.Return)))
 	for i := range h.Return {
-		b = codec.AppendBytes(binary.AppendUvarint(b, h.Return[i].Number), h.Return[i].Payload)
+		m := &h.Return[i]
+		b = codec.AppendBytes(codec.AppendString(binary.AppendUvarint(b, m.Number), m.ID), m.Payload)
 	}
 	return b
 }
@@ -82,7 +83,7 @@ func readHandled(r *codec.Reader) (h checkpoint.Handled) {
 		h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: r.Uvarint(), Reason: r.String()})
 	}
 	for range r.Count() {
-		h.Return = append(h.Return, checkpoint.Message{Number: r.Uvarint(), Payload: r.Bytes()})
+		h.Return = append(h.Return, checkpoint.Message{Number: r.Uvarint(), ID: r.String(), Payload: r.Bytes()})
 	}
 	return h
 }

@@ -132,7 +132,7 @@ func TestRepairIsRefused(t *testing.T) {
 	}
 	s, path = place(t, append([]byte("ggsaver1"), whole[8:]...))
 	_, err = s.Repair(t.Context(), "t", 0)
-	if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 8") {
+	if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 9") {
 		t.Errorf("a file of another format: got %v, want an ErrDamaged that names both", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now[:8]) != "ggsaver1" {

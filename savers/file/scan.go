@@ -65,7 +65,8 @@ var errFormat = errors.New("another format")
 // foreign returns the error for a file that does not start as this version of the package writes
 // it.
 func (v *volume) foreign(start []byte) error {
-	if last := len(magic) - 1; string(start[:last]) == magic[:last] && start[last] >= '0' && start[last] <= '9' {
+	last := len(magic) - 1
+	if n := start[last]; string(start[:last]) == magic[:last] && ('0' <= n && n <= '9' || 'A' <= n && n <= 'Z') {
 		return fmt.Errorf("file: %s: it has format %c, and this version of graphgen reads format %c: %w (%w); delete the "+
 			"thread, or export it by the version that wrote it", v.path, start[last], magic[last], errFormat, checkpoint.ErrDamaged)
 	}

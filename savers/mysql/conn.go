@@ -66,7 +66,7 @@ func harmless(err error) bool {
 		return false
 	}
 	switch e.Number {
-	case errDuplicate, errLockTimeout, errDeadlock, errAutoInc, errDiskFull, errRecordFull:
+	case errNull, errDuplicate, errLockTimeout, errDeadlock, errDiskFull, errRecordFull:
 		return true
 	}
 	return false

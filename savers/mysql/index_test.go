@@ -2,10 +2,10 @@ package mysql_test
 
 import (
 	"database/sql"
-	"fmt"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
@@ -31,7 +31,7 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 		},
 	}
 	t.Run("as it is", l.ByIndex)
-	exec(t, dsn, "ANALYZE TABLE graph_thread, graph_checkpoint, graph_write") //nolint:misspell // it is spelled so
+	exec(t, dsn, "ANALYZE TABLE graph_thread, graph_record, graph_write, graph_index") //nolint:misspell // it is spelled so
 	t.Run("counted", l.ByIndex)
 }
 
@@ -133,36 +133,15 @@ func rowsRead(t *testing.T, db *sql.DB) (read int) {
 	return read
 }
 
-// fillThreads makes n threads. Every hundredth waits. Their states cannot be decoded.
+// fillThreads makes the n threads of a sqltest.Listing.
 func fillThreads(t *testing.T, dsn string, n int) {
 	t.Helper()
 	s, err := mysql.Open(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sqltest.Pattern(t, s)
-	digits := "(SELECT 0 d"
-	for d := range 9 {
-		digits += fmt.Sprint(" UNION ALL SELECT ", d+1)
+	sqltest.Fill(t, sqlsaver.RowsOf(s.RowSaver), n)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
-	digits += ")"
-	exec(t, dsn,
-		"CREATE TABLE numbers (n BIGINT NOT NULL PRIMARY KEY)",
-		fmt.Sprintf(`INSERT INTO numbers SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d n
-			FROM %[1]s a, %[1]s b, %[1]s c, %[1]s e, %[1]s f HAVING n <= %d`, digits, n),
-		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked,
-			created, graph, labels)
-			SELECT CONCAT('thread-', LPAD(n - 1, 6, '0')), 1, 1, root + n, 1, IF(n % 100 = 0, 2, status), fence, holder, 0,
-			updated - n * 1000000, n % 100 = 0, updated - n * 1000000, CONCAT('graph-', LPAD((n - 1) % 200, 3, '0')),
-			CONCAT(X'01047573657204', 'u', LPAD((n - 1) % 1000, 3, '0')) FROM graph_thread, numbers`,
-		`INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
-			SELECT t.root, c.seq, t.root, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.step, c.created,
-			REPEAT('x', 200) FROM graph_thread t, graph_checkpoint c WHERE t.thread_key <> 'pattern'`,
-		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
-			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_key <> 'pattern'`,
-		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
-		"INSERT INTO graph_label SELECT 'user', SUBSTR(labels, 8), thread_key, created FROM graph_thread",
-		"DROP TABLE numbers",
-	)
-	sqltest.Resum(t, database(t, dsn), "UPDATE graph_write SET data = ? WHERE write_no = ?")
 }

@@ -36,7 +36,7 @@ func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.
 		put.Writes = []checkpoint.Write{{Base: id, Task: "task", Kind: checkpoint.Result, Payload: make([]byte, size)}}
 		var tooLarge *checkpoint.SizeError
 		_, err := s.PutWrites(t.Context(), put)
-		if !errors.As(err, &tooLarge) || tooLarge.Size != size || tooLarge.Limit != 4194304 || !strings.Contains(err.Error(), "max_allowed_packet") {
+		if !errors.As(err, &tooLarge) || tooLarge.Size < size || tooLarge.Size > size+1000 || tooLarge.Limit != 4194304 || !strings.Contains(err.Error(), "max_allowed_packet") {
 			t.Errorf("a write of %d bytes: got %v, want a *checkpoint.SizeError with both sizes", size, err)
 		}
 		if err := s.PutOutcome(t.Context(), "t", checkpoint.Write{Base: id, Task: "task", Kind: checkpoint.Outcome, Name: "0/0.1", Payload: make([]byte, size)}); !errors.Is(err, checkpoint.ErrTooLarge) {

@@ -1,9 +1,9 @@
 // Package mysql is the saver on MySQL 8 or MariaDB 10.11 and later: threads in tables that many
 // processes share.
 //
-// A plain commit is one statement and one round trip: an INSERT ... SELECT from the head's row
-// under the unique key. Runs take a transaction when they open, wait or end. Leases are on the
-// server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1
+// A plain commit is one statement and one round trip: an INSERT ... SELECT from the row of the
+// thread under the unique key. Runs take a transaction when they open, wait or end, which is one
+// round trip too. Leases are on the server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1
 // and sync_binlog=1 for one that survives a power cut.
 //
 // Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. They
@@ -36,13 +36,13 @@ import (
 )
 
 // Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
-type Saver struct{ *sqlsaver.Saver }
+type Saver struct{ *sqlsaver.RowSaver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the database: typed memory across threads, for package store. It uses
 // the connections of the saver, and its Close leaves them open.
-func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
+func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database. The messages are
 // stored, and make threads due, when the transaction commits. Post works also while a run holds a
@@ -58,7 +58,7 @@ func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 // Post to a new thread locks the gaps between threads. Then posts to other new threads wait.
 // The session of the transaction must have a strict sql_mode and no sql_select_limit.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
-	return sqlsaver.InTx(s.Saver, sqlsaver.RunnerOf(tx))
+	return s.RowSaver.InTx(sqlsaver.RunnerOf(tx))
 }
 
 // Option changes how Open opens a database.
@@ -92,8 +92,8 @@ func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 // ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json:
 // JSON_EXTRACT(state_json, '$.Status') is the field Status. The transaction that ends, stops or
 // fails a run writes it. Until then, and after a crash, it is the state at the end of the previous
-// run. graph_state.seq is the number of the checkpoint. The end of every run takes time in
-// proportion to the state. The saver keeps the states of 256 threads in memory.
+// run. graph_state.seq is the number of the checkpoint. The end of every run reads the state, and
+// takes time in proportion to it.
 //
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
@@ -113,7 +113,7 @@ var statements = sqlsaver.Load(files)
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
-// graph_schema, as Open does: 24 after 0024_tables.sql. The folder store has the files of the
+// graph_schema, as Open does: 25 after 0025_rows.sql. The folder store has the files of the
 // store. Their versions are in graph_store_schema.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
@@ -142,8 +142,8 @@ func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Sav
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Classify: classify, Limit: limit}
-	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit}
+	s, err := sqlsaver.OpenRows(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
@@ -151,7 +151,7 @@ func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Sav
 }
 
 // connect makes the pool.
-func connect(config *mysql.Config, o *options) (*sqlsaver.Std, error) {
+func connect(config *mysql.Config, o *options) (sqlsaver.DB, error) {
 	if err := check(config); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func connect(config *mysql.Config, o *options) (*sqlsaver.Std, error) {
 	}
 	config.ClientFoundRows = true // rows that a statement found, changed or not
 	config.InterpolateParams = false
-	config.MultiStatements = false
+	config.MultiStatements = true      // for batches
 	config.Logger = &mysql.NopLogger{} // what it would print, the errors say
 	c, err := mysql.NewConnector(config)
 	if err != nil {
@@ -170,10 +170,10 @@ func connect(config *mysql.Config, o *options) (*sqlsaver.Std, error) {
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)
 	db.SetConnMaxIdleTime(waitLimit / 2)
-	return &sqlsaver.Std{
+	return database{&sqlsaver.Std{
 		Write: db, Read: db,
 		Reading: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-	}, nil
+	}}, nil
 }
 
 // connector sets up connections.
@@ -227,11 +227,11 @@ const (
 	errRecordFull  = 1114
 	errTooMany     = 1040 // connections
 	errShutdown    = 1053
+	errNull        = 1048
 	errNoVariable  = 1193
 	errDuplicate   = 1062
 	errLockTimeout = 1205
 	errDeadlock    = 1213
-	errAutoInc     = 1467 // a deadlock on the lock of AUTO_INCREMENT, among others
 	errKilled      = 1317
 	errConnKilled  = 1927
 	errUnknown     = 1105 // of MariaDB: a value is larger than a packet, among others
@@ -250,7 +250,7 @@ func classify(err error) sqlsaver.Fault {
 		switch e.Number {
 		case errDuplicate:
 			return sqlsaver.Duplicate
-		case errLockTimeout, errDeadlock, errAutoInc, errTooMany,
+		case errLockTimeout, errDeadlock, errTooMany,
 			errReadOnlyOption, errReadOnlyTx, errReadOnlyMode: // the connection is closed, and the next one may find the primary
 			return sqlsaver.RolledBack
 		case errShutdown, errKilled, errConnKilled, errIdle:
@@ -275,6 +275,20 @@ func classify(err error) sqlsaver.Fault {
 		return sqlsaver.Lost
 	}
 	return sqlsaver.Other
+}
+
+// syntax is how statements on rows look on MySQL and MariaDB.
+var syntax = sqlsaver.Syntax{
+	Place:  func(int) string { return "?" },
+	Bytes:  "CAST(%s AS BINARY)",
+	Upsert: " ON DUPLICATE KEY UPDATE ",
+	Take:   "%[1]s = VALUES(%[1]s)",
+	Ignore: " ON DUPLICATE KEY UPDATE pk = pk",
+	Share:  " LOCK IN SHARE MODE",
+	Lock:   " FOR UPDATE",
+	Skip:   " FOR UPDATE SKIP LOCKED",
+	Now:    "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+	Parens: true,
 }
 
 // packetSetting is the variable of the server that limits the size of a value.

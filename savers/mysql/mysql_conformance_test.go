@@ -38,7 +38,7 @@ func conform(t *testing.T, suite []savertest.Option, opts ...mysql.Option) {
 					tb.Fatal(err)
 				}
 				defer db.Close()
-				return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = REPLACE(%[2]s, ?, ?) WHERE INSTR(%[2]s, ?) > 0", stored, altered, stored)
+				return sqltest.Alter(tb, db, "UPDATE %s SET data = REPLACE(data, ?, ?) WHERE INSTR(data, ?) > 0", stored, altered, stored)
 			},
 		}
 	}, suite...)

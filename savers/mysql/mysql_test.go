@@ -78,7 +78,7 @@ func exec(tb testing.TB, dsn string, texts ...string) {
 }
 
 func TestRoundTrips(t *testing.T) {
-	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 12, Open: 8, Load: 2, Describe: 9})
+	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 5, Open: 2, Load: 2, Describe: 2})
 }
 
 // A load of a thread with packs takes no more round trips than that of another.
@@ -120,7 +120,7 @@ func TestReadableState(t *testing.T) {
 	db := database(t, dsn)
 	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) {
 		row := db.QueryRow(`SELECT JSON_UNQUOTE(JSON_EXTRACT(s.state_json, '$.Status')), s.seq FROM graph_state s
-			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = ?`, thread)
+			JOIN graph_thread t ON t.pk = s.thread AND t.version = s.version WHERE t.pk = ?`, thread)
 		if err := row.Scan(&status, &seq); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			t.Fatal(err)
 		}

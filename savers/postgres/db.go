@@ -87,18 +87,18 @@ func query(r pgx.Rows, err error) (sqlsaver.Rows, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	return rows{r}, nil
+	return found{r}, nil
 }
 
-// rows are pgx's, whose Close returns no error.
-type rows struct{ pgx.Rows }
+// found is what a statement has found. It is pgx.Rows, whose Close returns no error.
+type found struct{ pgx.Rows }
 
-func (r rows) Close() error {
+func (r found) Close() error {
 	r.Rows.Close()
 	return r.Err()
 }
 
-func (r rows) Err() error { return explain(r.Rows.Err()) }
+func (r found) Err() error { return explain(r.Rows.Err()) }
 
 // runner is a transaction of the caller, which the caller ends.
 type runner struct{ tx pgx.Tx }
@@ -186,7 +186,7 @@ func scanAll(results pgx.BatchResults, scan func(sqlsaver.Rows) error) error {
 	}
 	defer r.Close()
 	for r.Next() {
-		if err := scan(rows{r}); err != nil {
+		if err := scan(found{r}); err != nil {
 			return err
 		}
 	}
@@ -251,18 +251,6 @@ func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.Com
 	return tag, finish(results, err)
 }
 
-// Insert runs an INSERT that returns the number of its row.
-func (t *tx) Insert(ctx context.Context, text string, args ...any) (made int64, err error) {
-	rows, err := t.Query(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	for rows.Next() {
-		err = rows.Scan(&made)
-	}
-	return made, errors.Join(err, rows.Close())
-}
-
 func (t *tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
 	n := t.queue(text, args)
 	results := t.send(ctx)
@@ -274,16 +262,16 @@ func (t *tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows
 	if err != nil {
 		return nil, finish(results, err)
 	}
-	return batchRows{rows{r}, results}, nil
+	return batchRows{found{r}, results}, nil
 }
 
 // batchRows are the rows of a batch's last statement.
 type batchRows struct {
-	rows
+	found
 	results pgx.BatchResults
 }
 
-func (r batchRows) Close() error { return finish(r.results, r.rows.Close()) }
+func (r batchRows) Close() error { return finish(r.results, r.found.Close()) }
 
 func (t *tx) Commit(ctx context.Context) error {
 	tag, err := t.last(ctx, "commit")

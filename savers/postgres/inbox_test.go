@@ -24,7 +24,7 @@ func openMailbox(t *testing.T, dsn string) *postgres.Saver {
 }
 
 func TestPostRoundTrips(t *testing.T) {
-	sqltest.PostRoundTrips(t, backend(), sqltest.PostTrips{New: 1, Old: 1, Known: 1, News: 1, Mail: 1})
+	sqltest.PostRoundTrips(t, backend(), sqltest.PostTrips{New: 2, Old: 2, Known: 1, News: 1, Mail: 1})
 }
 
 func TestWritesReportNews(t *testing.T) { sqltest.HeldWithMail(t, backend()) }

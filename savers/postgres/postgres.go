@@ -1,10 +1,9 @@
 // Package postgres is the saver on PostgreSQL 13 and later: threads in tables that many processes
 // share.
 //
-// A plain commit is one statement and one round trip, also the one that ends a run. The opening of
-// a new thread is one, too. Other openings take a transaction. Leases are on the server's clock. A
-// commit is as durable as the server makes it: synchronous_commit=on, the default, survives a
-// power cut.
+// A commit is one statement and one round trip, also the one that ends a run. The opening of a new
+// thread is one, too. Leases are on the server's clock. A commit is as durable as the server makes
+// it: synchronous_commit=on, the default, survives a power cut.
 //
 // It works behind a pooler that gives a connection for one transaction only, such as PgBouncer. It
 // changes no session, and prepares no statement without [PrepareStatements]. An [Engine] needs a
@@ -38,7 +37,7 @@ import (
 
 // Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
 type Saver struct {
-	*sqlsaver.Saver
+	*sqlsaver.RowSaver
 	pool *pgxpool.Pool
 }
 
@@ -47,18 +46,18 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // Store returns the store in the database: typed memory across threads, for package store. It uses
 // the connections of the saver, and its Close leaves them open. It searches by meaning with an
 // HNSW index if the extension vector (pgvector) is installed.
-func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
+func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database and schema. The
 // messages are stored, and make threads due, when the transaction commits. Post works also while a
-// run holds a thread, and takes one round trip. Graph.Via submits and signals with it:
+// run holds a thread, and takes two round trips. Graph.Via submits and signals with it:
 //
 //	_, err := app.Via(saver.InTx(tx)).Thread("order-7").Submit(ctx, in)
 //
 // Post locks the rows of the threads until the transaction ends. Writes of their runs wait for
 // that time, so end the transaction soon. Post never repeats anything itself. If it returns an
 // error, roll back and run the whole transaction again: it may be a deadlock.
-func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return sqlsaver.InTx(s.Saver, runner{tx}) }
+func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return s.RowSaver.InTx(runner{tx}) }
 
 // Option changes how Open opens a database.
 type Option func(*options)
@@ -103,8 +102,8 @@ func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 // ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json:
 // state_json->>'Status' is the field Status. The transaction that ends, stops or fails a run
 // writes it. Until then, and after a crash, it is the state at the end of the previous run.
-// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion
-// to the state. The saver keeps the states of 256 threads in memory.
+// graph_state.seq is the number of the checkpoint. The end of every run reads the state, and takes
+// time in proportion to it.
 //
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
@@ -124,7 +123,7 @@ var statements = sqlsaver.Load(files)
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
-// graph_schema, as Open does: 24 after 0024_tables.sql. The folder store has the files of the
+// graph_schema, as Open does: 25 after 0025_rows.sql. The folder store has the files of the
 // store. Their versions are in graph_store_schema.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
@@ -163,11 +162,11 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{
-		Name: "postgres", Files: files, Statements: statements, Classify: classify, Limit: limit,
+		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
-	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.OpenRows(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}

@@ -40,8 +40,8 @@ func conform(t *testing.T, suite []savertest.Option, opts ...postgres.Option) {
 					tb.Fatal(err)
 				}
 				defer db.Close()
-				return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = overlay(%[2]s placing $2::bytea from position($1::bytea in %[2]s)) "+
-					"WHERE position($1::bytea in %[2]s) > 0", stored, altered)
+				return sqltest.Alter(tb, db, "UPDATE %s SET data = overlay(data placing $2::bytea from position($1::bytea in data)) "+
+					"WHERE position($1::bytea in data) > 0", stored, altered)
 			},
 		}
 	}, suite...)

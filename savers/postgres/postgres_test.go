@@ -76,7 +76,7 @@ func exec(tb testing.TB, dsn string, text string) {
 }
 
 func TestRoundTrips(t *testing.T) {
-	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 3, Open: 4, Load: 2, Describe: 4})
+	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 4, Open: 2, Load: 2, Describe: 2})
 }
 
 // A load of a thread with packs takes no more round trips than that of another.
@@ -113,13 +113,13 @@ func TestSchemaModes(t *testing.T) {
 // TestVerifyComparesTables opens savers on tables that somebody has changed.
 func TestVerifyComparesTables(t *testing.T) {
 	for change, want := range map[string]string{
-		"ALTER TABLE graph_thread DROP COLUMN asked":                                             "asked",
-		"DROP INDEX graph_thread_status; ALTER TABLE graph_thread ALTER COLUMN status TYPE text": "bigint and text",
-		"ALTER TABLE graph_state RENAME TO other":                                                "graph_state",
-		"ALTER TABLE graph_checkpoint RENAME COLUMN body TO content":                             "body",
-		"DROP FUNCTION graph_put":                                                                "graph_put",
-		"ALTER TABLE graph_thread ADD COLUMN more BIGINT NOT NULL DEFAULT 0":                     "", // theirs to add
-		"CREATE INDEX graph_thread_more ON graph_thread (versions, thread_no)":                   "",
+		"ALTER TABLE graph_thread DROP COLUMN data":                          "data",
+		"ALTER TABLE graph_thread ALTER COLUMN rev TYPE text":                "text = bigint",
+		"ALTER TABLE graph_state RENAME TO other":                            "graph_state",
+		"ALTER TABLE graph_record RENAME COLUMN data TO content":             "data",
+		"DROP FUNCTION graph_apply":                                          "graph_apply",
+		"ALTER TABLE graph_thread ADD COLUMN more BIGINT NOT NULL DEFAULT 0": "", // theirs to add
+		"CREATE INDEX graph_thread_more ON graph_thread (created, pk)":       "",
 	} {
 		ctx, dsn := t.Context(), testenv.Postgres(t)
 		s, err := postgres.Open(ctx, dsn)
@@ -157,7 +157,7 @@ func TestReadableState(t *testing.T) {
 func readState(t *testing.T, conn *pgx.Conn, thread string) (status string, seq int64) {
 	t.Helper()
 	row := conn.QueryRow(t.Context(), `SELECT s.state_json->>'Status', s.seq FROM graph_state s
-		JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = $1`, []byte(thread))
+		JOIN graph_thread t ON t.pk = s.thread AND t.version = s.version WHERE t.pk = $1`, []byte(thread))
 	if err := row.Scan(&status, &seq); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}

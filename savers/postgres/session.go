@@ -19,7 +19,7 @@ import (
 //   - Arrays have no NULLs, which array_nulls = off makes texts of.
 //   - Bytes are read in both forms of bytea_output.
 //   - client_encoding is a parameter of the connection, which poolers keep for each client.
-//   - Functions have the settings of their plans, and read_by_index sets those of a listing.
+//   - Functions have the settings of their plans.
 
 // sessions makes connections whose results do not depend on the settings of their sessions. A
 // connection to a server that takes no writes is closed, so that the next one finds the server

@@ -84,6 +84,13 @@ func TestSessionsThatTakeNoWritesAreRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.Close()
+	steps := sqltest.OneStep(t, "t", nil)
+	for _, a := range steps {
+		if _, err := made.Append(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := steps[1].Records[0].ID
 	for _, opts := range [][]postgres.Option{nil, {postgres.PrepareStatements()}} {
 		s, err := postgres.Open(t.Context(), at+"&default_transaction_read_only=on", append(opts, postgres.RetryTimeout(time.Millisecond))...)
 		if err != nil {
@@ -92,7 +99,7 @@ func TestSessionsThatTakeNoWritesAreRefusedByName(t *testing.T) {
 		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
 			t.Errorf("a load: %v", err)
 		}
-		for what, err := range map[string]error{"release": release(t, s), "post": post(t, s)} {
+		for what, err := range map[string]error{"release": release(t, s, head), "post": post(t, s)} {
 			if err == nil || !strings.Contains(err.Error(), "default_transaction_read_only") || !errors.Is(err, checkpoint.ErrUnavailable) {
 				t.Errorf("%s: got %v, want ErrUnavailable that names default_transaction_read_only", what, err)
 			}
@@ -103,15 +110,15 @@ func TestSessionsThatTakeNoWritesAreRefusedByName(t *testing.T) {
 	}
 }
 
-func release(t *testing.T, s checkpoint.Saver) error {
+func release(t *testing.T, s checkpoint.Saver, head checkpoint.ID) error {
 	t.Helper()
-	_, err := s.Release(t.Context(), "t", checkpoint.ID{})
+	_, err := s.Release(t.Context(), "t", head)
 	return err
 }
 
 func post(t *testing.T, s checkpoint.Inbox) error {
 	t.Helper()
-	_, err := s.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "1", Kind: checkpoint.InputMessage, Payload: []byte{1}}}})
+	_, err := s.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "new", Kind: checkpoint.InputMessage, Payload: []byte{1}}}})
 	return err
 }
 

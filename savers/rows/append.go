@@ -14,8 +14,11 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (done checkpoin
 	if err := a.Check(); err != nil {
 		return done, err
 	}
+	if err := s.opensReadable(&a); err != nil {
+		return done, err
+	}
 	blind := true
-	err = s.call(ctx, nil, func() error {
+	err = s.change(ctx, nil, func() error {
 		if blind {
 			blind = false
 			if t, h := s.knownFor(&a); t != nil {
@@ -95,7 +98,9 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 		if stored != nil && (a.Open == nil || t.Fence == a.Records[0].ID) {
 			return s.repeated(ctx, a, t, stored)
 		}
-		h = *headOf(&rec)
+		if h = *headOf(&rec); !t.runs() && h.id == t.Head {
+			h.chain = t.Chain
+		}
 	}
 	if err := refuse(a, t, h); err != nil {
 		if t.Fence != a.Fence {
@@ -232,8 +237,11 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
-	last := &a.Records[len(a.Records)-1]
-	newest := &head{last.ID, h.seq + uint64(len(a.Records)), last.Step, h.seq}
+	newest := &h
+	for i := range a.Records {
+		newest = newest.then(&a.Records[i])
+	}
+	newest.packed = h.seq
 	var root *head
 	if a.Namespace == "" {
 		root = newest
@@ -242,7 +250,15 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		w.ends(a.Wake, a.Messages.Seen, a.Records)
 	}
 	if next.Until.IsZero() && (a.End || root != nil) {
-		if err := w.rest(ctx, root); err != nil {
+		at, err := w.rest(ctx, root)
+		switch {
+		case err != nil:
+		case a.End && root != nil:
+			err = w.readable(ctx, h, a.Records)
+		case a.End:
+			err = w.readable(ctx, *at, nil)
+		}
+		if err != nil {
 			return done, err
 		}
 	}
@@ -390,23 +406,23 @@ func (w *writer) ends(wake time.Time, seen uint64, records []checkpoint.Record) 
 }
 
 // rest makes the thread one that no run holds. root is the head of its root; if it is nil, rest
-// reads it.
-func (w *writer) rest(ctx context.Context, root *head) error {
+// reads it. rest returns the head.
+func (w *writer) rest(ctx context.Context, root *head) (*head, error) {
 	w.next.Until = time.Time{}
 	if root == nil {
 		l := logOf(w.next.ID, w.next.Root, "")
 		rows, _, err := w.s.read(ctx, l.head())
 		if err != nil || len(rows[0]) == 0 {
-			return err
+			return new(head), err
 		}
 		r, err := l.last(&rows[0][0])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		root = headOf(r)
 	}
-	w.next.Head, w.next.Step = root.id, root.step
-	return nil
+	w.next.Head, w.next.Step, w.next.Chain = root.id, root.step, root.chain
+	return root, nil
 }
 
 // PutWrites stores pending writes, as checkpoint.Saver says.
@@ -415,7 +431,7 @@ func (s *Saver) PutWrites(ctx context.Context, p checkpoint.PutWrites) (done che
 		return done, err
 	}
 	blind := true
-	err = s.call(ctx, nil, func() error {
+	err = s.change(ctx, nil, func() error {
 		if blind {
 			blind = false
 			if t := s.knownForPut(&p); t != nil {
@@ -479,12 +495,16 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	var known *head
 	if p.End {
 		w.ends(p.Wake, p.Messages.Seen, nil)
-		if _, h, found := s.recall(p.Thread, ""); found && blind {
+		if _, h, found := s.recall(p.Thread, ""); found && blind && !s.options.Readable {
 			known = &h
 			l := logOf(p.Thread, next.Root, "")
 			w.c.Reads = []Range{l.head()}
 		}
-		if err := w.rest(ctx, known); err != nil {
+		root, err := w.rest(ctx, known)
+		if err == nil {
+			err = w.readable(ctx, *root, nil)
+		}
+		if err != nil {
 			return done, err
 		}
 	}
@@ -525,7 +545,7 @@ func (s *Saver) correct(ctx context.Context, t *thread, rows []Row) error {
 		return err
 	}
 	next := t.Thread
-	next.Head, next.Step = r.ID, r.Step
+	next.Head, next.Step, next.Chain = r.ID, r.Step, 0
 	_, _, err = s.apply(ctx, new(Change), t, &next)
 	return err
 }

@@ -26,6 +26,33 @@ type Store interface {
 	Close() error
 }
 
+// Server is a Store that Savers of many processes use at the same time. It can lock rows, so that
+// they do not repeat calls that meet.
+type Server interface {
+	Store
+
+	// Locked reads ranges as Read does, locks the threads whose rows they select, and stores the
+	// Change that choose returns. So the checks of that Change hold, unless a thread was created
+	// meanwhile. The caller has sorted ranges by their threads. choose may run more than once.
+	Locked(ctx context.Context, ranges []Range, choose func(rows [][]Row, now time.Time) (*Change, error)) error
+
+	// Reserve reads the threads that rows of Index name, locks them, and stores the Change that
+	// choose returns for them. It leaves out threads that others have locked. It reads up to Limit
+	// threads of each Queue. The rows that it stores get the revision that Rev returns. choose may
+	// run more than once.
+	Reserve(ctx context.Context, queues []Queue, choose func(threads [][]Row) (*Change, error)) error
+}
+
+// Queue is a Range of Index whose keys end with the ids of threads, which begin at an offset.
+type Queue struct {
+	Range
+	ID int // the offset
+
+	graph   string
+	first   time.Time // the least wake
+	threads []string  // the first ones
+}
+
 // ErrChanged is the error of a Change whose checks do not hold. Nothing was stored.
 var ErrChanged = errors.New("rows: a row has changed")
 
@@ -42,6 +69,7 @@ const (
 	Messages              // key: hash of the thread, kind, number; see messageKey
 	Versions              // key: hash of the thread, number; a released version
 	Index                 // key: kind, values, and the thread in the order of the index; no value
+	States                // key: root; the state of a version as JSON, for people
 	tables
 )
 
@@ -50,7 +78,7 @@ const Tables = int(tables)
 
 // String returns the name of the table, such as "thread".
 func (t Table) String() string {
-	names := [...]string{"thread", "record", "log", "write", "message", "version", "index"}
+	names := [...]string{"thread", "record", "log", "write", "message", "version", "index", "state"}
 	if int(t) < len(names) {
 		return names[t]
 	}
@@ -114,6 +142,10 @@ type Change struct {
 	Deletes []Range
 	Puts    []Put
 	Reads   []Range // answered after the change
+
+	// Once forbids a Store to apply c again if a connection broke before the outcome was known. Other
+	// changes may be applied again: they return ErrChanged, or store what they stored before.
+	Once bool
 }
 
 // Rev returns a revision for the rows of Threads that c puts, for a Store that has no revisions of

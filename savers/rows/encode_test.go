@@ -38,7 +38,7 @@ func examples() []example {
 		{[]byte("t"), &Thread{
 			ID: "t", About: ledger.About{Graph: "g", Created: at(1), Birth: id(2), Title: "title", Labels: map[string]string{"a": "b"}, Priority: checkpoint.High},
 			Last: 3, Open: 2, Versions: 1, Root: rootOf(id(3)), Status: checkpoint.Waiting, Fence: id(4), Holder: "h", Until: at(2), Updated: at(3),
-			Wake: at(4), Attempts: 5, Posted: 6, Inputs: 7, Others: 8, Cancels: 9, Handled: 10, Forgot: 11, Asked: true, Missing: 12, Rewrites: 14, Head: id(5), Step: 13,
+			Wake: at(4), Attempts: 5, Posted: 6, Inputs: 7, Others: 8, Cancels: 9, Handled: 10, Forgot: 11, Asked: true, Missing: 12, Rewrites: 14, Head: id(5), Step: 13, Chain: 15,
 		}, func(r *Row) (any, error) { return r.thread() }},
 		{l.key(id(7)), &Record{checkpoint.Record{
 			ID: id(8), Seq: 9, Parent: id(7), Base: id(8), Line: id(1), Commits: id(7), Step: 4, Source: checkpoint.Loop, Ran: []string{"a"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -27,29 +28,13 @@ func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *check
 	for i := range h.Refuse {
 		numbers = append(numbers, h.Refuse[i].Number)
 	}
-	var ranges []Range
-	for i := range h.Return {
-		ranges = append(ranges, point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, h.Return[i].ID)}))
+	there := w.s.recallMail(w.t, h)
+	if len(there) < len(numbers)+len(h.Return) {
+		if err := w.find(ctx, h.Return, numbers, there); err != nil {
+			return err
+		}
 	}
 	for _, n := range numbers {
-		ranges = append(ranges, point(Key{Messages, w.next.ID, messageKey(w.next.ID, untaken, n)}))
-	}
-	rows, _, err := w.s.read(ctx, ranges...)
-	if err != nil {
-		return err
-	}
-	there := map[uint64]*checkpoint.Message{}
-	if err := w.giveBack(ctx, h.Return, rows[:len(h.Return)], there); err != nil {
-		return err
-	}
-	for i, n := range numbers {
-		if row := rows[len(h.Return)+i]; len(row) > 0 && there[n] == nil {
-			m, err := row[0].message()
-			if err != nil {
-				return of(w.next.ID, err)
-			}
-			there[n] = &m
-		}
 		if there[n] == nil && opens != nil {
 			return w.t.conflict("mail", opens.Namespace, opens.After, opens.After)
 		}
@@ -65,6 +50,84 @@ func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *check
 		}
 	}
 	return w.trim(ctx)
+}
+
+// find reads messages with numbers, and adds those that are untaken to there, with those that back
+// makes untaken.
+func (w *writer) find(ctx context.Context, back []checkpoint.Message, numbers []uint64, there map[uint64]*checkpoint.Message) error {
+	var ranges []Range
+	for i := range back {
+		ranges = append(ranges, point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, back[i].ID)}))
+	}
+	for _, n := range numbers {
+		ranges = append(ranges, point(Key{Messages, w.next.ID, messageKey(w.next.ID, untaken, n)}))
+	}
+	rows, _, err := w.s.read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	if err := w.giveBack(ctx, back, rows[:len(back)], there); err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		if row := rows[len(back)+i]; len(row) > 0 && there[n] == nil {
+			m, err := row[0].message()
+			if err != nil {
+				return of(w.next.ID, err)
+			}
+			there[n] = &m
+		}
+	}
+	return nil
+}
+
+// mostMail is how many messages of a thread are known at most.
+const mostMail = 64
+
+// revOf returns the known revision of a thread; 0 if none is known.
+func (s *Saver) revOf(id string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[id]; k != nil {
+		return k.t.rev
+	}
+	return 0
+}
+
+// noteMail notes messages that were untaken after the row of the thread had a revision.
+func (s *Saver) noteMail(id string, rev uint64, all []checkpoint.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	if k == nil || rev == 0 || k.t.rev != rev {
+		return
+	}
+	k.mail = make(map[uint64]checkpoint.Message)
+	for _, m := range all[:min(len(all), mostMail)] {
+		m.Payload = nil
+		k.mail[m.Number] = m
+	}
+}
+
+// recallMail returns the messages that h takes, if all of them are known to be untaken in t, and h
+// does nothing else. So a run that has read its messages takes them without another read. A
+// message that is taken loses its payload, so that is not known.
+func (s *Saver) recallMail(t *thread, h *checkpoint.Handled) map[uint64]*checkpoint.Message {
+	there := make(map[uint64]*checkpoint.Message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[t.ID]
+	if k == nil || k.t.rev != t.rev || len(h.Refuse)+len(h.Return) > 0 {
+		return there
+	}
+	for _, n := range h.Take {
+		m, found := k.mail[n]
+		if !found {
+			return make(map[uint64]*checkpoint.Message)
+		}
+		there[n] = &m
+	}
+	return there
 }
 
 // giveBack makes messages untaken that were handled, and adds them to there. places are the rows
@@ -165,47 +228,101 @@ func (w *writer) trim(ctx context.Context) error {
 	return nil
 }
 
-// Post stores messages, as checkpoint.Inbox says.
+// mostPosts is how many posts are stored together at most.
+const mostPosts = 256
+
+// Post stores messages, as checkpoint.Inbox says. It stores posts to different threads together.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	left := make([]int, len(posts))
 	for i := range posts {
 		if err := posts[i].Check(); err != nil {
 			return nil, err
 		}
+		left[i] = i
 	}
+	// In this order, no two processes wait for each other.
+	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(posts[a].Thread, posts[b].Thread) })
 	all := make([]checkpoint.Posted, len(posts))
-	for i := range posts {
-		err := s.call(ctx, nil, func() (err error) {
-			turn := &s.posters[hash(1, posts[i].Thread)[0]]
-			turn.Lock()
-			defer turn.Unlock()
-			all[i], err = s.post(ctx, &posts[i])
-			return err
-		})
-		var invalid *checkpoint.InvalidError
-		switch {
-		case errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, &invalid):
-			all[i] = checkpoint.Posted{Err: err}
-		case err != nil:
+	for len(left) > 0 {
+		var now, later []int
+		for _, i := range left {
+			if n := len(now); n == mostPosts || n > 0 && posts[now[n-1]].Thread == posts[i].Thread {
+				later = append(later, i)
+			} else {
+				now = append(now, i)
+			}
+		}
+		if err := s.postAll(ctx, posts, now, all); err != nil {
 			return nil, err
 		}
+		left = later
 	}
 	return all, nil
 }
 
-// post stores one Post.
-func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.Posted, err error) {
-	ranges := []Range{point(threadKey(p.Thread))}
-	for i := range p.Messages {
-		ranges = append(ranges, point(Key{Messages, p.Thread, messageIDKey(p.Thread, p.Messages[i].ID)}))
+// postAll stores the posts with some indexes. Each has another thread.
+func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int, all []checkpoint.Posted) error {
+	var threads, ids []Range
+	var turns [256]bool
+	for _, i := range some {
+		p := &posts[i]
+		turns[hash(1, p.Thread)[0]] = true
+		threads = append(threads, point(threadKey(p.Thread)))
+		for j := range p.Messages {
+			ids = append(ids, point(Key{Messages, p.Thread, messageIDKey(p.Thread, p.Messages[j].ID)}))
+		}
 	}
-	rows, now, err := s.read(ctx, ranges...)
+	ranges := append(threads, ids...) // those of one table together, which a Store may read by one statement
+	choose := func(rows [][]Row, now time.Time) (*Change, error) {
+		c := new(Change)
+		threads, ids := rows[:len(some)], rows[len(some):]
+		for k, i := range some {
+			n := len(posts[i].Messages)
+			err := s.post(&posts[i], threads[k], ids[:n], ledger.Micro(now), c, &all[i])
+			var invalid *checkpoint.InvalidError
+			switch {
+			case errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, &invalid):
+				all[i] = checkpoint.Posted{Err: err}
+			case err != nil:
+				return nil, err
+			}
+			ids = ids[n:]
+		}
+		return c, nil
+	}
+	lost := false // to another process
+	return s.change(ctx, nil, func() error {
+		for i := range turns {
+			if turns[i] {
+				s.posters[i].Lock()
+				defer s.posters[i].Unlock()
+			}
+		}
+		if server, ok := s.store.(Server); ok && lost {
+			return server.Locked(ctx, ranges, choose)
+		}
+		rows, now, err := s.read(ctx, ranges...)
+		if err != nil {
+			return err
+		}
+		if c, err := choose(rows, now); err != nil || len(c.Checks) == 0 {
+			return err
+		} else if _, _, err = s.store.Apply(ctx, c); err != nil {
+			lost = errors.Is(err, ErrChanged)
+			return err
+		}
+		return nil
+	})
+}
+
+// post adds a Post to a change. row is that of its thread, and ids are those of its messages by
+// their ids.
+func (s *Saver) post(p *checkpoint.Post, row []Row, ids [][]Row, now time.Time, c *Change, done *checkpoint.Posted) error {
+	t, err := asThread(p.Thread, row, now)
 	if err != nil {
-		return done, err
+		return err
 	}
-	t, err := asThread(p.Thread, rows[0], now)
-	if err != nil {
-		return done, err
-	}
+	*done = checkpoint.Posted{}
 	next := t.Thread
 	w := writer{s: s, t: t, next: &next}
 	done.Messages = make([]checkpoint.PostedMessage, len(p.Messages))
@@ -213,10 +330,10 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 	due := false
 	for i := range p.Messages {
 		m := &p.Messages[i]
-		if row := rows[i+1]; len(row) > 0 && m.Kind != checkpoint.WakeMessage {
+		if row := ids[i]; len(row) > 0 && m.Kind != checkpoint.WakeMessage {
 			at, err := row[0].place()
 			if err != nil {
-				return done, of(p.Thread, err)
+				return of(p.Thread, err)
 			}
 			done.Messages[i] = checkpoint.PostedMessage{Number: at.number, Known: true}
 			continue
@@ -239,19 +356,21 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 		next.count(&stored, 1)
 	}
 	if next.Posted == t.Posted {
-		return done, nil
+		return nil
 	}
 	if refused := t.refusePost(p, inputs, others); refused != nil {
-		return checkpoint.Posted{Err: refused}, nil //nolint:nilerr // a refusal is a result of the Post
+		*done = checkpoint.Posted{Err: refused}
+		return nil //nolint:nilerr // a refusal is a result of the Post
 	}
 	if due {
 		next.Wake = ledger.PostWake(t.Wake, t.lease(), now)
 	}
 	if next.About, err = t.About.Posted(p, now); err != nil {
-		return done, err
+		return err
 	}
-	_, _, err = s.apply(ctx, &w.c, t, &next)
-	return done, err
+	w.c.changeThread(t, &next)
+	c.Checks, c.Deletes, c.Puts = append(c.Checks, w.c.Checks...), append(c.Deletes, w.c.Deletes...), append(c.Puts, w.c.Puts...)
+	return nil
 }
 
 // refusePost returns why the thread does not take new messages; nil if it does.
@@ -281,6 +400,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		if q.Refused { // by number, and their rows have another order
 			r = mailOf(q.Thread, handled)
 		}
+		rev := s.revOf(q.Thread)
 		rows, _, err := s.read(ctx, r)
 		if err != nil {
 			return err
@@ -295,6 +415,9 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 			}
 		}
 		byNumber(all)
+		if !q.Refused {
+			s.noteMail(q.Thread, rev, all)
+		}
 		if q.Limit > 0 && len(all) > q.Limit {
 			all = all[:q.Limit]
 		}

@@ -62,6 +62,7 @@ type walk struct {
 	r    Range // the rows that are left
 	cut  int   // the length of what precedes the key of listKey; 0 if the rows are those of the threads
 	sort bool  // the rows have another order, so the list is one page
+	few  bool  // the threads with the prefix may be so few that all of them are read and sorted
 	over bool
 }
 
@@ -69,10 +70,7 @@ type walk struct {
 func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 	w := &walk{s: s, q: q}
 	index := func(prefix []byte) {
-		w.r, w.cut = within(Key{Table: Index, Bytes: prefix}), len(prefix)
-		if q.After != "" {
-			w.r.Bytes = append(prefix[:len(prefix):len(prefix)], followers(q)...)
-		}
+		w.r, w.cut, w.few = ages(prefix, q), len(prefix), q.Prefix != ""
 	}
 	switch {
 	case q.Released:
@@ -91,6 +89,26 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 		w.ids()
 	}
 	return w
+}
+
+// ages selects the rows of an index whose threads have the age that q wants and follow q.After.
+func ages(prefix []byte, q *checkpoint.ThreadQuery) Range {
+	r := within(Key{Table: Index, Bytes: prefix})
+	at := func(k []byte) []byte { return append(prefix[:len(prefix):len(prefix)], k...) }
+	for _, before := range [...]time.Time{q.CreatedUntil, q.IdleSince} {
+		if !before.IsZero() {
+			newest := binary.BigEndian.AppendUint64(nil, ^uint64(before.Add(-1).UnixMicro()))
+			r.Bytes = slices.MaxFunc([][]byte{r.Bytes, at(newest)}, bytes.Compare)
+		}
+	}
+	if q.After != "" {
+		r.Bytes = slices.MaxFunc([][]byte{r.Bytes, at(followers(q))}, bytes.Compare)
+	}
+	if !q.CreatedSince.IsZero() {
+		oldest := binary.BigEndian.AppendUint64(nil, ^uint64(q.CreatedSince.Add(time.Microsecond-1).UnixMicro()))
+		r.To = after(at(oldest))
+	}
+	return r
 }
 
 // followers returns the least end of a key of an index that follows those of q.After.
@@ -115,6 +133,9 @@ func (w *walk) ids() {
 // page returns the next threads. most is how many the caller wants at most; less than 1 is all.
 func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 	var all []listing
+	if err := w.narrow(ctx); err != nil {
+		return nil, err
+	}
 	for !w.over {
 		w.r.Limit = listPage
 		if most > 0 && !w.sort {
@@ -145,6 +166,26 @@ func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 		slices.SortFunc(all, func(a, b listing) int { return ledger.Newer(a.t.ID, b.t.ID, a.t.Created, b.t.Created) })
 	}
 	return all, nil
+}
+
+// fewest is how many threads with a prefix a list reads and sorts at most. To read more of them by
+// the index is cheaper, unless only few of all threads have the prefix.
+const fewest = 512
+
+// narrow makes the walk one over the threads with the prefix, if they are few.
+func (w *walk) narrow(ctx context.Context) error {
+	if !w.few {
+		return nil
+	}
+	w.few = false
+	ids := &walk{s: w.s, q: w.q, sort: true}
+	ids.ids()
+	ids.r.Limit = fewest + 1
+	rows, _, err := w.s.read(ctx, ids.r)
+	if err == nil && len(rows[0]) <= fewest {
+		*w = *ids
+	}
+	return err
 }
 
 // read is a thread of a list, before it is described.

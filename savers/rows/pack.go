@@ -15,8 +15,7 @@ type job struct {
 	log  log
 }
 
-// packEnded packs the logs of a run that has ended, in which there is something to pack. Unless
-// the policy is AtOnce, it does so later.
+// packEnded packs the logs of a run that has ended, in which there is something to pack.
 func (s *Saver) packEnded(ctx context.Context, t *Thread) error {
 	s.mu.Lock()
 	var jobs []job
@@ -30,6 +29,11 @@ func (s *Saver) packEnded(ctx context.Context, t *Thread) error {
 		}
 	}
 	s.mu.Unlock()
+	return s.packLogs(ctx, jobs)
+}
+
+// packLogs packs logs: now if the policy is AtOnce, else later.
+func (s *Saver) packLogs(ctx context.Context, jobs []job) error {
 	if !s.packing.AtOnce {
 		s.packer.Add(jobs...)
 		return nil

@@ -51,28 +51,45 @@ func (t *thread) describeVersion(v *version) checkpoint.Thread {
 	return d
 }
 
-// chainPage is how many records Load reads first. Chains are shorter unless a state is large.
+// chainPage is how many rows Load reads first, unless it knows how many records restore the state.
 const chainPage = 32
 
 // Load returns the data that restores a checkpoint, as checkpoint.Saver says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
-	err = s.call(ctx, p.Check(), func() error {
-		t, v, found, err := s.locate(ctx, p.Thread, p.Version)
-		if err != nil {
+	known, h, _ := s.recall(p.Thread, "") // right if the revision is still the same
+	err = s.call(ctx, p.Check(), func() (err error) {
+		var v version
+		t, found := known, known != nil && known.Open != 0 && (p.Version == 0 || p.Version == known.Open)
+		if known = nil; found {
+			v = t.open()
+		} else if t, v, found, err = s.locate(ctx, p.Thread, p.Version); err != nil {
 			return err
 		}
 		if !found {
 			chain = checkpoint.Chain{}
 			return ledger.Absent(p)
 		}
-		l := loader{s: s, p: p, t: t, v: v, log: logOf(p.Thread, v.root, p.Namespace)}
+		l := loader{s: s, p: p, t: t, v: v, log: logOf(p.Thread, v.root, p.Namespace), page: t.page(&p, h)}
 		chain, err = l.load(ctx)
+		known = l.newer
 		return err
 	})
 	if err != nil {
 		return checkpoint.Chain{}, err
 	}
 	return chain, nil
+}
+
+// page returns how many rows Load reads first. h is the head of the root, as far as it is known.
+func (t *thread) page(p *checkpoint.Ref, h head) int {
+	if !t.runs() {
+		h = head{id: t.Head, chain: t.Chain}
+	}
+	open := t.Open != 0 && (p.Version == 0 || p.Version == t.Open)
+	if open && p.Namespace == "" && (p.At.IsZero() || p.At == h.id) && h.chain > 0 {
+		return h.chain
+	}
+	return chainPage
 }
 
 // loader is one try of Load.
@@ -82,17 +99,20 @@ type loader struct {
 	t   *thread
 	v   version
 	log log
+
+	page  int     // how many rows to read first
+	newer *thread // the thread as it was read, if it has changed since it was located
 }
 
 // load reads the version. It returns ErrChanged if the thread has changed since it was located.
 func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	root := logOf(l.p.Thread, l.v.root, "")
 	wanted := l.log.all()
-	wanted.Reverse, wanted.Limit = true, chainPage
+	wanted.Reverse, wanted.Limit = true, l.page
 	if !l.p.At.IsZero() {
-		wanted = l.log.upTo(l.p.At, chainPage)
+		wanted = l.log.upTo(l.p.At, l.page)
 	}
-	ranges := []Range{point(threadKey(l.p.Thread)), writesOf(l.p.Thread, l.v.root), root.head(), wanted}
+	ranges := []Range{point(threadKey(l.p.Thread)), liveWritesOf(l.p.Thread, l.v.root), root.head(), wanted}
 	if !l.p.At.IsZero() {
 		ranges = append(ranges, l.log.head(), point(l.log.after(l.p.At)))
 	}
@@ -120,6 +140,11 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 		return chain, nil
 	}
 	chain.Last = records[0].Record
+	if l.p.Namespace == "" && l.v.number == l.t.Open && chain.Last.ID == chain.Thread.Head {
+		h := headOf(&chain.Last)
+		h.chain = chain.Chained + 1
+		l.s.keep(l.t, "", h)
+	}
 	if !l.p.At.IsZero() {
 		if records[0].Committed, err = l.log.commits(l.p.At, rows[5], rows[3]); err != nil {
 			return chain, err
@@ -139,11 +164,12 @@ func (l *loader) read(ctx context.Context, ranges ...Range) ([][]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows[0]) == 0 || rows[0][0].Rev != l.t.rev {
-		return nil, ErrChanged
+	t, err := asThread(l.p.Thread, rows[0], now)
+	if err == nil && t.rev != l.t.rev {
+		l.newer, err = t, ErrChanged
 	}
-	l.t.now = now
-	return rows, nil
+	l.t = t
+	return rows, err
 }
 
 // heads sets the head of the root and that of the namespace. The Saver keeps the head of the open
@@ -178,9 +204,9 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 // of the first rows, and none of packs further back.
 func (l *loader) restore(ctx context.Context, chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
 	var newestFirst [][]byte // the deltas
-	for limit, page := chainPage, rows; ; {
+	for limit, page := l.page, rows; ; {
 		for i := range page {
-			over, err := l.extend(chain, &decoded, &newestFirst, &page[i], i == 0 && limit == chainPage)
+			over, err := l.extend(chain, &decoded, &newestFirst, &page[i], i == 0 && limit == l.page)
 			if err != nil {
 				return nil, err
 			}

@@ -15,75 +15,217 @@ import (
 
 // Ready returns threads that are due, as checkpoint.Saver says.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (got checkpoint.ReadyThreads, err error) {
-	size, lost := q.Limit+len(q.Except)+1, 0
+	b := batch{s: s, q: &q, size: q.Limit + len(q.Except) + 1}
+	b.server, _ = s.store.(Server)
+	b.low = s.lowMarks(&b)
 	err = s.call(ctx, q.Check(), func() error {
 		for {
-			found, enough, err := s.ready(ctx, &q, size, lost)
+			enough, err := b.ready(ctx)
 			switch {
 			case errors.Is(err, ErrChanged): // others want the same threads: spread
-				if lost++; lost < 5 {
-					size *= 2
+				if b.lost++; b.lost < 5 {
+					b.size *= 2
 				}
 				return err
-			case err != nil || enough:
-				got = found
+			case err != nil:
 				return err
+			case enough:
+				got = b.round.Result
+				return nil
 			}
-			size *= 2
+			b.size *= 2
 		}
 	})
-	return got, err
+	if err != nil {
+		return checkpoint.ReadyThreads{}, err
+	}
+	return got, nil
 }
 
-// ready is Ready that reads up to size due threads of each graph and priority. enough reports
-// whether the result does not need more. lost is how often others changed the same threads.
-func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery, size, lost int) (got checkpoint.ReadyThreads, enough bool, err error) {
-	var ranges []Range
-	for i, graph := range q.Graphs {
-		if slices.Index(q.Graphs, graph) < i {
+// batch is one call of Ready.
+type batch struct {
+	s      *Saver
+	q      *checkpoint.ReadyQuery
+	server Server               // nil if the store is none
+	low    map[string]time.Time // no thread of a graph has an earlier wake
+	size   int                  // how many due threads of each graph and priority to read
+	lost   int                  // how often others changed the same threads
+
+	now    time.Time
+	queues []Queue
+	round  *ledger.Round
+	c      Change
+}
+
+// ready looks once at the threads that are due, and moves their wakes. enough reports whether the
+// result does not need more of them.
+func (b *batch) ready(ctx context.Context) (enough bool, err error) {
+	var later []time.Time
+	if later, err = b.scan(ctx); err != nil {
+		return false, err
+	}
+	choose := func(found [][]Row) (*Change, error) {
+		b.round, b.c = ledger.NewRound(b.q, b.now, &b.s.turns), Change{}
+		for _, wake := range later {
+			b.round.Later(wake)
+		}
+		enough, err = b.choose(found)
+		return &b.c, err
+	}
+	if b.server != nil && b.q.Reserve > 0 && len(b.queues) > 0 {
+		if err := b.server.Reserve(ctx, b.queues, choose); err != nil {
+			return false, err
+		}
+		b.keep(b.c.Rev(b.now))
+		return enough, nil
+	}
+	found, err := b.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	if c, err := choose(found); err != nil || !enough || len(c.Checks) == 0 {
+		return enough, err
+	}
+	rev, _, err := b.s.store.Apply(ctx, &b.c)
+	if err == nil {
+		b.keep(rev)
+	}
+	return true, err
+}
+
+// keep notes the threads whose wakes the call has moved. So an opening of one need not read it.
+func (b *batch) keep(rev uint64) {
+	for i := range b.c.Puts {
+		if t, ok := b.c.Puts[i].Value.(*Thread); ok {
+			b.s.keep(&thread{Thread: *t, rev: rev, now: b.now}, "", nil)
+		}
+	}
+}
+
+// scan reads the index, and sets the queues that have due threads. later are wakes of threads that
+// are not due yet.
+func (b *batch) scan(ctx context.Context) (later []time.Time, err error) {
+	var all []Queue
+	for i, graph := range b.q.Graphs {
+		if slices.Index(b.q.Graphs, graph) < i {
 			continue
 		}
 		for p := checkpoint.Urgent; p <= checkpoint.Low; p++ {
-			r := within(Key{Table: Index, Bytes: append(codec.AppendString([]byte{byWake}, graph), byte(p))})
-			r.Limit = size
-			ranges = append(ranges, r)
+			q := Queue{Range: within(Key{Table: Index, Bytes: append(codec.AppendString([]byte{byWake}, graph), byte(p))}), graph: graph}
+			q.Limit, q.ID = b.size, len(q.Bytes)+8
+			if low := b.low[graph]; !low.IsZero() {
+				q.Bytes = binary.BigEndian.AppendUint64(q.Bytes, uint64(micro(low)))
+			}
+			all = append(all, q)
 		}
 	}
-	rows, now, err := s.read(ctx, ranges...)
+	rows, now, err := b.s.read(ctx, ranged(all)...)
 	if err != nil {
-		return got, false, err
+		return nil, err
 	}
-	b := batch{s: s, q: q, now: now, threads: map[string]*thread{}}
-	b.round = ledger.NewRound(q, now, &s.turns)
-	enough, err = b.look(ctx, ranges, rows, size)
-	if err != nil || !enough {
-		return got, false, err
-	}
-	err = b.round.Due(func(r checkpoint.ReadyThread) (time.Time, error) {
-		if lost > 0 && len(b.round.Candidates()) > q.Limit*2 && rand.IntN(lost+2) > 0 {
-			b.round.Later(r.Wake)
-			return time.Time{}, nil
+	b.now, b.queues = now, nil
+	least := make(map[string]time.Time)
+	for i := range all {
+		q := &all[i]
+		q.To = after(binary.BigEndian.AppendUint64(slices.Clone(q.Bytes[:q.ID-8]), uint64(micro(now))))
+		first := now
+		for j, row := range rows[i] {
+			wake := moment(int64(binary.BigEndian.Uint64(row.Key[q.ID-8:])))
+			if j == 0 && wake.Before(now) {
+				first = wake
+			}
+			if wake.After(now) {
+				later = append(later, wake)
+				break
+			}
+			q.threads = append(q.threads, string(row.Key[q.ID:]))
 		}
-		wake := b.round.Reserved(&r)
-		if q.Reserve > 0 {
-			b.move(b.threads[r.ID], wake)
+		q.first, q.Bytes = first, binary.BigEndian.AppendUint64(q.Bytes[:q.ID-8], uint64(micro(first)))
+		if len(q.threads) > 0 {
+			b.queues = append(b.queues, *q)
 		}
-		return wake, nil
-	})
-	if err == nil && len(b.c.Puts) > 0 {
-		_, _, err = s.store.Apply(ctx, &b.c)
+		if old, found := least[q.graph]; !found || first.Before(old) {
+			least[q.graph] = first
+		}
 	}
-	return b.round.Result, true, err
+	b.s.raise(least)
+	return later, nil
 }
 
-// batch is one look of Ready at the threads that are due.
-type batch struct {
-	s       *Saver
-	q       *checkpoint.ReadyQuery
-	now     time.Time
-	round   *ledger.Round
-	threads map[string]*thread
-	c       Change
+// ranged returns the ranges of queues.
+func ranged(queues []Queue) []Range {
+	all := make([]Range, len(queues))
+	for i := range queues {
+		all[i] = queues[i].Range
+	}
+	return all
+}
+
+// lowMark is the least wake that threads of a graph can have. On a server, each reservation leaves
+// a dead entry at the left edge of the index, which the server removes late. Ready begins to read
+// after most of them.
+type lowMark struct {
+	wake  time.Time
+	polls int
+}
+
+// A call of Ready reads from the low mark on, but every sixteenth from the start. A thread whose
+// wake was set lately may become visible late: the mark is so much lower than the wakes seen.
+const (
+	fullPolls = 16
+	lowBelow  = checkpoint.DefaultLease
+)
+
+// lowMarks returns the wakes from which a call of Ready reads graphs.
+func (s *Saver) lowMarks(b *batch) map[string]time.Time {
+	if b.server == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[string]time.Time)
+	for _, graph := range b.q.Graphs {
+		mark := s.low[graph]
+		if mark.polls++; mark.polls%fullPolls != 0 {
+			all[graph] = mark.wake
+		}
+		s.low[graph] = mark
+	}
+	return all
+}
+
+// raise notes the least wakes that a call of Ready has seen, by graph.
+func (s *Saver) raise(least map[string]time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for graph, wake := range least {
+		mark := s.low[graph]
+		mark.wake = wake.Add(-lowBelow)
+		s.low[graph] = mark
+	}
+}
+
+// read reads the rows of the threads of the queues.
+func (b *batch) read(ctx context.Context) ([][]Row, error) {
+	var points []Range
+	for i := range b.queues {
+		for _, id := range b.queues[i].threads {
+			points = append(points, point(threadKey(id)))
+		}
+	}
+	all := make([][]Row, len(b.queues))
+	if len(points) == 0 {
+		return all, nil
+	}
+	found, _, err := b.s.read(ctx, points...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		n := len(b.queues[i].threads)
+		all[i], found = slices.Concat(found[:n]...), found[n:]
+	}
+	return all, nil
 }
 
 // move sets the Wake of a thread.
@@ -93,55 +235,49 @@ func (b *batch) move(t *thread, wake time.Time) {
 	b.c.changeThread(t, &next)
 }
 
-// look reads the threads of rows of the index, which ranges selected. It reports whether each
-// range has enough of them.
-func (b *batch) look(ctx context.Context, ranges []Range, rows [][]Row, size int) (enough bool, err error) {
-	var points []Range
-	var from []int // the range of each
-	all := make([]bool, len(rows))
+// choose chooses the threads that Ready returns, given the rows of those in the queues. It reports
+// whether each queue has enough of them.
+func (b *batch) choose(rows [][]Row) (enough bool, err error) {
+	threads := make(map[string]*thread)
+	enough = true
 	for i := range rows {
-		at := len(ranges[i].Bytes)
-		for _, row := range rows[i] {
-			if wake := moment(int64(binary.BigEndian.Uint64(row.Key[at:]))); wake.After(b.now) {
-				b.round.Later(wake)
-				all[i] = true
-				break
-			}
-			points, from = append(points, point(threadKey(string(row.Key[at+8:])))), append(from, i)
-		}
-		all[i] = all[i] || len(rows[i]) < size
-	}
-	if len(points) == 0 {
-		return true, nil
-	}
-	found, _, err := b.s.read(ctx, points...)
-	if err != nil {
-		return false, err
-	}
-	due := make([]int, len(rows))
-	for i := range found {
-		t, err := asThread(points[i].Thread, found[i], b.now)
-		if err != nil || !t.exists() { // nobody can run a damaged thread
-			continue
-		}
 		before := len(b.round.Candidates())
-		if until := b.round.Look(t.ready(), t.lease()); !until.IsZero() {
-			b.move(t, until)
+		for j := range rows[i] {
+			t, err := asThread(string(rows[i][j].Key), rows[i][j:j+1], b.now)
+			if err != nil { // nobody can run a damaged thread
+				continue
+			}
+			threads[t.ID] = t
+			if until := b.round.Look(t.ready(), t.lease()); !until.IsZero() {
+				b.move(t, until)
+			}
 		}
-		b.threads[t.ID] = t
-		due[from[i]] += len(b.round.Candidates()) - before
-	}
-	for i := range all {
-		if !all[i] && due[i] <= b.q.Limit {
-			return false, nil
+		if len(rows[i]) < len(b.queues[i].threads) { // others hold the rest at the moment
+			b.round.Later(b.queues[i].first)
+		} else if len(rows[i]) == b.size && len(b.round.Candidates())-before <= b.q.Limit {
+			enough = false
 		}
 	}
-	return true, nil
+	if !enough {
+		b.c = Change{}
+		return false, nil
+	}
+	return true, b.round.Due(func(r checkpoint.ReadyThread) (time.Time, error) {
+		if b.lost > 0 && len(b.round.Candidates()) > b.q.Limit*2 && rand.IntN(b.lost+2) > 0 {
+			b.round.Later(r.Wake)
+			return time.Time{}, nil
+		}
+		wake := b.round.Reserved(&r)
+		if b.q.Reserve > 0 {
+			b.move(threads[r.ID], wake)
+		}
+		return wake, nil
+	})
 }
 
 // Rewake sets when a thread is due, as checkpoint.Saver says.
 func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
-	return s.call(ctx, r.Check(), func() error {
+	return s.change(ctx, r.Check(), func() error {
 		t, err := s.thread(ctx, r.Thread)
 		if err != nil {
 			return err

@@ -38,6 +38,7 @@ type Saver struct {
 	calls  sync.RWMutex // held for reading by every call; Close takes it whole
 	closed bool
 
+	options Options
 	packing pack.Policy
 	packer  *pack.Queue[job]
 
@@ -48,6 +49,7 @@ type Saver struct {
 	mu    sync.Mutex
 	known map[string]*known
 	clock clock
+	low   map[string]lowMark // by graph
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -56,12 +58,20 @@ var _ checkpoint.Saver = (*Saver)(nil)
 type Options struct {
 	// Packing says when old records become packs. The zero Policy is pack.Default.
 	Packing pack.Policy
+	// ReadOnly makes all calls fail that write, with checkpoint.ErrReadOnly.
+	ReadOnly bool
+	// Readable keeps the state of each version in the table States, as the newest run that ended
+	// left it. The change that ends a run also stores the state.
+	Readable bool
+	// Decode returns the payload of a record from what is stored, for a readable state. nil
+	// returns its argument.
+	Decode func(stored []byte) ([]byte, error)
 }
 
 // New returns a Saver over store, which Close closes. name is the word with which errors begin.
 func New(name string, store Store, o Options) *Saver {
 	s := &Saver{
-		name: name, store: store, packing: o.Packing, known: make(map[string]*known),
+		name: name, store: store, options: o, packing: o.Packing, known: make(map[string]*known), low: make(map[string]lowMark),
 	}
 	if s.packing.Every == 0 {
 		s.packing = pack.Default
@@ -82,6 +92,8 @@ type known struct {
 	open    map[checkpoint.ID]bool     // bases that no record commits, while the fence stays
 	written map[checkpoint.ID]struct{} // bases with pending writes, which no record commits yet
 	spent   []checkpoint.ID            // committed bases with pending writes; the end of the run removes these
+
+	mail map[uint64]checkpoint.Message // untaken messages of t, without their payloads
 }
 
 // head is the newest record of a log. The zero head is that of an empty log.
@@ -90,9 +102,22 @@ type head struct {
 	seq    uint64
 	step   int
 	packed uint64 // of a known head: the seq when packing was last considered
+	chain  int    // how many records restore its state; 0 if that is unknown
 }
 
-func headOf(r *checkpoint.Record) *head { return &head{r.ID, r.Seq, r.Step, r.Seq} }
+func headOf(r *checkpoint.Record) *head { return (&head{packed: r.Seq, seq: r.Seq - 1}).then(r) }
+
+// then returns the head after r.
+func (h *head) then(r *checkpoint.Record) *head {
+	next := &head{id: r.ID, seq: h.seq + 1, step: r.Step, packed: h.packed}
+	switch {
+	case r.Snapshot:
+		next.chain = 1
+	case h.chain > 0:
+		next.chain = h.chain + 1
+	}
+	return next
+}
 
 // mostKnown is how many threads are known at most, besides those that are held.
 const mostKnown = 4096
@@ -144,6 +169,14 @@ func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 	}
 }
 
+// change is call for a call that writes.
+func (s *Saver) change(ctx context.Context, invalid error, f func() error) error {
+	if invalid == nil && s.options.ReadOnly {
+		invalid = s.wrap(checkpoint.ErrReadOnly)
+	}
+	return s.call(ctx, invalid, f)
+}
+
 // Close ends the leases that s took, and closes the Store. It waits for calls in progress.
 func (s *Saver) Close() error {
 	s.packer.Close(closeTimeout)
@@ -179,7 +212,7 @@ func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error
 	}
 	next := t.Thread
 	w := writer{s: s, t: t, next: &next}
-	if err := w.rest(ctx, nil); err != nil {
+	if _, err := w.rest(ctx, nil); err != nil {
 		return err
 	}
 	if !next.Wake.IsZero() {
@@ -275,7 +308,10 @@ func (s *Saver) keep(t *thread, namespace string, h *head) {
 			return
 		}
 		*k = known{t: *t, held: k.held && k.t.Fence == t.Fence}
-	case t.rev >= k.t.rev:
+	case t.rev > k.t.rev:
+		k.mail = nil
+		fallthrough
+	case t.rev == k.t.rev:
 		k.t = *t
 	}
 	if h != nil {
@@ -287,7 +323,11 @@ func (s *Saver) keep(t *thread, namespace string, h *head) {
 		case !found:
 			k.heads[namespace] = *h
 		case h.seq >= before.seq:
-			k.heads[namespace] = head{h.id, h.seq, h.step, before.packed}
+			next := *h
+			if next.packed = before.packed; next.id == before.id && next.chain == 0 {
+				next.chain = before.chain
+			}
+			k.heads[namespace] = next
 		}
 	}
 }

@@ -43,9 +43,11 @@ type Thread struct {
 	Rewrites uint64
 
 	// Head and Step are those of the newest record of the root while the lease is given up. They
-	// save lists a read. While a run holds the thread they are out of date.
-	Head checkpoint.ID
-	Step int
+	// save lists a read. Chain is how many records restore its state; 0 if that is unknown. While a
+	// run holds the thread they are out of date.
+	Head  checkpoint.ID
+	Step  int
+	Chain int
 }
 
 // thread is the row of a thread as a call has read it.
@@ -143,6 +145,7 @@ func (t *Thread) appendTo(b, key []byte) []byte {
 	for _, n := range [...]uint64{
 		uint64(t.About.Priority), uint64(t.Last), uint64(t.Open), uint64(t.Versions), uint64(t.Status), uint64(t.Attempts),
 		t.Posted, uint64(t.Inputs), uint64(t.Others), uint64(t.Cancels), t.Handled, t.Forgot, flag(t.Asked), uint64(t.Step), t.Missing, t.Rewrites,
+		uint64(t.Chain),
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -166,7 +169,7 @@ func parseThread(key, b []byte) (*Thread, error) {
 	t.Status, t.Attempts = checkpoint.Status(r.Uvarint()), r.Int()
 	t.Posted, t.Inputs, t.Others, t.Cancels = r.Uvarint(), r.Int(), r.Int(), r.Int()
 	t.Handled, t.Forgot, t.Asked, t.Step = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int()
-	t.Missing, t.Rewrites = r.Uvarint(), r.Uvarint()
+	t.Missing, t.Rewrites, t.Chain = r.Uvarint(), r.Uvarint(), r.Int()
 	if err := r.End(); err != nil {
 		return nil, damaged(key, err)
 	}
@@ -178,7 +181,7 @@ func (t *Thread) equal(u *Thread) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
-		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }

@@ -16,7 +16,7 @@ import (
 
 // Prune removes old records and versions, as checkpoint.Saver says.
 func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
-	err = s.call(ctx, checkpoint.CheckThread(id), func() error {
+	err = s.change(ctx, checkpoint.CheckThread(id), func() error {
 		t, err := s.thread(ctx, id)
 		switch {
 		case err != nil:
@@ -52,6 +52,7 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 		if done.Records+done.Versions == 0 {
 			return nil
 		}
+		w.c.Once = true
 		_, _, err = s.apply(ctx, &w.c, t, &next)
 		return err
 	})
@@ -374,7 +375,8 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if err != nil {
 		return err
 	}
-	err = s.call(ctx, nil, func() error {
+	var imported Thread
+	err = s.change(ctx, nil, func() error {
 		t, err := s.thread(ctx, id)
 		if err != nil {
 			return err
@@ -391,13 +393,27 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 		if err := w.imports(ctx, in); err != nil {
 			return err
 		}
+		imported = next
+		w.c.Once = true
 		_, _, err = s.apply(ctx, &w.c, t, &next)
 		return err
 	})
-	if err == nil && s.packing.AtOnce {
-		err = s.Pack(ctx, id)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.packLogs(ctx, in.long(id, imported.Root, s.packing.Every))
+}
+
+// long returns the logs of what was imported that have at least n records.
+func (in *intake) long(id string, r root, n int) (jobs []job) {
+	records := make(map[string]int)
+	for i := range in.records {
+		namespace := in.records[i].Namespace
+		if records[namespace]++; records[namespace] == n {
+			jobs = append(jobs, job{r, logOf(id, r, namespace)})
+		}
+	}
+	return jobs
 }
 
 // intake is what an Import has read.
@@ -461,12 +477,17 @@ func (w *writer) imports(ctx context.Context, in *intake) (err error) {
 	t.Open, t.Versions, t.Root = t.Last, t.Versions+1, rootOf(first)
 	t.Status, t.Updated = in.thread.Status, ledger.Micro(in.thread.Updated)
 	t.Fence, t.Holder, t.Until, t.Attempts, t.Asked = checkpoint.ID{}, "", time.Time{}, 0, true
-	roots := 1
+	var root []checkpoint.Record
 	for i := range in.records {
 		w.importRecord(&in.records[i])
 		if r := &in.records[i]; r.Namespace == "" {
-			t.Head, t.Step, t.Missing = r.ID, r.Step, r.Seq-uint64(roots)
-			roots++
+			root = append(root, r.Record)
+			t.Head, t.Step, t.Missing = r.ID, r.Step, r.Seq-uint64(len(root))
+		}
+	}
+	if len(root) > 0 {
+		if err := w.readable(ctx, head{seq: t.Missing}, root); err != nil {
+			return err
 		}
 	}
 	if err := w.writes(ctx, in.writes, true); err != nil {

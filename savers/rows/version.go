@@ -73,7 +73,7 @@ func (w *writer) removes(key []byte) bool {
 
 // Release closes the open version, as checkpoint.Saver says.
 func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (out checkpoint.Version, err error) {
-	err = s.call(ctx, checkpoint.CheckThread(id), func() error {
+	err = s.change(ctx, checkpoint.CheckThread(id), func() error {
 		t, err := s.thread(ctx, id)
 		switch {
 		case err != nil:
@@ -95,6 +95,7 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 		if v, err = w.release(ctx, v); err != nil {
 			return err
 		}
+		w.c.Once = true
 		if _, _, err := s.apply(ctx, &w.c, t, &next); err != nil {
 			return err
 		}
@@ -105,14 +106,20 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 	return out, err
 }
 
-// measure adds the head of the root, and the number of its records, to the open version v of t.
+// measure adds the head of the root, and the number of its records, to the open version v of t. It
+// returns ErrChanged if the thread has changed since t was read.
 func (s *Saver) measure(ctx context.Context, t *thread, v *version) error {
 	l := logOf(t.ID, v.root, "")
-	rows, _, err := s.read(ctx, l.head())
-	if err != nil || len(rows[0]) == 0 {
+	rows, _, err := s.read(ctx, point(threadKey(t.ID)), l.head())
+	switch {
+	case err != nil:
 		return err
+	case len(rows[0]) == 0 || rows[0][0].Rev != t.rev:
+		return ErrChanged
+	case len(rows[1]) == 0:
+		return nil
 	}
-	r, err := l.last(&rows[0][0])
+	r, err := l.last(&rows[1][0])
 	if err == nil {
 		v.head, v.records = r.ID, int(r.Seq-t.Missing)
 	}
@@ -199,7 +206,7 @@ func (s *Saver) Schemas(ctx context.Context, id string, number int) (all map[uin
 
 // Delete removes a thread, as checkpoint.Saver says.
 func (s *Saver) Delete(ctx context.Context, id string) error {
-	return s.call(ctx, checkpoint.CheckThread(id), func() error {
+	return s.change(ctx, checkpoint.CheckThread(id), func() error {
 		t, err := s.thread(ctx, id)
 		if err != nil || !t.exists() {
 			return err
@@ -239,7 +246,7 @@ func (s *Saver) remove(ctx context.Context, t *thread) error {
 
 // removeVersion adds the removal of all that a version has.
 func (c *Change) removeVersion(id string, r root) {
-	for _, t := range [...]Table{Records, Logs, Writes} {
+	for _, t := range [...]Table{Records, Logs, Writes, States} {
 		c.Deletes = append(c.Deletes, within(Key{t, id, r[:]}))
 	}
 }

@@ -12,6 +12,13 @@ import (
 // writesOf selects the pending writes of a version, with those of bases that are committed.
 func writesOf(id string, r root) Range { return within(Key{Writes, id, r[:]}) }
 
+// liveWritesOf is writesOf without schemas, whose base is zero.
+func liveWritesOf(id string, r root) Range {
+	all := writesOf(id, r)
+	all.Bytes = after(r.base(checkpoint.ID{}))
+	return all
+}
+
 // writes adds pending writes to the change. blind says that each is likely new and its base not
 // committed: if not, the change fails.
 func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool) error {
@@ -138,7 +145,7 @@ func (s *Saver) write(id string, r *Row) (*Write, error) {
 
 // pending reads the pending writes of a version that count, in order, without schemas.
 func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Write, error) {
-	rows, _, err := s.read(ctx, writesOf(id, r))
+	rows, _, err := s.read(ctx, liveWritesOf(id, r))
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +224,7 @@ func inOrder(all []*Write) []checkpoint.Write {
 // PutOutcome stores an outcome, as checkpoint.Outcomes says. It reads the row of the thread and
 // does not change it.
 func (s *Saver) PutOutcome(ctx context.Context, id string, o checkpoint.Write) error {
-	return s.call(ctx, checkpoint.CheckOutcome(id, &o), func() error {
+	return s.change(ctx, checkpoint.CheckOutcome(id, &o), func() error {
 		t, err := s.thread(ctx, id)
 		if err != nil {
 			return err

@@ -98,7 +98,7 @@ func testReturn(tb testing.TB, s checkpoint.Saver) {
 	r := begin(tb, s, "t", checkpoint.ID{})
 	r.putWith(checkpoint.PutWrites{Messages: take(1, 2, 3)})
 	wantMail(tb, s, "after a take", "t", "")
-	back := checkpoint.Handled{Return: []checkpoint.Message{numbered(3, c), numbered(99, signal("none"))}}
+	back := checkpoint.Handled{Return: []checkpoint.Message{numbered(3, c), numbered(99, signal("none")), numbered(2, input("a")), numbered(1, signal("none"))}}
 	next := r.next("")
 	next.Messages = back
 	r.append(next)

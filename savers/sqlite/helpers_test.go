@@ -2,12 +2,31 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
+
+// isPack is the first byte of the value of a row of graph_record that has a pack.
+const isPack = 2
+
+// records returns how many rows of a file have one record, and how many have a pack.
+func records(t *testing.T, path string) (rows, packs int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	row := db.QueryRowContext(t.Context(), "SELECT count(*) FILTER (WHERE substr(data, 1, 1) = x'01'), count(*) FILTER (WHERE substr(data, 1, 1) = x'02') FROM graph_record")
+	if err := row.Scan(&rows, &packs); err != nil {
+		t.Fatal(err)
+	}
+	return rows, packs
+}
 
 // open opens a saver that closes with the test.
 func open(tb testing.TB, path string, opts ...sqlite.Option) *sqlite.Saver {

@@ -76,34 +76,6 @@ func beginning(t *testing.T, s *sqlite.Saver, path, mode string) func() sqltest.
 	}
 }
 
-// TestAnUnusedInboxTakesOnePage counts the pages of the inbox in a new file: its index is made
-// with the first message.
-func TestAnUnusedInboxTakesOnePage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "threads.db")
-	s := open(t, path)
-	pages := func() (n int) {
-		db, err := sql.Open("sqlite", dsn(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if err := db.QueryRow("SELECT count(*) FROM dbstat WHERE name LIKE 'graph_mail%'").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if got := pages(); got != 1 {
-		t.Errorf("an inbox without messages takes %d pages, want 1", got)
-	}
-	p := checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{{ID: "a", Kind: checkpoint.InputMessage}}}
-	if _, err := s.Post(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	if got := pages(); got != 2 {
-		t.Errorf("an inbox with one message takes %d pages, want 2", got)
-	}
-}
-
 func TestInboxMatchesTheMemorySaver(t *testing.T) {
 	sqltest.InboxModel(t, open(t, filepath.Join(t.TempDir(), "threads.db"), sqlite.Synchronous(sqlite.Normal)), 400)
 }

@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	driverpkg "modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -57,56 +57,15 @@ func (p *pages) read(t *testing.T) (n int) {
 	return n
 }
 
-// manyThreads makes n threads, named in order. Every hundredth waits for an answer. Their states
-// cannot be decoded.
+// manyThreads makes n threads, named in order. Every hundredth waits for an answer.
 func manyThreads(t *testing.T, path string, n int) {
 	t.Helper()
-	s, err := sqlite.Open(path)
+	s, err := sqlite.Open(path, sqlite.Synchronous(sqlite.Normal))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := begin(t.Context(), s, "pattern")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{
-		Thread: "pattern", Fence: r.fence, End: true, Status: checkpoint.Done,
-		Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sqltest.Fill(t, sqlsaver.RowsOf(s.RowSaver), n)
 	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", dsn(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		`CREATE TABLE numbers (n INTEGER PRIMARY KEY)`,
-		fmt.Sprintf(`WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n <= %d) INSERT INTO numbers SELECT n FROM c`, n),
-		`INSERT INTO graph_thread (thread_no, thread_key, last_version, version, root, versions, status,
-			fence, holder, lease_until, updated, asked, packed_id, created, graph, labels)
-			SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), 1, 1, n, 1, iif(n % 100 = 0, 2, status),
-			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0), packed_id,
-			updated - n * 1000000, CAST(printf('graph-%03d', (n - 2) % 200) AS BLOB),
-			CAST(x'01047573657204' || CAST(printf('u%03d', (n - 2) % 1000) AS BLOB) AS BLOB) FROM numbers, graph_thread WHERE thread_no = 1`,
-		`INSERT INTO graph_version SELECT n, 1, n, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
-		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, links, body)
-			SELECT n << 28 | 1, n, id, line_no, flags, step, links,
-			CAST(printf('%.1000c', 'x') AS BLOB) FROM numbers, graph_checkpoint WHERE root = 1`,
-		`INSERT INTO graph_write SELECT n + 1, n, base, write_key, kind, data FROM numbers, graph_write WHERE root = 1 AND n % 100 = 0`,
-		`DROP TABLE numbers`,
-		`DELETE FROM graph_thread WHERE thread_no = 1`,
-		`INSERT INTO graph_label SELECT CAST('user' AS BLOB), substr(labels, 8), thread_key, created FROM graph_thread`,
-	} {
-		if _, err := db.Exec(text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-	sqltest.Resum(t, db, "UPDATE graph_write SET data = ? WHERE write_no = ?")
-	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,8 +88,8 @@ func createdAt(t *testing.T, path, id string) time.Time {
 	return time.Time{}
 }
 
-// TestPagesOfThreadsAreReadByIndex lists some of many threads, each with a state that cannot
-// be decoded, and counts what was read of the file.
+// TestPagesOfThreadsAreReadByIndex lists some of many threads, each with a state of 1,000
+// bytes, and counts what was read of the file.
 func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 	const n = 10_000 // on many more pages of the file than a page of the list may read
 	path := filepath.Join(t.TempDir(), "threads.db")
@@ -151,14 +110,14 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 		"the first page":       {checkpoint.ThreadQuery{Limit: 50}, "thread-000000", 50},
 		"a prefix":             {checkpoint.ThreadQuery{Prefix: "thread-00999"}, "thread-009990", 10},
 		"those that wait and are idle": {
-			newest(checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), Status: checkpoint.Waiting, Limit: 50}), "thread-000098", 50,
+			newest(checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), Status: checkpoint.Waiting, Limit: 50}), "thread-000099", 50,
 		},
 		"those that are idle": {
 			newest(checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2), 50,
 		},
 		"none idle for so long": {newest(checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0), Limit: 50}), "", 0},
 		"of a label, waiting": {
-			newest(checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(98)}, Status: checkpoint.Waiting, Limit: 10}), "thread-000098", 10,
+			newest(checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(99)}, Status: checkpoint.Waiting, Limit: 10}), "thread-000099", 10,
 		},
 		"of a graph, failed": {newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), Status: checkpoint.Failed}), "", 0},
 		"of a graph, done": {
@@ -170,14 +129,14 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 			newest(checkpoint.ThreadQuery{After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2), 50,
 		},
 		"the newest that wait": {
-			newest(checkpoint.ThreadQuery{Status: checkpoint.Waiting, After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2+98), 50,
+			newest(checkpoint.ThreadQuery{Status: checkpoint.Waiting, After: middle, Limit: 50}), fmt.Sprintf("thread-%06d", n/2+99), 50,
 		},
 		"the newest of no such status": {newest(checkpoint.ThreadQuery{Status: checkpoint.Failed}), "", 0},
 		"the newest of a graph": {
 			newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(7), After: middle, Limit: 10}), "thread-005007", 10,
 		},
 		"the newest of a graph, waiting": {
-			newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(98), Status: checkpoint.Waiting, Limit: 10}), "thread-000098", 10,
+			newest(checkpoint.ThreadQuery{Graph: sqltest.GraphOf(99), Status: checkpoint.Waiting, Limit: 10}), "thread-000099", 10,
 		},
 		"the newest of a label": {
 			newest(checkpoint.ThreadQuery{Labels: map[string]string{"user": sqltest.UserOf(42)}, After: middle, Limit: 3}), "thread-005042", 3,

@@ -91,17 +91,17 @@ func TestPackingDiesAtEachStatement(t *testing.T) {
 	}
 	for n := int64(1); ; n++ {
 		left.Store(n)
-		err := sqlsaver.Pack(t.Context(), s.Saver, "t")
+		err := s.Pack(t.Context(), "t")
 		left.Store(0)
-		packs := count(t, path, "graph_pack")
+		rows, packs := records(t, path)
 		if err == nil {
-			if n < 8 || packs == 0 {
+			if n < 4 || packs == 0 {
 				t.Errorf("packing takes %d statements and makes %d packs, want some of both", n, packs)
 			}
 			packtest.Same(t, s, want)
 			return
 		}
-		if rows := count(t, path, "graph_checkpoint"); !errors.Is(err, errKilled) || rows != 60 && (rows != 4 || packs != 1) {
+		if !errors.Is(err, errKilled) || rows != 60 && (rows != 4 || packs != 1) {
 			t.Fatalf("at statement %d: got %d rows and %d packs, %v; want 60 rows, or 4 and a pack", n, rows, packs, err)
 		}
 		packtest.Same(t, s, want)
@@ -120,89 +120,14 @@ func TestTwoPackersPackOnce(t *testing.T) {
 		}
 	}
 	for _, s := range []*sqlite.Saver{one, two, one} {
-		if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
+		if err := s.Pack(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
-		if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows != 4 || packs != 1 {
+		if rows, packs := records(t, path); rows != 4 || packs != 1 {
 			t.Errorf("got %d rows and %d packs, want 4 and one", rows, packs)
 		}
 		packtest.Same(t, s, want)
 	}
-}
-
-// reading is a database that counts the bytes that its transactions read.
-type reading struct {
-	sqlsaver.DB
-	bytes *atomic.Int64
-}
-
-func (r *reading) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
-	tx, err := r.DB.Begin(ctx, writes)
-	return &readingTx{tx, r.bytes}, err
-}
-
-type readingTx struct {
-	sqlsaver.Tx
-	bytes *atomic.Int64
-}
-
-func (t *readingTx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	rows, err := t.Tx.Query(ctx, text, args...)
-	return &readingRows{rows, t.bytes}, err
-}
-
-type readingRows struct {
-	sqlsaver.Rows
-	bytes *atomic.Int64
-}
-
-func (r *readingRows) Scan(dest ...any) error {
-	err := r.Rows.Scan(dest...)
-	for _, d := range dest {
-		if b, is := d.(*[]byte); is {
-			r.bytes.Add(int64(len(*b)))
-		}
-	}
-	return err
-}
-
-// TestPackingDoesNotReadLargePayloads packs a conversation in which every tenth message is larger
-// than a pack. Packing reads such a message only if the row after a pack has it.
-func TestPackingDoesNotReadLargePayloads(t *testing.T) {
-	const size, large = 200 << 10, 4
-	path := filepath.Join(t.TempDir(), "threads.db")
-	var read atomic.Int64
-	s := open(t, path, often, sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB { return &reading{db, &read} }))
-	want, head := memory.New(), checkpoint.ID{}
-	var err error
-	turn := 0
-	talk := func(size int) {
-		if head, err = packtest.TurnOf(t.Context(), turn, size, head, s, want); err != nil {
-			t.Fatal(err)
-		}
-		turn++
-	}
-	for range large {
-		for range 9 {
-			talk(packtest.MessageSize)
-		}
-		talk(size) // after a pack
-		talk(size) // after two small records, which are too few for a pack
-	}
-	for range 3 {
-		talk(packtest.MessageSize)
-	}
-	read.Store(0)
-	if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
-		t.Fatal(err)
-	}
-	if got := read.Load(); got < large*size || got > large*size+64<<10 {
-		t.Errorf("packing read %d bytes, want the %d messages of %d bytes that follow packs", got, large, size)
-	}
-	if packs := count(t, path, "graph_pack"); packs != large {
-		t.Errorf("got %d packs, want %d", packs, large)
-	}
-	packtest.Same(t, s, want)
 }
 
 // TestAnImportIsPacked copies a thread to a saver that has not run it.
@@ -225,7 +150,7 @@ func TestAnImportIsPacked(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows >= 200 || packs == 0 {
+	if rows, packs := records(t, path); rows >= 200 || packs == 0 {
 		t.Errorf("got %d rows and %d packs of 1200 records, want fewer than 200 rows", rows, packs)
 	}
 	packtest.Same(t, open(t, path), want)
@@ -256,7 +181,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 		})
 	}
 	for _, s := range []*sqlite.Saver{one, two} {
-		until(func() error { return sqlsaver.Pack(t.Context(), s.Saver, "t") })
+		until(func() error { return s.Pack(t.Context(), "t") })
 		until(func() error { return packtest.WholeHistory(t.Context(), s, done.Load()) })
 		until(func() error { return packtest.WholeState(t.Context(), s, done.Load()) })
 	}
@@ -271,7 +196,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 	over.Store(true)
 	all.Wait()
 	packtest.Same(t, two, want)
-	if packs := count(t, path, "graph_pack"); packs == 0 {
+	if _, packs := records(t, path); packs == 0 {
 		t.Error("nothing was packed")
 	}
 }

@@ -31,13 +31,13 @@ import (
 )
 
 // Saver stores threads in a SQLite file. Open makes it. A Saver is safe for concurrent use.
-type Saver struct{ *sqlsaver.Saver }
+type Saver struct{ *sqlsaver.RowSaver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the file: typed memory across threads, for package store. It uses the
 // connections of the saver, and its Close leaves them open. Its first call makes its tables.
-func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
+func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same file, opened with any driver.
 // The messages are stored, and make threads due, when the transaction commits. Post works also
@@ -54,7 +54,7 @@ func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 // If Post returns an error, roll back and run the whole transaction again. Post never repeats
 // anything itself.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
-	return sqlsaver.InTx(s.Saver, sqlsaver.RunnerOf(tx))
+	return s.RowSaver.InTx(sqlsaver.RunnerOf(tx))
 }
 
 // Option changes how Open opens a file.
@@ -101,8 +101,7 @@ func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state, for people and
 // for SQL. The transaction that ends, stops or fails a run writes it. Until then, and after a
 // crash, it is the state at the end of the previous run. graph_state.seq is the number of the
-// checkpoint. The end of every run takes time in proportion to the state. The saver keeps the
-// states of 256 threads in memory.
+// checkpoint. The end of every run reads the state, and takes time in proportion to it.
 //
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
@@ -134,6 +133,14 @@ func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 var files embed.FS
 
 var statements = sqlsaver.Load(files)
+
+// syntax is that of SQLite's statements on rows.
+var syntax = sqlsaver.Syntax{
+	Place:  func(n int) string { return "?" + strconv.Itoa(n) },
+	Upsert: " ON CONFLICT (pk) DO UPDATE SET ",
+	Take:   "%[1]s = excluded.%[1]s",
+	Ignore: " ON CONFLICT DO NOTHING",
+}
 
 // Schema returns the statements that make the tables. It has one file for each version of the
 // saver's tables. The folder store has one for each version of the store's.
@@ -169,8 +176,8 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	if o.db != nil {
 		db = o.db(db)
 	}
-	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Classify: classify, Limit: o.limit}
-	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: o.limit}
+	s, err := sqlsaver.OpenRows(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}

@@ -20,7 +20,7 @@ func alter(tb testing.TB, path string, stored, altered []byte) int {
 		tb.Fatal(err)
 	}
 	defer db.Close()
-	return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = unhex(replace(hex(%[2]s), hex(?1), hex(?2))) WHERE instr(%[2]s, ?1) > 0", stored, altered)
+	return sqltest.Alter(tb, db, "UPDATE %s SET data = unhex(replace(hex(data), hex(?1), hex(?2))) WHERE instr(data, ?1) > 0", stored, altered)
 }
 
 func TestConformance(t *testing.T) { conform(t, nil) }

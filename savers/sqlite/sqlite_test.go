@@ -14,35 +14,6 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-func TestDamageIsReported(t *testing.T) {
-	for name, text := range map[string]string{
-		"a body":          "UPDATE graph_checkpoint SET body = x'ff01' WHERE seq = 2",
-		"an id":           "UPDATE graph_checkpoint SET id = x'0102' WHERE seq = 2",
-		"a pending write": "UPDATE graph_write SET data = x'7f'",
-		"no snapshot":     "UPDATE graph_checkpoint SET flags = flags & ~(1 << 3)",
-		"a fence":         "UPDATE graph_thread SET fence = x'00'",
-	} {
-		path := filepath.Join(t.TempDir(), "threads.db")
-		s := open(t, path)
-		r, err := begin(t.Context(), s, "t")
-		if err == nil {
-			_, err = r.commit(t.Context(), []byte("payload"))
-		}
-		if err == nil {
-			_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{
-				Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Result}},
-			})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustExecute(t, path, text)
-		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
-			t.Errorf("%s: got %v, want damage", name, err)
-		}
-	}
-}
-
 // dsn names a file for a connection of a test, which waits while the saver packs or has the file
 // locked for another reason.
 func dsn(path string) string { return "file:" + path + "?_busy_timeout=10000" }
@@ -122,7 +93,7 @@ func TestReadableState(t *testing.T) {
 	defer db.Close()
 	sqltest.ReadableState(t, open, func(thread string) (status string, seq int64) {
 		row := db.QueryRow(`SELECT json_extract(s.state_json, '$.Status'), s.seq FROM graph_state s
-			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = ?`, []byte(thread))
+			JOIN graph_thread t ON t.pk = s.thread AND t.version = s.version WHERE t.pk = ?`, []byte(thread))
 		if err := row.Scan(&status, &seq); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			t.Fatal(err)
 		}

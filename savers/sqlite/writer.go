@@ -278,10 +278,6 @@ func (t sharedTx) Query(_ context.Context, text string, args ...any) (sqlsaver.R
 	return t.Tx.Query(context.Background(), text, args...)
 }
 
-func (t sharedTx) Insert(_ context.Context, text string, args ...any) (int64, error) {
-	return t.Tx.Insert(context.Background(), text, args...)
-}
-
 func (t sharedTx) Pipeline(_ context.Context, calls []sqlsaver.Call, scan func(call int, rows sqlsaver.Rows) error) error {
 	return t.Tx.Pipeline(context.Background(), calls, scan)
 }

@@ -93,8 +93,8 @@ func (b *Mail) Handle(h *checkpoint.Handled) {
 func (b *Mail) holds(h *checkpoint.Handled) bool {
 	untaken := func(number uint64) bool {
 		_, found := b.find(number)
-		back := slices.ContainsFunc(h.Return, func(m checkpoint.Message) bool { return m.Number == number })
-		return found || back && b.handledAt(number) >= 0
+		back := slices.ContainsFunc(h.Return, func(m checkpoint.Message) bool { return m.Number == number && b.handledAt(&m) >= 0 })
+		return found || back
 	}
 	for _, number := range h.Take {
 		if !untaken(number) {
@@ -128,7 +128,7 @@ func (b *Mail) handle(number uint64, reason string) {
 }
 
 func (b *Mail) giveBack(r *checkpoint.Message) {
-	i := b.handledAt(r.Number)
+	i := b.handledAt(r)
 	if i < 0 {
 		return
 	}
@@ -142,9 +142,10 @@ func (b *Mail) giveBack(r *checkpoint.Message) {
 	b.count(m, 1)
 }
 
-// handledAt returns the index of a message that was taken or refused, or -1.
-func (b *Mail) handledAt(number uint64) int {
-	return slices.IndexFunc(b.handled, func(m *checkpoint.Message) bool { return m.Number == number })
+// handledAt returns the index of a message that was taken or refused, or -1. r has its number and
+// its id.
+func (b *Mail) handledAt(r *checkpoint.Message) int {
+	return slices.IndexFunc(b.handled, func(m *checkpoint.Message) bool { return m.Number == r.Number && m.ID == r.ID })
 }
 
 // find returns the index of an untaken message.

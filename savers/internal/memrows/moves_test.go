@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/rows"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 )
 
 // hooked is a Store that calls a function before each read.

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/rows"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 

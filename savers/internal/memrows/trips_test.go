@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/rows"
 	"github.com/graphgen-go/graphgen/savers/internal/memrows"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // counted is a Store that counts round trips, and the rows that they write.
@@ -76,7 +76,7 @@ func TestRoundTrips(t *testing.T) {
 	})
 	last := record(head) // its end also removes the pending write, and the wake from the index
 	count("end", 0, 1, 4, appends(checkpoint.Append{After: head, Fence: fence, Records: last, End: true, Status: checkpoint.Done}))
-	count("load", 2, 0, 0, load)
+	count("load", 1, 0, 0, load)
 	count("post", 1, 1, 4, func() error {
 		_, err := s.Post(ctx, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}})
 		return err
@@ -91,7 +91,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 		return nil
 	})
-	count("load after other calls", 2, 0, 0, load)
+	count("load after other calls", 1, 0, 0, load)
 	again := record(last[0].ID)
 	count("opening that takes a message", 1, 1, 7, appends(checkpoint.Append{
 		After: last[0].ID, Records: again, Open: &checkpoint.Opening{Holder: "h"}, Messages: checkpoint.Handled{Seen: 1, Take: []uint64{1}},

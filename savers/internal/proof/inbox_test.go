@@ -105,7 +105,7 @@ func (b box) handle(o *operation) box {
 	all := b.messages()
 	for i := range all {
 		m := &all[i]
-		back := slices.ContainsFunc(o.Back, func(text string) bool { return numberOf(text) == m.number })
+		back := slices.ContainsFunc(o.Back, m.named)
 		if back && !m.untaken() {
 			m.payload, m.reason, m.taken = o.Text, "", false
 		}
@@ -125,15 +125,17 @@ func (b box) handle(o *operation) box {
 func (b box) holds(o *operation) bool {
 	for _, number := range slices.Concat(o.Take, o.Refuse) {
 		untaken := func(m message) bool { return m.number == number && m.untaken() }
-		back := func(text string) bool { return numberOf(text) == number }
-		known := func(m message) bool { return m.number == number }
+		known := func(m message) bool { return m.number == number && slices.ContainsFunc(o.Back, m.named) }
 		all := b.messages()
-		if !slices.ContainsFunc(all, untaken) && !(slices.ContainsFunc(all, known) && slices.ContainsFunc(o.Back, back)) {
+		if !slices.ContainsFunc(all, untaken) && !slices.ContainsFunc(all, known) {
 			return false
 		}
 	}
 	return true
 }
+
+// named reports whether text is the number and the id of the message, as "number:id".
+func (m *message) named(text string) bool { return text == fmt.Sprint(m.number, ":", m.id) }
 
 // numberOf returns the number of a message as "number:id".
 func numberOf(text string) uint64 {

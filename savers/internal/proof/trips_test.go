@@ -39,8 +39,8 @@ func TestRoundTripsOfAThread(t *testing.T) {
 			proxy := testenv.NewProxy(t, u.Host)
 			return strings.Replace(dsn, u.Host, proxy.Addr, 1), proxy
 		}
-		// Ready looks and reserves. The run reads its message, opens and ends.
-		want := trips{submit: 1, ready: 2, run: 3, another: 15}
+		// Ready looks, locks and reserves. The run reads its message, opens and ends.
+		want := trips{submit: 2, ready: 3, run: 3, another: 7}
 		for name, opts := range map[string][]postgres.Option{"plain": nil, "prepared": {postgres.PrepareStatements()}} {
 			t.Run(name, func(t *testing.T) {
 				dsn, proxy := proxied(t)
@@ -65,7 +65,7 @@ func TestRoundTripsOfAThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer saver.Close()
-		countTrips(t, saver, proxy, trips{submit: 7, ready: 5, run: 17, another: 26})
+		countTrips(t, saver, proxy, trips{submit: 2, ready: 5, run: 3, another: 7})
 	})
 }
 
@@ -115,6 +115,9 @@ func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want
 		submit()
 		found = find()
 		got.another = count(func() { run(found) })
+		if n == 0 { // no reply follows the statements that Open has closed, so the next request does not count
+			continue
+		}
 		least = trips{min(least.submit, got.submit), min(least.ready, got.ready), min(least.run, got.run), min(least.another, got.another)}
 	}
 	if least != want {

@@ -38,8 +38,6 @@ type Runner interface {
 // Tx is a transaction. It is not safe for concurrent use. Rollback after Commit does nothing.
 type Tx interface {
 	Runner
-	// Insert runs stInsertLog, and returns the number that the database gave the row.
-	Insert(ctx context.Context, text string, args ...any) (int64, error)
 	// Pipeline runs statements that return rows, in one round trip if the protocol allows that. It
 	// calls scan for each row, with the number of its statement.
 	Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error
@@ -54,6 +52,7 @@ type Tx interface {
 type Call struct {
 	Text string
 	Args []any
+	Must bool // in a batch: the statement must find a row
 }
 
 // Rows are the rows that a query returns. They must be closed.
@@ -91,7 +90,7 @@ func (s *Saver) exec(ctx context.Context, db Runner, st statement, args ...any) 
 // ask returns a statement with its arguments.
 func (s *Saver) ask(st statement, args ...any) Call {
 	q := &s.queries[st]
-	return Call{q.text, q.bind(args)}
+	return Call{Text: q.text, Args: q.bind(args)}
 }
 
 // query runs a statement that returns rows.

@@ -13,6 +13,7 @@ type Dialect struct {
 	Files      fs.FS                       // the folder schema, with the statements that make the tables
 	Statements func() (*Statements, error) // the other statements; Load makes it
 	Classify   func(err error) Fault
+	Rows       *Syntax // of the statements on rows
 
 	// Limit returns how many bytes a value can have, and what sets this limit; 0 if that is not
 	// known.

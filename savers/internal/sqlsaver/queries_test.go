@@ -33,13 +33,13 @@ func TestQueriesSayWhatIsWrong(t *testing.T) {
 func TestADialectHasAllStatements(t *testing.T) {
 	const folder = "../../sqlite/queries"
 	for name, c := range map[string]struct{ file, old, changed, want string }{
-		"as it is":             {"logs.sql", "", "", ""},
-		"another order":        {"logs.sql", "-- parameters: root, first, last", "-- parameters: last, first, root", ""},
-		"one left out":         {"logs.sql", "-- name: head\n", "-- name: haed\n", "head: there is no such statement\nhaed: the program has no use for this statement"},
-		"one there twice":      {"logs.sql", "-- name: logs\n", "-- name: log\n", "log: there are two statements of this name"},
-		"another parameter":    {"logs.sql", "-- parameters: root, first, last", "-- parameters: root, first, end", `"end"], and the program binds ["root" "first" "last"]`},
-		"a parameter too many": {"threads.sql", "-- parameters: thread_key\n", "-- parameters: thread_key, version\n", "it binds 1 values, and names 2"},
-		"a parameter too few":  {"logs.sql", "-- parameters: thread_no, version\n", "-- parameters: thread_no, thread_no\n", `binds ["thread_no" "version"]`},
+		"as it is":             {"store.sql", "", "", ""},
+		"another order":        {"store.sql", "-- parameters: before, limit", "-- parameters: limit, before", ""},
+		"one left out":         {"store.sql", "-- name: store_get\n", "-- name: store_egt\n", "store_get: there is no such statement\nstore_egt: the program has no use for this statement"},
+		"one there twice":      {"store.sql", "-- name: store_use\n", "-- name: store_get\n", "store_get: there are two statements of this name"},
+		"another parameter":    {"store.sql", "-- parameters: before, limit", "-- parameters: before, most", `"most"], and the program binds ["before" "limit"]`},
+		"a parameter too many": {"store.sql", "-- parameters: namespace, item_key\n", "-- parameters: namespace, item_key, version\n", "it binds 2 values, and names 3"},
+		"a parameter too few":  {"store.sql", "-- parameters: before, limit\n", "-- parameters: before, before\n", `binds ["before" "limit"]`},
 	} {
 		files := make(fstest.MapFS)
 		names, err := filepath.Glob(folder + "/*.sql")

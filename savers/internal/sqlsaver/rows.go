@@ -55,8 +55,19 @@ var _ rows.Store = (*RowStore)(nil)
 // Syntax is how the statements on rows of one kind of database differ from those of others.
 type Syntax struct {
 	Place  func(n int) string // what stands for the n-th bound value, from 1
-	Upsert string             // what follows an INSERT of pk and data that replaces the row with the key
+	Upsert string             // what follows an INSERT that replaces the row with the key, up to the columns
+	Take   string             // the new value of a column %[1]s there, such as "%[1]s = excluded.%[1]s"
 	Ignore string             // what follows an INSERT of pk that does nothing if there is a row
+	Share  string             // what follows a SELECT that locks the rows that it finds against changes
+	Lock   string             // what follows one that locks them to change them
+	Skip   string             // what follows one that does so, and leaves out rows that others have locked
+	Bytes  string             // fmt of bound bytes in the list of a SELECT; "" is the bound value
+	Now    string             // the time of the server, in microseconds; "" if it is that of the process
+	Parens bool               // a part of a UNION ALL that has an order is in parentheses
+
+	lock string // Lock, if reads lock rows
+
+	Calls *Calls // if set, what the database does in place of these statements
 }
 
 // NewRowStore returns the rows of a database, whose tables exist.
@@ -76,7 +87,7 @@ func size(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-func tableName(t rows.Table) string { return "graph_row_" + t.String() }
+func tableName(t rows.Table) string { return "graph_" + t.String() }
 
 // part is a part of a Read that one SELECT does: a range, or several that are alike.
 type part struct {
@@ -150,6 +161,9 @@ func (y *Syntax) read(shape []byte) string {
 	var b strings.Builder
 	place, derived := 0, 0
 	next := func() string { place++; return y.Place(place) }
+	if y.Now != "" {
+		b.WriteString("SELECT -1, NULL, " + y.Now + ", NULL")
+	}
 	for i := 0; i < len(shape); i += 4 {
 		t, kind, n := rows.Table(shape[i]), shape[i+1], int(shape[i+2])
 		limit := "" // a literal, because SQLite compiles a statement again if a bound limit changes
@@ -176,15 +190,22 @@ func (y *Syntax) read(shape []byte) string {
 				for k := range places {
 					places[k] = next()
 				}
-				b.WriteString(from + "IN (" + strings.Join(places, ", ") + ")")
+				one := from + "IN (" + strings.Join(places, ", ") + ")"
+				if y.lock != "" {
+					one = "(" + one + y.lock + ")"
+				}
+				b.WriteString(one)
 				continue
 			}
-			derived++
-			fmt.Fprintf(&b, "SELECT * FROM (%s>= %s AND pk < %s ORDER BY pk", from, next(), next())
+			order := " ORDER BY pk"
 			if kind != 'u' {
-				b.WriteString(" DESC")
+				order += " DESC"
 			}
-			fmt.Fprintf(&b, "%s) AS t%d", limit, derived)
+			ordered := fmt.Sprintf("(%s>= %s AND pk < %s%s%s)", from, next(), next(), order, limit)
+			if derived++; !y.Parens {
+				ordered = fmt.Sprintf("SELECT * FROM %s AS t%d", ordered, derived)
+			}
+			b.WriteString(ordered)
 		}
 	}
 	return b.String()
@@ -193,63 +214,106 @@ func (y *Syntax) read(shape []byte) string {
 // Read returns the rows of ranges.
 func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
 	err = r.s.try(ctx, Lost, func() (err error) {
-		all, err = r.readBy(ctx, r.s.db, ranges)
+		if r.y.Calls != nil {
+			all, now, err = r.y.Calls.read(ctx, r.s.db, false, ranges)
+			return err
+		}
+		all, now, err = r.readBy(ctx, r.s.db, ranges)
 		return err
 	})
 	if err != nil {
 		return nil, time.Time{}, r.s.explain(ctx, err)
 	}
-	return all, time.Now(), nil
+	return all, now, nil
 }
 
-// readBy reads ranges by a database or in a transaction.
-func (r *RowStore) readBy(ctx context.Context, db Runner, ranges []rows.Range) ([][]rows.Row, error) {
-	all := make([][]rows.Row, len(ranges))
-	if len(ranges) == 0 {
-		return all, nil
+// readBy reads ranges by a database or in a transaction, and the time.
+func (r *RowStore) readBy(ctx context.Context, db Runner, ranges []rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	all, now = make([][]rows.Row, len(ranges)), time.Now()
+	if len(ranges) == 0 && r.y.Now == "" {
+		return all, now, nil
 	}
 	divided := divide(ranges)
 	text, args := r.statement(ranges, divided)
+	err = ask(ctx, db, text, args, func(f Rows) error { return scanRow(f, ranges, divided, all, &now) })
+	return all, now, err
+}
+
+// ask calls scan for each row that a statement returns.
+func ask(ctx context.Context, db Runner, text string, args []any, scan func(Rows) error) error {
+	if b, can := db.(Batcher); can {
+		return b.Batch(ctx, []Call{{Text: text, Args: args}}, scan)
+	}
 	found, err := db.Query(ctx, text, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return all, each(found, func(f Rows) error {
-		var row rows.Row
-		var part, rev int64
-		var data []byte
-		if err := f.Scan(&part, &row.Key, &rev, &data); err != nil {
-			return err
-		}
-		row.Rev, row.Value = uint64(rev), rows.Bytes(data)
-		p := divided[part]
-		for i := p.first; i < p.first+p.n; i++ {
-			q := &ranges[i]
-			if q.Limit > 0 && len(all[i]) == q.Limit { // the limit of the statement is greater
-				continue
-			}
-			if p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
-				q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0 {
-				all[i] = append(all[i], row)
-			}
-		}
+	return each(found, scan)
+}
+
+// scanRow adds a row that the statement for divided ranges returns to the rows of its range.
+func scanRow(f Rows, ranges []rows.Range, divided []part, all [][]rows.Row, now *time.Time) error {
+	var row rows.Row
+	var part, rev int64
+	var data []byte
+	if err := f.Scan(&part, &row.Key, &rev, &data); err != nil {
+		return err
+	}
+	if part < 0 {
+		*now = time.UnixMicro(rev)
 		return nil
-	})
+	}
+	row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+	p := divided[part]
+	for i := p.first; i < p.first+p.n; i++ {
+		q := &ranges[i]
+		if q.Limit > 0 && len(all[i]) == q.Limit { // the limit of the statement is greater
+			continue
+		}
+		if p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
+			q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0 {
+			all[i] = append(all[i], row)
+		}
+	}
+	return nil
 }
 
 // threadColumns are the columns of the table of threads, in the order of threadValues.
-var threadColumns = [...]string{"pk", "rev", "data", "graph", "title", "status", "created", "updated", "wake"}
+var threadColumns = [...]string{"pk", "rev", "data", "graph", "title", "version", "status", "created", "updated", "wake"}
+
+// stateColumns are the columns of the table of states, in the order of stateValues.
+var stateColumns = [...]string{"pk", "thread", "version", "seq", "state_json"}
+
+// stateValues returns the values of a row of the table of states.
+func stateValues(p *rows.Put) []any {
+	t := p.Value.(*rows.State)
+	return []any{p.Bytes, []byte(t.Thread), int64(t.Version), int64(t.Seq), string(t.JSON)}
+}
+
+// columnsOf returns the columns of a table.
+func columnsOf(t rows.Table) []string {
+	switch t {
+	case rows.Threads:
+		return threadColumns[:]
+	case rows.States:
+		return stateColumns[:]
+	case rows.Index:
+		return []string{"pk"}
+	}
+	return []string{"pk", "data"}
+}
 
 // threadValues returns the values of a row of the table of threads.
 func threadValues(p *rows.Put, rev uint64) []any {
 	t := p.Value.(*rows.Thread)
 	return []any{
-		p.Bytes, int64(rev), []byte(rows.Encode(p.Bytes, t)), t.About.Graph, t.About.Title, int64(t.Shown()),
-		microOf(t.About.Created), microOf(t.Updated), microOf(t.Wake),
+		p.Bytes, int64(rev), []byte(rows.Encode(p.Bytes, t)), t.About.Graph, t.About.Title, int64(t.Open), int64(t.Shown()),
+		Micro(t.About.Created), Micro(t.Updated), Micro(t.Wake),
 	}
 }
 
-func microOf(t time.Time) int64 {
+// Micro returns a time as a column has it: in microseconds, 0 for none.
+func Micro(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -266,13 +330,7 @@ func (y *Syntax) text(f form) string {
 		}
 		return strings.Join(all, ", ")
 	}
-	columns := []string{"pk", "data"}
-	switch f.table {
-	case rows.Threads:
-		columns = threadColumns[:]
-	case rows.Index:
-		columns = columns[:1]
-	}
+	columns := columnsOf(f.table)
 	insert := "INSERT INTO " + name + " (" + strings.Join(columns, ", ") + ") "
 	values := make([]string, f.n)
 	for i := range values {
@@ -281,12 +339,20 @@ func (y *Syntax) text(f form) string {
 	p := y.Place
 	switch f.kind {
 	case insertIf:
-		return insert + "SELECT " + places(1, 2) + " WHERE EXISTS (SELECT 1 FROM " + tableName(rows.Threads) + " WHERE pk = " + p(3) + " AND rev = " + p(4) + ")"
-	case put:
-		end := y.Upsert
-		if f.table == rows.Index {
-			end = y.Ignore
+		bound := y.Bytes
+		if bound == "" {
+			bound = "%s"
 		}
+		return insert + fmt.Sprintf("SELECT "+bound+", "+bound+" FROM %s WHERE pk = %s AND rev = %s", p(1), p(2), tableName(rows.Threads), p(3), p(4)) + y.Share
+	case put:
+		if f.table == rows.Index {
+			return insert + "VALUES " + strings.Join(values, ", ") + y.Ignore
+		}
+		takes := make([]string, len(columns)-1)
+		for i, c := range columns[1:] {
+			takes[i] = fmt.Sprintf(y.Take, c)
+		}
+		end := y.Upsert + strings.Join(takes, ", ")
 		return insert + "VALUES " + strings.Join(values, ", ") + end
 	case replace:
 		sets := make([]string, 0, len(columns))
@@ -317,15 +383,31 @@ func (st *step) checks() bool {
 	return st.form.kind == insertIf || st.form.kind == replace || st.form.kind == check
 }
 
-// Apply stores c.
+// Apply stores c. If the connection breaks, Apply tries again: a change that was stored does not
+// find the revisions again that it checks.
 func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
+	if r.y.Calls != nil {
+		err = r.s.try(ctx, repeatable(c), func() error {
+			rev, read, err = r.y.Calls.apply(ctx, r.s.db, c)
+			return err
+		})
+		return rev, read, r.failed(ctx, c, err)
+	}
 	rev = c.Rev(time.Now())
 	steps := r.steps(c, rev)
+	one := len(steps) == 1 && len(c.Reads) == 0
+	if b, can := r.s.db.(Batcher); can && !one && small(steps) {
+		err = r.s.try(ctx, repeatable(c), func() error {
+			read, err = r.batch(ctx, b, c, steps)
+			return err
+		})
+		return rev, read, r.failed(ctx, c, err)
+	}
 	if err := r.prepare(ctx, steps); err != nil {
 		return 0, nil, r.s.explain(ctx, err)
 	}
-	if len(steps) == 1 && len(c.Reads) == 0 {
-		err = r.s.try(ctx, RolledBack, func() error {
+	if one {
+		err = r.s.try(ctx, repeatable(c), func() error {
 			n, err := r.s.db.Exec(ctx, steps[0].text, steps[0].args...)
 			if err == nil && n == 0 && steps[0].checks() {
 				err = rows.ErrChanged
@@ -334,16 +416,65 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		})
 		return rev, nil, r.failed(ctx, c, err)
 	}
-	err = r.s.share(ctx, RolledBack, func(tx Tx) error {
+	err = r.s.share(ctx, repeatable(c), func(tx Tx) error {
 		for i := range steps {
 			if err := steps[i].run(ctx, tx); err != nil {
 				return err
 			}
 		}
-		read, err = r.readBy(ctx, tx, c.Reads)
+		if len(c.Reads) > 0 {
+			read, _, err = r.readBy(ctx, tx, c.Reads)
+		}
 		return err
 	})
 	return rev, read, r.failed(ctx, c, err)
+}
+
+// Batcher is a DB or a Tx that runs several statements in one round trip, without preparing them.
+type Batcher interface {
+	// Batch runs calls. A DB stores all of them or none. Batch returns rows.ErrChanged if a call that
+	// must find a row finds none. It calls scan for each row that calls return.
+	Batch(ctx context.Context, calls []Call, scan func(Rows) error) error
+}
+
+// smallBatch is the most bytes of values in a batch. They have a longer form in its text.
+const smallBatch = 256 << 10
+
+// small reports whether the values of statements may be in the text of a batch.
+func small(steps []step) bool {
+	n := 0
+	for i := range steps {
+		for _, a := range steps[i].args {
+			if b, ok := a.([]byte); ok {
+				n += len(b)
+			}
+		}
+	}
+	return n <= smallBatch
+}
+
+// batch runs statements, and then reads ranges.
+func (r *RowStore) batch(ctx context.Context, b Batcher, c *rows.Change, steps []step) (read [][]rows.Row, err error) {
+	calls := make([]Call, len(steps), len(steps)+1)
+	for i := range steps {
+		calls[i] = Call{Text: r.y.text(steps[i].form), Args: steps[i].args, Must: steps[i].checks()}
+	}
+	divided, now := divide(c.Reads), time.Time{}
+	if len(c.Reads) > 0 {
+		text, args := r.statement(c.Reads, divided)
+		calls = append(calls, Call{Text: text, Args: args})
+	}
+	read = make([][]rows.Row, len(c.Reads))
+	err = b.Batch(ctx, calls, func(f Rows) error { return scanRow(f, c.Reads, divided, read, &now) })
+	return read, err
+}
+
+// repeatable returns the worst fault after which a change may be applied again.
+func repeatable(c *rows.Change) Fault {
+	if c.Once {
+		return RolledBack
+	}
+	return Lost
 }
 
 // run runs a statement in a transaction.
@@ -463,17 +594,19 @@ func putting(steps []step, all []rows.Put) []step {
 	for t := range rows.Tables {
 		for _, kind := range [...]formKind{insertNew, put} {
 			var values []any
-			each := 2
-			if rows.Table(t) == rows.Index {
-				each = 1
-			}
+			each := len(columnsOf(rows.Table(t)))
 			for i := range all {
 				p := &all[i]
 				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != (kind == insertNew) {
 					continue
 				}
-				if values = append(values, p.Bytes); each == 2 {
-					values = append(values, []byte(rows.Encode(p.Bytes, p.Value)))
+				switch rows.Table(t) {
+				case rows.States:
+					values = append(values, stateValues(p)...)
+				case rows.Index:
+					values = append(values, p.Bytes)
+				default:
+					values = append(values, p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)))
 				}
 			}
 			for some := range slices.Chunk(values, mostPuts*each) {
@@ -487,5 +620,5 @@ func putting(steps []step, all []rows.Put) []step {
 // mostPuts is how many rows a statement stores at most.
 const mostPuts = 8
 
-// Close does nothing: the saver closes the database.
-func (r *RowStore) Close() error { return nil }
+// Close closes the database.
+func (r *RowStore) Close() error { return r.s.Close() }

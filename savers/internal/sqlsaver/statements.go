@@ -12,52 +12,9 @@ import (
 // signatures gives.
 type statement int
 
-// The statements that only read.
+// The statements of the store that only read.
 const (
-	stThread statement = iota
-	stVersion
-	stVersions
-	stReleasedVersions
-	stLastReleasedVersion
-	stLog
-	stLogs
-	stHead
-	stRootHead
-	stCountRecords
-	stLines
-	stRecord
-	stBase
-	stNewestSnapshot
-	stRecords
-	stPackable
-	stHistory
-	stHistoryHeaders
-	stHeaders
-	stIDs
-	stPacks
-	stPackBefore
-	stPacksOfID
-	stUnsettled
-	stWrites
-	stSchemas
-	stThreads
-	stNewest
-	stNewestByStatus
-	stNewestByGraph
-	stNewestByLabel
-	stCountKeys
-	stReady
-	stQuestions
-	stPlace
-	stChain
-	stReadByIndex
-	stMail
-	stNewestMail
-	stRefusedMail
-	stAllMail
-	stNews
-	stOutcomes
-	stStoreGet
+	stStoreGet statement = iota
 	stStoreFind
 	stStoreFindIn
 	stStoreNamespace
@@ -68,81 +25,9 @@ const (
 	reads // their number
 )
 
-// The statements that write, or lock what will be written.
+// The statements of the store that write, or lock what will be written.
 const (
-	stLockThread = reads + iota
-	stInsertThread
-	stUpdateThread
-	stInsertLabel
-	stRemoveLabel
-	stRenewLease
-	stEndRun
-	stEndLease
-	stRewake
-	stLockReady
-	stReserve
-	stReserveDue
-	stInsertVersion
-	stReleaseVersion
-	stPutState
-	stInsertLog
-	stInsertLine
-	stInsertRecord
-	stMarkCommitted
-	stMarkNextRemoved
-	stRewriteRecord
-	stRemoveRecords
-	stInsertPack
-	stRemovePack
-	stMarkPacked
-	stSettle
-	stUnsettle
-	stRemoveLines
-	stCommit
-	stCommitLast
-	stOpenNew
-	stPutWriteFenced
-	stKeepWriteFenced
-	stPutOutcome
-	stPutWrite
-	stKeepWrite
-	stPutWrites4
-	stKeepWrites4
-	stPutWrites16
-	stKeepWrites16
-	stDiscardWrite
-	stRemoveBaseWrites
-	stSweepWrites
-	stRemoveVersionWrites
-	stRemoveVersionRecords
-	stRemoveVersionPacks
-	stRemoveVersionLines
-	stRemoveVersionLogs
-	stRemoveVersionState
-	stRemoveVersion
-	stDeleteWrites
-	stDeleteRecords
-	stDeletePacks
-	stDeleteLines
-	stDeleteLogs
-	stDeleteState
-	stDeleteVersions
-	stDeleteMail
-	stDeleteThread
-	stPutMail
-	stFindMail
-	stHandleMail
-	stReturnMail
-	stRefuseOthers
-	stForgetMail
-	stPost
-	stLockInboxes
-	stKnownMail
-	stInsertThreads
-	stInsertLabels
-	stInsertMail
-	stUpdateInboxes
-	stStoreNow
+	stStoreNow = reads + iota
 	stStoreLock
 	stStoreLockAll
 	stStoreInsert
@@ -161,7 +46,7 @@ const (
 	stStoreExpired
 	stStorePurge
 	stStoreForget
-	prepared // the number of statements that are prepared when a saver or its store is opened
+	prepared // the number of statements that are prepared when a store is opened
 )
 
 // The statements that make and check the tables.
@@ -176,14 +61,8 @@ const (
 	stUnlockSchema
 	stDropTables
 	stDropFunctions
-	stIndexMail
 	statements // the number of all statements
 )
-
-// ofStore reports whether a prepared statement is of the store, which may have no tables yet.
-func (st statement) ofStore() bool {
-	return stStoreGet <= st && st < reads || stStoreNow <= st && st < prepared
-}
 
 // query is a statement as a dialect has it.
 type query struct {

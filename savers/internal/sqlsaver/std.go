@@ -130,6 +130,9 @@ type stdTx struct {
 // RunnerOf returns a Runner on a transaction of the caller, which the caller ends.
 func RunnerOf(tx *sql.Tx) Runner { return &stdTx{s: new(Std), tx: tx} }
 
+// Raw returns the transaction of database/sql.
+func (t *stdTx) Raw() *sql.Tx { return t.tx }
+
 // bind returns a prepared statement for use in the transaction. The transaction's own connection
 // prepares a text that Prepare has not: no other connection may be free.
 func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
@@ -148,18 +151,6 @@ func (t *stdTx) Exec(ctx context.Context, text string, args ...any) (int64, erro
 		return 0, err
 	}
 	return found(st.ExecContext(ctx, args...))
-}
-
-func (t *stdTx) Insert(ctx context.Context, text string, args ...any) (int64, error) {
-	st, err := t.bind(ctx, text)
-	if err != nil {
-		return 0, err
-	}
-	made, err := st.ExecContext(ctx, args...)
-	if err != nil {
-		return 0, err
-	}
-	return made.LastInsertId()
 }
 
 func (t *stdTx) Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error {

@@ -72,7 +72,7 @@ func (t *Store) prepare(ctx context.Context) error {
 	}
 	err := t.s.migrate(ctx, storeTables(), mode)
 	if err == nil {
-		err = t.s.prepare(ctx, true)
+		err = t.s.prepare(ctx)
 	}
 	t.open.Store(err == nil)
 	return err

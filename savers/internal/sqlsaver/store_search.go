@@ -82,7 +82,7 @@ func (t *Store) ranked(ctx context.Context, tx Tx, q *store.TextQuery) ([]store.
 	calls := make([]Call, len(q.Words))
 	for i, word := range q.Words {
 		text, args := t.where(&t.s.queries[stStoreWords], &q.Query, []byte(q.Index), []byte(word), int64(store.MaxCompared+1))
-		calls[i] = Call{text, args}
+		calls[i] = Call{Text: text, Args: args}
 	}
 	ranking := store.NewRanking(q)
 	err := tx.Pipeline(ctx, calls, func(word int, rows Rows) error {

@@ -46,5 +46,5 @@ SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40))) AS unl
 
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
-DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log,
-	graph_version, graph_mail, graph_label, graph_thread, graph_schema;
+DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once,
+	graph_state, graph_index, graph_version, graph_message, graph_write, graph_log, graph_record, graph_thread, graph_schema;

@@ -42,9 +42,9 @@ SELECT COUNT(*) AS locked FROM l;
 
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
-DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log,
-	graph_version, graph_mail, graph_label, graph_thread, graph_schema;
+DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once, graph_state, graph_index, graph_version,
+	graph_message, graph_write, graph_log, graph_record, graph_thread, graph_schema;
 
 -- name: drop_functions
 -- Drops the functions.
-DROP FUNCTION IF EXISTS graph_commit, graph_end, graph_open, graph_ready, graph_reserve, graph_put, graph_post, graph_place, graph_chain;
+DROP FUNCTION IF EXISTS graph_due, graph_apply, graph_commit, graph_lock, graph_read;

@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// Alter runs an UPDATE that replaces bytes in column %[2]s of table %[1]s. It runs it for all
-// columns that hold records or pending writes, and returns how many rows it changed.
+// Alter runs an UPDATE that replaces bytes in the column data of table %s. It runs it for the
+// tables of records and of pending writes, and returns how many rows it changed.
 func Alter(tb testing.TB, db *sql.DB, update string, args ...[]byte) (places int) {
 	tb.Helper()
 	values := make([]any, len(args))
 	for i := range args {
 		values[i] = args[i]
 	}
-	for _, at := range [][2]string{{"graph_checkpoint", "body"}, {"graph_checkpoint", "payload"}, {"graph_pack", "body"}, {"graph_write", "data"}} {
-		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, at[0], at[1]), values...)
+	for _, table := range []string{"graph_record", "graph_write"} {
+		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, table), values...)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -60,8 +60,14 @@ func (m *inboxModel) both(what string, call func(s checkpoint.Saver) (any, error
 	return got, err
 }
 
-func (m *inboxModel) handled(r *modelRun) (h checkpoint.Handled) {
+func (m *inboxModel) handled(thread string, r *modelRun) (h checkpoint.Handled) {
 	h.Seen = r.seen
+	messages := make(map[uint64]checkpoint.Message)
+	for item, err := range m.savers[0].Export(m.t.Context(), thread, 0) {
+		if err == nil && item.Message != nil {
+			messages[item.Message.Number] = *item.Message
+		}
+	}
 	for range m.rand.IntN(4) {
 		number := 1 + m.rand.Uint64N(r.seen+2)
 		switch m.rand.IntN(4) {
@@ -70,7 +76,9 @@ func (m *inboxModel) handled(r *modelRun) (h checkpoint.Handled) {
 		case 2:
 			h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: number, Reason: fmt.Sprint("reason ", number)})
 		default:
-			h.Return = append(h.Return, checkpoint.Message{Number: number, Payload: []byte(fmt.Sprint("returned ", number))})
+			back := messages[number]
+			back.Number, back.Payload = number, []byte(fmt.Sprint("returned ", number))
+			h.Return = append(h.Return, back)
 		}
 	}
 	return h
@@ -86,7 +94,7 @@ func (m *inboxModel) step(n int) {
 	case r == nil || !r.held:
 		m.open(thread)
 	case c < 14:
-		w := checkpoint.PutWrites{Thread: thread, Fence: r.fence, Lease: time.Hour, Messages: m.handled(r)}
+		w := checkpoint.PutWrites{Thread: thread, Fence: r.fence, Lease: time.Hour, Messages: m.handled(thread, r)}
 		if m.rand.IntN(3) == 0 {
 			w.End, w.Status, r.held = true, checkpoint.Status(1+m.rand.IntN(7)), false
 		}
@@ -97,7 +105,7 @@ func (m *inboxModel) step(n int) {
 	case c < 18:
 		id := newID(m.t)
 		a := checkpoint.Append{
-			Thread: thread, After: r.head, Fence: r.fence, Lease: time.Hour, Messages: m.handled(r),
+			Thread: thread, After: r.head, Fence: r.fence, Lease: time.Hour, Messages: m.handled(thread, r),
 			Records: []checkpoint.Record{{ID: id, Parent: r.head, Base: id, Line: r.fence, Commits: r.head, Source: checkpoint.Loop, Graph: "g"}},
 		}
 		if m.rand.IntN(3) == 0 {

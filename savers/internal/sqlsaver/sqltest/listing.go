@@ -21,27 +21,6 @@ type Listing struct {
 	Read func(s checkpoint.Saver) (rows, blocks int)
 }
 
-// Pattern makes one thread that waits for an answer, and returns the id of its head. A test copies
-// its rows. Pattern closes s.
-func Pattern(tb testing.TB, s checkpoint.Saver) checkpoint.ID {
-	tb.Helper()
-	id, err := checkpoint.NewID()
-	if err == nil {
-		_, err = s.Append(tb.Context(), checkpoint.Append{
-			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
-			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
-			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
-		})
-	}
-	if err == nil {
-		err = s.Close()
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return id
-}
-
 // GraphOf returns the name of the graph of thread i.
 func GraphOf(i int) string { return fmt.Sprintf("graph-%03d", i%200) }
 

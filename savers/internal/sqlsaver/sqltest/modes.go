@@ -74,8 +74,8 @@ func SchemaModes(t *testing.T, m Modes) {
 		t.Error("the thread is there, want tables made anew")
 	}
 	for version, want := range map[int]string{
-		1000: "the tables are of version 1000, and this program knows 24",
-		3:    "the tables are of version 3, and this program reads version 24",
+		1000: "the tables are of version 1000, and this program knows 25",
+		3:    "the tables are of version 3, and this program reads version 25",
 	} {
 		m.Exec("DELETE FROM graph_schema") // has a row for each file of the schema
 		m.Exec(fmt.Sprintf("INSERT INTO graph_schema (version) VALUES (%d)", version))
@@ -231,11 +231,11 @@ func opened(t *testing.T, open func() (checkpoint.Saver, error)) checkpoint.Save
 	return s
 }
 
-func newID(t *testing.T) checkpoint.ID {
-	t.Helper()
+func newID(tb testing.TB) checkpoint.ID {
+	tb.Helper()
 	id, err := checkpoint.NewID()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return id
 }

@@ -1,0 +1,136 @@
+package sqlsaver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/rows"
+)
+
+// RowSaver is a rows.Saver on the tables of a database, which may also have a store. OpenRows
+// makes it.
+type RowSaver struct {
+	*rows.Saver
+	base *Saver
+	rows *RowStore
+	tx   *RowStore // whose reads lock rows
+	name string
+}
+
+// OpenRows returns a saver on a database, whose tables it makes, changes or verifies as the mode
+// says. It owns db from then on, also if it fails.
+func OpenRows(ctx context.Context, db DB, d *Dialect, o Options) (*RowSaver, error) {
+	base, err := Open(ctx, db, d, Options{Mode: o.Mode, Patience: o.Patience})
+	if err != nil {
+		return nil, err
+	}
+	store := NewRowStore(base, d.Rows)
+	locking := *d.Rows
+	locking.lock = locking.Lock
+	tx := NewRowStore(base, &locking)
+	var contract rows.Store = store
+	switch {
+	case d.Rows.Skip != "":
+		contract = lockStore{store, tx}
+	case d.Rows.Calls != nil:
+		contract = callStore{store}
+		if err := d.Rows.Calls.prepare(ctx, base); err != nil {
+			return nil, errors.Join(err, base.Close())
+		}
+	}
+	saver := rows.New(d.Name, contract, rows.Options{Packing: o.Packing, ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode})
+	return &RowSaver{saver, base, store, tx, d.Name}, nil
+}
+
+// Store returns the store in the database of the saver. Its first call makes its tables. Its Close
+// leaves the saver open. It cannot be used after the saver was closed.
+func (s *RowSaver) Store() store.Backend { return NewStore(s.base) }
+
+// InTx returns a Poster that posts in a transaction of the caller. It does not retry.
+func (s *RowSaver) InTx(tx Runner) checkpoint.Poster { return poster{s, tx} }
+
+type poster struct {
+	*RowSaver
+	tx Runner
+}
+
+// Post stores messages.
+func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	if err := p.base.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer p.base.end()
+	all, err := rows.New(p.name, txRows{p.RowSaver.tx, p.tx}, rows.Options{}).Post(ctx, posts...)
+	if err != nil {
+		return nil, fmt.Errorf("post in a transaction, which must be on the database of the saver: %w", err)
+	}
+	return all, nil
+}
+
+// txRows is the rows of a database in a transaction of the caller. It locks the threads that it
+// reads.
+type txRows struct {
+	*RowStore
+	tx Runner
+}
+
+// Read returns the rows of ranges, as they are committed. A server gives a statement one view, so
+// the threads, which come first, are locked before others are read.
+func (t txRows) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	if t.y.Calls != nil {
+		if all, now, err = t.y.Calls.read(ctx, t.tx, true, ranges); err != nil {
+			return nil, time.Time{}, t.s.explain(ctx, err)
+		}
+		return all, now, nil
+	}
+	n := slices.IndexFunc(ranges, func(r rows.Range) bool { return r.Table != rows.Threads })
+	if n < 0 {
+		n = len(ranges)
+	}
+	for _, some := range [...][]rows.Range{ranges[:n], ranges[n:]} {
+		if len(some) == 0 {
+			continue
+		}
+		found, at, err := t.readBy(ctx, t.tx, some)
+		if err != nil {
+			return nil, time.Time{}, t.s.explain(ctx, err)
+		}
+		all, now = append(all, found...), at
+	}
+	return all, now, nil
+}
+
+// Apply stores c.
+func (t txRows) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
+	if t.y.Calls != nil {
+		rev, read, err = t.y.Calls.apply(ctx, t.tx, c)
+		return rev, read, t.failed(ctx, c, err)
+	}
+	rev = c.Rev(time.Now())
+	steps := t.steps(c, rev)
+	if b, can := t.tx.(Batcher); can && small(steps) {
+		read, err = t.batch(ctx, b, c, steps)
+		return rev, read, t.failed(ctx, c, err)
+	}
+	for i := range steps {
+		n, err := t.tx.Exec(ctx, t.y.text(steps[i].form), steps[i].args...)
+		if err == nil && n == 0 && steps[i].checks() {
+			err = rows.ErrChanged
+		}
+		if err != nil {
+			return 0, nil, t.failed(ctx, c, err)
+		}
+	}
+	if len(c.Reads) > 0 {
+		read, _, err = t.readBy(ctx, t.tx, c.Reads)
+	}
+	return rev, read, t.failed(ctx, c, err)
+}
+
+// RowsOf returns the rows of a saver, for tests.
+func RowsOf(s *RowSaver) rows.Store { return s.rows }

@@ -1,0 +1,87 @@
+package sqltest
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
+	"github.com/graphgen-go/graphgen/savers/rows"
+)
+
+// Fill stores the n threads of a Listing, each with a state of 1,000 bytes. It makes them in
+// memory, and puts their rows into store.
+func Fill(tb testing.TB, store rows.Store, n int) {
+	tb.Helper()
+	mem, now := memrows.New(), time.Now()
+	s := rows.New("sqltest", mem, rows.Options{})
+	id := newID(tb)
+	record := checkpoint.Record{ID: id, Seq: 1, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: make([]byte, 1000)}
+	for i := range n {
+		t := checkpoint.Thread{
+			ID: fmt.Sprintf("thread-%06d", i), Graph: GraphOf(i), Labels: user(i), Status: checkpoint.Done,
+			Created: now.Add(-time.Duration(i) * time.Second), Updated: now.Add(-time.Duration(i) * time.Second),
+		}
+		items := []checkpoint.ExportItem{{Thread: &t}, {Record: &checkpoint.NamespaceRecord{Record: record}}}
+		if i%100 == 99 {
+			t.Status = checkpoint.Waiting
+			question := checkpoint.Write{Base: id, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}
+			items = append(items, checkpoint.ExportItem{Write: &question})
+		}
+		if err := s.Import(tb.Context(), t.ID, each(items)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	Put(tb, store, mem)
+	if err := s.Close(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// each yields items as an export does.
+func each(items []checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Put puts all rows of a store into another, which has none of them.
+func Put(tb testing.TB, to, from rows.Store) {
+	tb.Helper()
+	var all []rows.Range
+	for t := range rows.Tables {
+		all = append(all, rows.Range{Key: rows.Key{Table: rows.Table(t)}, To: []byte{0xff}})
+	}
+	found, _, err := from.Read(tb.Context(), all...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, n := new(rows.Change), 0
+	apply := func() {
+		if _, _, err := to.Apply(tb.Context(), c); err != nil {
+			tb.Fatal(err)
+		}
+		c = new(rows.Change)
+	}
+	for t := range found {
+		for i := range found[t] {
+			row := &found[t][i]
+			key := rows.Key{Table: rows.Table(t), Bytes: row.Key}
+			if key.Table == rows.Threads {
+				key.Thread = string(row.Key)
+				c.Checks = append(c.Checks, rows.Check{Thread: key.Thread})
+			}
+			c.Puts = append(c.Puts, rows.Put{Key: key, Value: row.Value})
+			if n++; n%1000 == 0 {
+				apply()
+			}
+		}
+	}
+	apply()
+}
