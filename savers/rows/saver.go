@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -148,8 +149,8 @@ func (s *Saver) wrap(err error) error {
 	return fmt.Errorf("%s: %w", s.name, err)
 }
 
-// call runs f as a call whose arguments are checked: until f does not return ErrChanged, or ctx
-// ends.
+// call runs f as a call whose arguments are checked: again while f returns ErrChanged, unless ctx
+// ends. A call that was refused mostTries times ends with checkpoint.ErrUnavailable.
 func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 	if invalid != nil {
 		return invalid
@@ -158,14 +159,37 @@ func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 		return err
 	}
 	defer s.end()
-	for {
+	for tries := 1; ; tries++ {
 		err := f()
-		if errors.Is(err, ErrChanged) {
-			if err = ctx.Err(); err == nil {
-				continue
-			}
+		if !errors.Is(err, ErrChanged) {
+			return s.wrap(err)
 		}
-		return s.wrap(err)
+		if tries == mostTries {
+			return s.wrap(fmt.Errorf("%w: others changed the thread at each of %d tries; if nobody writes to it, its rows contradict each other: %w",
+				checkpoint.ErrUnavailable, tries, err))
+		}
+		if err := pause(ctx, tries); err != nil {
+			return s.wrap(err)
+		}
+	}
+}
+
+// mostTries is how often a call tries. All tries but the first few wait before, so they take about
+// 10 s.
+const mostTries = 1000
+
+// pause waits before another try. Calls that met do not meet again.
+func pause(ctx context.Context, tries int) error {
+	if tries < 4 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(rand.N(time.Duration(min(tries, 20)) * time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
