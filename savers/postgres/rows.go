@@ -76,7 +76,7 @@ func bounds(r *rows.Range) (from, to []byte) {
 func applyChange(fails bool, c *rows.Change) (text string, args []any) {
 	if !fails && isCommit(c) {
 		p, k := &c.Puts[0], &c.Checks[0]
-		return commitText, []any{[]byte(k.Thread), int64(k.Rev), int32(p.Table), p.Bytes, []byte(rows.Encode(p.Bytes, p.Value))}
+		return commitText, []any{[]byte(k.Thread), int64(k.Rev), int32(p.Table), p.Bytes, p.Value}
 	}
 	deletes := len(c.Deletes)
 	tables, from, to := make([]int32, deletes), make([][]byte, deletes), make([][]byte, deletes)
@@ -85,19 +85,27 @@ func applyChange(fails bool, c *rows.Change) (text string, args []any) {
 		from[i], to[i] = bounds(&c.Deletes[i])
 	}
 	kinds, keys, data := make([]int32, 0, len(c.Puts)), make([][]byte, 0, len(c.Puts)), make([][]byte, 0, len(c.Puts))
-	state, stateKey := new(rows.State), []byte{}
+	state, stateKey, json := new(rows.Columns), []byte{}, ""
 	for i := range c.Puts {
 		p := &c.Puts[i]
 		switch p.Table {
 		case rows.Threads:
 		case rows.States:
-			state, stateKey = p.Value.(*rows.State), p.Bytes
+			state, stateKey, json = p.Columns, p.Bytes, string(p.Value)
 		default:
-			kinds, keys, data = append(kinds, kind(p.Table, p.New)), append(keys, p.Bytes), append(data, rows.Encode(p.Bytes, p.Value))
+			kinds, keys, data = append(kinds, kind(p.Table, p.New)), append(keys, p.Bytes), append(data, notNil(p.Value))
 		}
 	}
-	args = append(threadArgs(c), tables, from, to, kinds, keys, data, stateKey, int64(state.Version), int64(state.Seq), string(state.JSON))
+	args = append(threadArgs(c), tables, from, to, kinds, keys, data, stateKey, int64(state.Version), int64(state.Seq), json)
 	return applyText, append(append(args, rangeArgs(c.Reads)...), fails)
+}
+
+// notNil returns b. nil would be NULL in an array.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 // isCommit reports whether graph_commit can store a change.
@@ -126,10 +134,10 @@ func threadArgs(c *rows.Change) []any {
 		if at < 0 {
 			continue
 		}
-		t := c.Puts[at].Value.(*rows.Thread)
-		bytes[1][i], bytes[2][i], bytes[3][i] = rows.Encode(c.Puts[at].Bytes, t), []byte(t.About.Graph), []byte(t.About.Title)
-		numbers[1][i], numbers[2][i] = int64(t.Open), int64(t.Shown())
-		numbers[3][i], numbers[4][i], numbers[5][i] = sqlsaver.Micro(t.About.Created), sqlsaver.Micro(t.Updated), sqlsaver.Micro(t.Wake)
+		t := c.Puts[at].Columns
+		bytes[1][i], bytes[2][i], bytes[3][i] = c.Puts[at].Value, []byte(t.Graph), []byte(t.Title)
+		numbers[1][i], numbers[2][i] = int64(t.Version), int64(t.Status)
+		numbers[3][i], numbers[4][i], numbers[5][i] = sqlsaver.Micro(t.Created), sqlsaver.Micro(t.Updated), sqlsaver.Micro(t.Wake)
 	}
 	return []any{
 		bytes[0], numbers[0], bytes[1], bytes[2], bytes[3], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],

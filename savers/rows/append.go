@@ -49,7 +49,7 @@ func (s *Saver) knownFor(a *checkpoint.Append) (t *thread, h head) {
 		if !ok {
 			return nil, h
 		}
-		t = &thread{Thread: Thread{ID: a.Thread}, now: now}
+		t = &thread{threadRow: threadRow{ID: a.Thread}, now: now}
 	case t.Open == 0 != starts, // a pruned log has no first record that would stop a second one
 		a.Open == nil && t.Fence != a.Fence,
 		a.Open != nil && t.leased() && !a.Open.TakeOver:
@@ -192,7 +192,7 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, t *thr
 func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, stored *checkpoint.Record) (done checkpoint.AppendResult, err error) {
 	done = checkpoint.AppendResult{Version: t.Open, Head: stored.Seq, Posted: t.Posted}
 	if !t.Until.IsZero() && (a.Open != nil || a.Fence == t.Fence) {
-		next := t.Thread
+		next := t.threadRow
 		next.Until = ledger.Micro(t.now.Add(ledger.LeaseOf(a.Lease)))
 		if t, _, err = s.apply(ctx, new(Change), t, &next); err != nil {
 			return done, err
@@ -215,7 +215,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 			return done, err
 		}
 	}
-	next := t.Thread
+	next := t.threadRow
 	if a.Open != nil {
 		if err := next.opens(a, t); err != nil {
 			return done, err
@@ -311,7 +311,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 }
 
 // opens makes t the thread after the opening a, which found it as old.
-func (t *Thread) opens(a *checkpoint.Append, old *thread) (err error) {
+func (t *threadRow) opens(a *checkpoint.Append, old *thread) (err error) {
 	if t.About, _, err = old.About.Opened(a, old.now); err != nil {
 		return err
 	}
@@ -330,16 +330,16 @@ func (t *Thread) opens(a *checkpoint.Append, old *thread) (err error) {
 // writer collects what one write of a run stores.
 type writer struct {
 	s    *Saver
-	t    *thread // as it was
-	next *Thread // as it will be
+	t    *thread    // as it was
+	next *threadRow // as it will be
 	c    Change
 
 	committed map[checkpoint.ID]bool // bases that the records of the write commit
 }
 
 // put adds a row to the change.
-func (w *writer) put(t Table, key []byte, v Value, isNew bool) {
-	w.c.Puts = append(w.c.Puts, Put{Key: Key{t, w.next.ID, key}, Value: v, New: isNew})
+func (w *writer) put(t Table, key []byte, v value, isNew bool) {
+	w.c.Puts = append(w.c.Puts, Put{Key: Key{t, w.next.ID, key}, Value: v.appendTo(nil, key), New: isNew})
 }
 
 // records adds the records of a after the head h.
@@ -352,7 +352,7 @@ func (w *writer) records(a *checkpoint.Append, h head) {
 	l := logOf(w.next.ID, w.next.Root, a.Namespace)
 	before := h.id
 	for i := range a.Records {
-		r := &Record{ledger.Normal(a.Records[i])}
+		r := &recordRow{ledger.Normal(a.Records[i])}
 		r.Seq = h.seq + uint64(i) + 1
 		w.put(Records, l.key(before), r, true)
 		if !r.Commits.IsZero() {
@@ -480,7 +480,7 @@ func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 
 // tryPut stores p in the thread t. blind is that of tryAppend.
 func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, blind bool) (done checkpoint.PutResult, err error) {
-	next := t.Thread
+	next := t.threadRow
 	w := writer{s: s, t: t, next: &next}
 	if err := w.writes(ctx, p.Writes, blind); err != nil {
 		return done, err
@@ -544,7 +544,7 @@ func (s *Saver) correct(ctx context.Context, t *thread, rows []Row) error {
 	if err != nil || r.ID == t.Head {
 		return err
 	}
-	next := t.Thread
+	next := t.threadRow
 	next.Head, next.Step, next.Chain = r.ID, r.Step, 0
 	_, _, err = s.apply(ctx, new(Change), t, &next)
 	return err

@@ -8,21 +8,51 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Store is a storage of rows: an ordered map for each [Table]. It is safe for concurrent use. It
-// knows nothing of the commit protocol: a Saver reads rows, decides, and writes a [Change] whose
-// checks fail if a thread has changed meanwhile.
+// Store is a storage of rows: an ordered map for each [Table]. It is what the author of a backend
+// implements. It knows nothing of the commit protocol: a Saver reads rows, decides, and stores a
+// [Change] whose checks fail if a thread has changed meanwhile. Package rowstest tests a Store.
+//
+// A Store is safe for concurrent use. Several processes may have a Store of the same rows, and see
+// the changes of all. Once Apply has returned, each later Read in any process sees the Change.
 type Store interface {
-	// Read returns the rows of each range, all in one consistent view, and the time of the
-	// storage's clock. It is one round trip. Nobody may modify a row.
+	// Read returns the rows of each range, in the order of ranges, and the time of the storage's
+	// clock. All rows are from one moment: a Read sees each Change whole or not at all. A range
+	// without rows has none, and is no error. Without ranges, Read returns the time.
+	//
+	// The clock is one for all processes, because leases end by it. Its time is not before that
+	// of an earlier Read, is not later than the reply, and is exact to a microsecond or better. A
+	// Saver estimates the time between two Reads, and relies on that.
+	//
+	// Saver does not modify the rows and may keep them. So the Store must not write to their
+	// bytes later. A Store may repeat a Read that failed. Make a Read one round trip: the latency
+	// of most calls of a Saver is one to three of them.
 	Read(ctx context.Context, ranges ...Range) (rows [][]Row, now time.Time, err error)
 
-	// Apply stores c whole, or stores nothing and returns an error. It returns ErrChanged if a
-	// check of c does not hold. Rows of the table Threads that c puts get the revision that Apply
-	// returns: no row of the same key ever had it. It answers the Reads of c in the view after the
-	// change. It is one round trip. If ctx ends during the call, the outcome is unknown.
-	Apply(ctx context.Context, c *Change) (rev uint64, rows [][]Row, err error)
+	// Apply stores c whole, or stores nothing and returns an error. Concurrent Changes have the
+	// effect of one after the other: what a Check or a New put demands still holds at the moment
+	// that the Change is stored. In a storage with snapshots, a Check locks its row.
+	//
+	// rev is the revision that the rows of the table Threads get that c puts. It is greater than
+	// each revision that a row of the same key ever had, also one that was removed. Other tables
+	// need no revisions. read has the rows of c.Reads, in the view after the Change.
+	//
+	// When Apply returns, c survives a crash of this process, and a crash of the storage as far as
+	// the settings of the storage promise. If it returns an error, the error is or wraps:
+	//   - ErrChanged, if a Check or a New put does not hold. Nothing was stored. A Store may also
+	//     return it for a conflict with another Change, if one of the two was stored.
+	//   - checkpoint.ErrTooLarge, best a *checkpoint.SizeError, if the storage never stores values
+	//     of that size. Nothing was stored.
+	//   - the error of ctx, if ctx ended. If it ended before the call, nothing was stored.
+	//   - checkpoint.ErrUnavailable, if the storage cannot serve calls now. Read returns it, too.
+	//   - Any other error. As with the two before, the outcome is unknown: all of c, or nothing.
+	//
+	// A Store may repeat a Change only if the first one was certainly not stored, such as after a
+	// deadlock. Otherwise the second one fails its own checks; a Saver handles unknown outcomes.
+	//
+	// The Store may keep the keys and values of c. A Saver does not write to them later.
+	Apply(ctx context.Context, c *Change) (rev uint64, read [][]Row, err error)
 
-	// Close frees what the Store holds. No call may follow or be in progress.
+	// Close frees what the Store holds. No call is in progress, and none follows.
 	Close() error
 }
 
@@ -53,10 +83,12 @@ type Queue struct {
 	threads []string  // the first ones
 }
 
-// ErrChanged is the error of a Change whose checks do not hold. Nothing was stored.
+// ErrChanged is the error of a Change whose checks do not hold. Nothing was stored. A Saver reads
+// again, decides again, and tries another Change.
 var ErrChanged = errors.New("rows: a row has changed")
 
-// Table is one of the tables of a Store.
+// Table is one of the tables of a Store. A Store needs no knowledge of what a table has. It may
+// keep all of them in one map, whose keys begin with a byte for the table.
 type Table uint8
 
 // The tables. A key begins with what all rows of one thread, version or log have in common, so
@@ -69,7 +101,7 @@ const (
 	Messages              // key: hash of the thread, kind, number; see messageKey
 	Versions              // key: hash of the thread, number; a released version
 	Index                 // key: kind, values, and the thread in the order of the index; no value
-	States                // key: root; the state of a version as JSON, for people
+	States                // key: root; the state of a version as JSON, for people: never read, and put only if Options.Readable
 	tables
 )
 
@@ -85,13 +117,15 @@ func (t Table) String() string {
 	return "unknown"
 }
 
-// Key names a row.
+// Key names a row. The order of keys is that of their Bytes, as bytes.Compare has it: no text, no
+// collation.
 type Key struct {
 	Table Table
-	// Thread is the thread that the row belongs to, and empty in the table Index. All rows of a
-	// thread may be kept in one partition. Rows of different threads never have equal Bytes.
+	// Thread is the thread that the row belongs to. It is empty in the table Index, and in a
+	// Range over threads. A Store may keep all rows of a thread in one partition. Other Stores
+	// ignore it, because rows of different threads never have equal Bytes.
 	Thread string
-	Bytes  []byte // at most MaxKey; nobody may modify them
+	Bytes  []byte // any bytes, 1 to MaxKey of them
 }
 
 // MaxKey is the greatest length of a key, in bytes.
@@ -100,26 +134,17 @@ const MaxKey = 2*checkpoint.MaxThread + 600
 // Row is a stored row.
 type Row struct {
 	Key   []byte
-	Rev   uint64 // of a row of Threads: never 0
-	Value Value
+	Rev   uint64 // of a row of Threads: never 0. Other rows may have any.
+	Value []byte // as it was put; empty in the table Index
 }
 
-// Value is the content of a row. Saver puts values that are decoded. A Store may keep them as they
-// are, after Own, or the bytes of Encode. Then it returns Bytes. Nobody may modify a stored Value.
-type Value interface {
-	// appendTo appends the stored form of the value of the row with a key.
-	appendTo(b, key []byte) []byte
-}
-
-// Bytes is the Value of a Store that keeps bytes. nil is the value of a row of Index.
-type Bytes []byte
-
-// Range selects the rows with Bytes <= key < To, in ascending order. To nil selects the one row
-// with the key Bytes.
+// Range selects the rows of a table with Bytes <= key < To, in ascending order. A range whose To
+// is not greater than Bytes selects nothing. To nil selects the one row with the key Bytes. Bytes
+// may be empty if To is not nil. To may have MaxKey+1 bytes.
 type Range struct {
 	Key
 	To      []byte
-	Limit   int  // the maximum number of rows; 0 is all
+	Limit   int  // the maximum number of rows, the first of the order; 0 is all
 	Reverse bool // in descending order
 }
 
@@ -129,14 +154,38 @@ type Check struct {
 	Rev    uint64
 }
 
-// Put stores a row. New demands that there is none.
+// Put stores a row, in place of one with the same key. New demands that there is none.
 type Put struct {
 	Key
-	Value Value
+	Value []byte // at least 1 byte; none in the table Index
 	New   bool
+
+	// Columns is not nil in the tables Threads and States. Value says the same and more.
+	Columns *Columns
 }
 
-// Change is one atomic write. Deletes precede Puts. No two Puts have the same key.
+// Columns are parts of a row for columns that people read. A Store may ignore them.
+type Columns struct {
+	// Of a row of Threads: see checkpoint.Thread. A time that is zero is unknown.
+	Graph, Title           string
+	Status                 checkpoint.Status
+	Created, Updated, Wake time.Time
+
+	Version int    // the number of the open version, or of the version with the state; 0 if none is
+	Seq     uint64 // of a row of States: the Seq of the checkpoint that left the state
+}
+
+// Change is one atomic write. Its parts have this order: Checks and the demands of New puts,
+// Deletes, Puts, Reads. A Saver keeps these rules, so that a Store need not check them:
+//
+//   - There is at least one Check, and at most one of a thread.
+//   - A put of a row of Threads is not New. The Change has a Check of its thread.
+//   - If a Check demands that a thread has no row, the Change puts the row.
+//   - No two Puts have the same key. No key of a New put is in Deletes.
+//   - The keys of other Puts may be in Deletes, and Deletes may overlap. Deletes have no Limit.
+//
+// Most Changes have one Check and up to ten rows. There is no limit: the end of a superstep with
+// 10,000 sends puts as many rows, and an import puts a whole version.
 type Change struct {
 	Checks  []Check
 	Deletes []Range
@@ -150,7 +199,7 @@ type Change struct {
 
 // Rev returns a revision for the rows of Threads that c puts, for a Store that has no revisions of
 // its own. It is greater than each revision that c checks. That of a new row is greater than those
-// of all rows that were removed before now.
+// of all rows that were removed before now, which is the time of the storage's clock.
 func (c *Change) Rev(now time.Time) (rev uint64) {
 	for i := range c.Checks {
 		rev = max(rev, c.Checks[i].Rev)

@@ -10,40 +10,21 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
-	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Encode returns the bytes of the value of a row, for a Store that keeps bytes. They end with a
-// checksum of the key and the value.
-func Encode(key []byte, v Value) Bytes {
-	if v == nil {
-		return Bytes{}
-	}
-	return v.appendTo(nil, key)
+// A value is what a row has, decoded.
+type value interface {
+	// appendTo appends the stored form of the value of the row with a key. It ends with a checksum
+	// of the key and the value.
+	appendTo(b, key []byte) []byte
 }
 
-// Own makes a Value of a Put share no memory with the caller of a Saver, for a Store that keeps
-// values. It returns v.
-func Own(v Value) Value {
-	switch v := v.(type) {
-	case *Record:
-		ledger.Detach(&v.Record, ledger.Room{})
-	case *Write:
-		v.Payload = ledger.CloneBytes(v.Payload)
-	case *Message:
-		v.Payload = ledger.CloneBytes(v.Payload)
-	}
-	return v
-}
-
-func (b Bytes) appendTo(to, _ []byte) []byte { return append(to, b...) }
-
-// Record is the value of a row of Records.
-type Record struct{ checkpoint.Record }
+// recordRow is the value of a row of Records.
+type recordRow struct{ checkpoint.Record }
 
 // appendTo appends the stored form of r. The key has the id of the record before it.
-func (r *Record) appendTo(b, key []byte) []byte {
+func (r *recordRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = append(b, oneRecord)
 	before := recordBefore(key)
@@ -88,14 +69,7 @@ func (p *packRow) in(l *log) pack.Place {
 
 // records returns the record of a row, or the pack.
 func (r *Row) records() (*checkpoint.Record, *packRow, error) {
-	switch v := r.Value.(type) {
-	case *Record:
-		return &v.Record, nil, nil
-	case *packRow:
-		return nil, v, nil
-	}
-	b, _ := r.Value.(Bytes)
-	body, err := unseal(b, r.Key)
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,14 +95,6 @@ func (r *Row) records() (*checkpoint.Record, *packRow, error) {
 	return nil, nil, damaged(r.Key, err)
 }
 
-// thread returns the thread of a row.
-func (r *Row) thread() (*Thread, error) {
-	if b, ok := r.Value.(Bytes); ok {
-		return parseThread(r.Key, b)
-	}
-	return r.Value.(*Thread), nil
-}
-
 // name is the value of a row of Logs: a namespace.
 type name string
 
@@ -136,37 +102,29 @@ func (n name) appendTo(b, key []byte) []byte { return seal(append(b, n...), len(
 
 // name returns the namespace of a row.
 func (r *Row) name() (string, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return string(r.Value.(name)), nil
-	}
-	body, err := unseal(b, r.Key)
+	body, err := unseal(r.Value, r.Key)
 	return string(body), err
 }
 
-// Write is the value of a row of Writes.
-type Write struct {
+// writeRow is the value of a row of Writes.
+type writeRow struct {
 	checkpoint.Write
 	Order uint64 // grows with the writes of a thread
 }
 
-func (w *Write) appendTo(b, key []byte) []byte {
+func (w *writeRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	return seal(codec.AppendWrite(binary.AppendUvarint(b, w.Order), &w.Write, nil), from, key)
 }
 
 // write returns the pending write of a row.
-func (r *Row) write() (*Write, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return r.Value.(*Write), nil
-	}
-	body, err := unseal(b, r.Key)
+func (r *Row) write() (*writeRow, error) {
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return nil, err
 	}
 	in := codec.NewReader(body)
-	w := &Write{Order: in.Uvarint(), Write: in.Write(nil)}
+	w := &writeRow{Order: in.Uvarint(), Write: in.Write(nil)}
 	if err := in.End(); err != nil {
 		return nil, damaged(r.Key, err)
 	}
@@ -178,10 +136,10 @@ type mark struct{}
 
 func (mark) appendTo(b, key []byte) []byte { return seal(b, len(b), key) }
 
-// Message is the value of a row of Messages.
-type Message struct{ checkpoint.Message }
+// messageRow is the value of a row of Messages.
+type messageRow struct{ checkpoint.Message }
 
-func (m *Message) appendTo(b, key []byte) []byte {
+func (m *messageRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, m.Number)
 	b = append(b, byte(m.Kind), byte(flag(m.Taken)))
@@ -194,11 +152,7 @@ func (m *Message) appendTo(b, key []byte) []byte {
 
 // message returns the message of a row.
 func (r *Row) message() (checkpoint.Message, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return r.Value.(*Message).Message, nil
-	}
-	body, err := unseal(b, r.Key)
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return checkpoint.Message{}, err
 	}
@@ -224,11 +178,7 @@ func (p place) appendTo(b, key []byte) []byte {
 
 // place returns where the message of a row is.
 func (r *Row) place() (place, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return r.Value.(place), nil
-	}
-	body, err := unseal(b, r.Key)
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return place{}, err
 	}
@@ -262,11 +212,7 @@ func (v *version) appendTo(b, key []byte) []byte {
 
 // version returns the version of a row.
 func (r *Row) version() (version, error) {
-	b, ok := r.Value.(Bytes)
-	if !ok {
-		return *r.Value.(*version), nil
-	}
-	body, err := unseal(b, r.Key)
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return version{}, err
 	}

@@ -26,7 +26,7 @@ func id(n byte) (id checkpoint.ID) {
 // example is a row of each kind, with the key that its stored form is bound to.
 type example struct {
 	key   []byte
-	value Value
+	value value
 	parse func(*Row) (any, error)
 }
 
@@ -35,22 +35,22 @@ func examples() []example {
 	l := logOf("t", rootOf(id(1)), "child")
 	r := l.prefix
 	return []example{
-		{[]byte("t"), &Thread{
+		{[]byte("t"), &threadRow{
 			ID: "t", About: ledger.About{Graph: "g", Created: at(1), Birth: id(2), Title: "title", Labels: map[string]string{"a": "b"}, Priority: checkpoint.High},
 			Last: 3, Open: 2, Versions: 1, Root: rootOf(id(3)), Status: checkpoint.Waiting, Fence: id(4), Holder: "h", Until: at(2), Updated: at(3),
 			Wake: at(4), Attempts: 5, Posted: 6, Inputs: 7, Others: 8, Cancels: 9, Handled: 10, Forgot: 11, Asked: true, Missing: 12, Rewrites: 14, Head: id(5), Step: 13, Chain: 15,
 		}, func(r *Row) (any, error) { return r.thread() }},
-		{l.key(id(7)), &Record{checkpoint.Record{
+		{l.key(id(7)), &recordRow{checkpoint.Record{
 			ID: id(8), Seq: 9, Parent: id(7), Base: id(8), Line: id(1), Commits: id(7), Step: 4, Source: checkpoint.Loop, Ran: []string{"a"},
 			Due: []checkpoint.Task{{Node: "b", Index: 1, Payload: []byte{1}}}, Created: at(5), Payload: []byte{2}, Graph: "g", Fingerprint: 3,
 		}}, recordOf},
 		{l.key(id(9)), &packRow{3, 4, []byte("body")}, recordOf},
 		{l.name(), name("child"), func(r *Row) (any, error) { n, err := r.name(); return name(n), err }},
-		{append(bytes.Clone(r), 1), &Write{checkpoint.Write{Namespace: "child", Base: id(1), Task: "task", Kind: checkpoint.Result, Payload: []byte{3}}, 17},
+		{append(bytes.Clone(r), 1), &writeRow{checkpoint.Write{Namespace: "child", Base: id(1), Task: "task", Kind: checkpoint.Result, Payload: []byte{3}}, 17},
 			func(r *Row) (any, error) { return r.write() }},
-		{messageKey("t", untaken, 3), &Message{checkpoint.Message{
+		{messageKey("t", untaken, 3), &messageRow{checkpoint.Message{
 			Number: 3, ID: "m", Kind: checkpoint.SignalMessage, Name: "n", Key: "k", Payload: []byte{4}, Posted: at(6), Refused: "late",
-		}}, func(r *Row) (any, error) { m, err := r.message(); return &Message{m}, err }},
+		}}, func(r *Row) (any, error) { m, err := r.message(); return &messageRow{m}, err }},
 		{messageIDKey("t", "m"), place{3, 4}, func(r *Row) (any, error) { return r.place() }},
 		{versionKey("t", 2), &version{2, rootOf(id(6)), checkpoint.Done, at(7), at(8), id(9), 10}, func(r *Row) (any, error) { v, err := r.version(); return &v, err }},
 	}
@@ -60,14 +60,14 @@ func examples() []example {
 func recordOf(r *Row) (any, error) {
 	single, several, err := r.records()
 	if single != nil {
-		return &Record{*single}, err
+		return &recordRow{*single}, err
 	}
 	return several, err
 }
 
 func TestValuesComeBack(t *testing.T) {
 	for _, e := range examples() {
-		b := Encode(e.key, e.value)
+		b := e.value.appendTo(nil, e.key)
 		got, err := e.parse(&Row{Key: e.key, Value: b})
 		if err != nil || !reflect.DeepEqual(got, any(e.value)) {
 			t.Errorf("%T: got %+v, %v\nwant %+v\n%s", e.value, got, err, e.value, cmp.Diff(e.value, got, cmp.Exporter(func(reflect.Type) bool { return true })))
@@ -78,7 +78,7 @@ func TestValuesComeBack(t *testing.T) {
 // Each bit counts: of the value, and of the key that the value belongs to.
 func TestDamagedValuesAreErrors(t *testing.T) {
 	for _, e := range examples() {
-		b := Encode(e.key, e.value)
+		b := e.value.appendTo(nil, e.key)
 		for i := range b {
 			other := slices.Clone(b)
 			other[i] ^= 0x10
@@ -97,17 +97,17 @@ func TestDamagedValuesAreErrors(t *testing.T) {
 // FuzzValues reads any bytes with a right checksum as each kind of value.
 func FuzzValues(f *testing.F) {
 	for i, e := range examples() {
-		b := Encode(e.key, e.value)
-		f.Add(uint8(i), []byte(b[:len(b)-4]))
+		b := e.value.appendTo(nil, e.key)
+		f.Add(uint8(i), b[:len(b)-4])
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, b []byte) {
 		e := examples()[int(kind)%len(examples())]
-		got, err := e.parse(&Row{Key: e.key, Value: Bytes(seal(slices.Clone(b), 0, e.key))})
+		got, err := e.parse(&Row{Key: e.key, Value: seal(slices.Clone(b), 0, e.key)})
 		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
 			t.Errorf("%T: got %v, want ErrDamaged", e.value, err)
 		}
-		if v, ok := got.(Value); err == nil && ok {
-			again, err := e.parse(&Row{Key: e.key, Value: Encode(e.key, v)})
+		if v, ok := got.(value); err == nil && ok {
+			again, err := e.parse(&Row{Key: e.key, Value: v.appendTo(nil, e.key)})
 			if err != nil || !reflect.DeepEqual(again, got) {
 				t.Errorf("%T, stored again: got %+v, %v, want %+v", e.value, again, err, got)
 			}

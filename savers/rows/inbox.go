@@ -185,12 +185,12 @@ func (w *writer) putMessage(m *checkpoint.Message, count uint64) {
 	}
 	id := messageIDKey(w.next.ID, m.ID)
 	w.unput(Messages, id)
-	w.put(Messages, key, &Message{*m}, false)
+	w.put(Messages, key, &messageRow{*m}, false)
 	w.put(Messages, id, place{m.Number, count}, false)
 }
 
 // count adds n to the numbers of untaken messages of the kind of m.
-func (t *Thread) count(m *checkpoint.Message, n int) {
+func (t *threadRow) count(m *checkpoint.Message, n int) {
 	if m.Kind == checkpoint.InputMessage {
 		t.Inputs += n
 	} else {
@@ -323,7 +323,7 @@ func (s *Saver) post(p *checkpoint.Post, row []Row, ids [][]Row, now time.Time, 
 		return err
 	}
 	*done = checkpoint.Posted{}
-	next := t.Thread
+	next := t.threadRow
 	w := writer{s: s, t: t, next: &next}
 	done.Messages = make([]checkpoint.PostedMessage, len(p.Messages))
 	var inputs, others int

@@ -16,7 +16,7 @@ type job struct {
 }
 
 // packEnded packs the logs of a run that has ended, in which there is something to pack.
-func (s *Saver) packEnded(ctx context.Context, t *Thread) error {
+func (s *Saver) packEnded(ctx context.Context, t *threadRow) error {
 	s.mu.Lock()
 	var jobs []job
 	if k := s.known[t.ID]; k != nil && t.Open != 0 {
@@ -64,7 +64,7 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 		next := w
 		c, err := next.pack(rows[0])
 		if err == nil && len(c.Puts) > 0 {
-			changed := t.Thread
+			changed := t.threadRow
 			changed.Rewrites++
 			if t, _, err = s.apply(ctx, c, t, &changed); err == nil {
 				s.keep(t, "", nil)
@@ -124,9 +124,8 @@ func (w *window) pack(rows []Row) (*Change, error) {
 		for _, key := range keys[from : from+n] {
 			c.Deletes = append(c.Deletes, point(Key{Records, w.log.id, key}))
 		}
-		c.Puts = append(c.Puts, Put{Key: Key{Records, w.log.id, keys[from]}, Value: &packRow{
-			some[0].Seq, some[n-1].Seq, pack.Encode(w.log.id, w.log.namespace, some),
-		}})
+		packed := packRow{some[0].Seq, some[n-1].Seq, pack.Encode(w.log.id, w.log.namespace, some)}
+		c.Puts = append(c.Puts, Put{Key: Key{Records, w.log.id, keys[from]}, Value: packed.appendTo(nil, keys[from])})
 		from += n
 	}
 	return c, nil

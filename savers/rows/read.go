@@ -153,7 +153,7 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	if err := l.base(ctx, &chain, records, rows[1]); err != nil {
 		return chain, err
 	}
-	chain.Writes = inOrder(slices.DeleteFunc(live, func(w *Write) bool { return w.Base != chain.Last.Base }))
+	chain.Writes = inOrder(slices.DeleteFunc(live, func(w *writeRow) bool { return w.Base != chain.Last.Base }))
 	return chain, nil
 }
 

@@ -55,6 +55,7 @@ type batch struct {
 	queues []Queue
 	round  *ledger.Round
 	c      Change
+	moved  []*threadRow // the threads of c
 }
 
 // ready looks once at the threads that are due, and moves their wakes. enough reports whether the
@@ -65,7 +66,7 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return false, err
 	}
 	choose := func(found [][]Row) (*Change, error) {
-		b.round, b.c = ledger.NewRound(b.q, b.now, &b.s.turns), Change{}
+		b.round, b.c, b.moved = ledger.NewRound(b.q, b.now, &b.s.turns), Change{}, nil
 		for _, wake := range later {
 			b.round.Later(wake)
 		}
@@ -95,10 +96,8 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 
 // keep notes the threads whose wakes the call has moved. So an opening of one need not read it.
 func (b *batch) keep(rev uint64) {
-	for i := range b.c.Puts {
-		if t, ok := b.c.Puts[i].Value.(*Thread); ok {
-			b.s.keep(&thread{Thread: *t, rev: rev, now: b.now}, "", nil)
-		}
+	for _, t := range b.moved {
+		b.s.keep(&thread{threadRow: *t, rev: rev, now: b.now}, "", nil)
 	}
 }
 
@@ -230,9 +229,10 @@ func (b *batch) read(ctx context.Context) ([][]Row, error) {
 
 // move sets the Wake of a thread.
 func (b *batch) move(t *thread, wake time.Time) {
-	next := t.Thread
+	next := t.threadRow
 	next.Wake = wake
 	b.c.changeThread(t, &next)
+	b.moved = append(b.moved, &next)
 }
 
 // choose chooses the threads that Ready returns, given the rows of those in the queues. It reports
@@ -259,7 +259,7 @@ func (b *batch) choose(rows [][]Row) (enough bool, err error) {
 		}
 	}
 	if !enough {
-		b.c = Change{}
+		b.c, b.moved = Change{}, nil
 		return false, nil
 	}
 	return true, b.round.Due(func(r checkpoint.ReadyThread) (time.Time, error) {
@@ -294,7 +294,7 @@ func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 		case t.leased():
 			return t.busy()
 		}
-		next := t.Thread
+		next := t.threadRow
 		next.Wake = *ledger.EndWake(r.Wake, t.now)
 		_, _, err = s.apply(ctx, new(Change), t, &next)
 		return err

@@ -2,6 +2,14 @@
 // [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a call may change.
 // A Store only compares revisions, and stores a [Change] whole or not at all.
 //
+// # How to write a backend
+//
+// Implement [Store] on your storage: three methods, some 150 lines. Test it by package rowstest.
+// [New] makes a saver of it, which package savertest tests. The page docs/backends.md explains a
+// backend on etcd.
+//
+// The storage must have transactions over several keys with conditions, ordered keys, and one clock.
+//
 // # How a write is stored
 //
 // The row of a thread has its fence, its lease and its inbox's counters. A write checks the
@@ -31,7 +39,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Saver is a checkpoint.Saver over a Store. It is made by New. It is safe for concurrent use.
+// Saver is a checkpoint.Saver over a Store. New makes it. It is safe for concurrent use. Savers of
+// several processes may use the same rows.
 type Saver struct {
 	name  string
 	store Store
@@ -55,10 +64,8 @@ type Saver struct {
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
-// Options are the settings of a Saver.
+// Options are the settings of a Saver. The zero Options are the defaults.
 type Options struct {
-	// Packing says when old records become packs. The zero Policy is pack.Default.
-	Packing pack.Policy
 	// ReadOnly makes all calls fail that write, with checkpoint.ErrReadOnly.
 	ReadOnly bool
 	// Readable keeps the state of each version in the table States, as the newest run that ended
@@ -69,13 +76,12 @@ type Options struct {
 	Decode func(stored []byte) ([]byte, error)
 }
 
-// New returns a Saver over store, which Close closes. name is the word with which errors begin.
+// New returns a Saver over store, which the Close of the Saver closes. New reads nothing. name is
+// the word with which errors begin, such as "etcd".
 func New(name string, store Store, o Options) *Saver {
-	s := &Saver{
-		name: name, store: store, options: o, packing: o.Packing, known: make(map[string]*known), low: make(map[string]lowMark),
-	}
-	if s.packing.Every == 0 {
-		s.packing = pack.Default
+	s := &Saver{name: name, store: store, options: o, packing: pack.Default, known: make(map[string]*known), low: make(map[string]lowMark)}
+	if p, ok := store.(interface{ Packing() pack.Policy }); ok && p.Packing().Every != 0 { // in tests
+		s.packing = p.Packing()
 	}
 	s.packer = pack.NewQueue(s.pack)
 	return s
@@ -234,7 +240,7 @@ func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error
 	if err != nil || t.Fence != fence || t.Until.IsZero() {
 		return err
 	}
-	next := t.Thread
+	next := t.threadRow
 	w := writer{s: s, t: t, next: &next}
 	if _, err := w.rest(ctx, nil); err != nil {
 		return err
@@ -281,13 +287,13 @@ func (s *Saver) thread(ctx context.Context, id string) (*thread, error) {
 // asThread returns the thread of a row that was read at a time.
 func asThread(id string, rows []Row, now time.Time) (*thread, error) {
 	if len(rows) == 0 {
-		return &thread{Thread: Thread{ID: id}, now: now}, nil
+		return &thread{threadRow: threadRow{ID: id}, now: now}, nil
 	}
 	t, err := rows[0].thread()
 	if err != nil {
 		return nil, of(id, err)
 	}
-	return &thread{Thread: *t, rev: rows[0].Rev, now: now}, nil
+	return &thread{threadRow: *t, rev: rows[0].Rev, now: now}, nil
 }
 
 // of adds the id of the thread to an error.
@@ -302,14 +308,14 @@ func of(id string, err error) error {
 }
 
 // apply stores the change c of a thread, which is next after it.
-func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *Thread) (stored *thread, rows [][]Row, err error) {
+func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *threadRow) (stored *thread, rows [][]Row, err error) {
 	c.changeThread(old, next)
 	rev, rows, err := s.store.Apply(ctx, c)
 	if err != nil {
 		return nil, nil, of(old.ID, err)
 	}
-	stored = &thread{Thread: *next, rev: old.rev, now: old.now}
-	if old.rev == 0 || !next.equal(&old.Thread) {
+	stored = &thread{threadRow: *next, rev: old.rev, now: old.now}
+	if old.rev == 0 || !next.equal(&old.threadRow) {
 		stored.rev = rev
 	}
 	return stored, rows, nil

@@ -2,26 +2,10 @@ package rows
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
-
-// State is the value of a row of States. A Saver only writes it, if [Options] ask for it.
-type State struct {
-	Thread  string
-	Version int
-	Seq     uint64 // of the checkpoint of the root that left the state
-	JSON    []byte
-}
-
-// appendTo appends the stored form of t.
-func (t *State) appendTo(b, key []byte) []byte {
-	from := len(b)
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(t.Version)), t.Seq)
-	return seal(append(b, t.JSON...), from, key)
-}
 
 // readable adds the state of the version to the change, if the Saver keeps readable states. It is
 // the state at the head of the root, after which the change adds records.
@@ -47,12 +31,13 @@ func (w *writer) readable(ctx context.Context, root head, added []checkpoint.Rec
 			c.Deltas = append(c.Deltas, added[i].Payload)
 		}
 	}
-	state := &State{Thread: w.next.ID, Version: w.next.Open, Seq: root.seq + uint64(len(added))}
-	var err error
-	if state.JSON, err = w.s.stateJSON(c.Snapshot, c.Deltas); err != nil {
+	text, err := w.s.stateJSON(c.Snapshot, c.Deltas)
+	if err != nil {
 		return err
 	}
-	w.put(States, w.next.Root[:], state, false)
+	w.c.Puts = append(w.c.Puts, Put{
+		Key: Key{States, w.next.ID, w.next.Root[:]}, Value: text, Columns: &Columns{Version: w.next.Open, Seq: root.seq + uint64(len(added))},
+	})
 	return nil
 }
 

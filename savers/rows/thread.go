@@ -11,9 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Thread is the row of a thread: all that changes when a run opens or ends, and when a message
-// comes.
-type Thread struct {
+// threadRow is the value of a row of Threads: all that changes when a run opens or ends, and when
+// a message comes.
+type threadRow struct {
 	ID       string
 	About    ledger.About
 	Last     int  // the number of the newest version that there ever was
@@ -52,7 +52,7 @@ type Thread struct {
 
 // thread is the row of a thread as a call has read it.
 type thread struct {
-	Thread
+	threadRow
 	rev uint64    // 0: there is no row
 	now time.Time // when it was read, on the clock of the storage
 }
@@ -89,8 +89,8 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 // was reports whether the thread has a version that was released.
 func (t *thread) was() bool { return t.Open == 0 && t.Versions > 0 }
 
-// Shown is the status in lists: zero if the thread is in none.
-func (t *Thread) Shown() checkpoint.Status {
+// shown is the status in lists: zero if the thread is in none.
+func (t *threadRow) shown() checkpoint.Status {
 	switch {
 	case t.Open != 0:
 		return t.Status
@@ -103,7 +103,7 @@ func (t *Thread) Shown() checkpoint.Status {
 // describe returns the open version as a Thread, without what records and writes say.
 func (t *thread) describe() checkpoint.Thread {
 	d := checkpoint.Thread{
-		ID: t.ID, Version: t.Open, Status: t.Shown(), Updated: t.Updated, Now: t.now, Versions: t.Versions, Wake: t.Wake,
+		ID: t.ID, Version: t.Open, Status: t.shown(), Updated: t.Updated, Now: t.now, Versions: t.Versions, Wake: t.Wake,
 		Attempts: t.Attempts, Posted: t.Posted, Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels,
 	}
 	if t.leased() {
@@ -132,7 +132,7 @@ func (t *thread) ready() checkpoint.ReadyThread {
 }
 
 // appendTo appends the stored form of t.
-func (t *Thread) appendTo(b, key []byte) []byte {
+func (t *threadRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	for _, s := range [...]string{t.About.Graph, t.About.Title, t.Holder} {
 		b = codec.AppendString(b, s)
@@ -152,32 +152,32 @@ func (t *Thread) appendTo(b, key []byte) []byte {
 	return seal(b, from, key)
 }
 
-// parseThread reads what Thread.appendTo wrote.
-func parseThread(key, b []byte) (*Thread, error) {
-	b, err := unseal(b, key)
+// thread returns the thread of a row.
+func (r *Row) thread() (*threadRow, error) {
+	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return nil, err
 	}
-	r := codec.NewReader(b)
-	t := &Thread{ID: string(key)}
-	t.About.Graph, t.About.Title, t.Holder, t.About.Labels = r.String(), r.String(), r.String(), r.Labels()
-	t.About.Created, t.Until, t.Updated, t.Wake = moment(r.Varint()), moment(r.Varint()), moment(r.Varint()), moment(r.Varint())
-	copy(t.Root[:], r.Fixed(len(t.Root)))
-	t.Fence, t.About.Birth, t.Head = r.ID(), r.ID(), r.ID()
-	t.About.Priority = checkpoint.Priority(r.Uvarint())
-	t.Last, t.Open, t.Versions = r.Int(), r.Int(), r.Int()
-	t.Status, t.Attempts = checkpoint.Status(r.Uvarint()), r.Int()
-	t.Posted, t.Inputs, t.Others, t.Cancels = r.Uvarint(), r.Int(), r.Int(), r.Int()
-	t.Handled, t.Forgot, t.Asked, t.Step = r.Uvarint(), r.Uvarint(), r.Uvarint() == 1, r.Int()
-	t.Missing, t.Rewrites, t.Chain = r.Uvarint(), r.Uvarint(), r.Int()
-	if err := r.End(); err != nil {
-		return nil, damaged(key, err)
+	in := codec.NewReader(body)
+	t := &threadRow{ID: string(r.Key)}
+	t.About.Graph, t.About.Title, t.Holder, t.About.Labels = in.String(), in.String(), in.String(), in.Labels()
+	t.About.Created, t.Until, t.Updated, t.Wake = moment(in.Varint()), moment(in.Varint()), moment(in.Varint()), moment(in.Varint())
+	copy(t.Root[:], in.Fixed(len(t.Root)))
+	t.Fence, t.About.Birth, t.Head = in.ID(), in.ID(), in.ID()
+	t.About.Priority = checkpoint.Priority(in.Uvarint())
+	t.Last, t.Open, t.Versions = in.Int(), in.Int(), in.Int()
+	t.Status, t.Attempts = checkpoint.Status(in.Uvarint()), in.Int()
+	t.Posted, t.Inputs, t.Others, t.Cancels = in.Uvarint(), in.Int(), in.Int(), in.Int()
+	t.Handled, t.Forgot, t.Asked, t.Step = in.Uvarint(), in.Uvarint(), in.Uvarint() == 1, in.Int()
+	t.Missing, t.Rewrites, t.Chain = in.Uvarint(), in.Uvarint(), in.Int()
+	if err := in.End(); err != nil {
+		return nil, damaged(r.Key, err)
 	}
 	return t, nil
 }
 
 // equal reports whether the rows of t and u are the same.
-func (t *Thread) equal(u *Thread) bool {
+func (t *threadRow) equal(u *threadRow) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
@@ -196,12 +196,12 @@ const (
 )
 
 // index returns the keys that the row of t has in the table Index.
-func (t *Thread) index() [][]byte {
+func (t *threadRow) index() [][]byte {
 	var keys [][]byte
 	if !t.Wake.IsZero() {
 		keys = append(keys, wakeKey(t))
 	}
-	status := t.Shown()
+	status := t.shown()
 	if status == 0 { // no list has it
 		return keys
 	}
@@ -227,7 +227,7 @@ func labelIndex(name, value string) []byte {
 }
 
 // wakeKey is the key of the index by which Ready finds the thread.
-func wakeKey(t *Thread) []byte {
+func wakeKey(t *threadRow) []byte {
 	k := append(codec.AppendString([]byte{byWake}, t.About.Graph), byte(t.About.Rank()))
 	return append(binary.BigEndian.AppendUint64(k, uint64(micro(t.Wake))), t.ID...)
 }
@@ -261,12 +261,17 @@ func listedID(key []byte) (id []byte, ok bool) {
 }
 
 // changeThread adds the new row of a thread to c, with what changes in its indexes.
-func (c *Change) changeThread(old *thread, next *Thread) {
+func (c *Change) changeThread(old *thread, next *threadRow) {
 	c.Checks = append(c.Checks, Check{old.ID, old.rev})
-	if old.exists() && next.equal(&old.Thread) {
+	if old.exists() && next.equal(&old.threadRow) {
 		return
 	}
-	c.Puts = append(c.Puts, Put{Key: threadKey(old.ID), Value: next})
+	c.Puts = append(c.Puts, Put{
+		Key: threadKey(old.ID), Value: next.appendTo(nil, []byte(old.ID)), Columns: &Columns{
+			Graph: next.About.Graph, Title: next.About.Title, Version: next.Open, Status: next.shown(),
+			Created: next.About.Created, Updated: next.Updated, Wake: next.Wake,
+		},
+	})
 	var before [][]byte
 	if old.exists() {
 		before = old.index()

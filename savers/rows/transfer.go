@@ -36,7 +36,7 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 			done = checkpoint.PruneResult{Deleted: true}
 			return s.remove(ctx, t)
 		}
-		next := t.Thread
+		next := t.threadRow
 		w := writer{s: s, t: t, next: &next}
 		done = checkpoint.PruneResult{}
 		if t.Open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
@@ -104,9 +104,9 @@ func (w *writer) pruneRecords(ctx context.Context, keep checkpoint.Retention) (r
 		if p.Namespace == "" {
 			w.next.Missing += uint64(p.Removed)
 		}
-		kept := make(map[checkpoint.ID]*Record)
+		kept := make(map[checkpoint.ID]*recordRow)
 		for _, k := range p.Kept {
-			r := &Record{k.Entry.Record}
+			r := &recordRow{k.Entry.Record}
 			if len(k.Fold) > 0 {
 				chain := make([]checkpoint.Record, len(k.Fold))
 				for i, e := range k.Fold {
@@ -125,7 +125,7 @@ func (w *writer) pruneRecords(ctx context.Context, keep checkpoint.Retention) (r
 
 // rewrite replaces the rows of a log. It keeps the rows in which nothing changes. A pack in which
 // something changes becomes rows of its records.
-func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint.ID]*Record) {
+func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint.ID]*recordRow) {
 	l := logOf(w.next.ID, w.next.Root, namespace)
 	for len(records) > 0 {
 		n := 1
@@ -169,7 +169,7 @@ func (w *writer) packAgain(l *log, records []pack.Record, keys [][]byte) {
 			w.put(Records, keys[0], &packRow{records[0].Seq, records[n-1].Seq, pack.Encode(l.id, l.namespace, records[:n])}, false)
 		} else {
 			for n = range max(n, 1) {
-				w.put(Records, keys[n], &Record{records[n].Record}, false)
+				w.put(Records, keys[n], &recordRow{records[n].Record}, false)
 			}
 			n++
 		}
@@ -297,7 +297,7 @@ func (s *Saver) wholeOf(ctx context.Context, t *thread, v version) (*whole, erro
 		return nil, err
 	}
 	all.writes = inOrder(live)
-	var schemas []*Write
+	var schemas []*writeRow
 	for i := range rows[3] {
 		if !baseOf(rows[3][i].Key).IsZero() {
 			break
@@ -375,7 +375,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if err != nil {
 		return err
 	}
-	var imported Thread
+	var imported threadRow
 	err = s.change(ctx, nil, func() error {
 		t, err := s.thread(ctx, id)
 		if err != nil {
@@ -388,7 +388,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 			}
 			return t.conflict("exists", "", checkpoint.ID{}, v.head)
 		}
-		next := t.Thread
+		next := t.threadRow
 		w := writer{s: s, t: t, next: &next}
 		if err := w.imports(ctx, in); err != nil {
 			return err
@@ -508,7 +508,7 @@ func (w *writer) importRecord(r *placed) {
 	if r.before.IsZero() && r.Namespace != "" {
 		w.put(Logs, l.name(), name(r.Namespace), false)
 	}
-	w.put(Records, l.key(r.before), &Record{r.Record}, true)
+	w.put(Records, l.key(r.before), &recordRow{r.Record}, true)
 	if !r.Commits.IsZero() && r.Commits != r.before {
 		w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
 	}

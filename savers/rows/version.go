@@ -33,9 +33,14 @@ func (w *writer) release(ctx context.Context, v version) (version, error) {
 func (w *writer) refuseOthers(ctx context.Context) error {
 	var all []checkpoint.Message
 	for _, p := range w.c.Puts { // those that the same write returned
-		if m, ok := p.Value.(*Message); ok && !m.Taken && m.Refused == "" {
-			all = append(all, m.Message)
+		if p.Table != Messages || p.Bytes[idSize] != untaken {
+			continue
 		}
+		m, err := (&Row{Key: p.Bytes, Value: p.Value}).message()
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
 	}
 	if w.next.Others > 0 {
 		rows, _, err := w.s.read(ctx, mailOf(w.next.ID, untaken))
@@ -90,7 +95,7 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 		if !ifHead.IsZero() && ifHead != v.head {
 			return t.conflict("head", "", ifHead, v.head)
 		}
-		next := t.Thread
+		next := t.threadRow
 		w := writer{s: s, t: t, next: &next}
 		if v, err = w.release(ctx, v); err != nil {
 			return err

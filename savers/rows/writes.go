@@ -25,8 +25,8 @@ func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool)
 	if len(all) == 0 {
 		return nil
 	}
-	stored := map[string]*Write{} // by key
-	mine := map[string]bool{}     // those that this call puts
+	stored := map[string]*writeRow{} // by key
+	mine := map[string]bool{}        // those that this call puts
 	over := map[checkpoint.ID]bool{}
 	if !blind {
 		if err := w.stored(ctx, all, stored, over); err != nil {
@@ -52,7 +52,7 @@ func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool)
 		default:
 			key := w.next.Root.write(p)
 			old := stored[string(key)]
-			n := &Write{Write: *p}
+			n := &writeRow{Write: *p}
 			switch {
 			case old == nil:
 				n.Order = w.s.nextOrder()
@@ -74,7 +74,7 @@ func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool)
 }
 
 // stored reads which of the pending writes are stored, and which of their bases are committed.
-func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[string]*Write, over map[checkpoint.ID]bool) error {
+func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[string]*writeRow, over map[checkpoint.ID]bool) error {
 	id, root := w.next.ID, w.next.Root
 	var ranges []Range
 	var bases []checkpoint.Write // one write of each base that records may commit
@@ -134,7 +134,7 @@ func (w *writer) deletes(key []byte) bool {
 }
 
 // write returns the pending write of a row.
-func (s *Saver) write(id string, r *Row) (*Write, error) {
+func (s *Saver) write(id string, r *Row) (*writeRow, error) {
 	p, err := r.write()
 	if err != nil {
 		return nil, of(id, err)
@@ -156,7 +156,7 @@ func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Wr
 // live returns those of the stored writes that count, without schemas, and the bases of the
 // others. It reads which bases are committed, except those of heads, which are the newest records
 // of their logs.
-func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*Write, spent []checkpoint.ID, err error) {
+func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*writeRow, spent []checkpoint.ID, err error) {
 	var ranges []Range
 	var asked []log
 	var bases []checkpoint.ID
@@ -203,12 +203,12 @@ func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads .
 			spent = append(spent, base)
 		}
 	}
-	return slices.DeleteFunc(all, func(w *Write) bool { return over[w.Base] }), spent, nil
+	return slices.DeleteFunc(all, func(w *writeRow) bool { return over[w.Base] }), spent, nil
 }
 
 // inOrder returns pending writes in the order in which they were first stored.
-func inOrder(all []*Write) []checkpoint.Write {
-	slices.SortFunc(all, func(a, b *Write) int {
+func inOrder(all []*writeRow) []checkpoint.Write {
+	slices.SortFunc(all, func(a, b *writeRow) int {
 		if a.Order < b.Order {
 			return -1
 		}
@@ -249,8 +249,9 @@ func (s *Saver) PutOutcome(ctx context.Context, id string, o checkpoint.Write) e
 		if err != nil || committed || len(rows[0])+len(rows[1]) > 0 {
 			return err
 		}
+		w := &writeRow{o, s.nextOrder()}
 		_, _, err = s.store.Apply(ctx, &Change{
-			Checks: []Check{{id, t.rev}}, Puts: []Put{{Key: key, Value: &Write{o, s.nextOrder()}, New: true}},
+			Checks: []Check{{id, t.rev}}, Puts: []Put{{Key: key, Value: w.appendTo(nil, key.Bytes), New: true}},
 		})
 		return err
 	})

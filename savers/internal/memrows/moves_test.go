@@ -77,8 +77,8 @@ func TestReadsWhileRecordsMove(t *testing.T) {
 	} {
 		for at := range 6 {
 			store := memrows.New()
-			want := long(t, rows.New("writer", store, rows.Options{Packing: never}), n)
-			reads, packer := 0, rows.New("packer", store, rows.Options{Packing: pack.Policy{Every: 16, Keep: 1}})
+			want := long(t, rows.New("writer", packed{store, never}, rows.Options{}), n)
+			reads, packer := 0, rows.New("packer", packed{store, pack.Policy{Every: 16, Keep: 1}}, rows.Options{})
 			s := rows.New("reader", &hooked{store, func() {
 				if reads++; reads == at+1 {
 					if err := packer.Pack(t.Context(), "t"); err != nil {
@@ -98,8 +98,8 @@ func TestReadsWhileRecordsMove(t *testing.T) {
 func TestPruneWhileRecordsMove(t *testing.T) {
 	for at := range 6 {
 		store := memrows.New()
-		want := long(t, rows.New("writer", store, rows.Options{Packing: pack.Policy{Every: 1 << 20, Keep: 1}}), 100)
-		reads, packer := 0, rows.New("packer", store, rows.Options{Packing: pack.Policy{Every: 16, Keep: 1}})
+		want := long(t, rows.New("writer", packed{store, pack.Policy{Every: 1 << 20, Keep: 1}}, rows.Options{}), 100)
+		reads, packer := 0, rows.New("packer", packed{store, pack.Policy{Every: 16, Keep: 1}}, rows.Options{})
 		s := rows.New("pruner", &hooked{store, func() {
 			if reads++; reads == at+1 {
 				if err := packer.Pack(t.Context(), "t"); err != nil {

@@ -4,6 +4,8 @@ package memrows
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,9 +13,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// Store is a rows.Store in memory. It keeps values as they are, so it neither encodes nor decodes.
-// A put takes time in proportion to the rows of its table. The zero Store is empty and ready to
-// use.
+// Store is a rows.Store in memory. A put takes time in proportion to the rows of its table. The
+// zero Store is empty and ready to use. It refuses a Change that breaks the rules which a Saver
+// keeps.
 type Store struct {
 	mu     sync.RWMutex
 	tables [rows.Tables][]rows.Row // by key
@@ -75,6 +77,9 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
 	}
+	if err := broken(c); err != nil {
+		return 0, nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -99,7 +104,7 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 	}
 	for i := range c.Puts {
 		p := &c.Puts[i]
-		row := rows.Row{Key: p.Bytes, Rev: rev, Value: rows.Own(p.Value)}
+		row := rows.Row{Key: p.Bytes, Rev: rev, Value: p.Value}
 		at, found := s.find(p.Table, p.Bytes)
 		if !found {
 			s.tables[p.Table] = slices.Insert(s.tables[p.Table], at, row)
@@ -107,6 +112,58 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 		s.tables[p.Table][at] = row
 	}
 	return rev, s.read(c.Reads), nil
+}
+
+// broken returns an error if c breaks a rule of rows.Change, which a Saver keeps.
+func broken(c *rows.Change) error {
+	checks := make(map[string]uint64)
+	for _, k := range c.Checks {
+		if _, found := checks[k.Thread]; found {
+			return fmt.Errorf("memrows: a change has two checks of the thread %q", k.Thread)
+		}
+		checks[k.Thread] = k.Rev
+	}
+	if len(checks) == 0 {
+		return errors.New("memrows: a change has no check")
+	}
+	put := make(map[string]bool)
+	for i := range c.Puts {
+		p := &c.Puts[i]
+		id := p.Table.String() + " " + string(p.Bytes)
+		_, checked := checks[p.Thread]
+		deleted := func(d rows.Range) bool {
+			return d.Table == p.Table && (d.To == nil && bytes.Equal(d.Bytes, p.Bytes) ||
+				d.To != nil && bytes.Compare(d.Bytes, p.Bytes) <= 0 && bytes.Compare(p.Bytes, d.To) < 0)
+		}
+		switch {
+		case put[id]:
+			return fmt.Errorf("memrows: a change puts two rows %q", id)
+		case len(p.Bytes) == 0 || len(p.Bytes) > rows.MaxKey:
+			return fmt.Errorf("memrows: a change puts a row whose key has %d bytes", len(p.Bytes))
+		case (len(p.Value) == 0) != (p.Table == rows.Index):
+			return fmt.Errorf("memrows: a change puts a row %q with a value of %d bytes", id, len(p.Value))
+		case (p.Thread == "") != (p.Table == rows.Index):
+			return fmt.Errorf("memrows: a change puts a row %q of the thread %q", id, p.Thread)
+		case (p.Columns != nil) != (p.Table == rows.Threads || p.Table == rows.States):
+			return fmt.Errorf("memrows: a change puts a row %q with the columns %v", id, p.Columns)
+		case p.Table == rows.Threads && (p.New || !checked || string(p.Bytes) != p.Thread):
+			return fmt.Errorf("memrows: a change puts the row %q of a thread without a check", id)
+		case p.New && slices.ContainsFunc(c.Deletes, deleted):
+			return fmt.Errorf("memrows: a change deletes a row %q, and puts it as a new one", id)
+		}
+		put[id] = true
+	}
+	for thread, rev := range checks {
+		if rev == 0 && !put[rows.Threads.String()+" "+thread] {
+			return fmt.Errorf("memrows: a change checks that there is no thread %q, and does not put it", thread)
+		}
+	}
+	for _, d := range c.Deletes {
+		if d.Limit != 0 || d.Reverse {
+			return fmt.Errorf("memrows: a change deletes a range of the table %s with the limit %d", d.Table, d.Limit)
+		}
+	}
+	return nil
 }
 
 // Close does nothing: another Saver may use the same rows.

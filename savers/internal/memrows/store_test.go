@@ -11,13 +11,21 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
+// packed is a Store whose records a Saver packs by a policy.
+type packed struct {
+	*memrows.Store
+	policy pack.Policy
+}
+
+func (p packed) Packing() pack.Policy { return p.policy }
+
 func TestConformance(t *testing.T) {
 	for name, policy := range map[string]pack.Policy{"default": {}, "packed": {Every: 2, Keep: 1, AtOnce: true}} {
 		t.Run(name, func(t *testing.T) {
 			savertest.Run(t, func(testing.TB) savertest.Storage {
-				store := memrows.New()
+				store := packed{memrows.New(), policy}
 				return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
-					return rows.New("rows", store, rows.Options{Packing: policy}), nil
+					return rows.New("rows", store, rows.Options{}), nil
 				}}
 			})
 		})

@@ -54,7 +54,7 @@ func call(ctx context.Context, db Runner, n int, text string, args []any) (all [
 		if err := r.Scan(&at, &row.Key, &rev, &data); err != nil {
 			return err
 		}
-		row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+		row.Rev, row.Value = uint64(rev), data
 		all[at] = append(all[at], row)
 		return nil
 	})

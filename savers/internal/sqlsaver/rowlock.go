@@ -40,7 +40,7 @@ func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func
 			if err := f.Scan(&queue, &row.Key, &rev, &data); err != nil {
 				return err
 			}
-			row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+			row.Rev, row.Value = uint64(rev), data
 			found[queue] = append(found[queue], row)
 			return nil
 		})

@@ -12,18 +12,20 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // RowStore is a rows.Store on a database. Each table of the contract is a table of the database:
-// pk is the key, and data the value in the form of rows.Encode. The table of threads also has the
-// revision, and columns for people who read it.
+// pk is the key, and data the value. The table of threads also has the revision, and columns for people
+// who read it.
 //
 // A Read is one statement, so it needs no transaction to see one moment. The statements are the
 // same for all tables and databases but for a few words, so the program makes them, of [Syntax].
 type RowStore struct {
-	s *Saver
-	y *Syntax
+	s       *Saver
+	y       *Syntax
+	packing pack.Policy
 
 	mu    sync.RWMutex
 	reads map[string]string // statements by the shape of what they read
@@ -74,6 +76,9 @@ type Syntax struct {
 func NewRowStore(s *Saver, y *Syntax) *RowStore {
 	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
 }
+
+// Packing returns when a saver on the rows packs records. It is zero but in tests.
+func (r *RowStore) Packing() pack.Policy { return r.packing }
 
 // most is how many ranges or rows of one kind a statement has at most.
 const most = 32
@@ -263,16 +268,17 @@ func scanRow(f Rows, ranges []rows.Range, divided []part, all [][]rows.Row, now 
 		*now = time.UnixMicro(rev)
 		return nil
 	}
-	row.Rev, row.Value = uint64(rev), rows.Bytes(data)
+	row.Rev, row.Value = uint64(rev), data
 	p := divided[part]
 	for i := p.first; i < p.first+p.n; i++ {
 		q := &ranges[i]
-		if q.Limit > 0 && len(all[i]) == q.Limit { // the limit of the statement is greater
-			continue
-		}
-		if p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
-			q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0 {
+		switch in := p.n == 1 || q.To == nil && bytes.Equal(q.Bytes, row.Key) ||
+			q.To != nil && bytes.Compare(q.Bytes, row.Key) <= 0 && bytes.Compare(row.Key, q.To) < 0; {
+		case !in:
+		case q.Limit == 0 || len(all[i]) < q.Limit: // the limit of the statement is greater
 			all[i] = append(all[i], row)
+		case p.n > 1 && isLast(q) && bytes.Compare(all[i][0].Key, row.Key) < 0: // that was the last of another range
+			all[i][0] = row
 		}
 	}
 	return nil
@@ -286,8 +292,7 @@ var stateColumns = [...]string{"pk", "thread", "version", "seq", "state_json"}
 
 // stateValues returns the values of a row of the table of states.
 func stateValues(p *rows.Put) []any {
-	t := p.Value.(*rows.State)
-	return []any{p.Bytes, []byte(t.Thread), int64(t.Version), int64(t.Seq), string(t.JSON)}
+	return []any{p.Bytes, []byte(p.Thread), int64(p.Columns.Version), int64(p.Columns.Seq), string(p.Value)}
 }
 
 // columnsOf returns the columns of a table.
@@ -305,10 +310,10 @@ func columnsOf(t rows.Table) []string {
 
 // threadValues returns the values of a row of the table of threads.
 func threadValues(p *rows.Put, rev uint64) []any {
-	t := p.Value.(*rows.Thread)
+	c := p.Columns
 	return []any{
-		p.Bytes, int64(rev), []byte(rows.Encode(p.Bytes, t)), t.About.Graph, t.About.Title, int64(t.Open), int64(t.Shown()),
-		Micro(t.About.Created), Micro(t.Updated), Micro(t.Wake),
+		p.Bytes, int64(rev), p.Value, c.Graph, c.Title, int64(c.Version), int64(c.Status),
+		Micro(c.Created), Micro(c.Updated), Micro(c.Wake),
 	}
 }
 
@@ -499,7 +504,7 @@ func (r *RowStore) failed(ctx context.Context, c *rows.Change, err error) error 
 	}
 	largest := 0
 	for i := range c.Puts {
-		largest = max(largest, len(rows.Encode(c.Puts[i].Bytes, c.Puts[i].Value)))
+		largest = max(largest, len(c.Puts[i].Value))
 	}
 	if sized := r.s.sized(ctx, err, largest); errors.Is(sized, checkpoint.ErrTooLarge) {
 		return sized
@@ -542,7 +547,7 @@ func (r *RowStore) prepare(ctx context.Context, steps []step) error {
 func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
 	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
 		p := &c.Puts[0]
-		args := []any{p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)), []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
+		args := []any{p.Bytes, p.Value, []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
 		return []step{{form: form{insertIf, p.Table, 1}, args: args}}
 	}
 	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
@@ -606,7 +611,7 @@ func putting(steps []step, all []rows.Put) []step {
 				case rows.Index:
 					values = append(values, p.Bytes)
 				default:
-					values = append(values, p.Bytes, []byte(rows.Encode(p.Bytes, p.Value)))
+					values = append(values, p.Bytes, p.Value)
 				}
 			}
 			for some := range slices.Chunk(values, mostPuts*each) {

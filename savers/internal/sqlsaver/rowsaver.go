@@ -30,6 +30,7 @@ func OpenRows(ctx context.Context, db DB, d *Dialect, o Options) (*RowSaver, err
 		return nil, err
 	}
 	store := NewRowStore(base, d.Rows)
+	store.packing = o.Packing
 	locking := *d.Rows
 	locking.lock = locking.Lock
 	tx := NewRowStore(base, &locking)
@@ -43,7 +44,7 @@ func OpenRows(ctx context.Context, db DB, d *Dialect, o Options) (*RowSaver, err
 			return nil, errors.Join(err, base.Close())
 		}
 	}
-	saver := rows.New(d.Name, contract, rows.Options{Packing: o.Packing, ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode})
+	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode})
 	return &RowSaver{saver, base, store, tx, d.Name}, nil
 }
 

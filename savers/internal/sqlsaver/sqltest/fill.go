@@ -51,7 +51,8 @@ func each(items []checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error]
 	}
 }
 
-// Put puts all rows of a store into another, which has none of them.
+// Put puts all rows of a store into another, which has none of them. The columns for people are
+// empty.
 func Put(tb testing.TB, to, from rows.Store) {
 	tb.Helper()
 	var all []rows.Range
@@ -77,7 +78,7 @@ func Put(tb testing.TB, to, from rows.Store) {
 				key.Thread = string(row.Key)
 				c.Checks = append(c.Checks, rows.Check{Thread: key.Thread})
 			}
-			c.Puts = append(c.Puts, rows.Put{Key: key, Value: row.Value})
+			c.Puts = append(c.Puts, rows.Put{Key: key, Value: row.Value, Columns: new(rows.Columns)})
 			if n++; n%1000 == 0 {
 				apply()
 			}
