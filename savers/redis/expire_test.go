@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func keysOf(t *testing.T, client *goredis.Client, prefix string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(keys, func(key string) bool { return len(key) > len(prefix) && key[len(prefix):len(prefix)+7] == "{index}" })
+	return slices.DeleteFunc(keys, func(key string) bool { return strings.HasPrefix(key, prefix+"{%}") })
 }
 
 func TestAThreadExpiresWholeAndOnlyWhenItIsDone(t *testing.T) {

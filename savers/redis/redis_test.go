@@ -38,9 +38,35 @@ func conform(t *testing.T, suite []savertest.Option, options ...redis.Option) {
 			return redis.New(client, append(options, redis.Prefix(prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())...)
 		}, Alter: func(tb testing.TB, stored, altered []byte) int {
 			tb.Helper()
-			return alter(tb, goredis.NewClient(&goredis.Options{Addr: addr}), prefix, stored, altered)
+			return alterRows(tb, goredis.NewClient(&goredis.Options{Addr: addr}), prefix, stored, altered)
 		}}
 	}, suite...)
+}
+
+// alterRows replaces bytes in the rows of all threads whose keys have a prefix. It closes the client.
+func alterRows(tb testing.TB, client *goredis.Client, prefix string, stored, altered []byte) (places int) {
+	tb.Helper()
+	defer client.Close()
+	keys, err := client.Keys(tb.Context(), prefix+"{*}").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, key := range keys {
+		members, err := client.ZRange(tb.Context(), key, 0, -1).Result()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, m := range members {
+			if n := strings.Count(m, string(stored)); n > 0 {
+				places += n
+				client.ZRem(tb.Context(), key, m)
+				if err := client.ZAdd(tb.Context(), key, goredis.Z{Member: strings.ReplaceAll(m, string(stored), string(altered))}).Err(); err != nil {
+					tb.Fatal(err)
+				}
+			}
+		}
+	}
+	return places
 }
 
 // alter replaces bytes in all hashes whose keys have a prefix. It closes the client.

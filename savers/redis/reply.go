@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -40,15 +39,6 @@ func (r *reply) peek() any {
 	return r.values[r.at]
 }
 
-// optional reads a number from 0, or nothing for 0.
-func (r *reply) optional() uint64 {
-	if r.peek() == "" {
-		r.at++
-		return 0
-	}
-	return r.seq()
-}
-
 func (r *reply) more() bool { return r.err == nil && r.at < len(r.values) }
 
 func (r *reply) next() any {
@@ -80,17 +70,6 @@ func (r *reply) number() int64 {
 
 func (r *reply) int() int { return int(r.number()) }
 
-func (r *reply) seq() uint64 { return uint64(max(r.number(), 0)) }
-
-func (r *reply) id() (id checkpoint.ID) {
-	s := r.text()
-	if len(s) != len(id) && s != "" && r.err == nil {
-		r.fail("%d bytes, want an id", len(s))
-	}
-	copy(id[:], s)
-	return id
-}
-
 // time reads microseconds; 0 is the zero time.
 func (r *reply) time() time.Time {
 	if n := r.number(); n != 0 {
@@ -114,77 +93,4 @@ func (r *reply) join(l *reply) {
 	if r.err == nil && l.err != nil {
 		r.err = l.err
 	}
-}
-
-// writes reads a list of pending writes and puts them in order.
-func (r *reply) writes(thread string) []checkpoint.Write {
-	type placed struct {
-		checkpoint.Write
-		order uint64
-	}
-	l := r.list()
-	var all []placed
-	for l.more() {
-		base, name, value := l.id(), l.text(), l.text()
-		w, order, err := decodeWrite(thread, base, name, value)
-		if l.err == nil {
-			l.check(err)
-		}
-		all = append(all, placed{w, order})
-	}
-	r.join(l)
-	if len(all) == 0 || r.err != nil {
-		return nil
-	}
-	slices.SortFunc(all, func(a, b placed) int {
-		if a.order < b.order {
-			return -1
-		}
-		return 1
-	})
-	writes := make([]checkpoint.Write, len(all))
-	for i := range all {
-		writes[i] = all[i].Write
-	}
-	return writes
-}
-
-// described is a version as the server describes it.
-type described struct {
-	checkpoint.Thread
-	leased   bool
-	released time.Time
-	stamp    checkpoint.ID
-	rev      string
-	fence    checkpoint.ID
-	birth    checkpoint.ID
-}
-
-// thread reads what describe of common.lua returns.
-func (r *reply) thread(id string) described {
-	l := r.list()
-	d := described{Thread: checkpoint.Thread{ID: id, Version: l.int(), Versions: l.int(), Status: checkpoint.Status(l.int())}}
-	holder, until, ended := l.text(), l.time(), l.text() == "1"
-	d.Updated, d.released = l.time(), l.time()
-	root, err := parseHead(l.text())
-	if l.err == nil {
-		l.check(err)
-	}
-	d.Head, d.Step = root.id, root.step
-	d.Now = l.time()
-	d.stamp, d.rev = l.id(), l.text()
-	d.Questions = checkpoint.OpenQuestions(l.writes(id))
-	d.Created, d.Graph, d.Title = l.time(), l.text(), l.text()
-	d.Labels, err = decodeLabels(l.text())
-	if l.err == nil {
-		l.check(err)
-	}
-	d.fence, d.Wake, d.Attempts = l.id(), l.time(), l.int()
-	d.Posted, d.Inputs, d.Others, d.Priority = l.seq(), l.int(), l.int(), checkpoint.Priority(l.int())
-	d.Cancels, d.birth = l.int(), l.id()
-	if d.leased = d.released.IsZero() && !ended && d.Now.Before(until); d.leased {
-		d.Holder, d.Lease = holder, until
-	}
-	r.join(l)
-	return d
 }

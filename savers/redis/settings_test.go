@@ -81,11 +81,11 @@ func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 }
 
 // commands are the commands that docs/savers.md lists for a user with ACLs.
-const commands = "EVAL EVALSHA PING SCAN UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
-	"ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREM ZREVRANGE ZSCORE"
+const commands = "EVAL EVALSHA SCRIPT|LOAD PING EXISTS GET SCAN SETNX HDEL HEXISTS HGET HSET PERSIST PEXPIRE TIME " +
+	"ZADD ZLEXCOUNT ZRANGEBYLEX ZRANGEBYSCORE ZREM ZREMRANGEBYLEX ZREVRANGEBYLEX ZSCORE"
 
 // storeCommands are the other commands that a user of the store needs.
-const storeCommands = "HSETNX PUBLISH SCRIPT|LOAD SUBSCRIBE ZLEXCOUNT"
+const storeCommands = "HINCRBY HMGET HSCAN HSETNX HSTRLEN PUBLISH SUBSCRIBE UNLINK ZCARD ZCOUNT ZRANGE ZREVRANGE"
 
 // userOf returns a client of a user who may only run commands that docs/savers.md lists.
 func userOf(t *testing.T, commands string) *goredis.Client {

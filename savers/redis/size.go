@@ -22,7 +22,7 @@ const (
 
 // sized returns err, the error of a command with args, as a *checkpoint.SizeError if an argument
 // is larger than the server accepts.
-func (s *Saver) sized(ctx context.Context, err error, args []any) error {
+func (s *server) sized(ctx context.Context, err error, args []any) error {
 	size := 0
 	for _, arg := range args {
 		switch v := arg.(type) {
@@ -42,17 +42,8 @@ func (s *Saver) sized(ctx context.Context, err error, args []any) error {
 	return &checkpoint.SizeError{Size: size, Limit: limit, Setting: sizeSetting + " of the server", Err: err}
 }
 
-// sizedAny is sized for one of several calls.
-func (s *Saver) sizedAny(ctx context.Context, err error, calls []announced) error {
-	var args []any
-	for i := range calls {
-		args = append(args, calls[i].args...)
-	}
-	return s.sized(ctx, err, args)
-}
-
 // sizeLimit returns the least limit of the servers.
-func (s *Saver) sizeLimit(ctx context.Context) int64 {
+func (s *server) sizeLimit(ctx context.Context) int64 {
 	var mu sync.Mutex
 	limit := int64(math.MaxInt64)
 	_ = eachMaster(ctx, s.client, func(ctx context.Context, c *goredis.Client) error {

@@ -227,7 +227,7 @@ func (t *itemStore) call(ctx context.Context, what string, script *goredis.Scrip
 	if t.closed.Load() {
 		return nil, fmt.Errorf("redis: %s: %w", what, store.ErrClosed)
 	}
-	r, err := t.s.asked(ctx, what, func(ctx context.Context) (*reply, error) {
+	r, err := t.asked(ctx, what, func(ctx context.Context) (*reply, error) {
 		v, err := t.run(ctx, script, writes, args)
 		return &reply{values: v}, err
 	})
@@ -244,6 +244,15 @@ func (t *itemStore) call(ctx context.Context, what string, script *goredis.Scrip
 		r.fail("the outcome %q", outcome)
 		return nil, t.wrap(ctx, what, r.err)
 	}
+}
+
+// asked asks the server. what is the name of the call.
+func (t *itemStore) asked(ctx context.Context, what string, ask func(ctx context.Context) (*reply, error)) (*reply, error) {
+	r, err := do(ctx, t.s.server, func(ctx context.Context, _ int) (*reply, error) { return ask(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("redis: %s: %w", what, err)
+	}
+	return r, nil
 }
 
 // run runs a script, which it sends only if the server does not have it.
@@ -266,14 +275,14 @@ func (t *itemStore) run(ctx context.Context, script *goredis.Script, writes bool
 
 // load sends a script to the node of the store.
 func (t *itemStore) load(ctx context.Context, script *goredis.Script) error {
-	if cluster, ok := t.s.client.(*goredis.ClusterClient); ok {
+	if cluster, ok := t.s.server.client.(*goredis.ClusterClient); ok {
 		node, err := cluster.MasterForKey(ctx, t.keys[headKey])
 		if err != nil {
 			return err
 		}
 		return script.Load(ctx, node).Err()
 	}
-	return script.Load(ctx, t.s.client).Err()
+	return script.Load(ctx, t.s.server.client).Err()
 }
 
 func (t *itemStore) eval(ctx context.Context, writes bool, command, script string, args []any) ([]any, error) {
@@ -285,10 +294,10 @@ func (t *itemStore) eval(ctx context.Context, writes bool, command, script strin
 	cmd := goredis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	if !writes {
-		_ = t.s.client.Process(ctx, cmd) // the command keeps the error
+		_ = t.s.server.client.Process(ctx, cmd) // the command keeps the error
 		return cmd.Slice()
 	}
-	_ = t.s.client.Process(ctx, sentOnce{cmd})
+	_ = t.s.server.client.Process(ctx, sentOnce{cmd})
 	return cmd.Slice()
 }
 

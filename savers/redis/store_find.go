@@ -80,7 +80,7 @@ func (t *itemStore) ready(ctx context.Context) error {
 	if t.closed.Load() {
 		return fmt.Errorf("redis: %w", store.ErrClosed)
 	}
-	return t.wrap(ctx, "find", t.s.open(ctx))
+	return t.wrap(ctx, "find", t.s.server.open(ctx))
 }
 
 // exactly reports whether a range has one value.
@@ -258,8 +258,8 @@ func (f *finding) few(spans []span) (bool, error) {
 // pipe sends commands that read, in one round trip.
 func (f *finding) pipe(add func(goredis.Pipeliner)) ([]goredis.Cmder, error) {
 	got := make(chan []goredis.Cmder, 1)
-	_, err := f.t.s.asked(f.ctx, "find", func(ctx context.Context) (*reply, error) {
-		cmds, err := f.t.s.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+	_, err := f.t.asked(f.ctx, "find", func(ctx context.Context) (*reply, error) {
+		cmds, err := f.t.s.server.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 			add(pipe)
 			return nil
 		})

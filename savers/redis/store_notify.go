@@ -17,7 +17,7 @@ func (t *itemStore) Notify(ctx context.Context, n store.Namespace, changed func(
 	if err := t.ready(ctx); err != nil {
 		return nil, err
 	}
-	sub := t.s.client.Subscribe(ctx, t.keys[changesChannel])
+	sub := t.s.server.client.Subscribe(ctx, t.keys[changesChannel])
 	if _, err := sub.Receive(ctx); err != nil {
 		_ = sub.Close() // the first error says what was wrong
 		return nil, t.wrap(ctx, "notify", fmt.Errorf("redis: notify: %w", err))

@@ -14,18 +14,6 @@ import (
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
 
-// indexed returns what the index has: all threads, and those not done.
-func indexed(t *testing.T, client *goredis.Client, prefix string) (all, live []string) {
-	t.Helper()
-	ctx := context.Background()
-	all, err1 := client.ZRange(ctx, prefix+"{index}:all", 0, -1).Result()
-	live, err2 := client.ZRange(ctx, prefix+"{index}:live", 0, -1).Result()
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	return all, live
-}
-
 func listThreads(t *testing.T, s checkpoint.Saver, q checkpoint.ThreadQuery) []string {
 	t.Helper()
 	var ids []string
@@ -36,125 +24,6 @@ func listThreads(t *testing.T, s checkpoint.Saver, q checkpoint.ThreadQuery) []s
 		ids = append(ids, thread.ID)
 	}
 	return ids
-}
-
-func TestTheIndexForgetsWhatIsOver(t *testing.T) {
-	addr, prefix := testenv.Redis(t)
-	client := goredis.NewClient(&goredis.Options{Addr: addr})
-	defer client.Close()
-	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix)), t.Context()
-	for i, status := range []checkpoint.Status{checkpoint.Waiting, checkpoint.Done, checkpoint.Failed, checkpoint.Done} {
-		begin(t, s, fmt.Sprint("t", i)).end(status)
-	}
-	begin(t, s, "t4")
-	begin(t, s, "t5").end(checkpoint.Done)
-	if _, err := s.Release(ctx, "t5", checkpoint.ID{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(ctx, "t3"); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"t0", "t1", "t2", "t4"}; !slices.Equal(got, want) {
-		t.Errorf("threads: got %q, want %q", got, want)
-	}
-	for status, want := range map[checkpoint.Status][]string{
-		checkpoint.Waiting: {"t0"}, checkpoint.Done: {"t1"}, checkpoint.Failed: {"t2"}, checkpoint.Running: {"t4"}, checkpoint.Paused: nil,
-	} {
-		if got := listThreads(t, s, checkpoint.ThreadQuery{Status: status}); !slices.Equal(got, want) {
-			t.Errorf("threads that are %s: got %q, want %q", status, got, want)
-		}
-	}
-	all, live := indexed(t, client, prefix)
-	if !slices.Equal(all, []string{"t0", "t1", "t2", "t4"}) || !slices.Equal(live, []string{"t0", "t2", "t4"}) {
-		t.Errorf("the index has %q, not done %q; want t0 t1 t2 t4, and t0 t2 t4", all, live)
-	}
-}
-
-// TestTheSetsOfLabelsAndGraphsForgetWhatIsOver lists by label and graph, and looks which threads
-// the sets have before and after.
-func TestTheSetsOfLabelsAndGraphsForgetWhatIsOver(t *testing.T) {
-	addr, prefix := testenv.Redis(t)
-	client := goredis.NewClient(&goredis.Options{Addr: addr})
-	defer client.Close()
-	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix)), t.Context()
-	run := func(thread string, after checkpoint.ID, graph, user string) checkpoint.ID {
-		t.Helper()
-		a := opening(t, thread, after)
-		a.Records[0].Graph, a.Open.Labels, a.End = graph, map[string]string{"user": user}, true
-		if _, err := s.Append(ctx, a); err != nil {
-			t.Fatal(err)
-		}
-		return a.Records[0].ID
-	}
-	head := run("moved", checkpoint.ID{}, "orders", "ada")
-	run("deleted", checkpoint.ID{}, "orders", "ada")
-	run("stays", checkpoint.ID{}, "orders", "ada")
-	run("moved", head, "chats", "bob")
-	if err := s.Delete(ctx, "deleted"); err != nil {
-		t.Fatal(err)
-	}
-	for set, q := range map[string]checkpoint.ThreadQuery{
-		"label:4:userada": {Labels: map[string]string{"user": "ada"}}, "graph:orders": {Graph: "orders"},
-	} {
-		key := prefix + "{index}:" + set
-		if before := client.ZRange(ctx, key, 0, -1).Val(); !slices.Equal(before, []string{"deleted", "moved", "stays"}) {
-			t.Errorf("%s has %q before a listing, want all three", set, before)
-		}
-		if got := listThreads(t, s, q); !slices.Equal(got, []string{"stays"}) {
-			t.Errorf("%s: got %q, want the one that stays", set, got)
-		}
-		if after := client.ZRange(ctx, key, 0, -1).Val(); !slices.Equal(after, []string{"stays"}) {
-			t.Errorf("%s has %q after a listing, want the one that stays", set, after)
-		}
-	}
-	q := checkpoint.ThreadQuery{Labels: map[string]string{"user": "bob"}, Graph: "chats"}
-	if got := listThreads(t, s, q); !slices.Equal(got, []string{"moved"}) {
-		t.Errorf("by the new label: got %q, want the thread that moved", got)
-	}
-}
-
-// A hint may be wrong: a run that was refused has put its thread there, a process died between, a
-// key was removed by hand.
-func TestTheIndexIsAHint(t *testing.T) {
-	addr, prefix := testenv.Redis(t)
-	client := goredis.NewClient(&goredis.Options{Addr: addr})
-	defer client.Close()
-	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix)), t.Context()
-	never := opening(t, "never", newID(t)) // after a head that does not exist
-	if _, err := s.Append(ctx, never); !errors.Is(err, checkpoint.ErrConflict) {
-		t.Fatalf("got %v, want a conflict", err)
-	}
-	done := begin(t, s, "done")
-	done.end(checkpoint.Done)
-	if _, err := s.Append(ctx, opening(t, "done", newID(t))); !errors.Is(err, checkpoint.ErrConflict) {
-		t.Fatalf("got %v, want a conflict", err)
-	}
-	begin(t, s, "removed")
-	begin(t, s, "there")
-	for _, key := range keysOf(t, client, prefix) {
-		if id := client.HGet(ctx, key, "id").Val(); id == "removed" {
-			client.Del(ctx, key)
-		}
-	}
-	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"done", "there"}; !slices.Equal(got, want) {
-		t.Errorf("threads: got %q, want %q", got, want)
-	}
-	if got, want := listThreads(t, s, checkpoint.ThreadQuery{Status: checkpoint.Running}), []string{"there"}; !slices.Equal(got, want) {
-		t.Errorf("running threads: got %q, want %q", got, want)
-	}
-	// A thread that a run may still open stays. Later it goes.
-	if all, live := indexed(t, client, prefix); len(all) != 4 || len(live) != 4 {
-		t.Errorf("the index has %q, not done %q; want 4 and 4", all, live)
-	}
-	for _, id := range []string{"never", "done", "removed", "there"} {
-		stamp := client.HGet(ctx, prefix+"{index}:stamps", id).Val()
-		client.HSet(ctx, prefix+"{index}:stamps", id, stamp[:16]+"1000000000")
-	}
-	listThreads(t, s, checkpoint.ThreadQuery{Status: checkpoint.Running})
-	all, live := indexed(t, client, prefix)
-	if !slices.Equal(all, []string{"done", "there"}) || !slices.Equal(live, []string{"there"}) {
-		t.Errorf("then the index has %q, not done %q; want done there, and there", all, live)
-	}
 }
 
 // An opening that is sent again after its version was released starts the next version. The note
@@ -209,45 +78,6 @@ func TestThreadsArePagedByTheirBytes(t *testing.T) {
 	if got := listThreads(t, s, checkpoint.ThreadQuery{Prefix: "\xff\xff"}); len(got) != 0 {
 		t.Errorf("by a prefix that none has: got %q", got)
 	}
-}
-
-func TestHistorySaysWhenItWasPrunedMeanwhile(t *testing.T) {
-	s, ctx := open(t), t.Context()
-	r := begin(t, s, "a")
-	for range 600 {
-		r.commit()
-	}
-	r.end(checkpoint.Done)
-	seen := 0
-	var failed error
-	for _, err := range s.History(ctx, checkpoint.Ref{Thread: "a"}, checkpoint.Query{}) {
-		if err != nil {
-			failed = err
-			break
-		}
-		if seen++; seen == 1 {
-			if _, err := s.Prune(ctx, "a", checkpoint.Retention{Last: 5}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if !errors.Is(failed, checkpoint.ErrConflict) || seen >= 601 {
-		t.Errorf("after %d records: got %v, want an error that is ErrConflict", seen, failed)
-	}
-	if got := logLength(t, s, "a"); got != 5 {
-		t.Errorf("read again: %d records, want 5", got)
-	}
-}
-
-func logLength(t *testing.T, s checkpoint.Saver, thread string) (n int) {
-	t.Helper()
-	for _, err := range s.History(context.Background(), checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	return n
 }
 
 func TestCloseEndsTheLeasesOfItsRuns(t *testing.T) {

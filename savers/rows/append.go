@@ -51,6 +51,7 @@ func (s *Saver) knownFor(a *checkpoint.Append) (t *thread, h head) {
 		}
 		t = &thread{threadRow: threadRow{ID: a.Thread}, now: now}
 	case t.Open == 0 != starts, // a pruned log has no first record that would stop a second one
+		starts && a.Release && t.Versions > 0, // it was perhaps stored and released before
 		a.Open == nil && t.Fence != a.Fence,
 		a.Open != nil && t.leased() && !a.Open.TakeOver:
 		return nil, h
@@ -318,7 +319,7 @@ func (t *threadRow) opens(a *checkpoint.Append, old *thread) (err error) {
 	first := a.Records[0].ID
 	if t.Open == 0 {
 		t.Last++
-		t.Open, t.Versions, t.Status, t.Root = t.Last, t.Versions+1, checkpoint.Running, rootOf(first)
+		t.Open, t.Versions, t.Status, t.Root = t.Last, t.Versions+1, checkpoint.Running, rootOf(first, t.Last)
 	}
 	t.Attempts = ledger.Attempts(old.Attempts, a.Open.Retry, old.Until.IsZero(), old.Status)
 	t.Fence, t.Holder, t.Updated = first, a.Open.Holder, old.now

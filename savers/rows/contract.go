@@ -46,8 +46,11 @@ type Store interface {
 	//   - checkpoint.ErrUnavailable, if the storage cannot serve calls now. Read returns it, too.
 	//   - Any other error. As with the two before, the outcome is unknown: all of c, or nothing.
 	//
-	// A Store may repeat a Change only if the first one was certainly not stored, such as after a
-	// deadlock. Otherwise the second one fails its own checks; a Saver handles unknown outcomes.
+	// A Store may repeat a Change that was certainly not stored, such as after a deadlock. If the
+	// outcome is unknown, it may repeat a Change without Once: that fails its own checks then, which
+	// the Saver expects, or the Store recognises the revision that it gave the rows.
+	//
+	// A Store with partitions may store the threads of a Change one by one; see PartError.
 	//
 	// The Store may keep the keys and values of c. A Saver does not write to them later.
 	Apply(ctx context.Context, c *Change) (rev uint64, read [][]Row, err error)
@@ -86,6 +89,18 @@ type Queue struct {
 // ErrChanged is the error of a Change whose checks do not hold. Nothing was stored. A Saver reads
 // again, decides again, and tries another Change.
 var ErrChanged = errors.New("rows: a row has changed")
+
+// PartError is the error of a Change of several threads that a Store has stored in part, because
+// it keeps the threads in different partitions. Only Ready and Post make such changes.
+type PartError struct {
+	Stored []string // the threads whose part is stored
+	Err    error    // why others are not stored; it wraps ErrChanged
+}
+
+func (e *PartError) Error() string { return "rows: stored in part: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PartError) Unwrap() error { return e.Err }
 
 // Table is one of the tables of a Store. A Store needs no knowledge of what a table has. It may
 // keep all of them in one map, whose keys begin with a byte for the table.

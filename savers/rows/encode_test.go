@@ -32,12 +32,12 @@ type example struct {
 
 func examples() []example {
 	at := func(n int64) time.Time { return time.UnixMicro(n).UTC() }
-	l := logOf("t", rootOf(id(1)), "child")
+	l := logOf("t", rootOf(id(1), 1), "child")
 	r := l.prefix
 	return []example{
 		{[]byte("t"), &threadRow{
 			ID: "t", About: ledger.About{Graph: "g", Created: at(1), Birth: id(2), Title: "title", Labels: map[string]string{"a": "b"}, Priority: checkpoint.High},
-			Last: 3, Open: 2, Versions: 1, Root: rootOf(id(3)), Status: checkpoint.Waiting, Fence: id(4), Holder: "h", Until: at(2), Updated: at(3),
+			Last: 3, Open: 2, Versions: 1, Root: rootOf(id(3), 2), Status: checkpoint.Waiting, Fence: id(4), Holder: "h", Until: at(2), Updated: at(3),
 			Wake: at(4), Attempts: 5, Posted: 6, Inputs: 7, Others: 8, Cancels: 9, Handled: 10, Forgot: 11, Asked: true, Missing: 12, Rewrites: 14, Head: id(5), Step: 13, Chain: 15,
 		}, func(r *Row) (any, error) { return r.thread() }},
 		{l.key(id(7)), &recordRow{checkpoint.Record{
@@ -52,7 +52,7 @@ func examples() []example {
 			Number: 3, ID: "m", Kind: checkpoint.SignalMessage, Name: "n", Key: "k", Payload: []byte{4}, Posted: at(6), Refused: "late",
 		}}, func(r *Row) (any, error) { m, err := r.message(); return &messageRow{m}, err }},
 		{messageIDKey("t", "m"), place{3, 4}, func(r *Row) (any, error) { return r.place() }},
-		{versionKey("t", 2), &version{2, rootOf(id(6)), checkpoint.Done, at(7), at(8), id(9), 10}, func(r *Row) (any, error) { v, err := r.version(); return &v, err }},
+		{versionKey("t", 2), &version{2, rootOf(id(6), 2), checkpoint.Done, at(7), at(8), id(9), 10}, func(r *Row) (any, error) { v, err := r.version(); return &v, err }},
 	}
 }
 

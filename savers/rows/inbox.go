@@ -262,17 +262,21 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 
 // postAll stores the posts with some indexes. Each has another thread.
 func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int, all []checkpoint.Posted) error {
-	var threads, ids []Range
 	var turns [256]bool
 	for _, i := range some {
-		p := &posts[i]
-		turns[hash(1, p.Thread)[0]] = true
-		threads = append(threads, point(threadKey(p.Thread)))
-		for j := range p.Messages {
-			ids = append(ids, point(Key{Messages, p.Thread, messageIDKey(p.Thread, p.Messages[j].ID)}))
-		}
+		turns[hash(1, posts[i].Thread)[0]] = true
 	}
-	ranges := append(threads, ids...) // those of one table together, which a Store may read by one statement
+	ranges := func() []Range {
+		var threads, ids []Range
+		for _, i := range some {
+			p := &posts[i]
+			threads = append(threads, point(threadKey(p.Thread)))
+			for j := range p.Messages {
+				ids = append(ids, point(Key{Messages, p.Thread, messageIDKey(p.Thread, p.Messages[j].ID)}))
+			}
+		}
+		return append(threads, ids...) // those of one table together, which a Store may read by one statement
+	}
 	choose := func(rows [][]Row, now time.Time) (*Change, error) {
 		c := new(Change)
 		threads, ids := rows[:len(some)], rows[len(some):]
@@ -299,9 +303,9 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 			}
 		}
 		if server, ok := s.store.(Server); ok && lost {
-			return server.Locked(ctx, ranges, choose)
+			return server.Locked(ctx, ranges(), choose)
 		}
-		rows, now, err := s.read(ctx, ranges...)
+		rows, now, err := s.read(ctx, ranges()...)
 		if err != nil {
 			return err
 		}
@@ -309,6 +313,10 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 			return err
 		} else if _, _, err = s.store.Apply(ctx, c); err != nil {
 			lost = errors.Is(err, ErrChanged)
+			var part *PartError
+			if errors.As(err, &part) {
+				some = slices.DeleteFunc(some, func(i int) bool { return slices.Contains(part.Stored, posts[i].Thread) })
+			}
 			return err
 		}
 		return nil

@@ -88,10 +88,27 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return enough, err
 	}
 	rev, _, err := b.s.store.Apply(ctx, &b.c)
-	if err == nil {
+	var part *PartError
+	switch {
+	case err == nil:
 		b.keep(rev)
+	case errors.As(err, &part) && b.q.Reserve > 0 && b.only(part.Stored):
+		return true, nil // the others are due for those who changed them
 	}
 	return true, err
+}
+
+// only removes the threads from the result that are not stored. It reports whether some are left.
+func (b *batch) only(stored []string) bool {
+	r := &b.round.Result
+	r.Threads = slices.DeleteFunc(r.Threads, func(t checkpoint.ReadyThread) bool {
+		gone := !slices.Contains(stored, t.ID)
+		if gone {
+			b.round.Later(t.Wake)
+		}
+		return gone
+	})
+	return len(r.Threads) > 0
 }
 
 // keep notes the threads whose wakes the call has moved. So an opening of one need not read it.

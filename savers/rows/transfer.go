@@ -474,7 +474,7 @@ func (w *writer) imports(ctx context.Context, in *intake) (err error) {
 		return err
 	}
 	t.Last++
-	t.Open, t.Versions, t.Root = t.Last, t.Versions+1, rootOf(first)
+	t.Open, t.Versions, t.Root = t.Last, t.Versions+1, rootOf(first, t.Last)
 	t.Status, t.Updated = in.thread.Status, ledger.Micro(in.thread.Updated)
 	t.Fence, t.Holder, t.Until, t.Attempts, t.Asked = checkpoint.ID{}, "", time.Time{}, 0, true
 	var root []checkpoint.Record

@@ -441,6 +441,21 @@ func testRepeatOpening(tb testing.TB, place Storage) {
 	} else {
 		wantErr(tb, "an opening sent again after another took the fence", err, checkpoint.ErrConflict)
 	}
+
+	released := opening(tb, "released", checkpoint.ID{})
+	for version := 1; version <= 3; version++ {
+		done, err := s.Append(tb.Context(), released)
+		if err != nil || done.Version != version {
+			tb.Fatalf("an opening, after the release of %d versions: got version %d, %v", version-1, done.Version, err)
+		}
+		w := checkpoint.PutWrites{Thread: "released", Fence: released.Records[0].ID, End: true, Status: checkpoint.Waiting}
+		if _, err := s.PutWrites(tb.Context(), w); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := s.Release(tb.Context(), "released", checkpoint.ID{}); err != nil {
+			tb.Fatal(err)
+		}
+	}
 }
 
 func testInvalid(tb testing.TB, place Storage) {

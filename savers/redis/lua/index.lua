@@ -1,64 +1,47 @@
--- Keeps the index of threads, which is a hint: a thread is in it before its run opens, and leaves it only when what it
--- left behind is known, or is old. It is not common.lua's hash.
---
--- The creation times are those of the threads, except for the unplaced ones: these were perhaps created since, or created again.
--- A thread becomes unplaced before any call that can create it. Who has read the creation time afterwards places it.
---
--- KEYS: all threads, those that are not done, the stamps, the creation times, the unplaced threads, and further sets: those of the
--- graph and the labels of the thread to add, and last the wakes of the graph if there is one to lower. ARGV: thread id and stamp to
--- add, or '' and ''; the wake to lower to, or '': 'in' and microseconds from now, or 'at' and a time, in the past for now; '1' if the
--- call can create the thread; then three for each thread to change: its id, the stamp that it must have still, and what to do: 'a' to
--- remove it whole, 'l' from those not done, 's' from the sixth set, 'c' and a creation time to place it, 'p' and one to set the time
--- only. It returns how many threads to place had another stamp.
+-- What is known of the places of a thread in the index: a field of a hash, with the revision of
+-- the row that they follow from, how many calls are about to change the row, and the places. On a
+-- single server only threads that expire have it. A sorted set has notes by time: of calls that
+-- are about to change a row, and of threads that expire.
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
 
-local function call(...) return redis.call(...) end
-local NONE = string.rep('\0', 16)
-local t = call('TIME')
-if ARGV[1] ~= '' then
-	call('ZADD', KEYS[1], 0, ARGV[1])
-	call('ZADD', KEYS[2], 0, ARGV[1])
-	call('HSET', KEYS[3], ARGV[1], ARGV[2] .. t[1])
-	if ARGV[4] == '1' or not call('ZSCORE', KEYS[4], ARGV[1]) then
-		call('ZADD', KEYS[5], 0, ARGV[1])
-	end
-	for i = 6, ARGV[3] == '' and #KEYS or #KEYS - 1 do
-		call('ZADD', KEYS[i], 0, ARGV[1])
-	end
+local function members()
+  local all = {}
+  for n = 1, int() do all[n] = arg() end
+  return all
 end
-if ARGV[3] ~= '' then
-	local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
-	local wake = tonumber(string.sub(ARGV[3], 3))
-	wake = string.sub(ARGV[3], 1, 2) == 'in' and now + wake or math.max(now, wake)
-	local old = call('ZSCORE', KEYS[#KEYS], ARGV[1])
-	if not old or tonumber(old) > wake then
-		call('ZADD', KEYS[#KEYS], string.format('%.0f', wake), ARGV[1])
-	end
+
+local function load(placed, id)
+  local stored = redis.call('HGET', placed, id)
+  if stored then return cmsgpack.unpack(stored) end
+  return {rev = '', calls = 0, places = {}}
 end
-local missed = 0
-for i = 5, #ARGV, 3 do
-	local id, stamp, act = ARGV[i], call('HGET', KEYS[3], ARGV[i]), string.sub(ARGV[i + 2], 1, 1)
-	local same = string.sub(stamp or NONE, 1, 16) == ARGV[i + 1]
-	if act == 'c' or act == 'p' then
-		if same then
-			call('ZADD', KEYS[4], string.sub(ARGV[i + 2], 2), id)
-		else
-			missed = missed + 1
-		end
-		if same and act == 'c' then
-			call('ZREM', KEYS[5], id)
-		end
-	elseif act == 's' then
-		if same then
-			call('ZREM', KEYS[6], id)
-		end
-	elseif same then
-		call('ZREM', KEYS[2], id)
-		if act == 'a' then
-			call('ZREM', KEYS[1], id)
-			call('HDEL', KEYS[3], id)
-			call('ZREM', KEYS[4], id)
-			call('ZREM', KEYS[5], id)
-		end
-	end
+
+local function save(placed, id, p)
+  if p.calls <= 0 and #p.places == 0 then
+    redis.call('HDEL', placed, id)
+  else
+    redis.call('HSET', placed, id, cmsgpack.pack(p))
+  end
 end
-return { 'ok', string.format('%.0f', missed) }
+
+-- note adds a note at a time.
+local function note(notes, time, member)
+  redis.call('ZADD', notes, string.format('%.0f', time), member)
+end
+
+-- forget removes the places of a thread that has expired, or may have.
+local function forget(rows, placed, notes, id)
+  if redis.call('HEXISTS', placed, id) == 0 then return end
+  for _, m in ipairs(load(placed, id).places) do redis.call('ZREM', rows, m) end
+  redis.call('HDEL', placed, id)
+  redis.call('ZREM', notes, 'x' .. id)
+end
+
+-- expires notes the places of a thread that expires.
+local function expires(placed, notes, id, milliseconds, places)
+  save(placed, id, {rev = '', calls = 0, places = places})
+  note(notes, now() + milliseconds * 1000, 'x' .. id)
+end
