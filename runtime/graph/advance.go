@@ -196,7 +196,7 @@ func (r *run) askPendingRoutes() error {
 		}
 	}
 	o := r.decide(r.plan.Turn())
-	if err := r.storing().commit(checkpoint.Resume, nil, o); err != nil {
+	if err := r.store(checkpoint.Resume, nil, o); err != nil {
 		return r.uncommitted(err)
 	}
 	r.status = o.Status

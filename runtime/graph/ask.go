@@ -17,12 +17,12 @@ import (
 // This file restores questions, checks answers, and lists open questions.
 
 // gather collects the pending writes of the run's base.
-func (r restorer) gather(writes []checkpoint.Write) {
+func (r *run) gather(writes []checkpoint.Write) {
 	r.pending = journal.Gather(writes, r.log.Base, r.log.Namespace)
 }
 
 // prepareQuestions sets the questions that a task may ask, and holds the task back while it waits.
-func (r restorer) prepareQuestions(sl *exec.Task) {
+func (r *run) prepareQuestions(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
 	var before *journal.Asked
 	if r.pending.HasAsked() {
@@ -31,7 +31,7 @@ func (r restorer) prepareQuestions(sl *exec.Task) {
 	if before == nil && len(n.questions)+len(n.signals) == 0 {
 		return
 	}
-	sl.Asks = host(r).newAsks(n, sl.Index)
+	sl.Asks = host{r}.newAsks(n, sl.Index)
 	if before == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (r host) Asks(t *Task) *task.Asks {
 // may have another name now, and a question may have new fields. A question that cannot be decoded
 // stays as it is, with the error. A stored summary becomes that of the task, and a due time stays:
 // neither is part of the question.
-func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
+func (r *run) restate(sl *exec.Task, stored map[string][]byte) {
 	a := sl.Asks
 	a.Stored = make(map[string][]byte, len(stored))
 	for place, b := range stored {
@@ -85,7 +85,7 @@ func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
 	}
 }
 
-func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
+func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
 	w, err := readWaiting(r.taskKey(&sl.Task), place, b)
 	if err != nil {
 		return nil, err

@@ -110,10 +110,10 @@ func (g *core) holds(
 	r.plan.Step, r.log.Base = last.Step, last.Base
 	r.keys.Scope = journal.Scope(log.Namespace)
 	r.keys.SetLine(last.Line)
-	if g.owns(r.thread, last) != nil || r.restoring().place(&c) != nil {
+	if g.owns(r.thread, last) != nil || r.place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
-	r.restoring().gather(append(slices.Clip(c.Writes), writes...))
+	r.gather(append(slices.Clip(c.Writes), writes...))
 	switch halt := r.pending.Stop(); {
 	case halt != nil && halt.Open():
 		return nil, true, nil
@@ -136,7 +136,7 @@ func (g *core) holds(
 // restoreBlocked restores the stored results and questions of a held superstep.
 func (r *prober) restoreBlocked() error {
 	r.fill()
-	if err := r.restoring().restoreResults(); err != nil {
+	if err := r.restoreResults(); err != nil {
 		return err
 	}
 	for i := range r.exec.Tasks {

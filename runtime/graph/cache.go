@@ -151,7 +151,7 @@ func (r host) Cached(ctx context.Context, i int) (hit bool, err error) {
 	if !hit || err != nil {
 		return false, err
 	}
-	if err := r.restoring().readResult(i, result); err != nil {
+	if err := r.readResult(i, result); err != nil {
 		return false, fmt.Errorf("the cached result cannot be read: %w", err)
 	}
 	return true, nil
@@ -163,7 +163,7 @@ func (r host) Cache(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	result, err := r.storing().resultIn(i)
+	result, err := r.encodeResult(i)
 	if err != nil {
 		return err
 	}

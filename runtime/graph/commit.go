@@ -8,16 +8,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// recorder stores the progress of a run.
-type recorder struct{ *run }
-
-func (r *run) storing() recorder { return recorder{r} }
-
-// commit stores the position of the run as one record, together with writes, as durable as the run
+// store stores the position of the run as one record, together with writes, as durable as the run
 // asked for.
-func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *run) store(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
 	if r.log == nil {
 		return nil
 	}
@@ -28,14 +24,14 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 	}
 	rec.Ran = r.ran()
 	r.noteStops(rec, o)
-	parts, err := r.parts()
+	parts, err := r.partWrites()
 	if err != nil {
 		return err
 	}
 	if err := r.fillPayload(rec, false); err != nil {
 		return err
 	}
-	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o)...), r.reason(rec.ID, o, r.ending)...)
+	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o)...), r.reasonWrite(rec.ID, o, r.ending)...)
 	err = r.log.Commit(r.ctx, rec, writes, o)
 	if tooLarge(err) {
 		err = r.refusedRecord(rec, err)
@@ -45,12 +41,12 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 
 // record returns the record of the run's position, without its payload. The record is the base of
 // the due tasks.
-func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err error) {
+func (r *run) record(source checkpoint.Source) (rec checkpoint.Record, err error) {
 	return rec, r.describe(&rec, source)
 }
 
 // describe makes rec, which must be zero, the record of the run's position, without its payload.
-func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
+func (r *run) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
 	if rec.ID, err = r.log.NewID(); err != nil {
 		return err
 	}
@@ -58,15 +54,27 @@ func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (er
 		return err
 	}
 	rec.Parent, rec.Base, rec.Line, rec.Commits = r.log.Head, rec.ID, r.keys.Line(), r.log.Base
-	rec.Step, rec.Source, rec.Created = r.plan.Step, source, rec.ID.Time()
-	rec.Due, rec.PendingRoutes, rec.ClearedStops = r.dueTasks(), r.g.names(r.plan.Pending), r.g.names(r.plan.Cleared)
-	rec.Joins, rec.Fingerprint, rec.Graph = r.g.halfJoins(&r.plan), r.g.fingerprint, r.g.name
+	rec.Source, rec.Created, rec.Fingerprint, rec.Graph = source, rec.ID.Time(), r.g.fingerprint, r.g.name
+	r.g.names.Store(rec, &r.plan.Position, r.log.Due(len(r.plan.Due)))
 	return nil
+}
+
+// ran returns the stored names of the nodes that ran in this superstep.
+func (r *run) ran() []string {
+	n := 0
+	for range r.exec.Ran {
+		n++
+	}
+	names := r.log.Names(n)[:0]
+	for node := range r.exec.Ran {
+		names = append(names, r.g.names.IDs[node])
+	}
+	return names
 }
 
 // fillPayload sets the payload of rec: the change since the last payload, or the whole state if
 // that is necessary or cheaper.
-func (r recorder) fillPayload(rec *checkpoint.Record, whole bool) error {
+func (r *run) fillPayload(rec *checkpoint.Record, whole bool) error {
 	if err := r.log.Fill(rec, r.state, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
@@ -74,15 +82,15 @@ func (r recorder) fillPayload(rec *checkpoint.Record, whole bool) error {
 }
 
 // acknowledge stores the results and the questions of the given slots.
-func (r recorder) acknowledge(slots []int) error {
+func (r *run) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
 		sl := &r.exec.Tasks[i]
-		writes = append(writes, r.questionsOf(sl)...)
+		writes = append(writes, questionWrites(r.writeOf(&sl.Task), sl)...)
 		if sl.Progress != exec.Succeeded {
 			continue
 		}
-		w, err := r.resultOf(i)
+		w, err := r.resultWrite(i)
 		if err != nil {
 			sl.Progress, sl.Err = exec.Failed, err
 			return r.nodeError(sl, err)
@@ -113,33 +121,20 @@ func (r recorder) acknowledge(slots []int) error {
 	return nil
 }
 
-// questionsOf returns the writes of the questions that a task waits for, unless they are stored.
-func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
-	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
-		return nil
-	}
-	var writes []checkpoint.Write
-	for _, o := range sl.Asks.Open() {
-		writes = append(writes, checkpoint.Write{
-			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: journal.Complete(o.Payload, sl.Summary, o.Due),
-		})
-	}
-	if sl.Err != nil { // another attempt begins later
-		writes = append(writes, r.failureWrites(sl, sl.Err)...)
-	}
-	return writes
+// writeOf returns a write about a task, without its kind, name and payload.
+func (r *run) writeOf(t *plan.Task) checkpoint.Write { return r.log.About(r.taskKey(t)) }
+
+// resultWrite returns the write of the result of the task in slot i.
+func (r *run) resultWrite(i int) (w checkpoint.Write, err error) {
+	w = r.writeOf(&r.exec.Tasks[i].Task)
+	w.Kind = checkpoint.Result
+	w.Payload, err = r.encodeResult(i)
+	return w, err
 }
 
-// resultOf returns the write of the result of the task in slot i: its update and, for a routing
-// node, its choice.
-func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
-	sl := &r.exec.Tasks[i]
-	payload, err := r.resultIn(i)
-	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
-}
-
-// resultIn returns the encoded result of the task in slot i. readResult reads it.
-func (r recorder) resultIn(i int) (payload []byte, err error) {
+// encodeResult returns the result of the task in slot i as readResult reads it: its update and,
+// for a routing node, its choice.
+func (r *run) encodeResult(i int) (payload []byte, err error) {
 	n := &r.g.nodes[r.exec.Tasks[i].Node]
 	payload, err = r.state.appendResult(i, n)
 	if err == nil && n.routes {
@@ -151,136 +146,26 @@ func (r recorder) resultIn(i int) (payload []byte, err error) {
 	return payload, err
 }
 
-// results returns the writes of a superstep that cannot commit. They are results that are not
-// stored yet, also of durable calls, and the errors of failed tasks. It leaves out a result that
-// cannot be encoded; the node runs again.
-func (r recorder) results(cause error) []checkpoint.Write {
+// writesAtEnd returns what a run stores of a superstep that it cannot commit: results that are not
+// stored yet, also of durable calls, open questions, and the errors of failed tasks. It leaves out
+// a result that cannot be encoded; the node runs again.
+func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
+		of := r.writeOf(&sl.Task)
 		if sl.Progress == exec.Succeeded && !sl.Stored {
-			if w, err := r.resultOf(i); err == nil {
+			if w, err := r.resultWrite(i); err == nil {
 				writes = append(writes, w)
 			}
 		}
-		writes = append(append(writes, r.questionsOf(sl)...), r.unstoredCalls(sl)...)
-		if why := r.failureOf(sl, blamed); why != nil {
-			writes = append(append(writes, r.failureWrites(sl, why)...), r.endRound(sl)...)
+		writes = append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...)
+		if why := failureOf(r.g.nodes[sl.Node].id, sl, blamed); why != nil {
+			writes = append(append(writes, failureWrites(of, sl, why)...), r.endRound(sl)...)
 		}
 	}
 	return writes
-}
-
-// failureWrites are the writes of a task that failed: why, its last attempt, and its summary.
-func (r recorder) failureWrites(sl *exec.Task, why error) []checkpoint.Write {
-	w := checkpoint.Write{
-		Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
-	}
-	failed := sl.FailedAt
-	if failed.IsZero() {
-		failed = time.Now() // it ran alone, or its update could not be merged
-	}
-	attempt := w
-	attempt.Name, attempt.Payload = journal.AttemptName, journal.AppendAttempt(nil, sl.Attempt, failed)
-	writes := []checkpoint.Write{w, attempt}
-	if sl.Summary != "" {
-		w.Name, w.Payload = journal.SummaryName, []byte(sl.Summary)
-		writes = append(writes, w)
-	}
-	return writes
-}
-
-// blame assigns an error of merging or routing to a task.
-type blame struct {
-	cause error
-	node  ID
-	index int
-	done  bool // only for a task that succeeded
-}
-
-// blames returns the tasks that caused an error. Several tasks may share one error.
-func blames(cause error) []blame {
-	var all []blame
-	var node *NodeError
-	var route *RouteError
-	var conflict *ConflictError
-	if errors.As(cause, &node) {
-		all = append(all, blame{cause, node.Node, node.Index, true})
-	}
-	if errors.As(cause, &route) {
-		all = append(all, blame{cause, route.Node, 0, false})
-	}
-	if errors.As(cause, &conflict) {
-		all = append(all, blame{cause, conflict.Nodes[1], conflict.Indexes[1], false})
-	}
-	var over *OverflowError
-	if errors.As(cause, &over) {
-		last := len(over.Nodes) - 1
-		all = append(all, blame{cause, over.Nodes[last], over.Indexes[last], false})
-	}
-	return all
-}
-
-// failureOf returns the error of the task in a slot: its own, or that of merging its update or
-// calling its route.
-func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
-	if sl.Progress == exec.Failed {
-		return sl.Err
-	}
-	id := r.g.nodes[sl.Node].id
-	for _, b := range blamed {
-		if b.node == id && b.index == sl.Index && (!b.done || sl.Progress == exec.Succeeded) {
-			return b.cause
-		}
-	}
-	return nil
-}
-
-// restoreResults restores the stored results of the tasks of the superstep.
-func (r restorer) restoreResults() error {
-	if r.log != nil && (r.g.asks || r.pending.HasAsked()) {
-		for i := range r.exec.Tasks {
-			r.prepareQuestions(&r.exec.Tasks[i])
-		}
-	}
-	for i := range r.exec.Tasks {
-		if !r.pending.Named() {
-			break
-		}
-		if err := r.restoreKept(i); err != nil {
-			return err
-		}
-	}
-	if !r.pending.Results() {
-		return nil
-	}
-	for i := range r.exec.Tasks {
-		sl := &r.exec.Tasks[i]
-		payload, ok := r.pending.Result(r.taskKey(&sl.Task))
-		if !ok {
-			continue
-		}
-		if err := r.readResult(i, payload); err != nil {
-			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
-		}
-		sl.Progress, sl.Stored = exec.Succeeded, true
-		r.exec.Win(i)
-	}
-	r.exec.Decide()
-	return nil
-}
-
-// readResult reads a result that resultOf encoded into slot i.
-func (r restorer) readResult(i int, payload []byte) (err error) {
-	sl := &r.exec.Tasks[i]
-	n := &r.g.nodes[sl.Node]
-	if n.routes {
-		if payload, *r.state.choice(i), err = r.g.readChoice(n, payload); err != nil {
-			return err
-		}
-	}
-	return r.state.decodeResult(i, n, payload)
 }
 
 // saving wraps an error of the journal.
@@ -291,11 +176,11 @@ func (r *run) saving(op string, err error) error {
 	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step, Op: op, Err: err}
 }
 
-// end is giveUp. trimmed says that the storage has refused the last write for its size: now it
+// end gives up the run, see giveUp. trimmed says that the storage has refused the last write for its size: now it
 // leaves out what does not fit.
-func (r recorder) end(cause error, trimmed bool) error {
+func (r *run) end(cause error, trimmed bool) error {
 	if r.status == 0 { // else an earlier attempt to store it failed
-		r.status = reasonsOf(r.run, cause).Status()
+		r.status = reasonsOf(r, cause).Status()
 	}
 	if r.log == nil {
 		return cause
@@ -309,13 +194,13 @@ func (r recorder) end(cause error, trimmed bool) error {
 		}
 		return cause
 	}
-	asked, messages := r.opt.listen.cancelled(r.run)
+	asked, messages := r.opt.listen.cancelled(r)
 	if asked != nil {
 		r.status = Cancelled
-		r.opt.listen.obeyed(r.run)
+		r.opt.listen.obeyed(r)
 	}
-	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r.run, r.status), Messages: messages}
-	writes := r.results(cause)
+	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
+	writes := r.writesAtEnd(cause)
 	if trimmed {
 		r.putFitting(writes)
 		writes = nil
@@ -330,10 +215,10 @@ func (r recorder) end(cause error, trimmed bool) error {
 	switch {
 	case r.health == unsure:
 		o.Status = 0 // if that commit is stored, it has set the status of the thread
-		o.End = r.opt.due.ends(r.run)
+		o.End = r.opt.due.ends(r)
 	case r.call == nil && r.status == Failed:
 		var wake time.Time
-		if wake, cause = r.opt.due.again(r.run, cause, writes); o.Wake.IsZero() {
+		if wake, cause = r.opt.due.again(r, cause, writes); o.Wake.IsZero() {
 			o.Wake = wake
 		}
 	}
@@ -341,7 +226,7 @@ func (r recorder) end(cause error, trimmed bool) error {
 	if asked != nil {
 		why = asked
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reason(r.log.Base, o, why)...), o))
+	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reasonWrite(r.log.Base, o, why)...), o))
 	if err == nil {
 		if tooLarge(cause) && r.log.Keeps() {
 			r.health = max(r.health, spoiled) // it is ahead of what is stored

@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/position"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -42,6 +43,7 @@ type compiled struct {
 	nodes       []node                    // in order of declaration, behind Start
 	index       map[ID]int
 	former      map[ID]int // by former ids
+	names       position.Names
 	plan        plan.Graph
 	races       []joinDecl      // the any-of joins, as numbered in plan
 	exec        []exec.Node     // by node
@@ -124,6 +126,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.checkWrites()
 	c.checkPaths()
 	c.checkParallel()
+	c.g.nameNodes()
 	if c.g.opt.saver != nil {
 		c.g.news = news.NewRoom(c.g.opt.saver, c.g.opt.saverTimeout)
 		c.g.news.Wait = news.Every
@@ -220,12 +223,22 @@ func (c *compiler[S, U]) addFormer() {
 	}
 }
 
+// nameNodes makes the names by which records store nodes.
+func (g *core) nameNodes() {
+	g.names = position.Names{End: string(End), Numbers: make(map[string]int, len(g.index)+len(g.former)), Joins: g.plan.Joins}
+	for i := range g.nodes {
+		g.names.IDs = append(g.names.IDs, string(g.nodes[i].id))
+	}
+	for _, known := range []map[ID]int{g.former, g.index} {
+		for id, n := range known {
+			g.names.Numbers[string(id)] = n
+		}
+	}
+}
+
 // find returns the number of the node that has, or had, the given id.
 func (g *core) find(id string) (int, bool) {
-	if n, ok := g.index[ID(id)]; ok {
-		return n, true
-	}
-	n, ok := g.former[ID(id)]
+	n, ok := g.names.Numbers[id]
 	return n, ok
 }
 

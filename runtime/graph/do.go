@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -103,7 +102,7 @@ func (r host) Calls(t *Task, fallback bool) *task.Calls {
 		}
 		calls.Known(name, task.CallResult{Number: c.Number, Value: c.Value, Stored: true})
 	}
-	of := checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: key, Kind: checkpoint.Result}
+	of := r.log.About(key)
 	calls.Store = func(name string, c task.CallResult) error {
 		err := r.log.Put(r.ctx, []checkpoint.Write{callWrite(of, name, c)}, journal.Outcome{})
 		if err == nil {
@@ -112,19 +111,4 @@ func (r host) Calls(t *Task, fallback bool) *task.Calls {
 		return r.saving("put writes", err)
 	}
 	return calls
-}
-
-// callWrite returns the write of the result of a durable call. of has the task.
-func callWrite(of checkpoint.Write, name string, c task.CallResult) checkpoint.Write {
-	of.Name, of.Payload = name, journal.AppendCall(nil, journal.Call{Number: c.Number, Value: c.Value})
-	return of
-}
-
-// unstoredCalls returns the writes of the results of a task's durable calls that are not stored.
-func (r recorder) unstoredCalls(sl *exec.Task) (writes []checkpoint.Write) {
-	of := checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result}
-	sl.Calls.Unstored(func(name string, c task.CallResult) {
-		writes = append(writes, callWrite(of, name, c))
-	})
-	return writes
 }

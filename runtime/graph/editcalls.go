@@ -65,10 +65,10 @@ func (r *reach) openInside(e callEdit) error {
 	if err != nil {
 		return err
 	}
-	if err := r.restoring().restore(&c); err != nil {
+	if err := r.restore(&c); err != nil {
 		return err
 	}
-	if err := r.restoring().place(&c); err != nil {
+	if err := r.place(&c); err != nil {
 		return err
 	}
 	rec, err := r.editRecord(&c)

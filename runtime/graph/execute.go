@@ -192,7 +192,7 @@ func (r host) Counts(err error) bool {
 // Ended implements exec.Host.
 func (r host) Ended(tasks []int) error {
 	keeping(r).end(tasks)
-	if err := r.storing().acknowledge(tasks); err != nil {
+	if err := r.acknowledge(tasks); err != nil {
 		return err
 	}
 	for _, i := range tasks {

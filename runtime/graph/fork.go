@@ -16,10 +16,10 @@ func (r *opener) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
-	if err := r.restoring().continueAt(c); err != nil {
+	if err := r.continueAt(c); err != nil {
 		return err
 	}
-	if err := r.restoring().place(c); err != nil {
+	if err := r.place(c); err != nil {
 		return err
 	}
 	if r.edited {
@@ -53,7 +53,7 @@ func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)
 	r.log.Again = nil
 	r.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
-	rec, err := r.storing().record(checkpoint.Fork)
+	rec, err := r.record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
 	}
@@ -62,7 +62,7 @@ func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
-	return rec, r.storing().fillPayload(&rec, parent != c.Head || c.Empty())
+	return rec, r.fillPayload(&rec, parent != c.Head || c.Empty())
 }
 
 // edit is an edit of a thread, in addition to its updates.
@@ -83,7 +83,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 			return err
 		}
 	}
-	if err := r.restoring().restore(&c); err != nil {
+	if err := r.restore(&c); err != nil {
 		return err
 	}
 	switch {
@@ -94,7 +94,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	case c.Empty():
 		return r.seed()
 	}
-	if err := r.restoring().place(&c); err != nil {
+	if err := r.place(&c); err != nil {
 		return err
 	}
 	if err := r.mergeEdit(); err != nil {
@@ -116,13 +116,13 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 
 // editRecord returns the record of an edit at the head, after its merge.
 func (r *opener) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	rec, err := r.storing().record(checkpoint.Update)
+	rec, err := r.record(checkpoint.Update)
 	if err != nil {
 		return rec, err
 	}
 	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	return rec, r.storing().fillPayload(&rec, false)
+	return rec, r.fillPayload(&rec, false)
 }
 
 // editRecords merges the edit of a Resume. It returns the record of the edit, and its writes in
@@ -160,15 +160,15 @@ func (r *opener) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err
 	}
-	rec, err := r.storing().first()
+	rec, err := r.firstRecord()
 	if err != nil {
 		return err
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
 }
 
-// first returns the record of the first checkpoint of an empty thread. Nothing is due there.
-func (r recorder) first() (checkpoint.Record, error) {
+// firstRecord returns the record of the first checkpoint of an empty thread. Nothing is due there.
+func (r *run) firstRecord() (checkpoint.Record, error) {
 	r.plan.Step++
 	rec, err := r.record(checkpoint.Update)
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 // updateAs stores the updates as the results of nodes: a superstep of its own, which starts with
 // empty joins.
 func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
-	names := r.g.names(nodesOf(e.nodes))
+	names := r.g.names.Of(nodesOf(e.nodes))
 	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.opt.abandon {
 		return fmt.Errorf("%s: an update as %s: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.DiscardPending to drop the rest",
@@ -252,8 +252,7 @@ func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 	if c.Empty() {
 		r.plan.Step++
 	}
-	var gone []string // joins with nodes that the graph does not have are dropped
-	r.g.placeJoins(&r.plan, c.Last.Joins, &gone)
+	r.g.names.PlaceJoins(&r.plan.Position, c.Last.Joins) // those that the graph does not have are dropped
 	r.plan.Reopen()
 	if err := r.jump(next); err != nil {
 		return err

@@ -19,13 +19,13 @@ import (
 
 // stopQuestion returns the question for the stop of a subgraph, stored with base. It returns
 // nothing without a stop.
-func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
+func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
 	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
 	return []checkpoint.Write{{
 		Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question,
-		Payload: journal.AppendStops(nil, stopsAt(r.run)),
+		Payload: journal.AppendStops(nil, stopsAt(r)),
 	}}
 }
 
@@ -45,7 +45,7 @@ func (r callee) resume(c *checkpoint.Chain) error {
 			return err
 		}
 		r.status = o.Status
-		return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(r.log.Base, o), journal.Outcome{}))
+		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Outcome{}))
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 	}
 	switch {
 	case e.Result != nil:
-		if err := r.restoring().readResult(i, e.Result); err != nil {
+		if err := r.readResult(i, e.Result); err != nil {
 			return r.resultChanged(err, "the outcome of node %q", string(n.id))
 		}
 		return nil

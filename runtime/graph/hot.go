@@ -94,7 +94,7 @@ func resumeHot[S, U any](t Thread[S, U], r *opener, a *adapter[S, U]) (done bool
 		return false, err
 	}
 	a.live, r.log.Head, r.status = s.state, s.last.ID, checkpoint.Done
-	r.restoring().stand(&s.last, s.chained)
+	r.stand(&s.last, s.chained)
 	return true, nil
 }
 
@@ -107,7 +107,7 @@ func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error 
 	r.log.See(h.seen, h.waits)
 	last := &h.tail.Last
 	r.known, r.birth, r.log.Head = knownSchemas(last), h.birth, last.ID
-	r.restoring().stand(last, h.chained)
+	r.stand(last, h.chained)
 	return r.enter(false)
 }
 

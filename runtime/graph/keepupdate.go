@@ -31,11 +31,8 @@ func (r host) keepUpdate(i int, n *node, err error) error {
 	if update == nil || r.log == nil {
 		return err
 	}
-	t := &r.exec.Tasks[i]
-	w := checkpoint.Write{
-		Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&t.Task), Kind: checkpoint.Result,
-		Name: journal.KeptName(number), Payload: update,
-	}
+	w := r.writeOf(&r.exec.Tasks[i].Task)
+	w.Kind, w.Name, w.Payload = checkpoint.Result, journal.KeptName(number), update
 	if failed := r.log.Put(r.ctx, []checkpoint.Write{w}, journal.Outcome{}); failed != nil {
 		return fmt.Errorf("%w; %w: %w", err, errNotKept, r.saving("put writes", failed))
 	}
@@ -43,7 +40,7 @@ func (r host) keepUpdate(i int, n *node, err error) error {
 }
 
 // restoreKept restores the stored updates of the failed attempts of the task in slot i.
-func (r restorer) restoreKept(i int) error {
+func (r *run) restoreKept(i int) error {
 	t := &r.exec.Tasks[i]
 	for _, b := range journal.Kept(r.pending.Parts(r.taskKey(&t.Task))) {
 		if err := r.state.restoreFailed(i, b); err != nil {

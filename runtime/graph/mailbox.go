@@ -109,7 +109,9 @@ func (b *mailbox) receive(r *run, key string, w task.Awaited, check func([]byte)
 		return nil, r.saving("put writes", b.root.log.Put(r.ctx, nil, journal.Outcome{Messages: a.Messages}))
 	}
 	b.given[id] = m
-	a.Writes = inbox.Received(checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: key, Name: w.Place}, &m, b.root.log.Base)
+	of := r.log.About(key)
+	of.Name = w.Place
+	a.Writes = inbox.Received(of, &m, b.root.log.Base)
 	if err := r.log.Put(r.ctx, a.Writes, journal.Outcome{Messages: a.Messages}); err != nil {
 		return nil, r.saving("put writes", err)
 	}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -12,7 +11,7 @@ import (
 
 // meta returns the entries that a record stores in addition to the position of the run; nil for
 // none.
-func (r recorder) meta() (map[string]string, error) {
+func (r *run) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
 	nests := r.call == nil && r.g.hash != r.g.fingerprint
 	calls := r.g.callsDue(&r.plan)
@@ -51,20 +50,12 @@ func (g *core) callsDue(p *plan.Planner) bool {
 }
 
 // readMeta restores the entries of a record, except the choice of a call for Parent.
-func (r restorer) readMeta(meta map[string]string) {
-	r.memory, r.log.Again = nil, journal.AllAgain(meta)
-	stored := journal.Memory(meta)
-	for _, node := range slices.Sorted(maps.Keys(stored)) {
-		namespace := stored[node]
+func (r *run) readMeta(meta map[string]string) {
+	r.log.Again = journal.AllAgain(meta)
+	r.memory = subgraph.ReadMemory(journal.Memory(meta), func(node string) string {
 		if n, ok := r.g.former[ID(node)]; ok {
-			node = string(r.g.nodes[n].id)
-			if _, own := stored[node]; own {
-				continue // it is another node now, which has a state of its own
-			}
+			return r.g.names.IDs[n]
 		}
-		if r.memory == nil {
-			r.memory = make(subgraph.Memory)
-		}
-		r.memory[node] = subgraph.Remembered{Namespace: namespace}
-	}
+		return node
+	})
 }

@@ -99,7 +99,7 @@ func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Inp
 	case opening.BeginMail:
 		return r.openMail(c, in)
 	}
-	if err := r.restoring().restore(c); err != nil {
+	if err := r.restore(c); err != nil {
 		return err
 	}
 	switch step {
@@ -118,7 +118,7 @@ func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Inp
 		return r.openEmpty()
 	}
 	if !c.Empty() {
-		if err := r.restoring().place(c); err != nil {
+		if err := r.place(c); err != nil {
 			return err
 		}
 	}
@@ -157,12 +157,12 @@ func (r *opener) enter(empty bool) (err error) {
 		}
 	}
 	r.log.Keep() // it contains the first record
-	second, err := r.storing().record(checkpoint.Input)
+	second, err := r.record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
 	second.Parent = first.ID
-	if err := r.storing().fillPayload(&second, false); err != nil {
+	if err := r.fillPayload(&second, false); err != nil {
 		return err
 	}
 	r.entered = true
@@ -172,7 +172,7 @@ func (r *opener) enter(empty bool) (err error) {
 // inputRecord returns the record that makes Start due. Every run with input starts a new run line.
 func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base, r.log.Again = checkpoint.ID{}, nil
-	rec, err := r.storing().record(checkpoint.Input)
+	rec, err := r.record(checkpoint.Input)
 	if err == nil {
 		err = r.nameRequest(&rec)
 	}
@@ -183,13 +183,13 @@ func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
 	r.log.Base = rec.ID
-	return rec, r.storing().fillPayload(&rec, empty)
+	return rec, r.fillPayload(&rec, empty)
 }
 
 // openRouted opens the thread with the input stored, but not merged. The loop merges it.
 func (r *opener) openRouted(first checkpoint.Record) error {
 	r.fill()
-	w, err := r.storing().resultOf(0)
+	w, err := r.resultWrite(0)
 	if err != nil {
 		return r.nodeError(&r.exec.Tasks[0], err)
 	}
@@ -204,7 +204,7 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 	if err != nil {
 		return err
 	}
-	rec, err := r.storing().record(checkpoint.Resume)
+	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 		rec.Parent = records[0].ID
 	}
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	if err := r.storing().fillPayload(&rec, false); err != nil {
+	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
 	o := journal.Outcome{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
@@ -225,7 +225,7 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 
 // openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r *opener) openEmpty() error {
-	rec, err := r.storing().first()
+	rec, err := r.firstRecord()
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (r *opener) openEmpty() error {
 // resume continues from the head, or continues an older run line whose due tasks did not run.
 func (r *opener) resume(c *checkpoint.Chain) error {
 	r.tail = nil
-	if err := r.restoring().continueAt(c); err != nil {
+	if err := r.continueAt(c); err != nil {
 		return err
 	}
 	if !c.Unfinished() {
@@ -252,7 +252,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 		}
 		return r.resumeDone(c)
 	}
-	if err := r.restoring().place(c); err != nil {
+	if err := r.place(c); err != nil {
 		return err
 	}
 	r.log.Resumed = true
@@ -274,7 +274,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if paused(c) {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
-	r.restoring().gather(append(slices.Clone(c.Writes), writes...))
+	r.gather(append(slices.Clone(c.Writes), writes...))
 	p := &prober{run: r.run, writes: writes}
 	blocked, err := p.blocked(c, len(writes) == 0 || !paused(c) && r.plan.Stops())
 	if err != nil {
@@ -333,12 +333,12 @@ func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
 		r.plan.Clear()
 	}
-	rec, err := r.storing().record(checkpoint.Resume)
+	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
 	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
-	return rec, r.storing().fillPayload(&rec, c.Last.ID != c.Head)
+	return rec, r.fillPayload(&rec, c.Last.ID != c.Head)
 }
 
 // paused reports whether the thread stopped for people at its head, and its status says so.
@@ -376,7 +376,7 @@ func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes [
 		}
 	}
 	if len(calls) > 0 {
-		rec.Meta, err = r.storing().meta()
+		rec.Meta, err = r.meta()
 	}
 	if err == nil && len(calls) > 0 && len(r.g.signals) > 0 {
 		var notes []journal.Received
@@ -411,8 +411,8 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
-	r.storing().noteStops(last, o)
-	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)
+	r.noteStops(last, o)
+	writes = append(writes, r.reasonWrite(last.Base, o, r.ending)...)
 	stand, err := r.log.Open(r.ctx, taking, records, writes, o)
 	if err != nil {
 		return r.saving("open", err)
@@ -422,7 +422,7 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	if o.End {
 		r.status = o.Status
 	}
-	r.restoring().gather(stand)
+	r.gather(stand)
 	return r.readAfter(o)
 }
 

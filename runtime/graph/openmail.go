@@ -160,10 +160,10 @@ func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	r.adopt(r.mail.TakeInput())
 	r.noteWaiting()
 	r.opt.title, r.opt.labels, r.opt.metadata = in.Title, in.Labels, in.Metadata
-	if err := r.restoring().propagate(in.Metadata, in.Metadata); err != nil {
+	if err := r.propagate(in.Metadata, in.Metadata); err != nil {
 		return err
 	}
-	if err := r.restoring().restore(c); err != nil {
+	if err := r.restore(c); err != nil {
 		return err
 	}
 	r.tail = nil

@@ -97,7 +97,7 @@ func (r callee) checkParentChoice() error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: Parent is chosen while %v is due in the subgraph; end or join the branches of the subgraph first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
+	return fmt.Errorf("%s: Parent is chosen while %v is due in the subgraph; end or join the branches of the subgraph first", where(r.g.name, r.thread, r.plan.Step), r.g.names.Of(others))
 }
 
 // keepUpdates keeps the updates of the superstep that was just merged, in a subgraph over the same
@@ -113,9 +113,9 @@ func (r callee) keepUpdates() {
 	}
 }
 
-// parts returns the writes that a subgraph over the same state stores with its record: the updates
-// of the superstep.
-func (r recorder) parts() ([]checkpoint.Write, error) {
+// partWrites returns the writes that a subgraph over the same state stores with its record: the
+// updates of the superstep.
+func (r *run) partWrites() ([]checkpoint.Write, error) {
 	writes, err := r.call.Unreported(r.plan.Step, r.state.kept(), r.state.appendKept)
 	if err != nil {
 		err = fmt.Errorf("%s: encode the updates of its nodes: %w", where(r.g.name, r.thread, r.plan.Step), err)

@@ -107,7 +107,7 @@ func (all propagators) extract(ctx context.Context, stored map[string]string) (_
 
 // continueAt restores the state at the last record of c, and gives the run the values that the
 // thread stores there.
-func (r restorer) continueAt(c *checkpoint.Chain) error {
+func (r *run) continueAt(c *checkpoint.Chain) error {
 	if len(r.g.opt.propagators) > 0 {
 		if err := r.propagate(journal.Metadata(c.Last.Meta), r.opt.metadata); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (r restorer) continueAt(c *checkpoint.Chain) error {
 
 // propagate gives the run values that are stored, and makes it store them with its own metadata.
 // A later run then has them, too.
-func (r restorer) propagate(stored, own map[string]string) error {
+func (r *run) propagate(stored, own map[string]string) error {
 	ctx, err := r.g.opt.propagators.extract(r.ctx, stored)
 	if err != nil {
 		return fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), err)

@@ -201,11 +201,11 @@ func (c *compiler[S, U]) checkQueues() {
 
 // endRound returns the write that ends the round of a task that has failed, so that the next run
 // executes it again.
-func (r recorder) endRound(sl *exec.Task) []checkpoint.Write {
+func (r *run) endRound(sl *exec.Task) []checkpoint.Write {
 	if r.opt.handOuts == nil || sl.Progress != exec.Failed {
 		return nil
 	}
-	return endRoundOf(r.run, sl.Node, r.taskKey(&sl.Task))
+	return endRoundOf(r, sl.Node, r.taskKey(&sl.Task))
 }
 
 // endRoundOf returns the write that ends the round of a task of node n; nil if it has no queue.

@@ -245,7 +245,7 @@ func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *QueuedTask) (*que
 	}
 	r.enter(&p, q)
 	r.state = p.g.newState()
-	if err := r.restoring().restore(c); err != nil {
+	if err := r.restore(c); err != nil {
 		return nil, err
 	}
 	if q.Namespace != "" {

@@ -63,11 +63,11 @@ func shownStops(stops []journal.Stop) []Stop {
 }
 
 // noteStops records in rec the stops at which a run ends.
-func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
+func (r *run) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 	if o.Status != Paused {
 		return
 	}
-	stops := stopsAt(r.run)
+	stops := stopsAt(r)
 	if len(stops) == 0 {
 		return
 	}
@@ -77,10 +77,10 @@ func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 	journal.SetStops(rec.Meta, stops)
 }
 
-// reason returns the write of the reason why the run ends although tasks are due at base. The
-// reason is the text of cause, of the cause of its context, or of a drain. reason returns nothing
-// for a subgraph call, and if the status explains the end.
-func (r recorder) reason(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
+// reasonWrite returns the write of the reason why the run ends although tasks are due at base. The
+// reason is the text of cause, of the cause of its context, or of a drain. There is none for a
+// subgraph call, and if the status explains the end.
+func (r *run) reasonWrite(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
 	var text string
 	switch {
 	case r.call != nil || o.Status != Failed && o.Status != Ready && o.Status != Cancelled:

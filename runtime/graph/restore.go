@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
@@ -25,13 +26,8 @@ func (g *core) owns(thread string, rec *checkpoint.Record) error {
 		where(g.name, thread, -1), ErrGraphChanged, rec.Graph, g.name)
 }
 
-// restorer restores a run from storage.
-type restorer struct{ *run }
-
-func (r *run) restoring() restorer { return restorer{r} }
-
 // restore sets the run's state to that of the chain's last record.
-func (r restorer) restore(c *checkpoint.Chain) error {
+func (r *run) restore(c *checkpoint.Chain) error {
 	r.state.start(true, r.dropUnknown())
 	r.plan.Step = -1
 	if c.Empty() {
@@ -49,7 +45,7 @@ func (r restorer) restore(c *checkpoint.Chain) error {
 
 // stand sets the position of the run to last, the head of its namespace. chained is the number of
 // records since the last snapshot.
-func (r restorer) stand(last *checkpoint.Record, chained int) {
+func (r *run) stand(last *checkpoint.Record, chained int) {
 	r.plan.Step, r.log.Base = last.Step, last.Base
 	r.keys.SetLine(last.Line)
 	r.readMeta(last.Meta)
@@ -102,45 +98,31 @@ func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
 	return live.Apply(delta)
 }
 
-// place maps the stored tasks, routes and joins to the present nodes of the graph.
-func (r restorer) place(c *checkpoint.Chain) error {
-	last := &c.Last
-	var missing []string
-	r.plan.Due = make([]plan.Task, 0, len(c.Due))
-	under := make(map[int]string) // by node: the id under which it is due
-	for _, t := range c.Due {
+// place makes the stored position of c that of the run, in the present nodes of the graph.
+func (r *run) place(c *checkpoint.Chain) error {
+	at := func() string { return where(r.g.name, r.thread, r.plan.Step) }
+	placed, err := r.g.names.Place(&r.plan.Position, &c.Last, c.Due)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", at(), ErrGraphChanged, err)
+	}
+	for id, was := range placed.Was {
+		r.keys.Was(id, was)
+	}
+	for i := range r.plan.Due {
 		if r.ctx.Err() != nil {
 			return r.cancelled()
 		}
-		n, ok := r.g.find(t.Node)
-		if !ok {
-			missing = append(missing, t.Node)
-			continue
+		t := &r.plan.Due[i]
+		if err := r.decodeSent(t); err != nil {
+			return r.changed(err, "what was sent to node %q", r.g.names.IDs[t.Node])
 		}
-		if before, ok := under[n]; ok && before != t.Node {
-			return fmt.Errorf("%s: %w: %q and %q are due, and both are now node %q; keep them as separate nodes until the thread has passed them",
-				where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, before, t.Node, string(r.g.nodes[n].id))
-		}
-		under[n] = t.Node
-		if id := string(r.g.nodes[n].id); id != t.Node {
-			r.keys.Was(id, t.Node)
-		}
-		d, err := r.placeTask(n, t)
-		if err != nil {
-			return r.changed(err, "what was sent to node %q", t.Node)
-		}
-		r.plan.Due = append(r.plan.Due, d)
 	}
-	if err := r.checkFormat(last); err != nil {
+	if err := r.checkFormat(&c.Last); err != nil {
 		return err
 	}
-	r.plan.Pending = r.g.numbers(last.PendingRoutes, &missing)
-	r.plan.Cleared = r.g.numbers(last.ClearedStops, &missing)
-	r.g.placeJoins(&r.plan, last.Joins, &missing)
-	if len(missing) > 0 {
-		slices.Sort(missing)
+	if len(placed.Missing) > 0 {
 		return fmt.Errorf("%s: %w: the thread waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
-			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
+			at(), ErrGraphChanged, placed.Missing)
 	}
 	return nil
 }
@@ -148,7 +130,7 @@ func (r restorer) place(c *checkpoint.Chain) error {
 // checkFormat returns an error for subgraph calls that are due at rec and stored in another
 // format. A record without a format has format 1. If nothing is stored of its calls, its nodes may
 // have become subgraphs since then, and there is no error.
-func (r restorer) checkFormat(rec *checkpoint.Record) error {
+func (r *run) checkFormat(rec *checkpoint.Record) error {
 	err := journal.CheckFormat(rec.Meta)
 	if err == nil || !r.g.callsDue(&r.plan) {
 		return nil
@@ -171,16 +153,61 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 		where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 }
 
-// placeTask decodes a stored task of node n.
-func (r restorer) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
-	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
-	switch takes := n >= start && r.g.nodes[n].decode != nil; {
-	case t.Payload != nil:
-		d.Sent, err = r.g.unwrap(ID(t.Node), t.Payload)
+// decodeSent decodes what was sent to a task that a record has stored.
+func (r *run) decodeSent(t *plan.Task) (err error) {
+	switch takes := t.Node >= start && r.g.nodes[t.Node].decode != nil; {
+	case t.Raw != nil:
+		t.Sent, err = r.g.unwrap(r.g.nodes[t.Node].id, t.Raw)
 	case takes:
 		err = fmt.Errorf("%w: the node is a task node now, and nothing was sent to it", ErrGraphChanged)
 	}
-	return d, err
+	return err
+}
+
+// restoreResults restores the stored results of the tasks of the superstep.
+func (r *run) restoreResults() error {
+	if r.log != nil && (r.g.asks || r.pending.HasAsked()) {
+		for i := range r.exec.Tasks {
+			r.prepareQuestions(&r.exec.Tasks[i])
+		}
+	}
+	for i := range r.exec.Tasks {
+		if !r.pending.Named() {
+			break
+		}
+		if err := r.restoreKept(i); err != nil {
+			return err
+		}
+	}
+	if !r.pending.Results() {
+		return nil
+	}
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
+		payload, ok := r.pending.Result(r.taskKey(&sl.Task))
+		if !ok {
+			continue
+		}
+		if err := r.readResult(i, payload); err != nil {
+			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
+		}
+		sl.Progress, sl.Stored = exec.Succeeded, true
+		r.exec.Win(i)
+	}
+	r.exec.Decide()
+	return nil
+}
+
+// readResult reads a result that encodeResult encoded into slot i.
+func (r *run) readResult(i int, payload []byte) (err error) {
+	sl := &r.exec.Tasks[i]
+	n := &r.g.nodes[sl.Node]
+	if n.routes {
+		if payload, *r.state.choice(i), err = r.g.readChoice(n, payload); err != nil {
+			return err
+		}
+	}
+	return r.state.decodeResult(i, n, payload)
 }
 
 // changed wraps an error of decoding. what describes the decoded data.
@@ -198,7 +225,7 @@ func (r *run) resultChanged(err error, what string, args ...any) error {
 }
 
 // changedPart is resultChanged for the updates of a subgraph over the same state.
-func (r restorer) changedPart(err error) error {
+func (r *run) changedPart(err error) error {
 	var part *subgraph.PartError
 	if !errors.As(err, &part) {
 		return err

@@ -152,7 +152,7 @@ func (r *run) supersteps() (err error) {
 func (r *run) superstep() error {
 	r.fill()
 	if r.log != nil {
-		if err := r.restoring().restoreResults(); err != nil {
+		if err := r.restoreResults(); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (r *run) commit() (err error) {
 	o := r.decide(turn)
 	if r.log != nil {
 		o.Messages.Return = append(o.Messages.Return, back...)
-		if err := r.storing().commit(source, dropped, o); err != nil {
+		if err := r.store(source, dropped, o); err != nil {
 			r.exec.Over()
 			return r.uncommitted(err)
 		}
@@ -271,7 +271,7 @@ func (r *run) settle() (plan.Decision, error) {
 // giveUp ends a run whose superstep cannot be committed. It stores the results, the questions and
 // the status. cause is the error of the run. It is nil if a task asks, a subgraph stopped or was
 // drained, or the consumer left the loop.
-func (r *run) giveUp(cause error) error { return r.storing().end(cause, false) }
+func (r *run) giveUp(cause error) error { return r.end(cause, false) }
 
 // resultOf returns the Result of a run with the state of a.
 func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {

@@ -137,7 +137,7 @@ func (r pooled) perform(q *QueuedTask) error {
 	}
 	err = r.store(q, e)
 	if tooLarge(err) {
-		e = r.failed(&r.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.storing().refusedResult(0, err))
+		e = r.failed(&r.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.refusedResult(0, err))
 		err = r.store(q, e)
 	}
 	if err != nil {
@@ -173,12 +173,12 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	}
 	r.enter(&step.place, q)
 	r.state = r.g.share(step.state, r.opt.strict)
-	r.restoring().stand(&c.Last, c.Chained)
-	if err := r.restoring().place(&c); err != nil {
+	r.stand(&c.Last, c.Chained)
+	if err := r.place(&c); err != nil {
 		return false, err
 	}
 	r.log.Head = c.Last.ID
-	r.restoring().gather(c.Writes)
+	r.gather(c.Writes)
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
 	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
 	var err error
@@ -187,7 +187,7 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	}
 	r.exec = exec.New(host{r.run}, r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
 	r.fill()
-	if err := r.restoring().restoreResults(); err != nil || r.exec.Tasks[0].Progress != exec.Waiting {
+	if err := r.restoreResults(); err != nil || r.exec.Tasks[0].Progress != exec.Waiting {
 		return false, err
 	}
 	return true, r.sameNode(q)
@@ -250,7 +250,7 @@ func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error
-		if e.Result, err = r.storing().resultIn(0); err != nil {
+		if e.Result, err = r.encodeResult(0); err != nil {
 			return r.failed(t, e, err), nil // the update cannot be encoded
 		}
 	case exec.Asking:

@@ -64,7 +64,7 @@ func (r caller) restoreMemory(i int, c *run) error {
 		return err
 	}
 	before, line := c.plan, c.keys.Line() // the position of the new call
-	if err := c.restoring().restore(&chain); err != nil {
+	if err := c.restore(&chain); err != nil {
 		return err
 	}
 	c.plan = before

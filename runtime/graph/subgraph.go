@@ -244,7 +244,8 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	c.drains = r.drains
 	key := r.taskKey(&sl.Task)
 	name := r.log.Call(key)
-	c.call.Part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
+	c.call.Part = r.log.About(name)
+	c.call.Part.Kind = checkpoint.Result
 	c.log = r.log.Child(journal.Within(r.log.Namespace, name))
 	c.keys.SetLine(r.log.CallLine(key, r.keys.Line()))
 	c.keys.Scope = journal.Scope(c.log.Namespace)
@@ -303,13 +304,13 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 	if err := c.g.owns(c.thread, last); err != nil {
 		return false, err
 	}
-	if err := c.restoring().restore(&chain); err != nil {
+	if err := c.restore(&chain); err != nil {
 		return false, err
 	}
 	if c.call.Same {
 		parts, err := r.partsOf(i, c.call.Part.Task)
 		if err == nil {
-			err = c.restoring().changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
+			err = c.changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
 		}
 		if err != nil {
 			return false, err
@@ -319,10 +320,10 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 		if err := mergeEdits(c.g, c.state, &chain, c.thread, c.log.Namespace); err != nil {
 			return false, err
 		}
-		if err := c.restoring().place(&chain); err != nil {
+		if err := c.place(&chain); err != nil {
 			return false, err
 		}
-		c.restoring().gather(chain.Writes) // whole: the run holds the fence
+		c.gather(chain.Writes) // whole: the run holds the fence
 		if err := c.within().resume(&chain); err != nil {
 			return true, err
 		}
@@ -372,11 +373,11 @@ func (r callee) begin() (err error) {
 	if r.log == nil {
 		return nil
 	}
-	rec, err := r.storing().record(checkpoint.Input)
+	rec, err := r.record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
-	if err := r.storing().fillPayload(&rec, true); err != nil {
+	if err := r.fillPayload(&rec, true); err != nil {
 		return err
 	}
 	r.log.Begin(rec)
@@ -384,5 +385,5 @@ func (r callee) begin() (err error) {
 	if r.status == 0 {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(rec.ID, o), journal.Outcome{}))
+	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Outcome{}))
 }

@@ -78,7 +78,7 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 		var questions []checkpoint.Write // that are not stored yet
 		for _, i := range tasks {
 			if slices.ContainsFunc(r.askedBy(i), func(a subgraph.Asked) bool { return answers[a.Task+"/"+a.Place] != nil }) {
-				questions = append(questions, r.storing().questionsOf(&r.exec.Tasks[i])...)
+				questions = append(questions, questionWrites(r.writeOf(&r.exec.Tasks[i].Task), &r.exec.Tasks[i])...)
 				woken = append(woken, i)
 			}
 		}
@@ -154,7 +154,7 @@ func (r timekeeper) await() (again bool, err error) {
 		return false, nil
 	}
 	if rest > 0 {
-		if err := r.storing().acknowledge(r.exec.Unstored()); err != nil {
+		if err := r.acknowledge(r.exec.Unstored()); err != nil {
 			return false, err
 		}
 		if err := r.log.Stored(); err != nil { // else a crash would move the time

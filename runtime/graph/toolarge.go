@@ -20,7 +20,7 @@ func tooLarge(err error) bool { return errors.Is(err, checkpoint.ErrTooLarge) }
 
 // blameField adds to err the largest field of payload, which the storage has refused. payload is a
 // state, a change of it, or the result of a node.
-func (r recorder) blameField(err error, payload []byte) error {
+func (r *run) blameField(err error, payload []byte) error {
 	in, name, size := wire.NewSharedReader("payload", payload), "", 0
 	if wire.IsArray(in.Peek()) { // a change begins with a number
 		in.ArrayLen()
@@ -45,7 +45,7 @@ func (r recorder) blameField(err error, payload []byte) error {
 
 // refusedResult makes the task in a slot fail because the storage has refused its result or its
 // questions. It returns the error of the task.
-func (r recorder) refusedResult(i int, err error) error {
+func (r *run) refusedResult(i int, err error) error {
 	sl := &r.exec.Tasks[i]
 	if sl.Progress == exec.Succeeded {
 		if payload, broken := r.state.appendResult(i, &r.g.nodes[sl.Node]); broken == nil {
@@ -58,11 +58,11 @@ func (r recorder) refusedResult(i int, err error) error {
 
 // refusedRecord stores the results of a superstep whose record the storage has refused, so that
 // their nodes do not run again. It returns the error of the superstep.
-func (r recorder) refusedRecord(rec *checkpoint.Record, err error) error {
+func (r *run) refusedRecord(rec *checkpoint.Record, err error) error {
 	var writes []checkpoint.Write
 	for i := range r.exec.Tasks {
 		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Succeeded && !sl.Stored {
-			if w, err := r.resultOf(i); err == nil {
+			if w, err := r.resultWrite(i); err == nil {
 				w.Task = r.keys.Task(r.plan.Step, string(r.g.nodes[sl.Node].id), sl.Index) // the step has been counted
 				writes = append(writes, w)
 			}
@@ -117,7 +117,7 @@ func (r *opener) dropUnfit(err error) bool {
 
 // putFitting stores each of the writes that the storage takes. The last write of the run reports
 // other errors.
-func (r recorder) putFitting(writes []checkpoint.Write) {
+func (r *run) putFitting(writes []checkpoint.Write) {
 	for i := range writes {
 		_ = r.log.Put(r.ctx, writes[i:i+1], journal.Outcome{})
 	}

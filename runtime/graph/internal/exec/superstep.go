@@ -199,6 +199,21 @@ func (s *Superstep) Decide() {
 	}
 }
 
+// Ran calls yield with the nodes that ran in the superstep, each once, in task order, without Start
+// (rule 1.8).
+func (s *Superstep) Ran(yield func(node int) bool) {
+	last := plan.Start
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if t.Node == last || t.Progress == Beaten {
+			continue
+		}
+		if last = t.Node; !yield(last) {
+			return
+		}
+	}
+}
+
 // Failures joins the errors of the failed tasks, made by wrap, in task order. unfinished says
 // that tasks were cancelled.
 func (s *Superstep) Failures(wrap func(t *Task) error) (unfinished bool, err error) {

@@ -120,6 +120,11 @@ func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	return nil
 }
 
+// About returns a write about a task of the base, without its kind, name and payload.
+func (b *Branch) About(task string) checkpoint.Write {
+	return checkpoint.Write{Namespace: b.Namespace, Base: b.Base, Task: task}
+}
+
 // Due returns memory for n due tasks of the next record. Their contents are undefined.
 func (b *Branch) Due(n int) []checkpoint.Task {
 	if n == 0 {

@@ -1,0 +1,107 @@
+package graph
+
+import (
+	"errors"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// This file decides what is stored about a task that has no result: questions, results of durable
+// calls, and its failure. The functions get the task, and a write about it without its kind, name
+// and payload.
+
+// questionWrites returns the writes of the questions that a task waits for, unless they are
+// stored.
+func questionWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) {
+	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
+		return nil
+	}
+	for _, o := range sl.Asks.Open() {
+		of.Kind, of.Name, of.Payload = checkpoint.Question, o.Place, journal.Complete(o.Payload, sl.Summary, o.Due)
+		writes = append(writes, of)
+	}
+	if sl.Err != nil { // another attempt begins later
+		writes = append(writes, failureWrites(of, sl, sl.Err)...)
+	}
+	return writes
+}
+
+// callWrites returns the writes of the results of durable calls that are not stored.
+func callWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) {
+	sl.Calls.Unstored(func(name string, c task.CallResult) {
+		writes = append(writes, callWrite(of, name, c))
+	})
+	return writes
+}
+
+// callWrite returns the write of the result of a durable call.
+func callWrite(of checkpoint.Write, name string, c task.CallResult) checkpoint.Write {
+	of.Kind, of.Name, of.Payload = checkpoint.Result, name, journal.AppendCall(nil, journal.Call{Number: c.Number, Value: c.Value})
+	return of
+}
+
+// failureWrites returns the writes of a task that failed: why, its last attempt, and its summary.
+func failureWrites(of checkpoint.Write, sl *exec.Task, why error) []checkpoint.Write {
+	failed := sl.FailedAt
+	if failed.IsZero() {
+		failed = time.Now() // it ran alone, or its update could not be merged
+	}
+	part := func(name string, payload []byte) checkpoint.Write {
+		of.Kind, of.Name, of.Payload = checkpoint.Failure, name, payload
+		return of
+	}
+	writes := []checkpoint.Write{part("", failureText(why.Error())), part(journal.AttemptName, journal.AppendAttempt(nil, sl.Attempt, failed))}
+	if sl.Summary != "" {
+		writes = append(writes, part(journal.SummaryName, []byte(sl.Summary)))
+	}
+	return writes
+}
+
+// blame assigns an error of merging or routing to a task.
+type blame struct {
+	cause error
+	node  ID
+	index int
+	done  bool // only for a task that succeeded
+}
+
+// blames returns the tasks that caused an error. Several tasks may share one error.
+func blames(cause error) []blame {
+	var all []blame
+	var node *NodeError
+	var route *RouteError
+	var conflict *ConflictError
+	if errors.As(cause, &node) {
+		all = append(all, blame{cause, node.Node, node.Index, true})
+	}
+	if errors.As(cause, &route) {
+		all = append(all, blame{cause, route.Node, 0, false})
+	}
+	if errors.As(cause, &conflict) {
+		all = append(all, blame{cause, conflict.Nodes[1], conflict.Indexes[1], false})
+	}
+	var over *OverflowError
+	if errors.As(cause, &over) {
+		last := len(over.Nodes) - 1
+		all = append(all, blame{cause, over.Nodes[last], over.Indexes[last], false})
+	}
+	return all
+}
+
+// failureOf returns the error of a task of node id: its own, or that of merging its update or
+// calling its route.
+func failureOf(id ID, sl *exec.Task, blamed []blame) error {
+	if sl.Progress == exec.Failed {
+		return sl.Err
+	}
+	for _, b := range blamed {
+		if b.node == id && b.index == sl.Index && (!b.done || sl.Progress == exec.Succeeded) {
+			return b.cause
+		}
+	}
+	return nil
+}
