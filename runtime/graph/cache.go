@@ -170,11 +170,3 @@ func (r host) Cache(ctx context.Context, i int) error {
 	c := &r.g.nodes[r.exec.Tasks[i].Node].cache
 	return c.where.Put(ctx, key, result, c.ttl)
 }
-
-// ShowCached implements exec.Host.
-func (r host) ShowCached(ctx context.Context, i int, err error) {
-	t := &r.exec.Tasks[i]
-	r.watchers.notify(ctx, RunEvent{
-		Kind: EventTaskCached, Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Err: err,
-	})
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -58,11 +57,14 @@ type host struct{ *run }
 
 // options returns how the run executes its supersteps.
 func (r host) options() exec.Options {
-	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil, Observe: r.watchers.any()}
-	o.Stuck, o.Intercepted = o.Observe, len(r.opt.interceptors) > 0
+	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil}
+	o.Stuck, o.Intercepted = r.watchers.any(), len(r.opt.interceptors) > 0
+	if o.Stuck {
+		o.Observer = r.watchers
+	}
 	o.Apart = r.sink != nil && r.call == nil // the events are yielded on the goroutine of the run
-	if r.sink != nil && r.telling().watched() {
-		o.Watcher = watcher{r.run}
+	if f := r.feed(); f.watched() {
+		o.Watcher = f
 		o.Stuck = o.Stuck || r.sink.wants(EventTaskStuck)
 	}
 	return o
@@ -122,40 +124,6 @@ func (r host) perform(ctx context.Context, i int) error {
 // Key implements exec.Host.
 func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
-// Observe implements exec.Host.
-func (r host) Observe(ctx context.Context, i int) func() {
-	t := &r.exec.Tasks[i]
-	ended := r.watchers.attempt(ctx, RunEvent{
-		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary,
-	})
-	return func() { ended(Outcome(t.Outcome()), t.Err) }
-}
-
-// Stuck implements exec.Host.
-func (r host) Stuck(ctx context.Context, i int, since time.Duration, summary string) {
-	t := &r.exec.Tasks[i]
-	r.watchers.notify(ctx, RunEvent{
-		Kind: EventTaskStuck, Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt,
-		Summary: summary, Took: since,
-	})
-}
-
-// Retrying implements exec.Host.
-func (r host) Retrying(ctx context.Context, i int, delay time.Duration) {
-	t := &r.exec.Tasks[i]
-	r.watchers.retrying(ctx, RunEvent{
-		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary, Delay: delay, Err: t.Err,
-	})
-}
-
-// FallingBack implements exec.Host.
-func (r host) FallingBack(ctx context.Context, i int) {
-	t := &r.exec.Tasks[i]
-	r.watchers.fallingBack(ctx, RunEvent{
-		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary, Err: t.Failure,
-	})
-}
-
 // May implements exec.Host. A Fallback never hides a fault that a Strict run finds. It never hides
 // a fault of the storage of a subgraph or a durable call either.
 func (r host) May(t *exec.Task, err error) (retry, fallBack bool) {
@@ -196,7 +164,7 @@ func (r host) Ended(tasks []int) error {
 		return err
 	}
 	for _, i := range tasks {
-		if !r.telling().publishQuestions(waitingFor(r.askedBy(i))) {
+		if !r.feed().publishQuestions(r.plan.Step+1, waitingFor(r.askedBy(i))) {
 			return exec.ErrLeft
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -130,28 +131,6 @@ func (w *watchers) run(ctx context.Context, step int) func(step int, status Stat
 	}
 }
 
-// attempt notifies that the attempt o of a task starts under ctx. It returns the function to call
-// at the end of the attempt, with its outcome and error.
-func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error) {
-	o.Kind = EventTaskStarted
-	w.notify(ctx, o)
-	start := time.Now()
-	return func(outcome Outcome, err error) {
-		o.Summary = task.Summary(ctx)
-		o.Kind, o.Took, o.Outcome = EventTaskEnded, time.Since(start), outcome
-		if outcome.failed() {
-			o.Err = err
-		}
-		w.notify(ctx, o)
-	}
-}
-
-// retrying notifies of a failed attempt that is followed by another one.
-func (w *watchers) retrying(ctx context.Context, o RunEvent) {
-	o.Kind = EventTaskRetry
-	w.notify(ctx, o)
-}
-
 // unpruned notifies that a Prune after a checkpoint failed.
 func (w *watchers) unpruned(ctx context.Context, step int, err error) {
 	if w.any() {
@@ -159,8 +138,42 @@ func (w *watchers) unpruned(ctx context.Context, step int, err error) {
 	}
 }
 
-// fallingBack notifies of a failed attempt that is followed by the Fallback.
-func (w *watchers) fallingBack(ctx context.Context, o RunEvent) {
-	o.Kind = EventTaskFallback
+// notifyOf notifies of an event of a task.
+func (w *watchers) notifyOf(ctx context.Context, t exec.Seen, o RunEvent) {
+	o.Step, o.Node, o.Index = t.Step, ID(t.Node), t.Index
 	w.notify(ctx, o)
+}
+
+// Started implements exec.Observer.
+func (w *watchers) Started(ctx context.Context, t exec.Seen) func() {
+	o := RunEvent{Kind: EventTaskStarted, Attempt: t.Attempt, Summary: t.Summary}
+	w.notifyOf(ctx, t, o)
+	start := time.Now()
+	return func() {
+		o.Kind, o.Took, o.Outcome, o.Summary = EventTaskEnded, time.Since(start), Outcome(t.Outcome()), task.Summary(ctx)
+		if o.Outcome.failed() {
+			o.Err = t.Err
+		}
+		w.notifyOf(ctx, t, o)
+	}
+}
+
+// Stuck implements exec.Observer.
+func (w *watchers) Stuck(ctx context.Context, t exec.Seen, since time.Duration, summary string) {
+	w.notifyOf(ctx, t, RunEvent{Kind: EventTaskStuck, Attempt: t.Attempt, Summary: summary, Took: since})
+}
+
+// Retrying implements exec.Observer.
+func (w *watchers) Retrying(ctx context.Context, t exec.Seen, delay time.Duration) {
+	w.notifyOf(ctx, t, RunEvent{Kind: EventTaskRetry, Attempt: t.Attempt, Summary: t.Summary, Delay: delay, Err: t.Err})
+}
+
+// FallingBack implements exec.Observer.
+func (w *watchers) FallingBack(ctx context.Context, t exec.Seen) {
+	w.notifyOf(ctx, t, RunEvent{Kind: EventTaskFallback, Attempt: t.Attempt, Summary: t.Summary, Err: t.Failure})
+}
+
+// Cached implements exec.Observer.
+func (w *watchers) Cached(ctx context.Context, t exec.Seen, err error) {
+	w.notifyOf(ctx, t, RunEvent{Kind: EventTaskCached, Err: err})
 }

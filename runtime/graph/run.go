@@ -105,7 +105,7 @@ func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *str
 	r.plan.Enter(0)
 	ended := r.watchers.run(ctx, 0)
 	err := exec.ErrLeft
-	if r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, 0)) {
+	if r.sink == nil || r.sink.take(r.feed().event(EventRunStarted, 0)) {
 		err = apart(r)
 	}
 	res := resultOf(r, a)
@@ -174,7 +174,7 @@ func (r *run) superstep() error {
 	if err := r.commit(); err != nil {
 		return err
 	}
-	if !r.telling().publish() && r.status == 0 {
+	if !r.publish() && r.status == 0 {
 		return r.giveUp(nil)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -174,166 +175,171 @@ func relay[S, U any](e Event[S, U]) relayed {
 	return relayed{event{RunEvent: e.RunEvent, Question: e.Question, Custom: e.Custom, Child: child}}
 }
 
-// publisher reports the progress of a run to the sink and the observers.
-type publisher struct{ *run }
+// feed passes the progress of a run to its stream. It is made from the run when there is something
+// to pass on.
+type feed struct {
+	g      *core
+	thread string
+	log    *journal.Branch // nil for a run that stores nothing
+	sink   sink            // nil for a run without a stream
+}
 
-func (r *run) telling() publisher { return publisher{r} }
+func (r *run) feed() feed { return feed{r.g, r.thread, r.log, r.sink} }
 
 // event returns an event of the run.
-func (r publisher) event(kind EventKind, step int) event {
-	return event{RunEvent: RunEvent{Kind: kind, Graph: r.g.name, Thread: r.thread, Step: step}}
+func (f feed) event(kind EventKind, step int) event {
+	return event{RunEvent: RunEvent{Kind: kind, Graph: f.g.name, Thread: f.thread, Step: step}}
 }
 
 // watched reports whether the consumer wants events of tasks during a superstep.
-func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskCached|EventTaskStuck|
-		EventTaskUpdate|EventCustom)
+func (f feed) watched() bool {
+	return f.sink != nil && (f.g.nests || f.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskCached|
+		EventTaskStuck|EventTaskUpdate|EventCustom))
 }
 
-// watcher turns the progress of tasks into events.
-type watcher struct{ r *run }
+// post has post show an event of a task of the given step.
+func (f feed) post(e event, step int, post func(func() bool)) {
+	post(func() bool { return f.show(e, step) })
+}
 
 // Started implements exec.Watcher.
-func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
-	e := w.event(EventTaskStarted, i)
-	post(func() bool { return w.r.telling().show(e) })
+func (f feed) Started(t exec.Seen, by *task.Worker, post func(func() bool)) {
+	f.post(f.ofAttempt(EventTaskStarted, t), t.Step, post)
+	custom, step := f.ofTask(EventCustom, t), t.Step // goroutines that a node left behind may emit, too
 	by.Emitting(func(attempt int, summary string, v any) {
-		e := w.place(EventCustom, i)
+		e := custom
 		e.Attempt, e.Summary, e.Custom = attempt, summary, v
 		if inner, ok := v.(relayed); ok {
 			inner.Path = append([]PathElement{{e.Node, e.Index}}, inner.Path...)
 			e = inner.event
 		}
-		post(func() bool { return w.r.telling().show(e) })
+		f.post(e, step, post)
 	})
 }
 
 // Stopped implements exec.Watcher.
-func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
-	t := &w.r.exec.Tasks[i]
-	e := w.event(EventTaskEnded, i)
+func (f feed) Stopped(t exec.Seen, o exec.Outcome, post func(func() bool)) {
+	e := f.ofAttempt(EventTaskEnded, t)
 	e.Outcome = Outcome(o)
 	if e.Outcome.failed() {
 		e.Err = t.Err
 	}
-	post(func() bool { return w.r.telling().show(e) })
-	if e.Outcome == OutcomeDone && w.r.sink.wants(EventTaskUpdate) {
-		u := w.event(EventTaskUpdate, i)
-		n := &w.r.g.nodes[t.Node]
-		post(func() bool { return w.r.sink.updates(u, i, n) })
+	f.post(e, t.Step, post)
+	if e.Outcome == OutcomeDone && f.sink.wants(EventTaskUpdate) {
+		u, n := f.ofAttempt(EventTaskUpdate, t), &f.g.nodes[t.Task.Node]
+		post(func() bool { return f.sink.updates(u, t.I, n) })
 	}
 }
 
 // Retrying implements exec.Watcher.
-func (w watcher) Retrying(i int, delay time.Duration, post func(func() bool)) {
-	e := w.event(EventTaskRetry, i)
-	e.Delay, e.Err = delay, w.r.exec.Tasks[i].Err
-	post(func() bool { return w.r.telling().show(e) })
+func (f feed) Retrying(t exec.Seen, delay time.Duration, post func(func() bool)) {
+	e := f.ofAttempt(EventTaskRetry, t)
+	e.Delay, e.Err = delay, t.Err
+	f.post(e, t.Step, post)
 }
 
 // Stuck implements exec.Watcher.
-func (w watcher) Stuck(i int, since time.Duration, summary string, post func(func() bool)) {
-	e := w.place(EventTaskStuck, i)
-	e.Attempt, e.Summary, e.Took = w.r.exec.Tasks[i].Attempt, summary, since
-	post(func() bool { return w.r.telling().show(e) })
+func (f feed) Stuck(t exec.Seen, since time.Duration, summary string, post func(func() bool)) {
+	e := f.ofTask(EventTaskStuck, t)
+	e.Attempt, e.Summary, e.Took = t.Attempt, summary, since
+	f.post(e, t.Step, post)
 }
 
 // FallingBack implements exec.Watcher.
-func (w watcher) FallingBack(i int, err error, post func(func() bool)) {
-	e := w.event(EventTaskFallback, i)
+func (f feed) FallingBack(t exec.Seen, err error, post func(func() bool)) {
+	e := f.ofAttempt(EventTaskFallback, t)
 	e.Err = err
-	post(func() bool { return w.r.telling().show(e) })
+	f.post(e, t.Step, post)
 }
 
 // Cached implements exec.Watcher.
-func (w watcher) Cached(i int, err error, post func(func() bool)) {
-	e := w.place(EventTaskCached, i)
+func (f feed) Cached(t exec.Seen, err error, post func(func() bool)) {
+	e := f.ofTask(EventTaskCached, t)
 	e.Err = err
-	post(func() bool { return w.r.telling().show(e) })
+	f.post(e, t.Step, post)
 }
 
-// event returns an event of an attempt that has not begun, or has ended.
-func (w watcher) event(kind EventKind, i int) event {
-	t := &w.r.exec.Tasks[i]
-	e := w.place(kind, i)
+// ofAttempt returns an event of an attempt that has not begun, or has ended.
+func (f feed) ofAttempt(kind EventKind, t exec.Seen) event {
+	e := f.ofTask(kind, t)
 	e.Attempt, e.Summary = t.Attempt, t.Summary
 	return e
 }
 
-// place returns an event of a task without what its attempts change. Goroutines that a node left
-// behind call it, too.
-func (w watcher) place(kind EventKind, i int) event {
-	t := &w.r.exec.Tasks[i]
-	e := w.r.telling().event(kind, w.r.plan.Step+1)
-	e.Node, e.Index = w.r.g.nodes[t.Node].id, t.Index
+// ofTask returns an event of a task without what its attempts change.
+func (f feed) ofTask(kind EventKind, t exec.Seen) event {
+	e := f.event(kind, t.Step)
+	e.Node, e.Index = ID(t.Node), t.Index
 	return e
 }
 
 // publish yields the events of the superstep that was just committed. It reports whether the
 // consumer still takes events. After it, the slots are no longer tasks of a superstep in progress.
-func (r publisher) publish() bool {
+func (r *run) publish() bool {
 	done := r.exec.Tasks
 	r.exec.Over()
-	return r.sink == nil && r.watchers == nil || r.publishTasks(done)
-}
-
-// publishTasks is publish for the tasks of the superstep.
-func (r publisher) publishTasks(done []exec.Task) bool {
-	if r.watchers.any() && r.log != nil {
-		r.watchers.notify(r.ctx, RunEvent{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
-	}
-	if r.sink == nil {
+	if r.sink == nil && !r.watchers.any() {
 		return true
 	}
-	e := r.event(EventUpdate, r.plan.Step)
-	e.Checkpoint = r.base()
+	next := r.nextIDs()
+	if r.watchers.any() && r.log != nil {
+		r.watchers.notify(r.ctx, RunEvent{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: next})
+	}
+	return r.sink == nil || r.feed().publish(r.plan.Step, done, next)
+}
+
+// publish yields the events of a superstep. done are its tasks, and next are the nodes that are
+// due after it.
+func (f feed) publish(step int, done []exec.Task, next []ID) bool {
+	e := f.event(EventUpdate, step)
+	e.Checkpoint = f.base()
 	for i := range done {
 		if done[i].Node == start || done[i].Progress == exec.Beaten {
 			continue
 		}
-		n := &r.g.nodes[done[i].Node]
+		n := &f.g.nodes[done[i].Node]
 		e.Node, e.Index, e.Summary = n.id, done[i].Index, done[i].Summary
-		if !r.sink.updates(e, i, n) {
+		if !f.sink.updates(e, i, n) {
 			return false
 		}
 	}
 	e.Kind, e.Node, e.Index, e.Summary = EventState, "", 0, ""
-	if !r.sink.value(e) {
+	if !f.sink.value(e) {
 		return false
 	}
-	e.Kind, e.Next = EventCheckpoint, r.nextIDs()
-	return r.sink.take(e)
+	e.Kind, e.Next = EventCheckpoint, next
+	return f.sink.take(e)
 }
 
-// publishQuestions yields the questions that were not yielded before. It reports whether the
-// consumer still takes events.
-func (r publisher) publishQuestions(asked []OpenQuestion) bool {
-	if r.sink == nil {
+// publishQuestions yields the questions of tasks of the given step that were not yielded before.
+// It reports whether the consumer still takes events.
+func (f feed) publishQuestions(step int, asked []OpenQuestion) bool {
+	if f.sink == nil {
 		return true
 	}
 	for _, w := range asked {
-		if r.sink.asks(w.ID) {
-			e := r.event(EventQuestion, r.plan.Step+1)
-			e.Checkpoint, e.Node, e.Index, e.Summary, e.Question = r.base(), w.Node, w.Index, w.Summary, &w
-			r.sink.take(e)
+		if f.sink.asks(w.ID) {
+			e := f.event(EventQuestion, step)
+			e.Checkpoint, e.Node, e.Index, e.Summary, e.Question = f.base(), w.Node, w.Index, w.Summary, &w
+			f.sink.take(e)
 		}
 	}
-	return !r.sink.left()
+	return !f.sink.left()
 }
 
 // base returns the checkpoint whose tasks are due; zero if the run stores nothing.
-func (r publisher) base() checkpoint.ID {
-	if r.log == nil {
+func (f feed) base() checkpoint.ID {
+	if f.log == nil {
 		return checkpoint.ID{}
 	}
-	return r.log.Base
+	return f.log.Base
 }
 
-// show yields the event of a task in progress. It treats a question of a subgraph as one of the
-// run itself; OpenQuestion.Path has its place.
-func (r publisher) show(e event) bool {
+// show yields the event of a task in progress. It treats a question of a subgraph as one of a task
+// of the given step; OpenQuestion.Path has its place.
+func (f feed) show(e event, step int) bool {
 	if e.Kind == EventQuestion {
-		return r.publishQuestions([]OpenQuestion{*e.Question})
+		return f.publishQuestions(step, []OpenQuestion{*e.Question})
 	}
-	return r.sink.take(e)
+	return f.sink.take(e)
 }

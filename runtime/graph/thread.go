@@ -175,9 +175,9 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	o.listen.start(held, cancel, r.olderThanRun())
 	o.box.start(r)
 	tell := r.watchers.run(held, r.plan.Step)
-	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))
+	listens := r.sink == nil || r.sink.take(r.feed().event(EventRunStarted, r.plan.Step))
 	if r.entered {
-		listens = r.telling().publish()
+		listens = r.publish()
 	}
 	switch exhausted := o.due.exhausted(r.run); {
 	case exhausted != nil:
@@ -190,7 +190,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	if o.due != nil && err == nil {
 		err = keeping{r.run}.findLeft()
 	}
-	r.telling().publishQuestions(r.waiting())
+	r.feed().publishQuestions(r.plan.Step+1, r.waiting())
 	ended = true
 	o.due.ended(r.run)
 	res = resultOf(r.run, out.state)

@@ -11,7 +11,7 @@ import (
 
 // perform runs one task, as often as its node's Retry allows, and then the Fallback of the node.
 // seen shows its attempts; nil for nobody.
-func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
+func (s *Superstep) perform(w *task.Worker, i int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
@@ -28,8 +28,8 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		}
 		if n.Limits == nil || t.Failure != nil || s.Rehearse {
 			seen.begin()
-			s.attempt(w, n, i, step, seen)
-		} else if !s.admit(w, n, i, step, seen) {
+			s.attempt(w, n, i, seen)
+		} else if !s.admit(w, n, i, seen) {
 			return
 		}
 		if t.Err == nil && t.Progress == Waiting && t.Asks == nil {
@@ -75,8 +75,8 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 // pause waits before another attempt of task i, and reports whether the attempt may begin. It must
 // not begin if ctx has ended, or if the Host keeps the time of the attempt.
 func (s *Superstep) pause(ctx context.Context, delay time.Duration, i int, seen *attempts) bool {
-	if s.Observe {
-		s.host.Retrying(ctx, i, delay)
+	if s.Observer != nil {
+		s.Observer.Retrying(ctx, s.seen(i), delay)
 	}
 	seen.retry(delay)
 	if s.Timed && s.host.Park(i, delay) {
@@ -90,8 +90,8 @@ func (s *Superstep) pause(ctx context.Context, delay time.Duration, i int, seen 
 func (s *Superstep) fallBack(ctx context.Context, i int, seen *attempts) {
 	t := &s.Tasks[i]
 	t.Failure, t.Progress = t.Err, Waiting
-	if s.Observe {
-		s.host.FallingBack(ctx, i)
+	if s.Observer != nil {
+		s.Observer.FallingBack(ctx, s.seen(i))
 	}
 	seen.fallBack(t.Failure)
 }
@@ -106,12 +106,12 @@ func (t *Task) fail() {
 }
 
 // attempt calls the node once, under a context of its own.
-func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts) {
+func (s *Superstep) attempt(w *task.Worker, n *Node, i int, seen *attempts) {
 	t := &s.Tasks[i]
 	ctx := w.Begin(task.Attempt{
-		Node: n.ID, Index: t.Index, Step: step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
+		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
 	})
-	if n.Timeout > 0 || s.Observe || s.Stuck {
+	if n.Timeout > 0 || s.Observer != nil || s.Stuck {
 		defer func() { t.Summary, t.Calls, t.Asks = w.End() }()
 		s.attended(ctx, w.Parent(), n.Timeout, i, seen)
 		return
@@ -137,8 +137,8 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 		defer cancel()
 		ctx = c
 	}
-	if s.Observe {
-		defer s.host.Observe(ctx, i)()
+	if s.Observer != nil {
+		defer s.Observer.Started(ctx, s.seen(i))()
 	}
 	if s.Stuck {
 		defer s.guard(ctx, i, seen)()
@@ -178,8 +178,8 @@ func (s *Superstep) guard(ctx context.Context, i int, seen *attempts) (returned 
 // stuck reports task i, whose attempt runs under ctx, as stuck.
 func (s *Superstep) stuck(ctx context.Context, i int, seen *attempts) {
 	summary := task.Summary(ctx)
-	if s.Observe {
-		s.host.Stuck(ctx, i, stuckAfter, summary)
+	if s.Observer != nil {
+		s.Observer.Stuck(ctx, s.seen(i), stuckAfter, summary)
 	}
 	seen.stuck(stuckAfter, summary)
 }

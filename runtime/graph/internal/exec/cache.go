@@ -50,10 +50,10 @@ func (s *Superstep) consult(i int, f func() error) (err error) {
 
 // showCached reports the use of a cache, with its error.
 func (s *Superstep) showCached(ctx context.Context, i int, err error, seen *attempts) {
-	if s.Observe {
-		s.host.ShowCached(ctx, i, err)
+	if s.Observer != nil {
+		s.Observer.Cached(ctx, s.seen(i), err)
 	}
 	if seen != nil {
-		seen.fan.s.Watcher.Cached(i, err, seen.fan.post)
+		seen.fan.s.Watcher.Cached(s.seen(i), err, seen.fan.post)
 	}
 }

@@ -128,22 +128,9 @@ type Host interface {
 	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is
 	// a subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error
-	// Observe says that an attempt of task i begins under ctx. The returned function is called
-	// when the attempt has ended.
-	Observe(ctx context.Context, i int) func()
-	// Stuck says that the node of task i has not returned, for so long after the end of ctx, the
-	// context of its attempt. It is called at most once for an attempt, before the attempt ends.
-	Stuck(ctx context.Context, i int, since time.Duration, summary string)
-	// Retrying says that the attempt of task i that ended last failed, and that another one
-	// begins after delay.
-	Retrying(ctx context.Context, i int, delay time.Duration)
-	// FallingBack says that the Fallback of task i begins, because of its Failure.
-	FallingBack(ctx context.Context, i int)
 	// Cached looks up the result of task i in the cache of its node, and Cache puts it there.
-	// ShowCached reports a hit, or the error of either.
 	Cached(ctx context.Context, i int) (hit bool, err error)
 	Cache(ctx context.Context, i int) error
-	ShowCached(ctx context.Context, i int, err error)
 	// Wakes returns when task i, which asks, may be due again because of a timer; zero for never.
 	// Wake stores the answers to timers of the given tasks that are due. It returns the tasks that
 	// run again. Both are called on the goroutine of Run or of the caller of Superstep.Wake.
@@ -165,21 +152,39 @@ type Host interface {
 	Ended(tasks []int) error
 }
 
-// Watcher receives what tasks do while they run. It hands functions to post, which calls them on
+// Seen is a task as others see it while it runs, on the goroutine that runs it.
+type Seen struct {
+	*Task
+	I    int    // its place among the tasks of the superstep
+	Node string // the id of its node
+	Step int
+}
+
+// Observer is told what tasks do, on the goroutines that run them. ctx is the context of the task,
+// or of its attempt.
+type Observer interface {
+	// Started says that an attempt begins. The returned function is called when it has ended.
+	Started(ctx context.Context, t Seen) func()
+	// Stuck says that the node of t has not returned, for so long after the end of ctx. It is
+	// called at most once for an attempt, before the attempt ends.
+	Stuck(ctx context.Context, t Seen, since time.Duration, summary string)
+	// Retrying says that the last attempt failed, and that another one begins after delay.
+	Retrying(ctx context.Context, t Seen, delay time.Duration)
+	// FallingBack says that the Fallback begins, because of the Failure of t.
+	FallingBack(ctx context.Context, t Seen)
+	// Cached says that t has its result from the cache of its node, or that the cache failed with
+	// err.
+	Cached(ctx context.Context, t Seen, err error)
+}
+
+// Watcher is told what tasks do while they run. It hands functions to post, which calls them on
 // the goroutine of Run; it drops them when the superstep is over. A function that returns false
-// cancels the superstep.
+// cancels the superstep. Its methods are called as those of an Observer.
 type Watcher interface {
-	// Started and Stopped say that an attempt of task i begins and has ended, Retrying that
-	// another one follows.
-	Started(i int, w *task.Worker, post func(func() bool))
-	Stopped(i int, o Outcome, post func(func() bool))
-	Retrying(i int, delay time.Duration, post func(func() bool))
-	// Stuck says that the node of task i has not returned, for so long after the end of its
-	// context.
-	Stuck(i int, since time.Duration, summary string, post func(func() bool))
-	// FallingBack says that the Fallback of task i begins, because of err.
-	FallingBack(i int, err error, post func(func() bool))
-	// Cached says that task i has its result from the cache of its node, or that the cache failed
-	// with err.
-	Cached(i int, err error, post func(func() bool))
+	Started(t Seen, w *task.Worker, post func(func() bool))
+	Stopped(t Seen, o Outcome, post func(func() bool))
+	Retrying(t Seen, delay time.Duration, post func(func() bool))
+	Stuck(t Seen, since time.Duration, summary string, post func(func() bool))
+	FallingBack(t Seen, err error, post func(func() bool))
+	Cached(t Seen, err error, post func(func() bool))
 }

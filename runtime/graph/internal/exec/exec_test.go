@@ -38,8 +38,6 @@ func (h *host) Cached(context.Context, int) (bool, error) { return false, nil }
 
 func (h *host) Cache(context.Context, int) error { return nil }
 
-func (h *host) ShowCached(context.Context, int, error) {}
-
 func (h *host) Calls(*task.Task, bool) *task.Calls { return new(task.Calls) }
 
 func (h *host) Asks(*task.Task) *task.Asks { return new(task.Asks) }
@@ -49,14 +47,6 @@ func (h *host) Park(int, time.Duration) bool { return false }
 func (h *host) Wakes(int) time.Time { return time.Time{} }
 
 func (h *host) Wake([]int) ([]int, error) { return nil, nil }
-
-func (h *host) Observe(context.Context, int) func() { return nil }
-
-func (h *host) Stuck(context.Context, int, time.Duration, string) {}
-
-func (h *host) Retrying(context.Context, int, time.Duration) {}
-
-func (h *host) FallingBack(context.Context, int) {}
 
 func (h *host) May(*exec.Task, error) (retry, fallBack bool) { return true, true }
 

@@ -19,7 +19,6 @@ var ErrLeft = errors.New("the consumer left the stream")
 // fanOut is the tasks of one superstep that run at the same time.
 type fanOut struct {
 	s      *Superstep
-	step   int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	taken  atomic.Int64     // of s.todo
@@ -43,8 +42,8 @@ type lane struct {
 
 // fanOut runs the tasks that have to be run on at most Workers goroutines. With Eager, results are
 // stored while other tasks still run. The error is that of storing.
-func (s *Superstep) fanOut(ctx context.Context, step int) error {
-	f := &fanOut{s: s, step: step}
+func (s *Superstep) fanOut(ctx context.Context) error {
+	f := &fanOut{s: s}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.end() // also when the consumer of a stream panics: no task may run concurrently with what follows
 	for range s.races {
@@ -158,7 +157,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		if f.posts != nil {
 			seen = &attempts{fan: f, worker: w, task: i}
 		}
-		f.s.perform(w, i, f.step, seen)
+		f.s.perform(w, i, seen)
 	}
 	returned = true
 }
@@ -171,25 +170,27 @@ type attempts struct {
 	runs   bool // an attempt has begun, and its end was not shown
 }
 
+func (a *attempts) seen() Seen { return a.fan.s.seen(a.task) }
+
 func (a *attempts) open() bool { return a != nil && a.runs }
 
 func (a *attempts) begin() {
 	if a != nil {
 		a.runs = true
-		a.fan.s.Watcher.Started(a.task, a.worker, a.fan.post)
+		a.fan.s.Watcher.Started(a.seen(), a.worker, a.fan.post)
 	}
 }
 
 func (a *attempts) end(o Outcome) {
 	a.runs = false
-	a.fan.s.Watcher.Stopped(a.task, o, a.fan.post)
+	a.fan.s.Watcher.Stopped(a.seen(), o, a.fan.post)
 }
 
 // retry shows that the attempt failed, and that another one begins after delay.
 func (a *attempts) retry(delay time.Duration) {
 	if a != nil {
 		a.end(OutcomeFailed)
-		a.fan.s.Watcher.Retrying(a.task, delay, a.fan.post)
+		a.fan.s.Watcher.Retrying(a.seen(), delay, a.fan.post)
 	}
 }
 
@@ -197,7 +198,7 @@ func (a *attempts) retry(delay time.Duration) {
 func (a *attempts) fallBack(err error) {
 	if a != nil {
 		a.end(OutcomeFailed)
-		a.fan.s.Watcher.FallingBack(a.task, err, a.fan.post)
+		a.fan.s.Watcher.FallingBack(a.seen(), err, a.fan.post)
 	}
 }
 
@@ -205,7 +206,7 @@ func (a *attempts) fallBack(err error) {
 // context.
 func (a *attempts) stuck(since time.Duration, summary string) {
 	if a != nil {
-		a.fan.s.Watcher.Stuck(a.task, since, summary, a.fan.post)
+		a.fan.s.Watcher.Stuck(a.seen(), since, summary, a.fan.post)
 	}
 }
 

@@ -18,7 +18,7 @@ var errAdmit = fmt.Errorf("its Limit: %w", ErrGoexit)
 // admit waits until the limiters let task i run, and calls the node once. It reports whether the
 // node was called. The attempt begins after the wait, so that neither its Timeout nor its events
 // include it.
-func (s *Superstep) admit(w *task.Worker, n *Node, i, step int, seen *attempts) bool {
+func (s *Superstep) admit(w *task.Worker, n *Node, i int, seen *attempts) bool {
 	t, ctx := &s.Tasks[i], w.Parent()
 	held := make([]func(), 0, 4) // on the stack
 	defer func() {
@@ -40,7 +40,7 @@ func (s *Superstep) admit(w *task.Worker, n *Node, i, step int, seen *attempts) 
 		}
 	}
 	seen.begin()
-	s.attempt(w, n, i, step, seen)
+	s.attempt(w, n, i, seen)
 	return true
 }
 

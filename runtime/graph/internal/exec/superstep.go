@@ -16,6 +16,7 @@ type Superstep struct {
 	host    Host
 	nodes   []Node
 	races   int
+	step    int         // of Run
 	of      task.Task   // what the tasks of the run have in common
 	filled  int         // how many tasks the newest superstep had
 	todo    []int       // the tasks that have to be run
@@ -103,18 +104,18 @@ func (s *Superstep) Due() []int { return s.todo }
 
 // Options say how supersteps are run.
 type Options struct {
-	Workers int          // how many tasks run at the same time
-	Eager   bool         // the Host stores results while other tasks run
-	Watcher Watcher      // nil for none
-	Observe bool         // call the Host's Observe for each attempt
-	Timed   bool         // the Host has timers of tasks
-	First   int          // the number of the first attempt of each task; 0 is 1
-	Emit    task.Emitter // gets what the tasks emit, if there is no Watcher; nil for nobody
+	Workers  int          // how many tasks run at the same time
+	Eager    bool         // the Host stores results while other tasks run
+	Watcher  Watcher      // nil for none
+	Observer Observer     // nil for none
+	Timed    bool         // the Host has timers of tasks
+	First    int          // the number of the first attempt of each task; 0 is 1
+	Emit     task.Emitter // gets what the tasks emit, if there is no Watcher; nil for nobody
 	// Apart says that no task runs on the goroutine of Run, which a node could end.
 	Apart bool
 	// Rehearse says that the Host calls no node: caches and limiters are left out.
 	Rehearse bool
-	Stuck    bool // report nodes that do not return, to the Watcher and, with Observe, to the Host
+	Stuck    bool // report nodes that do not return, to the Watcher and the Observer
 
 	// Intercepted says that the context of Run differs between supersteps, and that of BeginRoute
 	// between routes, and that the Host reports attempts that exceed their Timeout.
@@ -124,14 +125,15 @@ type Options struct {
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
 // Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
+	s.step = step
 	if len(s.todo) == 1 && s.Watcher == nil && !s.Apart && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
 		w := s.alone(ctx)
 		if s.Emit != nil {
 			w.Emitting(s.Emit)
 		}
-		s.perform(w, s.todo[0], step, nil)
+		s.perform(w, s.todo[0], nil)
 	} else {
-		err = s.fanOut(ctx, step)
+		err = s.fanOut(ctx)
 	}
 	if s.races == 0 {
 		return err
@@ -141,6 +143,12 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	}
 	s.Decide()
 	return err
+}
+
+// seen returns task i as others see it.
+func (s *Superstep) seen(i int) Seen {
+	t := &s.Tasks[i]
+	return Seen{Task: t, I: i, Node: s.nodes[t.Node].ID, Step: s.step}
 }
 
 // alone returns the worker for a task that runs alone under ctx.
