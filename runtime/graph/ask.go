@@ -241,9 +241,6 @@ func (g *core) answerError(thread string, step int, id, format string, args ...a
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(g.name, thread, step), id, ErrNotAsked}, args...)...)
 }
 
-// waiting returns the open questions of the run.
-func (r *run) waiting() []OpenQuestion { return waitingFor(r.asked()) }
-
 // waitingFor converts open questions to their public form.
 func waitingFor(asked []subgraph.Asked) []OpenQuestion {
 	var all []OpenQuestion

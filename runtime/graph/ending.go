@@ -89,7 +89,7 @@ func wakeAfter(r *run, status Status) time.Time {
 		asked := r.asked()
 		rest.Signal, rest.Next = r.opt.box.wakes(asked), earliest(asked)
 		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see findLeft
-			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(timekeeper{r}.lease()))
+			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(r.g.lease()))
 		}
 	case status == Ready:
 		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()

@@ -164,7 +164,7 @@ func (r *run) superstep() error {
 			break
 		}
 		var err error
-		if again, err = (timekeeper{r}).await(); err != nil {
+		if again, err = r.await(); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,8 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 		res.Unjoined = r.unjoined()
 	}
 	res.Stops = shownStops(stopsOf(r))
-	res.Questions, res.Timers, res.Signals = r.waiting(), timekeeper{r}.timers(), timekeeper{r}.signals()
+	asked := r.asked()
+	res.Questions, res.Timers, res.Signals = waitingFor(asked), timersOf(asked), signalsOf(asked)
 	return res
 }
 

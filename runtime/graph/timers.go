@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -26,12 +27,9 @@ func earliest(asked []subgraph.Asked) (next time.Time) {
 	return next
 }
 
-// timekeeper is a run with its timers.
-type timekeeper struct{ *run }
-
-// timers returns the timers of the run, in task order.
-func (r timekeeper) timers() (timers []Timer) {
-	for _, a := range r.asked() {
+// timersOf returns the timers among open questions.
+func timersOf(asked []subgraph.Asked) (timers []Timer) {
+	for _, a := range asked {
 		if task.IsTimer(a.Place) {
 			if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
 				timer := timerOf(&q)
@@ -43,9 +41,9 @@ func (r timekeeper) timers() (timers []Timer) {
 	return timers
 }
 
-// signals returns the signals that the run waits for, in task order.
-func (r timekeeper) signals() (all []OpenSignal) {
-	for _, a := range r.asked() {
+// signalsOf returns the receives among open questions.
+func signalsOf(asked []subgraph.Asked) (all []OpenSignal) {
+	for _, a := range asked {
 		if task.IsSignal(a.Place) {
 			if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
 				all = append(all, openSignalOf(&q))
@@ -122,7 +120,7 @@ func (r host) give(i int, answers map[string][]byte) bool {
 
 // Park implements exec.Host.
 func (r host) Park(i int, delay time.Duration) bool {
-	if r.log == nil || delay <= timekeeper(r).lease() {
+	if r.log == nil || delay <= r.g.lease() {
 		return false
 	}
 	t := &r.exec.Tasks[i]
@@ -133,45 +131,43 @@ func (r host) Park(i int, delay time.Duration) bool {
 	return true
 }
 
-// await waits in memory for the next timer of a run that has nothing else to do. It reports
-// whether tasks are due again. It does not wait for a timer that is due after more than a lease.
-// It does not wait while a question is open, because nobody could open the thread to answer it.
-func (r timekeeper) await() (again bool, err error) {
+// await decides whether a run that has nothing else to do continues, and waits in memory for its
+// next timer. It reports whether tasks are due again.
+func (r *run) await() (again bool, err error) {
 	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || r.opt.handOuts.kept() {
 		return false, nil
 	}
 	asked := r.asked()
-	if come, err := r.opt.box.come(asked); err != nil || come && !r.drains.stopping() {
-		if err != nil {
-			return false, err
-		}
-		return r.exec.Wake()
+	idle := ending.Idle{Next: earliest(asked), Lease: r.g.lease()}
+	idle.Open = slices.ContainsFunc(asked, func(a subgraph.Asked) bool { return !task.IsTimer(a.Place) })
+	if idle.Signal, err = r.opt.box.come(asked); err != nil {
+		return false, err
 	}
-	due := earliest(asked)
-	rest := due.Sub(r.log.Now())
-	answerable := slices.ContainsFunc(asked, func(a subgraph.Asked) bool { return !task.IsTimer(a.Place) })
-	if due.IsZero() || rest > r.lease() || rest > 0 && answerable || r.drains.stopping() {
+	idle.Draining = r.drains.stopping()
+	until, ok := idle.Rest(r.log.Now())
+	if !ok {
 		return false, nil
 	}
-	if rest > 0 {
+	if !until.IsZero() {
 		if err := r.acknowledge(r.exec.Unstored()); err != nil {
 			return false, err
 		}
 		if err := r.log.Stored(); err != nil { // else a crash would move the time
 			return false, r.saving("put writes", err)
 		}
-		if again, err := r.rest(due); !again || err != nil {
+		if again, err := r.rest(until); !again || err != nil {
 			return false, err
 		}
 	}
 	return r.exec.Wake()
 }
 
-// lease returns the duration of the lease of the run.
-func (r timekeeper) lease() time.Duration { return cmp.Or(r.g.opt.lease, checkpoint.DefaultLease) }
+// lease returns for how long a run of the graph holds its thread between two renewals.
+func (g *core) lease() time.Duration { return cmp.Or(g.opt.lease, checkpoint.DefaultLease) }
 
-// rest waits until due, on the saver's clock. It returns false if the graph drains first.
-func (r timekeeper) rest(due time.Time) (bool, error) {
+// rest waits until due, on the saver's clock. It returns false if the graph or the worker drains
+// first.
+func (r *run) rest(due time.Time) (bool, error) {
 	t := time.NewTimer(due.Sub(r.log.Now()))
 	defer t.Stop()
 	select {

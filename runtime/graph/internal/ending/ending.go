@@ -1,4 +1,5 @@
-// Package ending decides how a run ends: with which status, and when its thread is due again.
+// Package ending decides whether a run ends and how: with which status, and when its thread is due
+// again.
 //
 // Invariants:
 //   - The package does no I/O, and knows neither states nor graphs.
@@ -54,6 +55,29 @@ type Rest struct {
 	Signal   bool              // Waiting: a signal waits that a task can receive
 	Next     time.Time         // Waiting: when a task can run without an answer; zero for never
 	Continue bool              // Ready: the run was interrupted by a drain, or is that of a worker
+}
+
+// Idle is a run in which nothing can run before an answer, a signal or a time (rule 22.5).
+type Idle struct {
+	Signal   bool          // a signal waits that a task can receive
+	Next     time.Time     // when a task can run without an answer; zero for never
+	Open     bool          // a question or a receive is open, for which somebody must be able to open the thread
+	Lease    time.Duration // the longest time for which a run waits
+	Draining bool
+}
+
+// Rest reports whether the run continues in memory instead of ending, and until when it waits
+// before that; zero for not at all.
+func (i *Idle) Rest(now time.Time) (until time.Time, ok bool) {
+	switch wait := i.Next.Sub(now); {
+	case i.Draining, !i.Signal && i.Next.IsZero():
+		return time.Time{}, false
+	case i.Signal, wait <= 0:
+		return time.Time{}, true
+	case i.Open, wait > i.Lease:
+		return time.Time{}, false
+	}
+	return i.Next, true
 }
 
 // Now is the time at which a thread is due that is due immediately: the past, on every clock.

@@ -70,3 +70,33 @@ func TestWake(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIdleRunRests asks whether a run that has nothing else to do waits in memory.
+func TestAnIdleRunRests(t *testing.T) {
+	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	var none time.Time
+	soon, late, past := now.Add(time.Second), now.Add(time.Minute), now.Add(-time.Second)
+	for _, row := range []struct {
+		rule, name string
+		i          Idle
+		until      time.Time
+		ok         bool
+	}{
+		{"22.5", "nothing has a time", Idle{}, none, false},
+		{"22.5", "a timer within the lease", Idle{Next: soon}, soon, true},
+		{"22.5", "a timer at the end of the lease", Idle{Next: now.Add(10 * time.Second)}, now.Add(10 * time.Second), true},
+		{"22.5", "a timer after the lease", Idle{Next: late}, none, false},
+		{"22.5", "a question is open, which somebody may answer", Idle{Next: soon, Open: true}, none, false},
+		{"22.4", "a timer whose time has come", Idle{Next: now}, none, true},
+		{"22.8", "a question whose time has passed", Idle{Next: past, Open: true}, none, true},
+		{"21.16", "a signal has come", Idle{Signal: true, Open: true}, none, true},
+		{"21.16", "a signal has come before a timer", Idle{Signal: true, Open: true, Next: soon}, none, true},
+		{"15.8", "a drain", Idle{Next: soon, Draining: true}, none, false},
+		{"15.8", "a drain before a signal is received", Idle{Signal: true, Next: past, Draining: true}, none, false},
+	} {
+		row.i.Lease = 10 * time.Second
+		if until, ok := row.i.Rest(now); !until.Equal(row.until) || ok != row.ok {
+			t.Errorf("%s %s: until %v, %t, want %v, %t", row.rule, row.name, until, ok, row.until, row.ok)
+		}
+	}
+}
