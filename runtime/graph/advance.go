@@ -33,10 +33,7 @@ func (r *run) leave() error {
 		}
 		left = n
 	}
-	if r.call == nil {
-		return nil
-	}
-	return r.within().checkParentChoice()
+	return r.checkParentChoice()
 }
 
 // unjoined returns the targets of joins that only some sources have reached.
@@ -97,7 +94,7 @@ func (r *run) choose(from *node, next Next) error {
 func (r *run) chooseOne(from *node, t target) error {
 	n := from.to[from.place(t.id)]
 	if n == above {
-		return r.within().chooseForParent(t.sent.(upward))
+		return r.chooseForParent(t.sent.(upward))
 	}
 	if t.sent == nil {
 		r.plan.Choose(n)
@@ -190,10 +187,8 @@ func (r *run) askPendingRoutes() error {
 			return err
 		}
 	}
-	if r.call != nil {
-		if err := r.within().checkParentChoice(); err != nil {
-			return err
-		}
+	if err := r.checkParentChoice(); err != nil {
+		return err
 	}
 	o := r.decide(r.plan.Turn())
 	if err := r.store(checkpoint.Resume, nil, o); err != nil {

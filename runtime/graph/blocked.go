@@ -12,15 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// A Resume that cannot make progress writes nothing. Before the run opens, prober reads whether it
-// can, also for subgraphs that have asked. Other subgraphs decide for themselves.
-
-// prober reads whether a run can make progress, without running it.
-type prober struct {
-	*run
-	writes []checkpoint.Write          // that the opening will store: answers
-	below  map[string][]subgraph.Asked // by task key: the open questions of subgraphs
-}
+// A Resume that cannot make progress writes nothing. Before the run opens, it reads whether it can,
+// also for subgraphs that have asked. Other subgraphs decide for themselves.
 
 // listedAsWaiting reports whether the stored status of a waiting thread is Waiting. If a run died
 // after a subgraph asked, the question can be stored without the status. On a run line that was
@@ -29,39 +22,47 @@ func listedAsWaiting(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Waiting || c.Last.ID != c.Head
 }
 
-// blocked reports whether nothing can run before an answer. Without inside it does not look into
-// subgraphs, and treats a run with a due subgraph as not blocked.
-func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
+// blocked reports whether nothing can run before an answer, see decideHeld. A run with Rerun, and a
+// rehearsal, are never blocked.
+func (r *run) blocked(c *checkpoint.Chain, inside bool, writes []checkpoint.Write) (_ bool, below asksBelow, err error) {
 	if len(r.opt.rerun) > 0 || r.opt.rehearse {
-		return false, nil
+		return false, nil, nil
 	}
-	v, err := r.holds(c, inside)
-	return v.Held && v.Waits, err
+	v, below, err := r.decideHeld(c, inside, writes)
+	return v.Held && v.Waits, below, err
 }
 
-// holds decides whether the due tasks hold the run. With inside it reads subgraph calls that ask.
-// It holds a call to be free that it does not read.
-func (r *prober) holds(c *checkpoint.Chain, inside bool) (held.Verdict, error) {
+// asksBelow are the open questions of subgraph calls, by the key of the task that makes the call.
+type asksBelow map[string][]subgraph.Asked
+
+// decideHeld decides whether the tasks that are due at c hold the run, without running it. writes
+// are those that the opening will store. With inside it reads subgraph calls that ask, and returns
+// their open questions. A call that it does not read can run.
+func (r *run) decideHeld(c *checkpoint.Chain, inside bool, writes []checkpoint.Write) (held.Verdict, asksBelow, error) {
 	now := r.plan.Now()
-	tasks := r.describe(c, now, inside)
+	tasks := r.describeDue(c, now, inside)
+	below := make(asksBelow)
 	for {
 		v, read := held.Decide(tasks)
 		if read < 0 {
-			return v, nil
+			return v, below, nil
 		}
 		if r.ctx.Err() != nil {
-			return v, r.cancelled()
+			return v, nil, r.cancelled()
 		}
-		in, err := r.holdsIn(&exec.Task{Task: now[read]})
+		t := &now[read]
+		branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(tasks[read].Key)))
+		asked, in, err := r.g.nodes[t.Node].sub.decideHeldCall(r.ctx, branch, r.pathTo(t), writes)
 		if err != nil {
-			return held.Verdict{}, err
+			return v, nil, err
 		}
-		tasks[read].Inside = &in
+		below[tasks[read].Key] = asked
+		tasks[read].Inside = &held.Verdict{Held: in, Waits: len(asked) > 0}
 	}
 }
 
-// describe describes due tasks for the decisions of package held.
-func (r *prober) describe(c *checkpoint.Chain, now []plan.Task, inside bool) []held.Task {
+// describeDue describes due tasks for the decisions of package held.
+func (r *run) describeDue(c *checkpoint.Chain, now []plan.Task, inside bool) []held.Task {
 	var asking map[string]bool // the calls with open questions or stops
 	if inside && r.g.nests {
 		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
@@ -79,33 +80,19 @@ func (r *prober) describe(c *checkpoint.Chain, now []plan.Task, inside bool) []h
 	return tasks
 }
 
-// holdsIn reads the subgraph call of a task, which asks or stops, and decides whether it is held.
-// It keeps the open questions of the call.
-func (r *prober) holdsIn(sl *exec.Task) (held.Verdict, error) {
-	n := &r.g.nodes[sl.Node]
-	key := r.taskKey(&sl.Task)
-	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
-	below, in, err := n.sub.holds(r.ctx, branch, r.calling().pathTo(&sl.Task), r.writes)
-	if r.below == nil {
-		r.below = make(map[string][]subgraph.Asked)
-	}
-	r.below[key] = below
-	return held.Verdict{Held: in, Waits: len(below) > 0}, err
-}
-
-// holds is the same for a call of the graph in another run. It only reads. writes are those that
-// the opening of that run will store.
-func (g *core) holds(
+// decideHeldCall decides the same for a call of the graph in another run, and returns its open
+// questions. It only reads. writes are those that the opening of that run will store.
+func (g *core) decideHeldCall(
 	ctx context.Context, log *journal.Branch, path []journal.PathElement, writes []checkpoint.Write,
-) (below []subgraph.Asked, in bool, err error) {
+) (asked []subgraph.Asked, in bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Last
-	r := &prober{writes: writes, run: &run{
+	r := &run{
 		g: g, thread: log.Thread(), ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(), call: &subgraph.Call{Path: path},
-	}}
+	}
 	r.init()
 	r.plan.Step, r.log.Base = last.Step, last.Base
 	r.keys.Scope = journal.Scope(log.Namespace)
@@ -123,26 +110,27 @@ func (g *core) holds(
 	if len(r.plan.Pending) > 0 {
 		return nil, false, nil
 	}
-	v, err := r.holds(&c, true)
+	v, below, err := r.decideHeld(&c, true, writes)
 	if err != nil || !v.Held || r.plan.Stops() && !v.Waits {
 		return nil, false, err
 	}
-	if err := r.restoreBlocked(); err != nil {
+	if err := r.restoreHeld(below); err != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
 	return r.asked(), true, nil
 }
 
-// restoreBlocked restores the stored results and questions of a held superstep.
-func (r *prober) restoreBlocked() error {
+// restoreHeld restores the stored results and questions of a superstep that cannot run. below has
+// the open questions of its calls.
+func (r *run) restoreHeld(below asksBelow) error {
 	r.fill()
 	if err := r.restoreResults(); err != nil {
 		return err
 	}
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
-		if below := r.below[r.taskKey(&sl.Task)]; below != nil && sl.Progress == exec.Waiting {
-			r.calls[i] = subgraph.Outcome{Below: below}
+		if asked := below[r.taskKey(&sl.Task)]; asked != nil && sl.Progress == exec.Waiting {
+			r.calls[i] = subgraph.Outcome{Below: asked}
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func (r *run) execute() error {
 		return r.cancelled()
 	}
 	if r.g.nests {
-		if err := r.calling().storeBase(); err != nil {
+		if err := r.storeBase(); err != nil {
 			return err
 		}
 		if r.sink != nil && r.sink.wants(EventState) {
@@ -73,7 +73,7 @@ func (r host) options() exec.Options {
 // Call implements exec.Host.
 func (r host) Call(ctx context.Context, i int) error {
 	if r.opt.rehearse {
-		return r.calling().rehearse(ctx, i)
+		return r.rehearseTask(ctx, i)
 	}
 	if !r.exec.Intercepted || !r.opt.interceptors.tasks() || r.handsOut(i) {
 		return r.perform(ctx, i)
@@ -116,7 +116,7 @@ func (r host) perform(ctx context.Context, i int) error {
 		err = r.g.onUpdate(ctx, r.state, taskInfo(r.run, i), i)
 	}
 	if err == nil && n.sub != nil && !n.unstored && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
-		r.calling().over(i)
+		r.dropCall(i)
 	}
 	return err
 }

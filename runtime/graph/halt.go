@@ -29,9 +29,9 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.W
 	}}
 }
 
-// resume checks whether a stop holds a subgraph that was restored from c. A stop of this run, or
+// holdAtStop checks whether a stop holds a subgraph that was restored from c. A stop of this run, or
 // one that the graph did not have before, holds nothing while every due task waits for answers.
-func (r callee) resume(c *checkpoint.Chain) error {
+func (r *run) holdAtStop(c *checkpoint.Chain) error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
@@ -40,7 +40,7 @@ func (r callee) resume(c *checkpoint.Chain) error {
 		r.status = o.Status
 		return r.restAt(halt)
 	case r.plan.Stops():
-		v, err := (&prober{run: r.run}).holds(c, true)
+		v, _, err := r.decideHeld(c, true, nil)
 		if err != nil || v.Held && v.Waits {
 			return err
 		}
@@ -52,7 +52,7 @@ func (r callee) resume(c *checkpoint.Chain) error {
 
 // restAt sets, in the plan of a restored subgraph, the nodes of its open stop. The record does not
 // have them.
-func (r callee) restAt(halt *journal.Asked) error {
+func (r *run) restAt(halt *journal.Asked) error {
 	var after []int
 	own := plan.Stops{} // can be of an earlier call, or of an earlier release of the graph
 	for _, payload := range halt.Questions {
@@ -74,8 +74,8 @@ func (r callee) restAt(halt *journal.Asked) error {
 	return nil
 }
 
-// open reports whether the run, or a subgraph in it, has asked or has stopped for people.
-func (r callee) open() bool {
+// asksOrStops reports whether the run, or a subgraph in it, has asked or has stopped for people.
+func (r *run) asksOrStops() bool {
 	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true
 	}

@@ -275,8 +275,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
 	r.gather(append(slices.Clone(c.Writes), writes...))
-	p := &prober{run: r.run, writes: writes}
-	blocked, err := p.blocked(c, len(writes) == 0 || !paused(c) && r.plan.Stops())
+	blocked, below, err := r.blocked(c, len(writes) == 0 || !paused(c) && r.plan.Stops(), writes)
 	if err != nil {
 		return err
 	}
@@ -285,7 +284,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	}).Next()
 	if next == opening.Stay {
 		r.status = checkpoint.Waiting
-		return p.restoreBlocked()
+		return r.restoreHeld(below)
 	}
 	records, edits, err := r.editRecords(c)
 	if err != nil {
@@ -312,7 +311,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
 	}
-	return p.restoreBlocked()
+	return r.restoreHeld(below)
 }
 
 // resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.

@@ -68,15 +68,8 @@ func (g *core) translateChoice(next Next) (got Next, err error) {
 	return got, nil
 }
 
-// callee is the run of a subgraph, as its parent run uses it. Some of its methods are also called
-// for the run itself. chooseForParent then returns an error, checkParentChoice and keepUpdates do
-// nothing, and open works as documented.
-type callee struct{ *run }
-
-func (r *run) within() callee { return callee{r} }
-
 // chooseForParent adds a choice for Parent.
-func (r callee) chooseForParent(u upward) error {
+func (r *run) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
 		return errors.New("the target Parent is chosen, but the graph is not a subgraph; choose a node of the graph")
@@ -87,9 +80,9 @@ func (r callee) chooseForParent(u upward) error {
 	return nil
 }
 
-// checkParentChoice returns an error if the subgraph chose for its Parent although something is
-// due in it.
-func (r callee) checkParentChoice() error {
+// checkParentChoice returns an error if a subgraph chose for its Parent although something is due in
+// it.
+func (r *run) checkParentChoice() error {
 	if r.state.up().first.id == "" {
 		return nil
 	}
@@ -102,7 +95,7 @@ func (r callee) checkParentChoice() error {
 
 // keepUpdates keeps the updates of the superstep that was just merged, in a subgraph over the same
 // state.
-func (r callee) keepUpdates() {
+func (r *run) keepUpdates() {
 	if !r.call.Same || r.plan.Input() {
 		return
 	}

@@ -203,16 +203,16 @@ func (p pendingChecks) answered(c *checkpoint.Chain) error {
 	return nil
 }
 
-// rehearse is Call for a rehearsal: only subgraphs with stored calls run.
-func (r caller) rehearse(ctx context.Context, i int) error {
+// rehearseTask is Call for a rehearsal: only subgraphs with stored calls run.
+func (r *run) rehearseTask(ctx context.Context, i int) error {
 	if t := &r.exec.Tasks[i]; r.g.nodes[t.Node].sub == nil || t.Failure != nil {
 		return r.stay(i)
 	}
-	return host(r).perform(ctx, i)
+	return host{r}.perform(ctx, i)
 }
 
 // stay leaves the task in slot i waiting.
-func (r caller) stay(i int) error {
+func (r *run) stay(i int) error {
 	r.exec.Tasks[i].Progress = exec.Asking
 	return nil
 }

@@ -189,7 +189,7 @@ func (r *run) commit() (err error) {
 	var dropped []checkpoint.Write
 	var back []checkpoint.Message
 	if r.log != nil {
-		if dropped, back, err = r.calling().withdraw(); err != nil {
+		if dropped, back, err = r.withdraw(); err != nil {
 			return err
 		}
 	}
@@ -250,10 +250,10 @@ func (r *run) settle() (plan.Decision, error) {
 		return 0, err
 	}
 	if r.call != nil {
-		r.within().keepUpdates()
+		r.keepUpdates()
 	}
 	if r.g.remembers {
-		r.calling().remember()
+		r.remember()
 	}
 	r.state.endStep()
 	if err := r.leave(); err != nil {

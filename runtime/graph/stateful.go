@@ -24,7 +24,7 @@ func Stateful() MapSubgraphOption {
 }
 
 // remember records the subgraph calls of the superstep that was just merged.
-func (r caller) remember() {
+func (r *run) remember() {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		n := &r.g.nodes[t.Node]
@@ -43,7 +43,7 @@ func (r caller) remember() {
 }
 
 // restoreMemory gives a starting subgraph the final state of its last call.
-func (r caller) restoreMemory(i int, c *run) error {
+func (r *run) restoreMemory(i int, c *run) error {
 	id := r.g.nodes[r.exec.Tasks[i].Node].id
 	m, ok := r.memory[string(id)]
 	if !ok || !c.call.Remembers {

@@ -76,21 +76,21 @@ func MapSubgraph[S, U, CS, CU any](
 // there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.calling().restoreCall(i, c)
+	begun, err := r.restoreCall(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun && r.opt.rehearse {
-		return r.calling().stay(i)
+		return r.stay(i)
 	}
 	if !begun {
 		inner.live = a.live.Fork(live.Options{Record: c.log != nil, Check: a.strict, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
-		if err := c.within().begin(); err != nil {
+		if err := c.beginCall(); err != nil {
 			return err
 		}
 	}
-	done, err := r.calling().runCall(i, c)
+	done, err := r.runCall(i, c)
 	if done {
 		a.merged[i] = inner.all
 	}
@@ -112,29 +112,29 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 		s = a.g.schema.Clone(s)
 	}
 	c, inner := newCall(ctx, r, i, m.child, a.strict)
-	begun, err := r.calling().restoreCall(i, c)
+	begun, err := r.restoreCall(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun && r.opt.rehearse {
-		return r.calling().stay(i)
+		return r.stay(i)
 	}
 	if !begun {
 		input, err := m.in(ctx, s, sent)
 		if err == nil {
-			err = r.calling().restoreMemory(i, c)
+			err = r.restoreMemory(i, c)
 		}
 		if err == nil {
 			inner.input = &input
-			err = c.within().begin()
+			err = c.beginCall()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	done, err := r.calling().runCall(i, c)
+	done, err := r.runCall(i, c)
 	if done && r.opt.rehearse {
-		return r.calling().stay(i)
+		return r.stay(i)
 	}
 	if done {
 		a.updates[i], err = m.out(ctx, s, sent, inner.live.View())
@@ -145,16 +145,11 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 	return err
 }
 
-// caller makes the subgraph calls of a run.
-type caller struct{ *run }
-
-func (r *run) calling() caller { return caller{r} }
-
 // newCall returns the run of a subgraph for the task in slot i, without its position, and the
 // state of that run.
 func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], strict bool) (*run, *adapter[S, U]) {
 	a := newAdapter(child, strict || child.opt.strict)
-	c := r.calling().newChild(ctx, i, &child.core, a)
+	c := r.newChild(ctx, i, &child.core, a)
 	c.opt.strict = a.strict
 	if r.sink != nil {
 		c.sink = &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
@@ -168,12 +163,12 @@ func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], s
 
 // runCall runs a subgraph as far as possible, and leaves its outcome in slot i. It reports whether
 // the subgraph has ended.
-func (r caller) runCall(i int, c *run) (done bool, err error) {
+func (r *run) runCall(i int, c *run) (done bool, err error) {
 	sl := &r.exec.Tasks[i]
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
 	// An attempt may end before it reaches the nodes that asked in an earlier one.
-	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open, Stops: stopsOf(c)}
+	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c)}
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
@@ -201,9 +196,9 @@ func (r caller) runCall(i int, c *run) (done bool, err error) {
 	return err == nil, err
 }
 
-// over lets the log drop the call of the task in slot i, whose function has returned, if the call
-// is not needed again. A call over the same state has stored parts of the result.
-func (r caller) over(i int) {
+// dropCall lets the log drop the call of the task in slot i, whose function has returned, if the
+// call is not needed again. A call over the same state has stored parts of the result.
+func (r *run) dropCall(i int) {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	if n.same || n.remembers || t.Progress != exec.Waiting || t.Asks != nil && len(t.Asks.Open()) > 0 {
@@ -213,7 +208,7 @@ func (r caller) over(i int) {
 }
 
 // newChild returns the run of a subgraph for the task in slot i.
-func (r caller) newChild(ctx context.Context, i int, child *core, state typedState) *run {
+func (r *run) newChild(ctx context.Context, i int, child *core, state typedState) *run {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	stored := r.log != nil && !n.unstored
@@ -237,7 +232,7 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	c.opt.durability = r.opt.durability
 	if !stored {
 		if r.thread != "" {
-			r.name(c, &sl.Task)
+			r.nameTasks(c, &sl.Task)
 		}
 		return c
 	}
@@ -255,7 +250,7 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 
 // continues reports whether the task in slot i has made its subgraph call before in this run: in
 // an earlier attempt, or before it waited.
-func (r caller) continues(i int) bool { return r.exec.Tasks[i].Attempt > 1 || r.calls[i].Open }
+func (r *run) continues(i int) bool { return r.exec.Tasks[i].Attempt > 1 || r.calls[i].Open }
 
 // dropUnknown reports whether the graph, or a parent graph, drops unknown fields.
 func (r *run) dropUnknown() bool {
@@ -271,13 +266,13 @@ func (r *run) path() []journal.PathElement {
 }
 
 // pathTo returns the path of the call that a task makes.
-func (r caller) pathTo(t *plan.Task) []journal.PathElement {
+func (r *run) pathTo(t *plan.Task) []journal.PathElement {
 	return append(slices.Clip(r.path()), journal.PathElement{Node: string(r.g.nodes[t.Node].id), Index: t.Index})
 }
 
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph
 // among them stores anything. The call belongs to that record.
-func (r caller) storeBase() error {
+func (r *run) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
 	}
@@ -291,7 +286,7 @@ func (r caller) storeBase() error {
 
 // restoreCall loads the stored data of the task's subgraph call, from an earlier run or attempt.
 // It reports whether there is a call to continue.
-func (r caller) restoreCall(i int, c *run) (bool, error) {
+func (r *run) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
@@ -324,7 +319,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 			return false, err
 		}
 		c.gather(chain.Writes) // whole: the run holds the fence
-		if err := c.within().resume(&chain); err != nil {
+		if err := c.holdAtStop(&chain); err != nil {
 			return true, err
 		}
 	} else {
@@ -341,7 +336,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 }
 
 // partsOf returns the stored parts, by name, of the unfinished result of a subgraph's task.
-func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
+func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
 	if !r.continues(i) {
 		return r.pending.Parts(call), nil
 	}
@@ -358,9 +353,9 @@ func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 	return parts, err
 }
 
-// begin merges the input of a subgraph. Its first checkpoint is stored with the next write.
-func (r callee) begin() (err error) {
-	defer rescueReducer(r.run, &err)
+// beginCall merges the input of a subgraph. Its first checkpoint is stored with the next write.
+func (r *run) beginCall() (err error) {
+	defer rescueReducer(r, &err)
 	r.plan.Enter(r.plan.Step)
 	r.fill()
 	turn, err := r.settle()

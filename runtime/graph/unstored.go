@@ -63,8 +63,8 @@ func waitsOutside(g *core) string {
 	return ""
 }
 
-// name gives the tasks of a call that stores nothing the keys that they would have if it did.
-func (r caller) name(c *run, t *plan.Task) {
+// nameTasks gives the tasks of a call that stores nothing the keys that they would have if it did.
+func (r *run) nameTasks(c *run, t *plan.Task) {
 	line, key := r.keys.Line(), r.taskKey(t)
 	if r.log != nil {
 		line = r.log.CallLine(key, line)

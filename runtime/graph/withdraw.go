@@ -11,11 +11,11 @@ import (
 
 // withdraw returns the writes that withdraw what does not count after this superstep. It also
 // returns the signals that go back to the inbox.
-func (r caller) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
+func (r *run) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
 	if !r.g.nests && len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
 		return nil, nil, nil
 	}
-	tasks := r.ended()
+	tasks := r.endedTasks()
 	writes, err := r.withdrawQuestions(tasks)
 	if err != nil {
 		return nil, nil, err
@@ -26,7 +26,7 @@ func (r caller) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
 
 // withdrawQuestions returns the writes that withdraw the questions of subgraphs that lost a race
 // in this superstep, or whose failure a fallback handled.
-func (r caller) withdrawQuestions(tasks []held.Task) ([]checkpoint.Write, error) {
+func (r *run) withdrawQuestions(tasks []held.Task) ([]checkpoint.Write, error) {
 	if !r.g.nests {
 		return nil, nil
 	}
@@ -44,8 +44,8 @@ func (r caller) withdrawQuestions(tasks []held.Task) ([]checkpoint.Write, error)
 	return subgraph.Withdrawals(c.Thread.Questions, calls), err
 }
 
-// ended describes the tasks of a superstep that is over for the decisions of package held.
-func (r caller) ended() []held.Task {
+// endedTasks describes the tasks of a superstep that is over for the decisions of package held.
+func (r *run) endedTasks() []held.Task {
 	tasks := make([]held.Task, len(r.exec.Tasks))
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
@@ -63,7 +63,7 @@ func (r caller) ended() []held.Task {
 // giveBack returns the signals that go back to the inbox with the commit of this superstep. They
 // are those of tasks that lost a race, with their subgraph calls. Signals of unfinished calls
 // whose failure a fallback handled go back, too. The writes drop the notes about them.
-func (r caller) giveBack(tasks []held.Task) (back []checkpoint.Message, drop []checkpoint.Write, err error) {
+func (r *run) giveBack(tasks []held.Task) (back []checkpoint.Message, drop []checkpoint.Write, err error) {
 	if len(r.g.signals) == 0 {
 		return nil, nil, nil
 	}
@@ -108,7 +108,7 @@ func (r caller) giveBack(tasks []held.Task) (back []checkpoint.Message, drop []c
 }
 
 // unfinished reports whether the call with a namespace has taken signals and has not ended.
-func (r caller) unfinished(notes []journal.Received, namespace string) (bool, error) {
+func (r *run) unfinished(notes []journal.Received, namespace string) (bool, error) {
 	of := map[string]bool{namespace: true}
 	for i := range notes {
 		if notes[i].In(of) {

@@ -91,8 +91,8 @@ func TestAnIdleRunRests(t *testing.T) {
 		{"22.8", "a question whose time has passed", Idle{Next: past, Open: true}, none, true},
 		{"21.16", "a signal has come", Idle{Signal: true, Open: true}, none, true},
 		{"21.16", "a signal has come before a timer", Idle{Signal: true, Open: true, Next: soon}, none, true},
-		{"15.8", "a drain", Idle{Next: soon, Draining: true}, none, false},
-		{"15.8", "a drain before a signal is received", Idle{Signal: true, Next: past, Draining: true}, none, false},
+		{"14.4", "a drain", Idle{Next: soon, Draining: true}, none, false},
+		{"14.4", "a drain before a signal is received", Idle{Signal: true, Next: past, Draining: true}, none, false},
 	} {
 		row.i.Lease = 10 * time.Second
 		if until, ok := row.i.Rest(now); !until.Equal(row.until) || ok != row.ok {
