@@ -48,8 +48,8 @@ func (r *run) unjoined() []ID {
 // follow calls the route of node n, which ran in the given step, and marks its choice.
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
-	next, err := host{r}.callRoute(n, step)
-	if err != nil && r.ctx.Err() != nil && !(host{r}).Counts(err) {
+	next, err := r.callRoute(n, step)
+	if err != nil && r.ctx.Err() != nil && !counts(err) {
 		return r.cancelled() // whatever error the route returns (rule 14.7)
 	}
 	if err == nil {
@@ -62,7 +62,7 @@ func (r *run) follow(n, step int) error {
 }
 
 // callRoute calls the route of node n, which ran in the given step.
-func (r host) callRoute(n, step int) (Next, error) {
+func (r *run) callRoute(n, step int) (Next, error) {
 	if r.opt.rehearse {
 		return Next{}, errRehearsed
 	}

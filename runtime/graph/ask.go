@@ -31,7 +31,7 @@ func (r *run) prepareQuestions(sl *exec.Task) {
 	if before == nil && len(n.questions)+len(n.signals) == 0 {
 		return
 	}
-	sl.Asks = host{r}.newAsks(n, sl.Index)
+	sl.Asks = r.newAsks(n, sl.Index)
 	if before == nil {
 		return
 	}
@@ -44,7 +44,7 @@ func (r *run) prepareQuestions(sl *exec.Task) {
 }
 
 // newAsks returns the questions of a task that has not asked.
-func (r host) newAsks(n *node, index int) *task.Asks {
+func (r *run) newAsks(n *node, index int) *task.Asks {
 	a := &task.Asks{Wrap: wrapQuestion(r.path(), n.id, index), Now: r.log.Now, Take: r.take(n, index)}
 	a.Declared = make([]string, 0, len(n.questions)+len(n.signals))
 	for _, q := range n.questions {

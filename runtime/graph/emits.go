@@ -73,7 +73,7 @@ func (h *handOuts) relay(ctx context.Context, q QueuedTask, types []emitted) err
 }
 
 // relays reports whether the values that the node of a task emits reach a stream.
-func (r host) relays(n *node) bool {
+func (r *run) relays(n *node) bool {
 	_, relay := r.opt.handOuts.g.opt.queues.(Relay)
 	return relay && len(n.emits) > 0 && r.sink != nil && r.sink.wants(EventCustom)
 }

@@ -52,11 +52,8 @@ func (r *run) execute() error {
 	return nil
 }
 
-// host is the run as its tasks see it.
-type host struct{ *run }
-
-// options returns how the run executes its supersteps.
-func (r host) options() exec.Options {
+// execOptions returns how the run executes its supersteps.
+func (r *run) execOptions() exec.Options {
 	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil}
 	o.Stuck, o.Intercepted = r.watchers.any(), len(r.opt.interceptors) > 0
 	if o.Stuck {
@@ -69,6 +66,10 @@ func (r host) options() exec.Options {
 	}
 	return o
 }
+
+// host is the run as package exec calls it: for several tasks at once, on the goroutines that run
+// them. A method may change only what belongs to its task.
+type host struct{ *run }
 
 // Call implements exec.Host.
 func (r host) Call(ctx context.Context, i int) error {
@@ -150,8 +151,12 @@ func ofStorage(err error) bool {
 // Panicked implements exec.Host.
 func (r host) Panicked(v any) error { return newPanic(v) }
 
-// Counts implements exec.Host. The worker of a queue stores no outcome of a cancelled attempt.
-func (r host) Counts(err error) bool {
+// Counts implements exec.Host.
+func (r host) Counts(err error) bool { return counts(err) }
+
+// counts reports whether err, of work in a run whose context has ended, is a failure all the same.
+// The worker of a queue stores no outcome of a cancelled attempt.
+func counts(err error) bool {
 	var panicked *PanicError
 	var queued *QueueError
 	return errors.As(err, &panicked) || errors.As(err, &queued)

@@ -29,7 +29,7 @@ type keeping struct{ *run }
 func (r keeping) keeps(i int) bool {
 	h, t := r.opt.handOuts, &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
-	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !host(r).relays(n)
+	return h != nil && h.keeper != nil && n.queue != "" && r.g.plan.Nodes[t.Node].Race == 0 && !r.relays(n)
 }
 
 // own returns how many of the tasks the run executes itself.

@@ -198,7 +198,7 @@ func (r host) again(t *exec.Task, err error) bool {
 
 // interceptedStep is superstep with the interceptors of the run around it. Their context is that
 // of the run for the duration of the superstep.
-func (r host) interceptedStep() error {
+func (r *run) interceptedStep() error {
 	before := r.ctx
 	defer func() { r.ctx = before }()
 	info := StepInfo{Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1}
@@ -228,13 +228,13 @@ func (r host) interceptedStep() error {
 }
 
 // rescuedStep is superstep, without the panics of reducers.
-func (r host) rescuedStep() (err error) {
-	defer rescueReducer(r.run, &err)
+func (r *run) rescuedStep() (err error) {
+	defer rescueReducer(r, &err)
 	return r.superstep()
 }
 
 // interceptedRoute is the route of node n with the interceptors of the run around it.
-func (r host) interceptedRoute(ctx context.Context, n, step int) (next Next, err error) {
+func (r *run) interceptedRoute(ctx context.Context, n, step int) (next Next, err error) {
 	info := RouteInfo{Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: step, Node: r.g.nodes[n].id}
 	var own error
 	_, err = around(ctx, r.opt.interceptors,

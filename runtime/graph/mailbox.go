@@ -124,13 +124,13 @@ func (b *mailbox) receive(r *run, key string, w task.Awaited, check func([]byte)
 }
 
 // take returns the function by which a task of node n receives.
-func (r host) take(n *node, index int) func(task.Awaited) ([]byte, error) {
+func (r *run) take(n *node, index int) func(task.Awaited) ([]byte, error) {
 	if len(n.signals) == 0 || r.opt.box == nil {
 		return nil
 	}
 	return func(w task.Awaited) ([]byte, error) {
 		key := r.keys.Task(r.plan.Step+1, string(n.id), index)
-		return r.opt.box.receive(r.run, key, w, n.checkOf(w.Signal))
+		return r.opt.box.receive(r, key, w, n.checkOf(w.Signal))
 	}
 }
 

@@ -204,11 +204,11 @@ func (p pendingChecks) answered(c *checkpoint.Chain) error {
 }
 
 // rehearseTask is Call for a rehearsal: only subgraphs with stored calls run.
-func (r *run) rehearseTask(ctx context.Context, i int) error {
+func (r host) rehearseTask(ctx context.Context, i int) error {
 	if t := &r.exec.Tasks[i]; r.g.nodes[t.Node].sub == nil || t.Failure != nil {
 		return r.stay(i)
 	}
-	return host{r}.perform(ctx, i)
+	return r.perform(ctx, i)
 }
 
 // stay leaves the task in slot i waiting.

@@ -115,7 +115,7 @@ func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *str
 
 // loop runs supersteps until the run ends.
 func (r *run) loop() error {
-	r.exec.Options = host{r}.options()
+	r.exec.Options = r.execOptions()
 	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.askPendingRoutes(); err != nil {
 			return r.giveUp(err)
@@ -132,7 +132,7 @@ func (r *run) supersteps() (err error) {
 	defer rescueReducer(r, &err)
 	for r.status == 0 {
 		if r.exec.Intercepted && r.opt.interceptors.steps() {
-			err = host{r}.interceptedStep()
+			err = r.interceptedStep()
 		} else {
 			err = r.superstep()
 		}

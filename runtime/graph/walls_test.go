@@ -70,7 +70,7 @@ func TestWallsHold(t *testing.T) {
 func TestDecisionsOnlyCompute(t *testing.T) {
 	forbidden := []string{"context", "sync", "sync/atomic", "os", "net", "math/rand", "math/rand/v2", "crypto/rand"}
 	names := []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "checkpoint.Saver", "checkpoint.NewID"}
-	for _, inner := range []string{"plan", "ending", "held", "inbox", "opening", "position"} {
+	for _, inner := range []string{"plan", "ending", "held", "inbox", "opening", "position", "subgraph"} {
 		for name, file := range parsed(t, filepath.Join("internal", inner)) {
 			for _, imp := range file.Imports {
 				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains(forbidden, path) {
