@@ -91,6 +91,7 @@ func (r *run) choose(from *node, next Next) error {
 	return nil
 }
 
+// chooseOne makes one target of a choice due, with what is sent to it.
 func (r *run) chooseOne(from *node, t target) error {
 	n := from.to[from.place(t.id)]
 	if n == above {
@@ -155,6 +156,7 @@ func (n *node) allows(nodes *[]node, next Next) error {
 	return nil
 }
 
+// allowsOne returns an error if one target of a choice is wrong.
 func (n *node) allowsOne(nodes []node, t target) error {
 	i := n.place(t.id)
 	if i < 0 {

@@ -85,6 +85,7 @@ func (r *run) restate(sl *exec.Task, stored map[string][]byte) {
 	}
 }
 
+// restated encodes the stored question b at a place of a task again.
 func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
 	w, err := readWaiting(r.taskKey(&sl.Task), place, b)
 	if err != nil {
@@ -233,10 +234,13 @@ func (g *core) nodeAt(path []PathElement, id ID) *node {
 	return nil
 }
 
+// answerError returns the error of an answer of the caller that cannot be given.
 func (r *opener) answerError(id, format string, args ...any) error {
 	return r.g.answerError(r.thread, r.plan.Step, id, format, args...)
 }
 
+// answerError returns the error of an answer to the question id that cannot be given. format says
+// why.
 func (g *core) answerError(thread string, step int, id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(g.name, thread, step), id, ErrNotAsked}, args...)...)
 }

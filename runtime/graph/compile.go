@@ -157,10 +157,12 @@ type compiler[S, U any] struct {
 	faults []string
 }
 
+// fault adds a fault to those that Compile reports.
 func (c *compiler[S, U]) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
+// addNodes gives the nodes their numbers, in order of declaration.
 func (c *compiler[S, U]) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
 	c.addNode(node{id: Start}, funcs[S, U]{}, plan.Node{})
@@ -274,6 +276,7 @@ func (c *compiler[S, U]) target(what string, id ID) (int, bool) {
 	return n, ok
 }
 
+// addEdges adds the edges to the plan.
 func (c *compiler[S, U]) addEdges() {
 	for _, nodes := range c.b.short {
 		c.fault("chain of %v has no edge; name at least two nodes", nodes)
@@ -307,6 +310,7 @@ func (c *compiler[S, U]) takesSends(what string, n int) bool {
 	return true
 }
 
+// addRoutes adds the targets of routing nodes, and the routes of the others.
 func (c *compiler[S, U]) addRoutes() {
 	for _, d := range c.b.nodes {
 		if n, ok := c.g.index[d.id]; ok && d.kind.routes {

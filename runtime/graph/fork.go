@@ -278,6 +278,7 @@ func (r *opener) jump(next *Next) error {
 	return nil
 }
 
+// nodesOf returns the numbers of the nodes of tasks.
 func nodesOf(tasks []plan.Task) []int {
 	var numbers []int
 	for i := range tasks {

@@ -12,6 +12,8 @@ type loader interface {
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 }
 
+// loadChain loads a checkpoint of a thread of g with its chain. It ends with ctx, or after
+// SaverTimeout.
 func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if ctx.Err() != nil {
 		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))

@@ -88,11 +88,13 @@ func (s stored[S, U]) decode(snapshot []byte) error { return decode(s.live, snap
 
 func (s stored[S, U]) apply(delta []byte) error { return apply(s.live, delta) }
 
+// decode sets a live state to that of a snapshot. A panic of a codec is an error.
 func decode[S, U any](live live.Live[S, U], snapshot []byte) (err error) {
 	defer rescue(&err)
 	return live.Decode(snapshot)
 }
 
+// apply applies a stored change to a live state. A panic of a codec is an error.
 func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
 	defer rescue(&err)
 	return live.Apply(delta)

@@ -327,6 +327,7 @@ func (r *run) dueIDs() []ID {
 	return ids
 }
 
+// nodeError returns the error of a task of this superstep, with its place.
 func (r *run) nodeError(sl *exec.Task, err error) error {
 	return &NodeError{
 		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,

@@ -65,6 +65,8 @@ func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOpti
 	return t.stream(ctx, o, err, nil)
 }
 
+// stream returns the events of an Invoke with in, or of a Resume if in is nil. wrong is an error
+// of its options.
 func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in *U) iter.Seq2[Event[S, U], error] {
 	return func(yield func(Event[S, U], error) bool) {
 		if wrong != nil {

@@ -75,26 +75,37 @@ func MapSubgraph[S, U, CS, CU any](
 // runSame runs a subgraph over the same state for the task in slot i, and leaves its updates
 // there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
-	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.restoreCall(i, c)
-	if err != nil {
-		return err
-	}
-	if !begun && r.opt.rehearse {
-		return r.stay(i)
-	}
-	if !begun {
+	inner, done, err := runChild(ctx, r, i, child, a.strict, func(c *run, inner *adapter[S, U]) error {
 		inner.live = a.live.Fork(live.Options{Record: c.log != nil, Check: a.strict, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
-		if err := c.beginCall(); err != nil {
-			return err
-		}
-	}
-	done, err := r.runCall(i, c)
+		return nil
+	})
 	if done {
 		a.merged[i] = inner.all
 	}
 	return err
+}
+
+// runChild runs the subgraph of the task in slot i as far as possible. It continues the call that is
+// stored, or makes a new one to which begin gives its input. It returns the state of the call, and
+// reports whether the call has ended.
+func runChild[S, U any](
+	ctx context.Context, r *run, i int, child *Graph[S, U], strict bool, begin func(c *run, inner *adapter[S, U]) error,
+) (inner *adapter[S, U], done bool, err error) {
+	c, inner := newCall(ctx, r, i, child, strict)
+	begun, err := r.restoreCall(i, c)
+	if err == nil && !begun {
+		if r.opt.rehearse {
+			return inner, false, r.stay(i)
+		}
+		if err = begin(c, inner); err == nil {
+			err = c.beginCall()
+		}
+	}
+	if err == nil {
+		done, err = r.runCall(i, c)
+	}
+	return inner, done, err
 }
 
 // mapping is a subgraph over a state of its own, with the functions that map the states. The
@@ -111,28 +122,14 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 	if a.strict {
 		s = a.g.schema.Clone(s)
 	}
-	c, inner := newCall(ctx, r, i, m.child, a.strict)
-	begun, err := r.restoreCall(i, c)
-	if err != nil {
-		return err
-	}
-	if !begun && r.opt.rehearse {
-		return r.stay(i)
-	}
-	if !begun {
+	inner, done, err := runChild(ctx, r, i, m.child, a.strict, func(c *run, inner *adapter[CS, CU]) error {
 		input, err := m.in(ctx, s, sent)
-		if err == nil {
-			err = r.restoreMemory(i, c)
-		}
-		if err == nil {
-			inner.input = &input
-			err = c.beginCall()
-		}
+		inner.input = &input
 		if err != nil {
 			return err
 		}
-	}
-	done, err := r.runCall(i, c)
+		return r.restoreMemory(i, c)
+	})
 	if done && r.opt.rehearse {
 		return r.stay(i)
 	}

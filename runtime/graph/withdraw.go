@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
@@ -9,30 +11,30 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// withdraw returns the writes that withdraw what does not count after this superstep. It also
-// returns the signals that go back to the inbox.
+// withdraw returns the writes that withdraw what does not count after this superstep: tasks that lost
+// a race, and calls whose failure a fallback handled. It also returns the signals that go back to
+// the inbox.
 func (r *run) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
 	if !r.g.nests && len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
 		return nil, nil, nil
 	}
 	tasks := r.endedTasks()
-	writes, err := r.withdrawQuestions(tasks)
-	if err != nil {
-		return nil, nil, err
+	beaten, handled := held.Lost(tasks)
+	if len(beaten) == 0 && len(handled) == 0 {
+		return nil, nil, nil
 	}
-	back, drop, err := r.giveBack(tasks)
+	writes, err := r.withdrawQuestions(tasks, append(slices.Clip(beaten), handled...))
+	if err != nil || len(r.g.signals) == 0 {
+		return writes, nil, err
+	}
+	back, drop, err := r.giveBack(tasks, beaten, handled)
 	return append(writes, drop...), back, err
 }
 
-// withdrawQuestions returns the writes that withdraw the questions of subgraphs that lost a race
-// in this superstep, or whose failure a fallback handled.
-func (r *run) withdrawQuestions(tasks []held.Task) ([]checkpoint.Write, error) {
-	if !r.g.nests {
-		return nil, nil
-	}
+// withdrawQuestions returns the writes that withdraw the questions of the calls of lost tasks.
+func (r *run) withdrawQuestions(tasks []held.Task, lost []int) ([]checkpoint.Write, error) {
 	calls := make(map[string]bool)
-	lost, handled := held.Lost(tasks)
-	for _, i := range append(lost, handled...) {
+	for _, i := range lost {
 		if tasks[i].Call != "" && (r.log.Resumed || r.calls[i].Open) {
 			calls[tasks[i].Call] = true
 		}
@@ -61,16 +63,9 @@ func (r *run) endedTasks() []held.Task {
 }
 
 // giveBack returns the signals that go back to the inbox with the commit of this superstep. They
-// are those of tasks that lost a race, with their subgraph calls. Signals of unfinished calls
-// whose failure a fallback handled go back, too. The writes drop the notes about them.
-func (r *run) giveBack(tasks []held.Task) (back []checkpoint.Message, drop []checkpoint.Write, err error) {
-	if len(r.g.signals) == 0 {
-		return nil, nil, nil
-	}
-	beaten, handled := held.Lost(tasks)
-	if len(beaten) == 0 && len(handled) == 0 {
-		return nil, nil, nil
-	}
+// are those of tasks that lost a race, with their subgraph calls, and those of unfinished calls
+// whose failure a fallback handled. The writes drop the notes about them.
+func (r *run) giveBack(tasks []held.Task, beaten, handled []int) (back []checkpoint.Message, drop []checkpoint.Write, err error) {
 	lost := inbox.Losses{Namespace: r.log.Namespace, Tasks: make(map[string]bool), Calls: make(map[string]bool)}
 	for _, i := range beaten {
 		lost.Tasks[tasks[i].Key] = true // also of a call: its mapping functions can receive

@@ -170,10 +170,13 @@ type attempts struct {
 	runs   bool // an attempt has begun, and its end was not shown
 }
 
+// seen returns the task as the watcher sees it.
 func (a *attempts) seen() Seen { return a.fan.s.seen(a.task) }
 
+// open reports whether an attempt has begun whose end was not shown.
 func (a *attempts) open() bool { return a != nil && a.runs }
 
+// begin shows that an attempt begins.
 func (a *attempts) begin() {
 	if a != nil {
 		a.runs = true
@@ -181,6 +184,7 @@ func (a *attempts) begin() {
 	}
 }
 
+// end shows how the attempt ended.
 func (a *attempts) end(o Outcome) {
 	a.runs = false
 	a.fan.s.Watcher.Stopped(a.seen(), o, a.fan.post)
