@@ -59,6 +59,41 @@ func (r *run) describe(rec *checkpoint.Record, source checkpoint.Source) (err er
 	return nil
 }
 
+// meta returns the entries that a record stores in addition to the position of the run; nil for
+// none.
+func (r *run) meta() (map[string]string, error) {
+	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
+	nests := r.call == nil && r.g.hash != r.g.fingerprint
+	calls := r.g.callsDue(&r.plan)
+	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests && !calls && len(r.opt.metadata) == 0 {
+		return nil, nil
+	}
+	meta := make(map[string]string, len(r.memory)+len(r.opt.metadata)+1)
+	for key, value := range r.opt.metadata {
+		journal.SetMetadata(meta, key, value)
+	}
+	if nests {
+		journal.SetSchemas(meta, r.g.hash)
+	}
+	if calls {
+		journal.SetFormat(meta)
+	}
+	for node, m := range r.memory {
+		journal.SetMemory(meta, node, m.Namespace)
+	}
+	for key, resume := range r.log.Again {
+		journal.SetAgain(meta, key, resume)
+	}
+	if goesUp {
+		targets, err := encodeTargets(*r.state.up())
+		if err != nil {
+			return nil, fmt.Errorf("%s: the choice for Parent cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), err)
+		}
+		journal.SetNext(meta, journal.AppendTargets(nil, targets))
+	}
+	return meta, nil
+}
+
 // ran returns the stored names of the nodes that ran in this superstep.
 func (r *run) ran() []string {
 	n := 0

@@ -83,6 +83,37 @@ func (k EventKind) String() string {
 	return strings.Join(names, "|")
 }
 
+// MarshalText implements encoding.TextMarshaler, for packages json and slog. The text is that of
+// String, and empty for no kind.
+func (k EventKind) MarshalText() ([]byte, error) {
+	switch {
+	case k == 0:
+		return []byte{}, nil
+	case k&^EventAll != 0:
+		return nil, fmt.Errorf("graph: event kind %d has no text; use the constants of its type", k)
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *EventKind) UnmarshalText(b []byte) error {
+	*k = 0
+	if len(b) == 0 {
+		return nil
+	}
+next:
+	for name := range strings.SplitSeq(string(b), "|") {
+		for i, known := range eventNames {
+			if name == known {
+				*k |= 1 << i
+				continue next
+			}
+		}
+		return fmt.Errorf("graph: event kind: there is no %.40q; want one of %s", name, strings.Join(eventNames[:], ", "))
+	}
+	return nil
+}
+
 // PathElement is one of the subgraph calls around a node: the task that makes the call.
 type PathElement struct {
 	Node  ID

@@ -1,5 +1,9 @@
 package graph
 
+import (
+	"github.com/graphgen-go/graphgen/runtime/internal/enum"
+)
+
 // Outcome says how a task, or one attempt of it, ended.
 type Outcome uint8
 
@@ -39,4 +43,15 @@ func (o Outcome) String() string {
 // failed reports whether the outcome has an error that says why.
 func (o Outcome) failed() bool {
 	return o == OutcomeFailed || o == OutcomeCancelled || o == OutcomeRetrying
+}
+
+// MarshalText implements encoding.TextMarshaler, for packages json and slog. The text is that of
+// String, and empty for no outcome.
+func (o Outcome) MarshalText() ([]byte, error) {
+	return enum.Marshal("graph: outcome", o, OutcomeDone, OutcomeRetrying)
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return enum.Unmarshal("graph: outcome", o, b, OutcomeDone, OutcomeRetrying)
 }

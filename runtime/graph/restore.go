@@ -54,6 +54,22 @@ func (r *run) stand(last *checkpoint.Record, chained int) {
 	r.plan.Joins = r.g.plan.NewJoins()
 }
 
+// readMeta restores the entries of a record, except the choice of a call for Parent.
+func (r *run) readMeta(meta map[string]string) {
+	r.log.Again = journal.AllAgain(meta)
+	r.memory = subgraph.ReadMemory(journal.Memory(meta), func(node string) string {
+		if n, ok := r.g.former[ID(node)]; ok {
+			return r.g.names.IDs[n]
+		}
+		return node
+	})
+}
+
+// callsDue reports whether a subgraph call is due.
+func (g *core) callsDue(p *plan.Planner) bool {
+	return g.nests && slices.ContainsFunc(p.Due, func(t plan.Task) bool { return g.nodes[t.Node].sub != nil })
+}
+
 // restorable is a state that can be decoded from stored payloads.
 type restorable interface {
 	// decode sets the state to that of a snapshot.
@@ -272,3 +288,26 @@ func classed(err error) error {
 // payloadError adds its class to an error of the DecodeWire method of a payload. b are the stored
 // bytes.
 func payloadError(b []byte, err error) error { return classed(wire.Explain("payload", b, err)) }
+
+// loader reads chains: a saver, or the log of a run.
+type loader interface {
+	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
+}
+
+// loadChain loads a checkpoint of a thread of g with its chain. It ends with ctx, or after
+// SaverTimeout.
+func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Ref) (checkpoint.Chain, error) {
+	if ctx.Err() != nil {
+		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
+	}
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	c, err := s.Load(call, p)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return c, stoppedBy(ctx, where(g.name, p.Thread, -1))
+	}
+	if err != nil {
+		return c, &SaverError{Graph: g.name, Thread: p.Thread, Step: -1, Op: "load", Err: err}
+	}
+	return c, nil
+}

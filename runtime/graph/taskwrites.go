@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -104,4 +105,18 @@ func failureOf(id ID, sl *exec.Task, blamed []blame) error {
 		}
 	}
 	return nil
+}
+
+// maxFailure bounds the stored text of an error, in bytes. An error that quotes all the data of
+// its node may be larger than a server accepts. Then the end of the run could not be stored.
+const maxFailure = 8 << 10
+
+// failureText returns the text of an error in its stored form: the whole text, or its beginning up
+// to a character boundary, and a mark.
+func failureText(text string) []byte {
+	if len(text) <= maxFailure {
+		return []byte(text)
+	}
+	end := len(journal.Cut(text, maxFailure))
+	return fmt.Appendf([]byte(text[:end]), "... (%d of %d bytes cut)", len(text)-end, len(text))
 }
