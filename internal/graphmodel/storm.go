@@ -253,11 +253,7 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 	}
 	s.rerun = nil
 	if stream {
-		all := []graph.ResumeStreamOption{graph.Events(graph.EventAll)}
-		for _, o := range resume {
-			all = append(all, o)
-		}
-		return s.listen(t.ResumeStream(ctx, all...))
+		return s.listen(t.ResumeStream(ctx, append(resume, graph.Events(graph.EventAll))...))
 	}
 	return t.Resume(ctx, resume...)
 }

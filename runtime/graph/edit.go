@@ -29,6 +29,6 @@ func (e ThreadEdit[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Res
 }
 
 // ResumeStream merges the update and then works like Thread.ResumeStream. See Resume.
-func (e ThreadEdit[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
+func (e ThreadEdit[S, U]) ResumeStream(ctx context.Context, opts ...ResumeOption) iter.Seq2[Event[S, U], error] {
 	return e.thread.ResumeStream(ctx, opts...)
 }

@@ -123,7 +123,7 @@ var optionsOfCalls = map[string]struct {
 	"Goto":           {graph.Goto, updates},
 	"ExpireAfter":    {graph.ExpireAfter, "Ask AskNamed Receive ReceiveFor"},
 	"For":            {graph.For, "With"},
-	"Events":         {graph.Events, "RunStream Stream ResumeStream"},
+	"Events":         {graph.Events, "Run RunStream " + inputs + resumes}, // those without a stream return an error
 }
 
 func TestAnOptionCompilesOnlyForCallsThatItAffects(t *testing.T) {
@@ -193,6 +193,10 @@ func TestAnOptionGivenTwiceIsRefusedBeforeAnythingIsStored(t *testing.T) {
 		"DiscardPending is given twice": second(g.Thread("t").Invoke(t.Context(), input, graph.DiscardPending(), graph.DiscardPending())),
 		"IfHead has a zero id":          second(g.Thread("t").Release(t.Context(), graph.IfHead(checkpoint.ID{}))),
 		"MaxSteps is given twice":       second(g.Run(t.Context(), input, graph.MaxSteps(1), graph.MaxSteps(1))),
+
+		"Events is given to a call without events": second(g.Run(t.Context(), input, graph.Events(graph.EventAll))),
+		`thread "t": Events is given`:              second(g.Thread("t").Invoke(t.Context(), input, graph.Events(graph.EventAll))),
+		"call Stream or ResumeStream":              second(g.Thread("t").Resume(t.Context(), graph.Events(graph.EventAll))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

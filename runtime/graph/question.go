@@ -179,8 +179,7 @@ func (a answer) Encoded() (id, question string, payload []byte, err error) {
 	return a.id, a.question, a.payload, a.err
 }
 
-func (a answer) resume(o *runOptions)       { o.answers = append(o.answers, a) }
-func (a answer) resumeStream(o *runOptions) { o.answers = append(o.answers, a) }
+func (a answer) resume(o *runOptions) { o.answers = append(o.answers, a) }
 
 // OpenQuestion is a question of a thread that has no answer yet.
 type OpenQuestion struct {

@@ -13,32 +13,14 @@ import (
 // option that holds one value must be given at most once: the call returns an error before it
 // reads or stores anything.
 
-// RunOption is an option of Graph.Run. Every RunOption is a RunStreamOption, too.
-type RunOption interface {
-	RunStreamOption
-	run(*runOptions)
-}
+// RunOption is an option of Graph.Run and Graph.Stream.
+type RunOption interface{ run(*runOptions) }
 
-// RunStreamOption is an option of Graph.Stream.
-type RunStreamOption interface{ runStream(*runOptions) }
+// InvokeOption is an option of Thread.Invoke and Thread.Stream.
+type InvokeOption interface{ invoke(*runOptions) }
 
-// InvokeOption is an option of Thread.Invoke. Every InvokeOption is a StreamOption, too.
-type InvokeOption interface {
-	StreamOption
-	invoke(*runOptions)
-}
-
-// StreamOption is an option of Thread.Stream.
-type StreamOption interface{ stream(*runOptions) }
-
-// ResumeOption is an option of Thread.Resume. Every ResumeOption is a ResumeStreamOption, too.
-type ResumeOption interface {
-	ResumeStreamOption
-	resume(*runOptions)
-}
-
-// ResumeStreamOption is an option of Thread.ResumeStream.
-type ResumeStreamOption interface{ resumeStream(*runOptions) }
+// ResumeOption is an option of Thread.Resume and Thread.ResumeStream.
+type ResumeOption interface{ resume(*runOptions) }
 
 // UpdateOption is an option of Thread.UpdateState.
 type UpdateOption interface{ update(*runOptions) }
@@ -82,9 +64,9 @@ type InputOption interface {
 
 // EventsOption is an option of Graph.Stream, Thread.Stream and Thread.ResumeStream.
 type EventsOption interface {
-	RunStreamOption
-	StreamOption
-	ResumeStreamOption
+	RunOption
+	InvokeOption
+	ResumeOption
 }
 
 // runOptions are the options of one call.
@@ -108,6 +90,7 @@ type runOptions struct {
 	answers  []answer
 	ifHead   checkpoint.ID
 	events   EventKind
+	streams  bool              // the call yields events; only set if it has options
 	metadata map[string]string // of the call; nil for none
 	title    string            // empty leaves that of the thread
 	priority checkpoint.Priority
@@ -124,16 +107,14 @@ type runOptions struct {
 // calls.
 type runOption func(*runOptions)
 
-func (f runOption) runStream(o *runOptions)    { f(o) }
-func (f runOption) invoke(o *runOptions)       { f(o) }
-func (f runOption) stream(o *runOptions)       { f(o) }
-func (f runOption) resume(o *runOptions)       { f(o) }
-func (f runOption) resumeStream(o *runOptions) { f(o) }
-func (f runOption) update(o *runOptions)       { f(o) }
-func (f runOption) updates(o *runOptions)      { f(o) }
-func (f runOption) release(o *runOptions)      { f(o) }
-func (f runOption) submit(o *runOptions)       { f(o) }
-func (f runOption) signal(o *runOptions)       { f(o) }
+func (f runOption) run(o *runOptions)     { f(o) }
+func (f runOption) invoke(o *runOptions)  { f(o) }
+func (f runOption) resume(o *runOptions)  { f(o) }
+func (f runOption) update(o *runOptions)  { f(o) }
+func (f runOption) updates(o *runOptions) { f(o) }
+func (f runOption) release(o *runOptions) { f(o) }
+func (f runOption) submit(o *runOptions)  { f(o) }
+func (f runOption) signal(o *runOptions)  { f(o) }
 
 // singleRunOption is an option of a call that can be given once.
 func singleRunOption(name string, set func(*runOptions)) runOption {
@@ -153,22 +134,17 @@ func (l limitOption) set(o *runOptions) {
 	l.apply(&o.limits)
 }
 
-func (l limitOption) run(o *runOptions)          { l.set(o) }
-func (l limitOption) runStream(o *runOptions)    { l.set(o) }
-func (l limitOption) invoke(o *runOptions)       { l.set(o) }
-func (l limitOption) stream(o *runOptions)       { l.set(o) }
-func (l limitOption) resume(o *runOptions)       { l.set(o) }
-func (l limitOption) resumeStream(o *runOptions) { l.set(o) }
+func (l limitOption) run(o *runOptions)    { l.set(o) }
+func (l limitOption) invoke(o *runOptions) { l.set(o) }
+func (l limitOption) resume(o *runOptions) { l.set(o) }
 
 func (d Durability) set(o *runOptions) {
 	o.given.set("Durability")
 	o.durability = d
 }
 
-func (d Durability) invoke(o *runOptions)       { d.set(o) }
-func (d Durability) stream(o *runOptions)       { d.set(o) }
-func (d Durability) resume(o *runOptions)       { d.set(o) }
-func (d Durability) resumeStream(o *runOptions) { d.set(o) }
+func (d Durability) invoke(o *runOptions) { d.set(o) }
+func (d Durability) resume(o *runOptions) { d.set(o) }
 
 // TakeOver opens the thread although the lease of another run is still valid. The other run finds
 // out at its next write, or when it next renews the lease, and then cancels its nodes. Until then
@@ -210,9 +186,22 @@ func IfHead(id checkpoint.ID) ThreadOption {
 }
 
 // Events chooses the kinds of events that a stream yields, in addition to the EventRunEnded at its
-// end. The default is EventUpdate.
+// end. The default is EventUpdate. Run, Invoke and Resume, which have no stream, return an error
+// before they read or store anything.
 func Events(kinds EventKind) EventsOption {
-	return singleRunOption("Events", func(o *runOptions) { o.events = kinds })
+	return singleRunOption("Events", func(o *runOptions) {
+		if o.events = kinds; !o.streams {
+			o.fault("Events is given to a call without events; call Stream or ResumeStream, or leave it out")
+		}
+	})
+}
+
+// streaming applies options to a call with a stream.
+func streaming[O any](apply func(O, *runOptions)) func(O, *runOptions) {
+	return func(opt O, o *runOptions) {
+		o.streams = true
+		apply(opt, o)
+	}
 }
 
 // running returns the options of a call: the graph's limits, overridden by the call's. It returns

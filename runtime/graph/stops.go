@@ -59,12 +59,10 @@ func InSubgraph(node ID, opts ...RunInterruptOption) RunInterruptOption {
 	return &stops{inside: map[ID][]RunInterruptOption{node: opts}}
 }
 
-func (s *stops) interrupt() *stops          { return s }
-func (s *stops) compile(o *options)         { o.stops.add(s, &o.given) }
-func (s *stops) invoke(o *runOptions)       { s.once(o) }
-func (s *stops) stream(o *runOptions)       { s.once(o) }
-func (s *stops) resume(o *runOptions)       { s.once(o) }
-func (s *stops) resumeStream(o *runOptions) { s.once(o) }
+func (s *stops) interrupt() *stops    { return s }
+func (s *stops) compile(o *options)   { o.stops.add(s, &o.given) }
+func (s *stops) invoke(o *runOptions) { s.once(o) }
+func (s *stops) resume(o *runOptions) { s.once(o) }
 
 // once adds the stops to those of one run.
 func (s *stops) once(o *runOptions) {

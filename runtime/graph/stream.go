@@ -36,15 +36,15 @@ func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 // sequence is a separate run.
 //
 // With Async an event may be yielded before its checkpoint is stored.
-func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...StreamOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, StreamOption.stream)
+func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...InvokeOption) iter.Seq2[Event[S, U], error] {
+	o, err := calling(t, opts, streaming(InvokeOption.invoke))
 	return t.stream(ctx, o, err, &in)
 }
 
 // Stream is Run with events. See Thread.Stream for the sequence. Nothing is stored: leaving the
 // loop ends the run, and its state is lost.
-func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunStreamOption) iter.Seq2[Event[S, U], error] {
-	o, wrong := running(g.opt.limits, opts, RunStreamOption.runStream)
+func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunOption) iter.Seq2[Event[S, U], error] {
+	o, wrong := running(g.opt.limits, opts, streaming(RunOption.run))
 	return func(yield func(Event[S, U], error) bool) {
 		if wrong != nil {
 			wrong := fmt.Errorf("graph: %s: %w", g.name, wrong)
@@ -60,8 +60,8 @@ func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunStreamOption)
 }
 
 // ResumeStream is Resume with events. See Stream.
-func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, ResumeStreamOption.resumeStream)
+func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeOption) iter.Seq2[Event[S, U], error] {
+	o, err := calling(t, opts, streaming(ResumeOption.resume))
 	return t.stream(ctx, o, err, nil)
 }
 

@@ -94,19 +94,11 @@ func (h *Hub[S, U]) Close() {
 type sequence[S, U any] = iter.Seq2[graph.Event[S, U], error]
 
 func (h *Hub[S, U]) invoke(ctx context.Context, thread string, in U, opts []graph.InvokeOption) sequence[S, U] {
-	all := []graph.StreamOption{graph.Events(h.watched())}
-	for _, o := range opts {
-		all = append(all, o)
-	}
-	return h.app.Thread(thread).Stream(ctx, in, all...)
+	return h.app.Thread(thread).Stream(ctx, in, append([]graph.InvokeOption{graph.Events(h.watched())}, opts...)...)
 }
 
 func (h *Hub[S, U]) resume(ctx context.Context, thread string, opts []graph.ResumeOption) sequence[S, U] {
-	all := []graph.ResumeStreamOption{graph.Events(h.watched())}
-	for _, o := range opts {
-		all = append(all, o)
-	}
-	return h.app.Thread(thread).ResumeStream(ctx, all...)
+	return h.app.Thread(thread).ResumeStream(ctx, append([]graph.ResumeOption{graph.Events(h.watched())}, opts...)...)
 }
 
 // watched returns the kinds of events that the Hub requests from a run. EventRunStarted shows that
