@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// A Resume that cannot make progress writes nothing. Before the run opens, it reads whether it can,
-// also for subgraphs that have asked. Other subgraphs decide for themselves.
+// A Resume that cannot make progress writes nothing. Before the run opens, it reads whether it
+// can, also for subgraphs that have asked. Other subgraphs decide for themselves.
 
 // listedAsWaiting reports whether the stored status of a waiting thread is Waiting. If a run died
 // after a subgraph asked, the question can be stored without the status. On a run line that was
@@ -22,8 +22,8 @@ func listedAsWaiting(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Waiting || c.Last.ID != c.Head
 }
 
-// blocked reports whether nothing can run before an answer, see decideHeld. A run with Rerun, and a
-// rehearsal, are never blocked.
+// blocked reports whether nothing can run before an answer, see decideHeld. A run with Rerun, and
+// a rehearsal, are never blocked.
 func (r *run) blocked(c *checkpoint.Chain, inside bool, writes []checkpoint.Write) (_ bool, below asksBelow, err error) {
 	if len(r.opt.rerun) > 0 || r.opt.rehearse {
 		return false, nil, nil

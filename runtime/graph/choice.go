@@ -139,8 +139,8 @@ func (r *run) chooseForParent(u upward) error {
 	return nil
 }
 
-// checkParentChoice returns an error if a subgraph chose for its Parent although something is due in
-// it.
+// checkParentChoice returns an error if a subgraph chose for its Parent although something is due
+// in it.
 func (r *run) checkParentChoice() error {
 	if r.state.up().first.id == "" {
 		return nil

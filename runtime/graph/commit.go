@@ -181,9 +181,9 @@ func (r *run) encodeResult(i int) (payload []byte, err error) {
 	return payload, err
 }
 
-// writesAtEnd returns what a run stores of a superstep that it cannot commit: results that are not
-// stored yet, also of durable calls, open questions, and the errors of failed tasks. It leaves out
-// a result that cannot be encoded; the node runs again.
+// writesAtEnd returns what a run stores of a superstep that it cannot commit. These are results
+// that are not stored yet, also of durable calls, open questions, and errors of tasks. It leaves
+// out a result that cannot be encoded; the node runs again.
 func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
@@ -211,8 +211,8 @@ func (r *run) saving(op string, err error) error {
 	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step, Op: op, Err: err}
 }
 
-// end gives up the run, see giveUp. trimmed says that the storage has refused the last write for its size: now it
-// leaves out what does not fit.
+// end gives up the run, see giveUp. trimmed says that the storage has refused the last write for
+// its size: now it leaves out what does not fit.
 func (r *run) end(cause error, trimmed bool) error {
 	if r.status == 0 { // else an earlier attempt to store it failed
 		r.status = reasonsOf(r, cause).Status()

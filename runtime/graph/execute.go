@@ -67,8 +67,8 @@ func (r *run) execOptions() exec.Options {
 	return o
 }
 
-// host is the run as package exec calls it: for several tasks at once, on the goroutines that run
-// them. A method may change only what belongs to its task.
+// host is the run as package exec calls it: concurrently, on the goroutines of the tasks. A method
+// may change only what belongs to its task.
 type host struct{ *run }
 
 // Call implements exec.Host.

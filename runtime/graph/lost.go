@@ -11,9 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// withdraw returns the writes that withdraw what does not count after this superstep: tasks that lost
-// a race, and calls whose failure a fallback handled. It also returns the signals that go back to
-// the inbox.
+// withdraw returns the writes that withdraw what does not count after this superstep: tasks that
+// lost a race, and calls whose failure a fallback handled. It also returns the signals that go
+// back to the inbox.
 func (r *run) withdraw() ([]checkpoint.Write, []checkpoint.Message, error) {
 	if !r.g.nests && len(r.g.signals) == 0 || r.g.plan.Races == 0 && !r.g.fallsBack {
 		return nil, nil, nil

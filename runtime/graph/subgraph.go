@@ -86,9 +86,9 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 	return err
 }
 
-// runChild runs the subgraph of the task in slot i as far as possible. It continues the call that is
-// stored, or makes a new one to which begin gives its input. It returns the state of the call, and
-// reports whether the call has ended.
+// runChild runs the subgraph of the task in slot i as far as possible. It continues the call that
+// is stored, or makes a new one to which begin gives its input. It returns the state of the call,
+// and reports whether the call has ended.
 func runChild[S, U any](
 	ctx context.Context, r *run, i int, child *Graph[S, U], strict bool, begin func(c *run, inner *adapter[S, U]) error,
 ) (inner *adapter[S, U], done bool, err error) {

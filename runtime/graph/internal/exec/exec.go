@@ -160,7 +160,7 @@ type Seen struct {
 	Step int
 }
 
-// Observer is told what tasks do, on the goroutines that run them. ctx is the context of the task,
+// Observer receives what tasks do, on the goroutines that run them. ctx is the context of the task,
 // or of its attempt.
 type Observer interface {
 	// Started says that an attempt begins. The returned function is called when it has ended.
@@ -177,7 +177,7 @@ type Observer interface {
 	Cached(ctx context.Context, t Seen, err error)
 }
 
-// Watcher is told what tasks do while they run. It hands functions to post, which calls them on
+// Watcher receives what tasks do while they run. It hands functions to post, which calls them on
 // the goroutine of Run; it drops them when the superstep is over. A function that returns false
 // cancels the superstep. Its methods are called as those of an Observer.
 type Watcher interface {

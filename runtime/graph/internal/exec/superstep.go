@@ -207,8 +207,8 @@ func (s *Superstep) Decide() {
 	}
 }
 
-// Ran calls yield with the nodes that ran in the superstep, each once, in task order, without Start
-// (rule 1.8).
+// Ran calls yield with the nodes that ran in the superstep, each once, in task order, without
+// Start (rule 1.8).
 func (s *Superstep) Ran(yield func(node int) bool) {
 	last := plan.Start
 	for i := range s.Tasks {

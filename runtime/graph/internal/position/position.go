@@ -63,8 +63,8 @@ type Placed struct {
 	Missing []string          // stored ids that no node has, or had
 }
 
-// Place makes p the position of the record rec at which the tasks due are due, except for the step
-// and for what was sent to the tasks. It returns an error if two stored nodes are now one.
+// Place makes p the position of a record, whose due tasks are due. It does not set the step, nor
+// what was sent to the tasks. It returns an error if two stored nodes are now one.
 func (n *Names) Place(p *plan.Position, rec *checkpoint.Record, due []checkpoint.Task) (placed Placed, err error) {
 	p.Due = make([]plan.Task, 0, len(due))
 	under := make(map[int]string) // by node: the id under which it is due

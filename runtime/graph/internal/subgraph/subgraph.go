@@ -116,9 +116,9 @@ type Asked struct {
 // Memory is what the newest finished calls of subgraphs that remember left, by node.
 type Memory map[string]Remembered
 
-// ReadMemory returns the memory of a thread from the namespaces that it has stored, by node. renamed
-// returns the present id of a node. A node that has taken over the id of a renamed one keeps what
-// it has stored itself.
+// ReadMemory returns the memory of a thread from the namespaces that it has stored, by node.
+// renamed returns the present id of a node. A node that has taken over the id of a renamed one
+// keeps what it has stored itself.
 func ReadMemory(stored map[string]string, renamed func(node string) string) (m Memory) {
 	for _, node := range slices.Sorted(maps.Keys(stored)) {
 		now := renamed(node)
