@@ -160,8 +160,8 @@ type Seen struct {
 	Step int
 }
 
-// Observer receives what tasks do, on the goroutines that run them. ctx is the context of the task,
-// or of its attempt.
+// Observer receives what tasks do, on the goroutines that run them. ctx is the context of the
+// task, or of its attempt.
 type Observer interface {
 	// Started says that an attempt begins. The returned function is called when it has ended.
 	Started(ctx context.Context, t Seen) func()
