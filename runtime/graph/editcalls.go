@@ -50,13 +50,13 @@ func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []Upd
 func editorOf[S, U any](t Thread[S, U]) func(context.Context, runOptions, callEdit) (checkpoint.ID, error) {
 	return func(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
 		return openEdit(ctx, t, o, nil, func(r *opener) error {
-			return (&reach{opener: r, update: e.update}).openInside(e)
+			return r.openInside(e)
 		})
 	}
 }
 
 // openInside stores an edit of a subgraph call, with a record of the thread that changes nothing.
-func (r *reach) openInside(e callEdit) error {
+func (r *opener) openInside(e callEdit) error {
 	c, err := r.load(checkpoint.ID{})
 	if err != nil {
 		return err
@@ -75,19 +75,19 @@ func (r *reach) openInside(e callEdit) error {
 	if err != nil {
 		return err
 	}
-	r.edit = rec.ID
-	if err := r.call(e.child, &call, e.namespace, journal.EditTask); err != nil {
+	reach := r.reach(rec.ID, e.update)
+	if err := reach.call(r.ctx, e.child, &call, e.namespace, journal.EditTask); err != nil {
 		return err
 	}
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, r.writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, reach.writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
 // thread.
-func (r *reach) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
+func (r *opener) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
 	p, err := findCall(r.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
 		return loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
 	})
@@ -190,16 +190,16 @@ func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoin
 	if err != nil || update == nil {
 		return rounds, err
 	}
-	reach := reach{opener: r, edit: edit, update: update}
-	if err := reach.below(r.g, c, ""); err != nil || len(reach.writes) == 0 {
+	reach := r.reach(edit, update)
+	if err := reach.below(r.ctx, r.g, c, ""); err != nil || len(reach.writes) == 0 {
 		return rounds, err
 	}
-	return append(reach.writes, rounds...), reach.idle(c)
+	return append(reach.writes, rounds...), r.idle(c)
 }
 
 // idle returns an error if a run held the thread when c was read. The run may have committed in a
 // call since then, so that the call would miss the edit.
-func (r *reach) idle(c *checkpoint.Chain) error {
+func (r *opener) idle(c *checkpoint.Chain) error {
 	if c.Thread.Holder == "" {
 		return nil
 	}
@@ -212,21 +212,28 @@ func (r *reach) idle(c *checkpoint.Chain) error {
 
 // reach gathers the writes of an edit in subgraph calls.
 type reach struct {
-	*opener
-	edit   checkpoint.ID
-	update []byte // nil if it changes nothing
-	writes []checkpoint.Write
+	log         loader
+	thread      string
+	dropUnknown bool // the graph of the thread drops unknown fields
+	edit        checkpoint.ID
+	update      []byte // nil if it changes nothing
+	writes      []checkpoint.Write
+}
+
+// reach returns a reach without writes for an edit, whose record has the given id.
+func (r *opener) reach(edit checkpoint.ID, update []byte) *reach {
+	return &reach{log: r.log, thread: r.thread, dropUnknown: r.dropUnknown(), edit: edit, update: update}
 }
 
 // call adds the writes for a call of g, and for the calls that are due in it over its state. It
 // returns an error if the update cannot be merged there.
-func (r *reach) call(g *core, c *checkpoint.Chain, namespace, task string) error {
+func (r *reach) call(ctx context.Context, g *core, c *checkpoint.Chain, namespace, task string) error {
 	if err := g.owns(r.thread, &c.Last); err != nil || r.update == nil {
 		return err
 	}
 	s := g.newState()
-	s.start(true, r.dropUnknown())
-	if err := fold(r.ctx, s, c); err != nil {
+	s.start(true, r.dropUnknown)
+	if err := fold(ctx, s, c); err != nil {
 		return decodeError(g.name, r.thread, err, "the state of a subgraph call")
 	}
 	if err := mergeEdits(g, s, c, r.thread, namespace); err != nil {
@@ -237,26 +244,26 @@ func (r *reach) call(g *core, c *checkpoint.Chain, namespace, task string) error
 	}
 	r.writes = append(r.writes, journal.EditOf(r.edit, namespace, c.Last.Base, task, r.update))
 	r.writes = append(r.writes, endRounds(g, c, namespace)...)
-	return r.below(g, c, namespace)
+	return r.below(ctx, g, c, namespace)
 }
 
 // below adds the writes for the calls over the same state that are due at c, in a namespace of
 // graph g.
-func (r *reach) below(g *core, c *checkpoint.Chain, namespace string) error {
+func (r *reach) below(ctx context.Context, g *core, c *checkpoint.Chain, namespace string) error {
 	for _, d := range c.Due {
 		n, ok := g.find(d.Node)
 		if !ok || n <= start || !g.nodes[n].same || journal.Finished(c.Writes, &c.Last, namespace, d) {
 			continue
 		}
 		inner := journal.Within(namespace, journal.DueCall(&c.Last, namespace, d))
-		call, err := loadChain(r.ctx, g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: inner})
+		call, err := loadChain(ctx, g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: inner})
 		if err != nil {
 			return err
 		}
 		if call.Empty() || !call.Unfinished() {
 			continue
 		}
-		if err := r.call(g.nodes[n].sub, &call, inner, journal.AboveTask); err != nil {
+		if err := r.call(ctx, g.nodes[n].sub, &call, inner, journal.AboveTask); err != nil {
 			return err
 		}
 	}
