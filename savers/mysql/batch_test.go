@@ -29,7 +29,7 @@ func TestABatchThatFailsStoresNothing(t *testing.T) {
 	}
 	post("a", "1")
 	post("b", "1")
-	store := sqlsaver.RowsOf(s.RowSaver)
+	store := sqlsaver.RowsOf(s.Saver)
 	at := func(table rows.Table, key string) rows.Range {
 		return rows.Range{Key: rows.Key{Table: table, Bytes: []byte(key)}}
 	}

@@ -140,7 +140,7 @@ func fillThreads(t *testing.T, dsn string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sqltest.Fill(t, sqlsaver.RowsOf(s.RowSaver), n)
+	sqltest.Fill(t, sqlsaver.RowsOf(s.Saver), n)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

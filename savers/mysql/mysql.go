@@ -36,13 +36,13 @@ import (
 )
 
 // Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
-type Saver struct{ *sqlsaver.RowSaver }
+type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the database: typed memory across threads, for package store. It uses
 // the connections of the saver, and its Close leaves them open.
-func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
+func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database. The messages are
 // stored, and make threads due, when the transaction commits. Post works also while a run holds a
@@ -58,7 +58,7 @@ func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 // Post to a new thread locks the gaps between threads. Then posts to other new threads wait.
 // The session of the transaction must have a strict sql_mode and no sql_select_limit.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
-	return s.RowSaver.InTx(sqlsaver.RunnerOf(tx))
+	return s.Saver.InTx(sqlsaver.RunnerOf(tx))
 }
 
 // Option changes how Open opens a database.
@@ -143,7 +143,7 @@ func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Sav
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
 	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit}
-	s, err := sqlsaver.OpenRows(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}

@@ -23,7 +23,7 @@ func fillThreads(t *testing.T, dsn string, n int) {
 	for table := range rows.Tables {
 		exec(t, dsn, fmt.Sprintf("ALTER TABLE graph_%v SET (autovacuum_enabled = false)", rows.Table(table)))
 	}
-	sqltest.Fill(t, sqlsaver.RowsOf(s.RowSaver), n)
+	sqltest.Fill(t, sqlsaver.RowsOf(s.Saver), n)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

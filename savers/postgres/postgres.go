@@ -37,7 +37,7 @@ import (
 
 // Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
 type Saver struct {
-	*sqlsaver.RowSaver
+	*sqlsaver.Saver
 	pool *pgxpool.Pool
 }
 
@@ -46,7 +46,7 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // Store returns the store in the database: typed memory across threads, for package store. It uses
 // the connections of the saver, and its Close leaves them open. It searches by meaning with an
 // HNSW index if the extension vector (pgvector) is installed.
-func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
+func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database and schema. The
 // messages are stored, and make threads due, when the transaction commits. Post works also while a
@@ -57,7 +57,7 @@ func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 // Post locks the rows of the threads until the transaction ends. Writes of their runs wait for
 // that time, so end the transaction soon. Post never repeats anything itself. If it returns an
 // error, roll back and run the whole transaction again: it may be a deadlock.
-func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return s.RowSaver.InTx(runner{tx}) }
+func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return s.Saver.InTx(runner{tx}) }
 
 // Option changes how Open opens a database.
 type Option func(*options)
@@ -166,7 +166,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}
-	s, err := sqlsaver.OpenRows(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}

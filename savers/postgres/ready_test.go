@@ -218,7 +218,7 @@ func fillDue(t *testing.T, dsn string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sqltest.Put(t, sqlsaver.RowsOf(s.RowSaver), mem)
+	sqltest.Put(t, sqlsaver.RowsOf(s.Saver), mem)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 // maxJSONDepth limits how deeply JSON nests. MariaDB has the lowest limit of the databases.
 const maxJSONDepth = 28
 
-// AppendJSON appends the JSON of a MessagePack value to b, for people and queries. Bytes become
+// appendJSON appends the JSON of a MessagePack value to b, for people and queries. Bytes become
 // base64, times RFC 3339, keys of any kind strings, and numbers that JSON does not have strings. A
 // value that is nested too deeply for databases becomes "...", and a character that JSON text must
 // not hold U+FFFD. Empty input becomes an empty object. The error names the place that is not
 // MessagePack.
-func AppendJSON(b, msgpack []byte) ([]byte, error) {
+func appendJSON(b, msgpack []byte) ([]byte, error) {
 	if len(msgpack) == 0 {
 		return append(b, "{}"...), nil
 	}

@@ -1,4 +1,4 @@
-package rows_test
+package rows
 
 import (
 	"encoding/json"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
-
-	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 func TestStatesAreReadableAsJSON(t *testing.T) {
@@ -35,7 +33,7 @@ func TestStatesAreReadableAsJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := rows.AppendJSON(nil, b)
+		got, err := appendJSON(nil, b)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", name, got, err, c.want)
 		}
@@ -43,10 +41,10 @@ func TestStatesAreReadableAsJSON(t *testing.T) {
 			t.Errorf("%s: %s is no JSON", name, got)
 		}
 	}
-	if got, err := rows.AppendJSON(nil, nil); err != nil || string(got) != "{}" {
+	if got, err := appendJSON(nil, nil); err != nil || string(got) != "{}" {
 		t.Errorf("nothing: got %s, %v; want {}", got, err)
 	}
-	if _, err := rows.AppendJSON(nil, []byte("state of x")); err == nil {
+	if _, err := appendJSON(nil, []byte("state of x")); err == nil {
 		t.Error("bytes that are no MessagePack: no error")
 	}
 }
@@ -69,7 +67,7 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Add([]byte{0xca, 0x7f, 0xc0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := rows.AppendJSON(nil, b)
+		got, err := appendJSON(nil, b)
 		if err == nil && !json.Valid(got) {
 			t.Errorf("%x: %s is no JSON", b, got)
 		}

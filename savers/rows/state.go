@@ -65,7 +65,7 @@ func (s *Saver) stateJSON(snapshot []byte, deltas [][]byte) (text []byte, err er
 	if err != nil {
 		return nil, fmt.Errorf("readable state: %w", err)
 	}
-	if text, err = AppendJSON(nil, state); err != nil {
+	if text, err = appendJSON(nil, state); err != nil {
 		return nil, fmt.Errorf("readable state: payloads must not be encrypted; for compressed ones pass compress.Decompress: %w", err)
 	}
 	return text, nil

@@ -64,7 +64,7 @@ func manyThreads(t *testing.T, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sqltest.Fill(t, sqlsaver.RowsOf(s.RowSaver), n)
+	sqltest.Fill(t, sqlsaver.RowsOf(s.Saver), n)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,6 @@ func TestRowStore(t *testing.T) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return sqlsaver.RowsOf(s.RowSaver)
+		return sqlsaver.RowsOf(s.Saver)
 	})
 }

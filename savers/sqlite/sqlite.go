@@ -31,13 +31,13 @@ import (
 )
 
 // Saver stores threads in a SQLite file. Open makes it. A Saver is safe for concurrent use.
-type Saver struct{ *sqlsaver.RowSaver }
+type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Store returns the store in the file: typed memory across threads, for package store. It uses the
 // connections of the saver, and its Close leaves them open. Its first call makes its tables.
-func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
+func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same file, opened with any driver.
 // The messages are stored, and make threads due, when the transaction commits. Post works also
@@ -54,7 +54,7 @@ func (s *Saver) Store() store.Backend { return s.RowSaver.Store() }
 // If Post returns an error, roll back and run the whole transaction again. Post never repeats
 // anything itself.
 func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
-	return s.RowSaver.InTx(sqlsaver.RunnerOf(tx))
+	return s.Saver.InTx(sqlsaver.RunnerOf(tx))
 }
 
 // Option changes how Open opens a file.
@@ -177,7 +177,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		db = o.db(db)
 	}
 	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: o.limit}
-	s, err := sqlsaver.OpenRows(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}

@@ -79,34 +79,34 @@ func each(rows Rows, scan func(Rows) error) error {
 }
 
 // has reports whether the dialect has an optional statement.
-func (s *Saver) has(st statement) bool { return s.queries[st].text != "" }
+func (s *Database) has(st statement) bool { return s.queries[st].text != "" }
 
 // exec runs a statement and returns the number of rows that it found.
-func (s *Saver) exec(ctx context.Context, db Runner, st statement, args ...any) (int64, error) {
+func (s *Database) exec(ctx context.Context, db Runner, st statement, args ...any) (int64, error) {
 	q := &s.queries[st]
 	return db.Exec(ctx, q.text, q.bind(args)...)
 }
 
 // ask returns a statement with its arguments.
-func (s *Saver) ask(st statement, args ...any) Call {
+func (s *Database) ask(st statement, args ...any) Call {
 	q := &s.queries[st]
 	return Call{Text: q.text, Args: q.bind(args)}
 }
 
 // query runs a statement that returns rows.
-func (s *Saver) query(ctx context.Context, db Runner, st statement, args ...any) (Rows, error) {
+func (s *Database) query(ctx context.Context, db Runner, st statement, args ...any) (Rows, error) {
 	q := &s.queries[st]
 	return db.Query(ctx, q.text, q.bind(args)...)
 }
 
 // later runs a statement before the next one of the transaction.
-func (s *Saver) later(ctx context.Context, tx Tx, st statement, args ...any) error {
+func (s *Database) later(ctx context.Context, tx Tx, st statement, args ...any) error {
 	q := &s.queries[st]
 	return tx.Later(ctx, q.text, q.bind(args)...)
 }
 
 // one runs a statement and scans its first row, if it returns any.
-func (s *Saver) one(ctx context.Context, db Runner, st statement, args []any, dest ...any) (found bool, err error) {
+func (s *Database) one(ctx context.Context, db Runner, st statement, args []any, dest ...any) (found bool, err error) {
 	rows, err := s.query(ctx, db, st, args...)
 	if err != nil {
 		return false, err

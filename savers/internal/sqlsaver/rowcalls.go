@@ -32,7 +32,7 @@ type Calls struct {
 }
 
 // prepare lets the server check the statements of Check.
-func (f *Calls) prepare(ctx context.Context, s *Saver) error {
+func (f *Calls) prepare(ctx context.Context, s *Database) error {
 	err := s.try(ctx, RolledBack, func() error { return s.db.Prepare(ctx, nil, f.Check) })
 	if err != nil {
 		return fmt.Errorf("%s: prepare: %w", s.d.Name, err)

@@ -23,7 +23,7 @@ import (
 // A Read is one statement, so it needs no transaction to see one moment. The statements are the
 // same for all tables and databases but for a few words, so the program makes them, of [Syntax].
 type RowStore struct {
-	s       *Saver
+	s       *Database
 	y       *Syntax
 	packing pack.Policy
 
@@ -73,7 +73,7 @@ type Syntax struct {
 }
 
 // NewRowStore returns the rows of a database, whose tables exist.
-func NewRowStore(s *Saver, y *Syntax) *RowStore {
+func NewRowStore(s *Database, y *Syntax) *RowStore {
 	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
 }
 

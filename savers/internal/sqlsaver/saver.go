@@ -1,284 +1,137 @@
-// Package sqlsaver keeps the rows of package rows in SQL databases, and has the store in the same
-// databases. The databases differ by a [Dialect], which has their tables, their statements and what
-// their errors mean, and by a [DB], which reaches them.
-//
-// # Rows
-//
-// A [RowStore] makes its statements of a [Syntax], because they are alike for all tables. A Read is
-// one statement. A change is one statement or a transaction. PostgreSQL has functions for both
-// ([Calls]), and MySQL takes the statements of a transaction in one text ([Batcher]): there, each is
-// one round trip.
-//
-// # The store
-//
-// The folder queries of each saver has the statements of the store and of its tables in plain SQL.
-// One can read them, run them and ask the server for their plans. The program knows a statement by
-// its number; signatures gives each its name in the files and its parameters. Opening fails unless
-// the files have all statements, with these parameters, and no others. The folder schema has the
-// statements that make the tables.
 package sqlsaver
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// Saver is what a [RowStore] and a [Store] have in common: a database and how to reach it.
+// Saver is a rows.Saver on the tables of a database, which may also have a store. Open
+// makes it.
 type Saver struct {
-	db       DB
-	d        *Dialect
-	queries  *Statements
-	patience time.Duration
-	mode     Mode // of the tables
-
-	calls  sync.RWMutex // held for reading by every call; Close takes it whole
-	closed bool
+	*rows.Saver
+	base *Database
+	rows *RowStore
+	tx   *RowStore // whose reads lock rows
+	name string
 }
 
-// Options are the settings of a saver.
-type Options struct {
-	// Mode says what to do about the tables.
-	Mode Mode
-	// Patience is how long a call that meets locks or deadlocks retries; zero is DefaultPatience.
-	Patience time.Duration
-	// Packing says when records are packed; zero is pack.Default.
-	Packing pack.Policy
-	// Readable keeps the state of each version as JSON in graph_state, as the newest run that
-	// ended left it.
-	Readable bool
-	// Decode returns the payload of a record from what is stored; nil returns its argument.
-	Decode func(stored []byte) ([]byte, error)
-}
-
-// IdleLimit is how long the server keeps a transaction, with its locks, whose client sends
-// nothing, because its process is stopped or cut off. It is well below the default lease. A client
-// that was only slow retries its call.
-const IdleLimit = 2 * time.Second
-
-// DefaultPatience is how long a call retries by default.
-const DefaultPatience = 10 * time.Second
-
-// Open returns a saver on a database, whose tables it makes, changes or verifies as the mode says.
-// It owns db from then on, also if it fails.
+// Open returns a saver on a database, whose tables it makes, changes or verifies as the mode
+// says. It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, patience: o.Patience, mode: o.Mode}
-	if s.patience == 0 {
-		s.patience = DefaultPatience
-	}
-	var err error
-	if s.queries, err = d.Statements(); err != nil {
-		err = fmt.Errorf("%s: statements: %w", d.Name, err)
-	}
-	if err == nil {
-		err = s.migrate(ctx, saverTables(), o.Mode)
-	}
+	base, err := openDatabase(ctx, db, d, Options{Mode: o.Mode, Patience: o.Patience})
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, err
 	}
-	return s, nil
+	store := NewRowStore(base, d.Rows)
+	store.packing = o.Packing
+	locking := *d.Rows
+	locking.lock = locking.Lock
+	tx := NewRowStore(base, &locking)
+	var contract rows.Store = store
+	switch {
+	case d.Rows.Skip != "":
+		contract = lockStore{store, tx}
+	case d.Rows.Calls != nil:
+		contract = callStore{store}
+		if err := d.Rows.Calls.prepare(ctx, base); err != nil {
+			return nil, errors.Join(err, base.Close())
+		}
+	}
+	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode})
+	return &Saver{saver, base, store, tx, d.Name}, nil
 }
 
-// prepare prepares the statements of the store. Those that the dialect lacks are empty.
-func (s *Saver) prepare(ctx context.Context) error {
-	var texts, readTexts []string
-	for st := range prepared {
-		if !s.has(st) {
+// Store returns the store in the database of the saver. Its first call makes its tables. Its Close
+// leaves the saver open. It cannot be used after the saver was closed.
+func (s *Saver) Store() store.Backend { return NewStore(s.base) }
+
+// InTx returns a Poster that posts in a transaction of the caller. It does not retry.
+func (s *Saver) InTx(tx Runner) checkpoint.Poster { return poster{s, tx} }
+
+type poster struct {
+	*Saver
+	tx Runner
+}
+
+// Post stores messages.
+func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	if err := p.base.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer p.base.end()
+	all, err := rows.New(p.name, txRows{p.Saver.tx, p.tx}, rows.Options{}).Post(ctx, posts...)
+	if err != nil {
+		return nil, fmt.Errorf("post in a transaction, which must be on the database of the saver: %w", err)
+	}
+	return all, nil
+}
+
+// txRows is the rows of a database in a transaction of the caller. It locks the threads that it
+// reads.
+type txRows struct {
+	*RowStore
+	tx Runner
+}
+
+// Read returns the rows of ranges, as they are committed. A server gives a statement one view, so
+// the threads, which come first, are locked before others are read.
+func (t txRows) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	if t.y.Calls != nil {
+		if all, now, err = t.y.Calls.read(ctx, t.tx, true, ranges); err != nil {
+			return nil, time.Time{}, t.s.explain(ctx, err)
+		}
+		return all, now, nil
+	}
+	n := slices.IndexFunc(ranges, func(r rows.Range) bool { return r.Table != rows.Threads })
+	if n < 0 {
+		n = len(ranges)
+	}
+	for _, some := range [...][]rows.Range{ranges[:n], ranges[n:]} {
+		if len(some) == 0 {
 			continue
 		}
-		texts = append(texts, s.queries[st].text)
-		if st < reads {
-			readTexts = texts
-		}
-	}
-	err := s.try(ctx, RolledBack, func() error { return s.db.Prepare(ctx, readTexts, texts) })
-	if err != nil {
-		return fmt.Errorf("%s: prepare: %w", s.d.Name, err)
-	}
-	return nil
-}
-
-// begin starts a call, unless ctx has ended or the saver is closed. Every call that it starts must
-// call end.
-func (s *Saver) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s: %w", s.d.Name, err)
-	}
-	s.calls.RLock()
-	if s.closed {
-		s.calls.RUnlock()
-		return fmt.Errorf("%s: %w", s.d.Name, checkpoint.ErrClosed)
-	}
-	return nil
-}
-
-func (s *Saver) end() { s.calls.RUnlock() }
-
-// Close closes the database. A second Close does nothing.
-func (s *Saver) Close() error {
-	s.calls.Lock()
-	defer s.calls.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	return s.wrap(context.Background(), "close", s.db.Close())
-}
-
-// try makes a call, and retries it for the saver's patience while nothing was stored. If worst is
-// Lost, it also retries a call whose outcome is unknown: such a call must change nothing the
-// second time.
-func (s *Saver) try(ctx context.Context, worst Fault, call func() error) error {
-	var timer *time.Timer
-	start, wait := time.Now(), time.Millisecond
-	for {
-		err := call()
-		if err == nil {
-			return nil
-		}
-		fault := s.fault(err)
-		again := fault == RolledBack || fault == Lost && worst == Lost
-		if !again || ctx.Err() != nil || time.Since(start) > s.patience {
-			return err
-		}
-		pause := wait/2 + rand.N(wait) // so that calls that met do not meet again
-		if timer == nil {
-			timer = time.NewTimer(pause)
-			defer timer.Stop()
-		} else {
-			timer.Reset(pause)
-		}
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return err
-		}
-		wait = min(2*wait, 50*time.Millisecond)
-	}
-}
-
-// againError is the error of a call that stored nothing, and whose retry finds another state.
-type againError struct{ error }
-
-func (e *againError) Unwrap() error { return e.error }
-
-// fault says what an error means for the call.
-func (s *Saver) fault(err error) Fault {
-	if errors.As(err, new(*againError)) {
-		return RolledBack
-	}
-	return s.d.Classify(err)
-}
-
-// write runs f in a transaction and commits it. It retries as try does.
-func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) error {
-	return s.try(ctx, worst, func() error { return s.transact(ctx, f) })
-}
-
-// transact is write without retries. If the connection is lost before the commit was sent, the
-// server rolls back, so nothing was stored. That happens to a client that was slow for longer than
-// IdleLimit.
-func (s *Saver) transact(ctx context.Context, f func(tx Tx) error) error {
-	tx, err := s.db.Begin(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback(ctx)
-	if err := f(tx); err != nil {
-		if s.fault(err) == Lost {
-			return &againError{err}
-		}
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
-// share runs f, which is short, as write does, but in a transaction that may store other calls
-// too.
-func (s *Saver) share(ctx context.Context, worst Fault, f func(tx Tx) error) error {
-	return s.try(ctx, worst, func() error { return s.shared(ctx, f) })
-}
-
-// shared is share without retries.
-func (s *Saver) shared(ctx context.Context, f func(tx Tx) error) error {
-	db, can := s.db.(Sharer)
-	if !can {
-		return s.transact(ctx, f)
-	}
-	return db.Share(ctx, f)
-}
-
-// read runs f in a transaction that sees the database as it is at one moment. It retries.
-func (s *Saver) read(ctx context.Context, f func(tx Tx) error) error {
-	return s.try(ctx, Lost, func() error {
-		tx, err := s.db.Begin(ctx, false)
+		found, at, err := t.readBy(ctx, t.tx, some)
 		if err != nil {
-			return err
+			return nil, time.Time{}, t.s.explain(ctx, err)
 		}
-		defer tx.Rollback(ctx)
-		return f(tx)
-	})
+		all, now = append(all, found...), at
+	}
+	return all, now, nil
 }
 
-// wrap names the saver and the call in an error. It returns errors of the protocol as they are.
-func (s *Saver) wrap(ctx context.Context, what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, new(*checkpoint.InvalidError)), errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound):
-		return err
+// Apply stores c.
+func (t txRows) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
+	if t.y.Calls != nil {
+		rev, read, err = t.y.Calls.apply(ctx, t.tx, c)
+		return rev, read, t.failed(ctx, c, err)
 	}
-	return fmt.Errorf("%s: %s: %w", s.d.Name, what, s.explain(ctx, err))
+	rev = c.Rev(time.Now())
+	steps := t.steps(c, rev)
+	if b, can := t.tx.(Batcher); can && small(steps) {
+		read, err = t.batch(ctx, b, c, steps)
+		return rev, read, t.failed(ctx, c, err)
+	}
+	for i := range steps {
+		n, err := t.tx.Exec(ctx, t.y.text(steps[i].form), steps[i].args...)
+		if err == nil && n == 0 && steps[i].checks() {
+			err = rows.ErrChanged
+		}
+		if err != nil {
+			return 0, nil, t.failed(ctx, c, err)
+		}
+	}
+	if len(c.Reads) > 0 {
+		read, _, err = t.readBy(ctx, t.tx, c.Reads)
+	}
+	return rev, read, t.failed(ctx, c, err)
 }
 
-// explain adds to an error of the database what it means for the caller.
-func (s *Saver) explain(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have errors of their own for it
-		return fmt.Errorf("%w: %w", over, err)
-	}
-	if fault := s.fault(err); fault == RolledBack || fault == Lost {
-		return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
-	}
-	return err
-}
-
-// sized returns a *SizeError if a call failed because of values of at most size bytes, else err.
-func (s *Saver) sized(ctx context.Context, err error, size int) error {
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	fault := s.fault(err)
-	asks := fault == TooLarge || fault == Full || (fault == Lost || fault == Other) && size >= large
-	if !asks {
-		return err
-	}
-	limit, setting := s.d.Limit(ctx, s.db)
-	if fault == TooLarge || limit > 0 && int64(size) > limit {
-		return &checkpoint.SizeError{Size: size, Limit: limit, Setting: setting, Err: err}
-	}
-	return err
-}
-
-// large is the least size of a value that a server may refuse. A server can also close the
-// connection when it gets such a value. A file is full when a value does not fit.
-const large = 1 << 20
-
-// ended returns why ctx has ended, or nil. A connection that has the deadline of ctx may notice
-// that it has passed before the timer of ctx does.
-func ended(ctx context.Context, err error) error {
-	deadline, has := ctx.Deadline()
-	if ctx.Err() == nil && has && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
+// RowsOf returns the rows of a saver, for tests.
+func RowsOf(s *Saver) rows.Store { return s.rows }

@@ -52,7 +52,7 @@ func storeTables() tables {
 
 // migrate brings tables to the newest version. Tables that are older than the first file are an
 // error.
-func (s *Saver) migrate(ctx context.Context, t tables, mode Mode) error {
+func (s *Database) migrate(ctx context.Context, t tables, mode Mode) error {
 	files, err := fs.Sub(s.d.Files, t.folder)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Saver) migrate(ctx context.Context, t tables, mode Mode) error {
 }
 
 type migration struct {
-	s     *Saver
+	s     *Database
 	tx    Tx
 	of    tables
 	files fs.FS

@@ -18,7 +18,7 @@ import (
 
 // Store is a store.Backend in the tables and on the connections of a saver.
 type Store struct {
-	s      *Saver
+	s      *Database
 	closed atomic.Bool
 
 	opening sync.Mutex
@@ -32,7 +32,7 @@ var _ store.Backend = (*Store)(nil)
 // NewStore returns the store in the database of a saver. Its first call does about its tables what
 // opening the saver did about those of the saver. Its Close leaves the saver open. It cannot be
 // used after the saver was closed.
-func NewStore(s *Saver) *Store { return &Store{s: s} }
+func NewStore(s *Database) *Store { return &Store{s: s} }
 
 // Close ends the use of the store.
 func (t *Store) Close() error {
@@ -40,7 +40,7 @@ func (t *Store) Close() error {
 	return nil
 }
 
-// begin starts a call, as Saver.begin does. The first call opens the store.
+// begin starts a call, as Database.begin does. The first call opens the store.
 func (t *Store) begin(ctx context.Context) error {
 	if t.closed.Load() {
 		return fmt.Errorf("%s: %w", t.s.d.Name, store.ErrClosed)
@@ -78,7 +78,7 @@ func (t *Store) prepare(ctx context.Context) error {
 	return err
 }
 
-// wrap names the saver and the call in an error, as Saver.wrap does.
+// wrap names the saver and the call in an error, as Database.wrap does.
 func (t *Store) wrap(ctx context.Context, what string, err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.As(err, new(*store.InvalidError)) {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // asking are statements of one pipeline, each with a function that scans its rows.
 type asking struct {
-	s     *Saver
+	s     *Database
 	calls []Call
 	scans []func(Rows) error
 }
