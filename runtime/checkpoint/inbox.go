@@ -181,8 +181,8 @@ type Handled struct {
 	Refuse []Refusal
 	// Return gives messages that were taken or refused back to the inbox, with their old numbers.
 	// Savers find a message by its ID and Number, and store its Payload. Kind must be that of the
-	// message, because a saver that encrypts binds the payload to it. A message that is untaken, or
-	// whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
+	// message, because a saver that encrypts binds the payload to it. A message that is untaken,
+	// or whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
 	// write.
 	Return []Message
 }

@@ -25,8 +25,8 @@ func openMailbox(t *testing.T, dsn string) *mysql.Saver {
 	return s
 }
 
-// TestPostRoundTrips counts those of one call for any number of threads: one that reads the threads
-// and the ids, and one that stores the messages.
+// TestPostRoundTrips counts those of one call for any number of threads: one that reads the
+// threads and the ids, and one that stores the messages.
 func TestPostRoundTrips(t *testing.T) {
 	sqltest.PostRoundTrips(t, backend(), sqltest.PostTrips{New: 2, Old: 2, Known: 1, News: 1, Mail: 1})
 }

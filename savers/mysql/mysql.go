@@ -3,8 +3,8 @@
 //
 // A plain commit is one statement and one round trip: an INSERT ... SELECT from the row of the
 // thread under the unique key. Runs take a transaction when they open, wait or end, which is one
-// round trip too. Leases are on the server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1
-// and sync_binlog=1 for one that survives a power cut.
+// round trip too. Leases are on the server's clock. A commit is as durable as the server makes it:
+// innodb_flush_log_at_trx_commit=1 and sync_binlog=1 for one that survives a power cut.
 //
 // Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. They
 // set sql_mode and the other variables that statements rely on, whatever the server has. A

@@ -405,8 +405,8 @@ func TestPostsThatMeet(t *testing.T) {
 	})
 }
 
-// A failover to a replica that is behind loses the newest places in the index of a cluster, and not
-// the threads. An hour later, a call finds them again.
+// A failover to a replica that is behind loses the newest places in the index of a cluster, and
+// not the threads. An hour later, a call finds them again.
 func TestTheIndexOfAClusterIsComparedWithItsThreads(t *testing.T) {
 	addrs, prefix := testenv.RedisCluster(t)
 	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})

@@ -10,9 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// A member of the sorted set of a thread is a row. It has the table, the key, 00 00, and the value.
-// In the key, 00 ff stands for a byte 00. The value of the row of the thread begins with its
-// revision. A member of the index is the table and the key as they are.
+// A member of the sorted set of a thread is a row. It has the table, the key, 00 00, and the
+// value. In the key, 00 ff stands for a byte 00. The value of the row of the thread begins with
+// its revision. A member of the index is the table and the key as they are.
 
 // names is the escape of ids in names of keys: a brace would end the part that selects the slot.
 var names = strings.NewReplacer("%", "%25", "}", "%7D")

@@ -331,8 +331,8 @@ func (s *rowStore) placingOfPart(p *partOf, rev uint64, note string, stored bool
 	return pl
 }
 
-// compareAt notes that the index is compared with all threads after compareEvery. If first is true,
-// it leaves a note that is there. It reports whether it has changed the note.
+// compareAt notes that the index is compared with all threads after compareEvery. If first is
+// true, it leaves a note that is there. It reports whether it has changed the note.
 func (s *rowStore) compareAt(ctx context.Context, first bool) (bool, error) {
 	at := goredis.Z{Score: float64(time.Now().Add(compareEvery).UnixMicro()), Member: compareNote}
 	n, err := s.client.ZAddArgs(ctx, s.index[notesKey], goredis.ZAddArgs{NX: first, XX: !first, GT: !first, Ch: true, Members: []goredis.Z{at}}).Result()

@@ -43,7 +43,8 @@ func conform(t *testing.T, suite []savertest.Option, options ...redis.Option) {
 	}, suite...)
 }
 
-// alterRows replaces bytes in the rows of all threads whose keys have a prefix. It closes the client.
+// alterRows replaces bytes in the rows of all threads whose keys have a prefix. It closes the
+// client.
 func alterRows(tb testing.TB, client *goredis.Client, prefix string, stored, altered []byte) (places int) {
 	tb.Helper()
 	defer client.Close()

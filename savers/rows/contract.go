@@ -47,8 +47,8 @@ type Store interface {
 	//   - Any other error. As with the two before, the outcome is unknown: all of c, or nothing.
 	//
 	// A Store may repeat a Change that was certainly not stored, such as after a deadlock. If the
-	// outcome is unknown, it may repeat a Change without Once: that fails its own checks then, which
-	// the Saver expects, or the Store recognises the revision that it gave the rows.
+	// outcome is unknown, it may repeat a Change without Once: that fails its own checks then,
+	// which the Saver expects, or the Store recognises the revision that it gave the rows.
 	//
 	// A Store with partitions may store the threads of a Change one by one; see PartError.
 	//
@@ -207,8 +207,9 @@ type Change struct {
 	Puts    []Put
 	Reads   []Range // answered after the change
 
-	// Once forbids a Store to apply c again if a connection broke before the outcome was known. Other
-	// changes may be applied again: they return ErrChanged, or store what they stored before.
+	// Once forbids a Store to apply c again if a connection broke before the outcome was known.
+	// Other changes may be applied again: they return ErrChanged, or store what they stored
+	// before.
 	Once bool
 }
 

@@ -257,8 +257,8 @@ func damaged(key []byte, err error) error {
 const idSize = len(checkpoint.ID{})
 
 // root is what the keys of a version begin with. It comes from the id of the first record: its
-// time, so that new versions are next to each other, and its random bits. The number of the version
-// is added, because the first record of a released version may be sent again.
+// time, so that new versions are next to each other, and its random bits. The number of the
+// version is added, because the first record of a released version may be sent again.
 type root [12]byte
 
 func rootOf(first checkpoint.ID, version int) (r root) {

@@ -8,7 +8,8 @@
 // [New] makes a saver of it, which package savertest tests. The page docs/backends.md explains a
 // backend on etcd.
 //
-// The storage must have transactions over several keys with conditions, ordered keys, and one clock.
+// The storage must have transactions over several keys with conditions, ordered keys, and one
+// clock.
 //
 // # How a write is stored
 //

@@ -2,8 +2,8 @@ package rows
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Standing is what the row of a thread says to a Store whose threads expire, or whose rows of Index
-// are in another partition.
+// Standing is what the row of a thread says to a Store whose threads expire, or whose rows of
+// Index are in another partition.
 type Standing struct {
 	Index [][]byte // the keys in the table Index that the thread must have, and no others
 	Over  bool     // the thread is done or released, and has no messages and no wake

@@ -43,8 +43,8 @@ type threadRow struct {
 	Rewrites uint64
 
 	// Head and Step are those of the newest record of the root while the lease is given up. They
-	// save lists a read. Chain is how many records restore its state; 0 if that is unknown. While a
-	// run holds the thread they are out of date.
+	// save lists a read. Chain is how many records restore its state; 0 if that is unknown. While
+	// a run holds the thread they are out of date.
 	Head  checkpoint.ID
 	Step  int
 	Chain int

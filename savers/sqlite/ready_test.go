@@ -58,8 +58,8 @@ func TestReadyReadsFewRows(t *testing.T) {
 	if _, err := s.Post(t.Context(), posts...); err != nil {
 		t.Fatal(err)
 	}
-	// An entry of the index and the thread, for a thread more than the limit. The limit of a statement
-	// is a power of two.
+	// An entry of the index and the thread, for a thread more than the limit. The limit of a
+	// statement is a power of two.
 	const most = int64(2 * 16 * checkpoint.Priorities)
 	for range 20 {
 		counted.statements.Store(0)

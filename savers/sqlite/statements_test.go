@@ -78,8 +78,8 @@ func (d *texts) Prepare(ctx context.Context, reads, writes []string) error {
 	return d.DB.Prepare(ctx, reads, writes)
 }
 
-// TestStatementsOnRows asks for the plans of the statements of a life of a thread. All of them must
-// seek their rows by the key, and sort none.
+// TestStatementsOnRows asks for the plans of the statements of a life of a thread. All of them
+// must seek their rows by the key, and sort none.
 func TestStatementsOnRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	noted := &texts{all: map[string]bool{}}

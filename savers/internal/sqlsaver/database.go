@@ -1,13 +1,13 @@
 // Package sqlsaver keeps the rows of package rows in SQL databases, and has the store in the same
-// databases. The databases differ by a [Dialect], which has their tables, their statements and what
-// their errors mean, and by a [DB], which reaches them.
+// databases. The databases differ by a [Dialect], which has their tables, their statements and
+// what their errors mean, and by a [DB], which reaches them.
 //
 // # Rows
 //
-// A [RowStore] makes its statements of a [Syntax], because they are alike for all tables. A Read is
-// one statement. A change is one statement or a transaction. PostgreSQL has functions for both
-// ([Calls]), and MySQL takes the statements of a transaction in one text ([Batcher]): there, each is
-// one round trip.
+// A [RowStore] makes its statements of a [Syntax], because they are alike for all tables. A Read
+// is one statement. A change is one statement or a transaction. PostgreSQL has functions for both
+// ([Calls]), and MySQL takes the statements of a transaction in one text ([Batcher]): there, each
+// is one round trip.
 //
 // # The store
 //

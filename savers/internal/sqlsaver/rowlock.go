@@ -51,8 +51,8 @@ func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func
 	})
 }
 
-// store stores the change that choose returns for what it reads in the same transaction. It retries
-// as Database.try does.
+// store stores the change that choose returns for what it reads in the same transaction. It
+// retries as Database.try does.
 func (r lockStore) store(ctx context.Context, worst Fault, choose func(tx txRows) (*rows.Change, error)) error {
 	err := r.s.write(ctx, worst, func(tx Tx) error {
 		in := txRows{r.locking, tx}

@@ -17,8 +17,8 @@ import (
 )
 
 // RowStore is a rows.Store on a database. Each table of the contract is a table of the database:
-// pk is the key, and data the value. The table of threads also has the revision, and columns for people
-// who read it.
+// pk is the key, and data the value. The table of threads also has the revision, and columns for
+// people who read it.
 //
 // A Read is one statement, so it needs no transaction to see one moment. The statements are the
 // same for all tables and databases but for a few words, so the program makes them, of [Syntax].
@@ -437,8 +437,8 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 
 // Batcher is a DB or a Tx that runs several statements in one round trip, without preparing them.
 type Batcher interface {
-	// Batch runs calls. A DB stores all of them or none. Batch returns rows.ErrChanged if a call that
-	// must find a row finds none. It calls scan for each row that calls return.
+	// Batch runs calls. A DB stores all of them or none. Batch returns rows.ErrChanged if a call
+	// that must find a row finds none. It calls scan for each row that calls return.
 	Batch(ctx context.Context, calls []Call, scan func(Rows) error) error
 }
 
