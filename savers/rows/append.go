@@ -92,7 +92,7 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 	}
 	var h head
 	if t.Open != 0 {
-		stored, rec, err := s.stands(ctx, t.ID, t.Root, a)
+		stored, rec, err := s.stands(ctx, t, t.Root, a)
 		if err != nil {
 			return done, err
 		}
@@ -132,13 +132,21 @@ func refuse(a *checkpoint.Append, t *thread, h head) error {
 }
 
 // stands reads whether a version has the records of a already, at the place for which they were
-// sent. Then it returns the last of them, else nil. rec is the head of the namespace.
-func (s *Saver) stands(ctx context.Context, id string, r root, a *checkpoint.Append) (stored *checkpoint.Record, rec checkpoint.Record, err error) {
+// sent. Then it returns the last of them, else nil. rec is the head of the namespace. It returns
+// ErrChanged if the thread has changed since t was read, because a refusal must not mix two moments.
+func (s *Saver) stands(ctx context.Context, t *thread, r root, a *checkpoint.Append) (stored *checkpoint.Record, rec checkpoint.Record, err error) {
 	n := len(a.Records)
-	l := logOf(id, r, a.Namespace)
-	rows, _, err := s.read(ctx, l.head(), l.upTo(a.Records[n-1].ID, n+1))
-	if err != nil || len(rows[0]) == 0 {
+	l := logOf(t.ID, r, a.Namespace)
+	all, _, err := s.read(ctx, point(threadKey(t.ID)), l.head(), l.upTo(a.Records[n-1].ID, n+1))
+	if err != nil {
 		return nil, rec, err
+	}
+	if len(all[0]) == 0 || all[0][0].Rev != t.rev {
+		return nil, rec, ErrChanged
+	}
+	rows := all[1:]
+	if len(rows[0]) == 0 {
+		return nil, rec, nil
 	}
 	newest, err := l.last(&rows[0][0])
 	if err != nil {
@@ -177,7 +185,7 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, t *thr
 	if err != nil {
 		return done, false, of(t.ID, err)
 	}
-	stored, _, err := s.stands(ctx, t.ID, v.root, a)
+	stored, _, err := s.stands(ctx, t, v.root, a)
 	if err != nil || stored == nil {
 		return done, false, err
 	}

@@ -1,0 +1,91 @@
+package memrows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
+	"github.com/graphgen-go/graphgen/savers/rows"
+)
+
+// between is a Store that calls a function after its next Read.
+type between struct {
+	rows.Store
+	next func()
+}
+
+func (b *between) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
+	all, now, err := b.Store.Read(ctx, ranges...)
+	if next := b.next; next != nil {
+		b.next = nil
+		next()
+	}
+	return all, now, err
+}
+
+// racing returns two savers on one store. The first reads through the returned between, and has
+// read before.
+func racing(t *testing.T) (s, other *rows.Saver, at *between) {
+	t.Helper()
+	store := memrows.New()
+	at = &between{Store: store}
+	s, other = rows.New("test", at, rows.Options{}), rows.New("test", store, rows.Options{})
+	if _, err := s.News(t.Context(), []string{"else"}); err != nil {
+		t.Fatal(err)
+	}
+	return s, other, at
+}
+
+func opening(t *testing.T, after checkpoint.ID) checkpoint.Append {
+	t.Helper()
+	id, err := checkpoint.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkpoint.Append{Thread: "t", After: after, Open: &checkpoint.Opening{}, Lease: time.Hour, Records: []checkpoint.Record{{
+		ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Input, Graph: "g", Snapshot: true,
+	}}}
+}
+
+// A thread is deleted after an opening has read its message, and before it is stored.
+func TestAnOpeningTakesNoMessageOfADeletedThread(t *testing.T) {
+	s, other, at := racing(t)
+	_, err := other.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "1", Kind: checkpoint.InputMessage}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.next = func() {
+		if err := other.Delete(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := opening(t, checkpoint.ID{})
+	a.Messages.Take = []uint64{1}
+	if _, err := s.Append(t.Context(), a); !errors.Is(err, checkpoint.ErrConflict) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
+// Another run opens the thread after an opening has read its row. The refusal must not mix the row
+// of before with the head of after.
+func TestARefusalIsThatOfOneMoment(t *testing.T) {
+	s, other, at := racing(t)
+	first := opening(t, checkpoint.ID{})
+	first.End, first.Status = true, checkpoint.Done
+	if _, err := other.Append(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	head := first.Records[0].ID
+	at.next = func() {
+		if _, err := other.Append(t.Context(), opening(t, head)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var busy *checkpoint.BusyError
+	if _, err := s.Append(t.Context(), opening(t, head)); !errors.As(err, &busy) {
+		t.Errorf("got %v, want a *BusyError", err)
+	}
+}
