@@ -135,7 +135,7 @@ func (b box) holds(o *operation) bool {
 }
 
 // named reports whether text is the number and the id of the message, as "number:id".
-func (m *message) named(text string) bool { return text == fmt.Sprint(m.number, ":", m.id) }
+func (m message) named(text string) bool { return text == fmt.Sprint(m.number, ":", m.id) }
 
 // numberOf returns the number of a message as "number:id".
 func numberOf(text string) uint64 {
