@@ -189,12 +189,9 @@ func (in *Inspector) resume(r *http.Request, t *checkpoint.Thread, node graph.ID
 	if err != nil {
 		return err
 	}
-	var opts []graph.ResumeOption
+	opts := []graph.ResumeOption{graph.Metadata(in.actor(r))}
 	if node != "" {
 		opts = append(opts, graph.Rerun(node))
-	}
-	if actor := in.actor(r); actor != nil {
-		opts = append(opts, actor)
 	}
 	return in.background(r, t.ID, func(ctx context.Context) error {
 		_, err := app.Resume(ctx, t.ID, checkpoint.ID{}, opts...)
@@ -215,14 +212,14 @@ func (in *Inspector) replay(r *http.Request, p place, t *checkpoint.Thread) erro
 	if err != nil {
 		return err
 	}
-	if _, err := app.Update(r.Context(), t.ID, p.At, nothing, in.updateOptions(r)...); err != nil {
+	if _, err := app.Update(r.Context(), t.ID, p.At, nothing, graph.Metadata(in.actor(r))); err != nil {
 		return err
 	}
 	return in.post(r.Context(), t, checkpoint.Message{Kind: checkpoint.WakeMessage})
 }
 
 // actor returns the metadata of the user of a request; nil for none.
-func (in *Inspector) actor(r *http.Request) graph.MetadataOption {
+func (in *Inspector) actor(r *http.Request) map[string]string {
 	if in.opt.Actor == nil {
 		return nil
 	}
@@ -230,14 +227,7 @@ func (in *Inspector) actor(r *http.Request) graph.MetadataOption {
 	if name == "" {
 		return nil
 	}
-	return graph.Metadata(map[string]string{"actor": name})
-}
-
-func (in *Inspector) updateOptions(r *http.Request) (opts []graph.UpdateOption) {
-	if actor := in.actor(r); actor != nil {
-		opts = append(opts, actor)
-	}
-	return opts
+	return map[string]string{"actor": name}
 }
 
 // signalForm sends a signal.

@@ -119,7 +119,7 @@ func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value
 	if err != nil {
 		return err
 	}
-	opts := in.updateOptions(r)
+	opts := []graph.UpdateOption{graph.Metadata(in.actor(r))}
 	if d.Node != "" {
 		opts = append(opts, graph.AsNode(graph.ID(d.Node)))
 	}

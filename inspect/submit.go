@@ -217,15 +217,14 @@ func (in *Inspector) storeInput(r *http.Request, d *submitData) error {
 	if err != nil {
 		return err
 	}
-	opts := []graph.SubmitOption{graph.RequestID(d.Request)}
+	opts := []graph.SubmitOption{graph.Metadata(in.actor(r))}
 	if d.New {
-		opts = []graph.SubmitOption{graph.RequestID(firstInput), graph.IfIdle()}
+		opts = append(opts, graph.RequestID(firstInput), graph.IfIdle())
+	} else {
+		opts = append(opts, graph.RequestID(d.Request))
 	}
 	if d.Name != "" {
 		opts = append(opts, graph.Title(d.Name))
-	}
-	if actor := in.actor(r); actor != nil {
-		opts = append(opts, actor)
 	}
 	known, err := in.submitTo(r.Context(), d, update, opts)
 	if d.New && (known || errors.Is(err, checkpoint.ErrNotIdle)) {

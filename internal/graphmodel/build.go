@@ -77,9 +77,8 @@ type building struct {
 func (b *building) node(i int) error {
 	n := &b.spec.Nodes[i]
 	id, opts := graph.ID(n.Name), b.options(n)
-	choosing := []graph.RoutingNodeOption{graph.Targets(b.ids(n.Targets)...)}
-	for _, o := range opts {
-		choosing = append(choosing, o)
+	if n.Kind == Routing || n.Kind == RoutingTask {
+		opts = append(opts, graph.Targets(b.ids(n.Targets)...))
 	}
 	switch n.Kind {
 	case Plain:
@@ -90,7 +89,7 @@ func (b *building) node(i int) error {
 	case Routing:
 		b.g.RoutingNode(id, func(ctx context.Context, view State) (StateUpdate, graph.Next, error) {
 			return b.run(ctx, i, view, Job{})
-		}, choosing...)
+		}, opts...)
 	case Task:
 		b.senders[i] = graph.TaskNode(b.g, id, func(ctx context.Context, view State, in Job) (StateUpdate, error) {
 			u, _, err := b.run(ctx, i, view, in)
@@ -100,7 +99,7 @@ func (b *building) node(i int) error {
 		f := func(ctx context.Context, view State, in Job) (StateUpdate, graph.Next, error) {
 			return b.run(ctx, i, view, in)
 		}
-		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, choosing...)
+		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, opts...)
 	case Sub, SubTask:
 		return b.sub(i)
 	}
@@ -108,7 +107,7 @@ func (b *building) node(i int) error {
 }
 
 // policies returns the options that every kind of node takes.
-func (b *building) policies(n *Node) []graph.AnyNodeOption {
+func (b *building) policies(n *Node) []graph.NodeOption {
 	retry := graph.RetryPolicy{Attempts: n.Retry, Base: 1}
 	if n.Insists {
 		retry.If = func(error) bool { return true }
@@ -116,7 +115,7 @@ func (b *building) policies(n *Node) []graph.AnyNodeOption {
 	if n.Pause > 0 {
 		retry.Base, retry.Max, retry.Jitter = n.Pause, n.Pause, func() float64 { return 1 }
 	}
-	opts := []graph.AnyNodeOption{graph.Retry(retry)}
+	opts := []graph.NodeOption{graph.Retry(retry)}
 	if n.Deferred {
 		opts = append(opts, graph.Deferred())
 	}
@@ -301,12 +300,18 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 	return got, err
 }
 
+// limit is an option of Compile that each run can override.
+type limit interface {
+	graph.Option
+	graph.RunOption
+}
+
 // sub adds a subgraph.
 func (b *building) sub(i int) error {
 	n := &b.spec.Nodes[i]
 	var limits []graph.Option
 	for _, o := range b.opts {
-		if l, ok := o.(graph.LimitOption); ok {
+		if l, ok := o.(limit); ok {
 			limits = append(limits, l)
 		}
 	}
@@ -314,24 +319,17 @@ func (b *building) sub(i int) error {
 	if err != nil {
 		return fmt.Errorf("subgraph %s: %w", n.Name, err)
 	}
-	var same []graph.SubgraphOption
-	for _, o := range b.policies(n) {
-		same = append(same, o)
-	}
+	opts := b.policies(n)
 	if n.Up {
-		same = append(same, graph.Targets(b.ids(n.Ups)...))
+		opts = append(opts, graph.Targets(b.ids(n.Ups)...))
 	}
 	if n.Same {
-		b.g.Subgraph(graph.ID(n.Name), child, same...)
+		b.g.Subgraph(graph.ID(n.Name), child, opts...)
 		return nil
 	}
 	if n.Kind == SubTask {
-		b.subTask(i, child, same)
+		b.subTask(i, child, opts)
 		return nil
-	}
-	var opts []graph.MapSubgraphOption
-	for _, o := range same {
-		opts = append(opts, o)
 	}
 	if n.Recalls {
 		opts = append(opts, graph.Stateful())
@@ -348,11 +346,7 @@ func (b *building) sub(i int) error {
 }
 
 // subTask adds a subgraph that is called for each send.
-func (b *building) subTask(i int, child *App, same []graph.SubgraphOption) {
-	var opts []graph.TaskSubgraphOption
-	for _, o := range same {
-		opts = append(opts, o)
-	}
+func (b *building) subTask(i int, child *App, opts []graph.NodeOption) {
 	b.senders[i] = graph.TaskSubgraph(b.g, graph.ID(b.spec.Nodes[i].Name), child,
 		func(ctx context.Context, view State, job Job) (StateUpdate, error) {
 			return update(b.spec.entering(doing{node: i, index: graph.CurrentTask(ctx).Index, job: job}, view)), nil

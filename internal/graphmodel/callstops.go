@@ -77,7 +77,7 @@ func (s *Spec) callStops(r *rand.Rand) *CallStops {
 }
 
 // options returns the options of a call of a graph of s.
-func (c *CallStops) options(s *Spec) (opts []graph.RunInterruptOption) {
+func (c *CallStops) options(s *Spec) (opts []graph.InterruptOption) {
 	if c == nil {
 		return nil
 	}
@@ -122,8 +122,8 @@ func (c *CallStops) text(s *Spec) string {
 }
 
 // wrongStop draws a stop that cannot hold.
-func (s *Spec) wrongStop(r *rand.Rand) graph.RunInterruptOption {
-	wrong := []graph.RunInterruptOption{
+func (s *Spec) wrongStop(r *rand.Rand) graph.InterruptOption {
+	wrong := []graph.InterruptOption{
 		graph.InterruptBefore("nobody"), graph.InterruptAfter(graph.End), graph.InSubgraph("nobody", graph.InterruptBefore("a")),
 	}
 	for i := range s.Nodes {

@@ -85,7 +85,7 @@ func (p *Pair) stops() *CallStops {
 }
 
 // withStops adds the stops of a call to its other options.
-func withStops[O any](stops []graph.RunInterruptOption, opts ...O) []O {
+func withStops[O any](stops []graph.InterruptOption, opts ...O) []O {
 	for _, stop := range stops {
 		if o, ok := stop.(O); ok {
 			opts = append(opts, o)

@@ -167,7 +167,7 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 // jump makes an edit with a Goto, or as nodes, of a checkpoint or of the empty thread.
 func (p *Pair) jump(ctx context.Context, at Thread, k int) (out Outcome, unseen bool, err error) {
 	var goes []target
-	var opts []graph.UpdatesOption
+	var opts []graph.UpdateOption
 	what := fmt.Sprint("fork ", k)
 	if p.rand.IntN(3) == 0 {
 		goes = p.choice()
@@ -176,7 +176,7 @@ func (p *Pair) jump(ctx context.Context, at Thread, k int) (out Outcome, unseen 
 		if p.rand.IntN(2) == 0 {
 			p.Model.Goto(k, goes)
 			return p.forked(ctx, what, func() (checkpoint.ID, error) {
-				return at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), asUpdate(opts)...)
+				return at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), opts...)
 			})
 		}
 	}
@@ -229,13 +229,6 @@ func (p *Pair) editable(goes bool) (tasks []dueTask) {
 	return tasks
 }
 
-func asUpdate(opts []graph.UpdatesOption) (all []graph.UpdateOption) {
-	for _, o := range opts {
-		all = append(all, o)
-	}
-	return all
-}
-
 // forked makes the fork that the model has made already.
 func (p *Pair) forked(ctx context.Context, what string, fork func() (checkpoint.ID, error)) (out Outcome, unseen bool, err error) {
 	p.said = append(p.said, what)
@@ -259,7 +252,7 @@ func (p *Pair) forked(ctx context.Context, what string, fork func() (checkpoint.
 
 // as makes an edit as nodes, whose routes may fail at first (rule 16.8).
 func (p *Pair) as(
-	ctx context.Context, at Thread, k int, what string, nodes []dueTask, goes []target, opts []graph.UpdatesOption,
+	ctx context.Context, at Thread, k int, what string, nodes []dueTask, goes []target, opts []graph.UpdateOption,
 ) (out Outcome, unseen bool, err error) {
 	var updates []graph.NodeUpdate[StateUpdate]
 	for i, d := range nodes {
@@ -272,7 +265,7 @@ func (p *Pair) as(
 		if len(updates) > 1 {
 			return at.UpdateStates(ctx, updates, opts...)
 		}
-		return at.UpdateState(ctx, updates[0].Update, append(asUpdate(opts), graph.AsNode(updates[0].Node))...)
+		return at.UpdateState(ctx, updates[0].Update, append(slices.Clip(opts), graph.AsNode(updates[0].Node))...)
 	}
 	if goes == nil && k != empty && p.Model.Trace[k].at.moreThan(nodes) { // rule 16.6
 		if _, err := try(); !errors.Is(err, graph.ErrUnfinished) {

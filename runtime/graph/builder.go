@@ -69,7 +69,7 @@ func New[S, U any](name string, schema *state.Schema[S, U]) *Builder[S, U] {
 // other due nodes. The updates of a superstep merge in the order in which their nodes were
 // declared.
 func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error), opts ...NodeOption) ID {
-	add(b, id, funcs[S, U]{plain: f}, kind{}, opts, NodeOption.node)
+	add(b, id, funcs[S, U]{plain: f}, kind{}, opts)
 	return id
 }
 
@@ -77,8 +77,8 @@ func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error),
 // Targets lists the nodes that it may choose. Use it if the choice depends on the node's own work;
 // Route chooses by the merged state. The node's edges fire in addition. The choice is stored with
 // the update, so a Resume does not repeat it.
-func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), opts ...RoutingNodeOption) ID {
-	add(b, id, funcs[S, U]{routing: f}, kind{routes: true}, opts, RoutingNodeOption.routingNode)
+func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), opts ...NodeOption) ID {
+	add(b, id, funcs[S, U]{routing: f}, kind{routes: true}, opts)
 	return id
 }
 
@@ -100,13 +100,13 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 			return u, Next{}, err
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P]}, opts, NodeOption.node)
+	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P]}, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
 // RoutingTaskNode adds a task node whose tasks return the nodes that run next, each for itself.
 // Targets lists the nodes that they may choose, which may include the node itself.
-func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), opts ...RoutingNodeOption) Sender[In] {
+func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), opts ...NodeOption) Sender[In] {
 	var c funcs[S, U]
 	if f != nil {
 		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
@@ -117,17 +117,16 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 			return f(ctx, s, in)
 		}
 	}
-	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
+	add(b, id, c, kind{decode: unwrap[In, P], input: shape.Of[In, P], routes: true}, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
-// add declares a node. apply is the method by which options of its kind apply.
-func add[S, U any, O comparable](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []O, apply func(O, *nodeOptions)) {
+// add declares a node.
+func add[S, U any](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []NodeOption) {
 	d := nodeDecl[S, U]{id: id, funcs: f, kind: k}
-	var none O
 	for _, o := range opts {
-		if o != none {
-			apply(o, &d.opts)
+		if o != nil {
+			o.node(&d.opts)
 		}
 	}
 	d.kind.routes = k.routes || f.child != nil && len(d.opts.targets) > 0

@@ -86,6 +86,9 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	if len(o.signals) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q receives signals, which needs a Saver: without one a thread has no messages", id)
 	}
+	if !n.funcs.none() {
+		c.checkKind(n)
+	}
 	c.checkQuestions(n.id, o.questions)
 	c.checkSignals(n.id, o.signals)
 	c.checkQueue(n)
@@ -93,6 +96,30 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	c.checkUnstored(n)
 	c.checkRetry(id, o.retry)
 	c.checkLimits(id, o.limits, n.kind.sub)
+}
+
+// checkKind reports options that have no effect on the kind of the node.
+func (c *compiler[S, U]) checkKind(n *nodeDecl[S, U]) {
+	o, kind := &n.opts, n.kind.name()
+	sub := n.kind.sub != nil
+	for _, option := range []struct {
+		name  string
+		wrong bool
+		fits  string
+	}{
+		{"Targets", len(o.targets) > 0 && !n.kind.routes && !sub, "routing nodes and subgraphs"},
+		{"KeepUpdateOnError", o.keeps && sub, "nodes with a function"},
+		{"Queue", slices.Contains(o.given.once, "Queue") && sub, "nodes with a function"},
+		{"Emits", len(o.emits) > 0 && sub, "nodes with a function"},
+		{"Question", len(o.questions) > 0 && kind == KindSubgraph, "nodes with a function, MapSubgraph and TaskSubgraph"},
+		{"Signal", len(o.signals) > 0 && kind == KindSubgraph, "nodes with a function, MapSubgraph and TaskSubgraph"},
+		{"Unstored", o.unstored && !sub, "subgraphs"},
+		{"Stateful", o.remembers && kind != KindMapSubgraph, "MapSubgraph"},
+	} {
+		if option.wrong {
+			c.fault("node %q has the option %s, which is for %s; leave it out", string(n.id), option.name, option.fits)
+		}
+	}
 }
 
 func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -234,6 +235,28 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			b.Edge("a", graph.End)
 		}, []graph.Option{graph.Saver((*memory.Saver)(nil)), graph.InterruptBefore("a")}, []string{
 			`Saver is nil (*memory.Saver); pass a saver that was opened, or leave the option out`,
+		}},
+		{"options of another kind of node", func(b *graph.Builder[work, update]) {
+			wrong := []graph.NodeOption{graph.Stateful(), graph.Unstored(), graph.Targets("sub"), graph.Queue("q"),
+				graph.KeepUpdateOnError(), graph.Emits[wire.String](), refund, payment}
+			child, err := chain("x").Compile(graph.SubgraphOnly())
+			if err != nil {
+				panic(err)
+			}
+			b.Node("a", idle, wrong[:3]...)
+			b.Subgraph("sub", child, append(wrong[:1:1], wrong[3:]...)...)
+			b.Chain(graph.Start, "a", "sub", graph.End)
+		}, []graph.Option{graph.Saver(memory.New())}, []string{
+			`node "a" has the option Targets, which is for routing nodes and subgraphs; leave it out`,
+			`node "a" has the option Unstored, which is for subgraphs; leave it out`,
+			`node "a" has the option Stateful, which is for MapSubgraph; leave it out`,
+			`node "sub" has the option KeepUpdateOnError, which is for nodes with a function; leave it out`,
+			`node "sub" has the option Queue, which is for nodes with a function; leave it out`,
+			`node "sub" has the option Emits, which is for nodes with a function; leave it out`,
+			`node "sub" has the option Question, which is for nodes with a function, MapSubgraph and TaskSubgraph; leave it out`,
+			`node "sub" has the option Signal, which is for nodes with a function, MapSubgraph and TaskSubgraph; leave it out`,
+			`node "sub" has the option Stateful, which is for MapSubgraph; leave it out`,
+			`node "sub" has a Queue and KeepUpdateOnError; return what must be kept as a result`,
 		}},
 		{"options set twice", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle, graph.Timeout(1), graph.Retry(graph.RetryPolicy{}), graph.Writes("Log"), graph.Deferred(),

@@ -130,7 +130,7 @@ func (c describer) describe(g *core) *Description {
 func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
-		ID: n.id, Kind: n.kindName(), Routes: n.routes, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
+		ID: n.id, Kind: n.kind.name(), Routes: n.routes, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
 		Queue: n.queue, Timeout: n.timeout, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
 		Limits: len(n.limits), Deferred: p.Defers, ContinueOnError: n.continues, KeepUpdate: n.keeps,
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,
@@ -162,16 +162,16 @@ func (c describer) node(g *core, i int) NodeDescription {
 	return d
 }
 
-// kindName returns the kind of a node.
-func (n *node) kindName() NodeKind {
+// name returns the kind of a node as a Description has it.
+func (k *kind) name() NodeKind {
 	switch {
-	case n.sub != nil && n.same:
+	case k.sub != nil && k.same:
 		return KindSubgraph
-	case n.sub != nil && n.decode != nil:
+	case k.sub != nil && k.decode != nil:
 		return KindTaskSubgraph
-	case n.sub != nil:
+	case k.sub != nil:
 		return KindMapSubgraph
-	case n.decode != nil:
+	case k.decode != nil:
 		return KindTask
 	}
 	return KindNode
@@ -212,6 +212,6 @@ func idsOf(g *core, numbers []int) []ID {
 
 // Detail marks a node as unimportant: package diagram leaves it out, and draws the edges through
 // it, unless it is asked for details.
-func Detail() AnyNodeOption {
+func Detail() NodeOption {
 	return singleNodeOption("Detail", func(o *nodeOptions) { o.detail = true })
 }

@@ -152,7 +152,7 @@ func taskInfo(r *run, i int) TaskInfo {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	info := TaskInfo{
-		Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1, Node: n.id, Kind: n.kindName(),
+		Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1, Node: n.id, Kind: n.kind.name(),
 		Index: t.Index, Attempt: t.Attempt, Fallback: t.Failure != nil,
 	}
 	if r.log != nil && r.opt.handOuts == nil {

@@ -18,7 +18,11 @@ var ErrNoLabel = errors.New("the thread has no such label")
 //
 // The saver stores the title in the call that opens the run. The title stays when the thread is
 // released. It has 1 to checkpoint.MaxTitle bytes, otherwise the call returns an error.
-func Title(title string) InputOption {
+func Title(title string) interface {
+	InvokeOption
+	SubmitOption
+	UpdateOption
+} {
 	return singleRunOption("Title", func(o *runOptions) {
 		switch n := len(title); {
 		case n == 0:
@@ -37,7 +41,11 @@ func Title(title string) InputOption {
 // value removes the label. A thread has at most checkpoint.MaxLabels labels. A name has 1 to
 // checkpoint.MaxLabelName bytes, and a value at most checkpoint.MaxLabelValue. Otherwise the call
 // returns an error and stores nothing.
-func Label(name, value string) InputOption {
+func Label(name, value string) interface {
+	InvokeOption
+	SubmitOption
+	UpdateOption
+} {
 	return runOption(func(o *runOptions) {
 		_, twice := o.labels[name]
 		switch {
@@ -67,7 +75,11 @@ func Label(name, value string) InputOption {
 // The priority belongs to the thread and not to the input. Submit sets it when it stores the
 // input, also while earlier inputs wait or run. It stays when the thread is released. An unknown
 // priority is an error.
-func Priority(p checkpoint.Priority) InputOption {
+func Priority(p checkpoint.Priority) interface {
+	InvokeOption
+	SubmitOption
+	UpdateOption
+} {
 	return singleRunOption("Priority", func(o *runOptions) {
 		if p < checkpoint.Urgent || p > checkpoint.Low {
 			o.fault("Priority is %d; want checkpoint.Urgent, High, Normal or Low", p)

@@ -31,7 +31,7 @@ type Limiter interface {
 // A node within a subgraph must not have a Limiter that the subgraph's node holds, because it
 // would wait for itself. Compile reports such a MaxConcurrent. Compile also reports a nil Limiter
 // and a second Limit of a node.
-func Limit(limiters ...Limiter) AnyNodeOption {
+func Limit(limiters ...Limiter) NodeOption {
 	return singleNodeOption("Limit", func(o *nodeOptions) { o.limits = limiters })
 }
 

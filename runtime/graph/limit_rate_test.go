@@ -95,7 +95,7 @@ func TestCompileFindsALimitThatWaitsForItself(t *testing.T) {
 		b = line(b, "node")
 		for i := range depth {
 			outer := newWork()
-			var opts []graph.SubgraphOption
+			var opts []graph.NodeOption
 			if i == depth-1 {
 				opts = append(opts, graph.Limit(limit))
 			}

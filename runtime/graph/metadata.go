@@ -15,7 +15,12 @@ const maxMetadata = 2048
 // The keys and values may have at most 2,048 bytes together, and no key may be empty. Otherwise
 // the call returns an error before it stores anything. Metadata copies kv. An empty map stores
 // nothing.
-func Metadata(kv map[string]string) MetadataOption {
+func Metadata(kv map[string]string) interface {
+	InvokeOption
+	ResumeOption
+	UpdateOption
+	SubmitOption
+} {
 	return singleRunOption("Metadata", func(o *runOptions) {
 		size := 0
 		for key, value := range kv {

@@ -14,7 +14,13 @@ import (
 )
 
 // by is the metadata of a call by a user.
-func by(user string) graph.WriteOption { return graph.Metadata(map[string]string{"user": user}) }
+func by(user string) interface {
+	graph.InvokeOption
+	graph.ResumeOption
+	graph.UpdateOption
+} {
+	return graph.Metadata(map[string]string{"user": user})
+}
 
 // users returns the checkpoints of a thread with the users of their metadata, oldest first. Both
 // ways to list them must agree.

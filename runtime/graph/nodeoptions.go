@@ -7,43 +7,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
-// NodeOption is an option of Node and TaskNode. Every NodeOption is a RoutingNodeOption, too.
+// NodeOption is an option of every function that adds a node. Some options fit only some kinds of
+// nodes: Compile reports an option that has no effect on the kind of its node.
 //
 // An option that holds one value must be given at most once: Compile reports the second as a
-// fault. FormerIDs, Targets and questions add to the values given before.
-type NodeOption interface {
-	RoutingNodeOption
-	node(*nodeOptions)
-}
-
-// RoutingNodeOption is an option of RoutingNode and RoutingTaskNode.
-type RoutingNodeOption interface{ routingNode(*nodeOptions) }
-
-// SubgraphOption is an option of Builder.Subgraph. Every SubgraphOption is a MapSubgraphOption and
-// a TaskSubgraphOption, too.
-type SubgraphOption interface {
-	MapSubgraphOption
-	TaskSubgraphOption
-	subgraph(*nodeOptions)
-}
-
-// MapSubgraphOption is an option of MapSubgraph.
-type MapSubgraphOption interface{ mapSubgraph(*nodeOptions) }
-
-// TaskSubgraphOption is an option of TaskSubgraph.
-type TaskSubgraphOption interface{ taskSubgraph(*nodeOptions) }
-
-// AnyNodeOption is an option of every kind of node.
-type AnyNodeOption interface {
-	NodeOption
-	SubgraphOption
-}
-
-// TargetsOption is an option of every kind of node that can choose the nodes after it.
-type TargetsOption interface {
-	RoutingNodeOption
-	SubgraphOption
-}
+// fault. FormerIDs, Targets, questions and signals add to the values given before.
+type NodeOption interface{ node(*nodeOptions) }
 
 type nodeOptions struct {
 	given     given
@@ -65,18 +34,13 @@ type nodeOptions struct {
 	writes    []string // nil if not declared
 }
 
-// nodeOption sets options of a node. The interface that an option's function returns limits the
-// kinds of nodes.
+// nodeOption sets options of a node.
 type nodeOption func(*nodeOptions)
 
-func (f nodeOption) node(o *nodeOptions)         { f(o) }
-func (f nodeOption) routingNode(o *nodeOptions)  { f(o) }
-func (f nodeOption) subgraph(o *nodeOptions)     { f(o) }
-func (f nodeOption) mapSubgraph(o *nodeOptions)  { f(o) }
-func (f nodeOption) taskSubgraph(o *nodeOptions) { f(o) }
+func (f nodeOption) node(o *nodeOptions) { f(o) }
 
 // singleNodeOption is an option of a node that can be given once.
-func singleNodeOption(name string, set func(*nodeOptions)) nodeOption {
+func singleNodeOption(name string, set func(*nodeOptions)) NodeOption {
 	return nodeOption(func(o *nodeOptions) {
 		o.given.set(name)
 		set(o)
@@ -87,20 +51,20 @@ func singleNodeOption(name string, set func(*nodeOptions)) nodeOption {
 // Go cannot stop a goroutine, so a node that ignores its context holds up the run. The attempt
 // then fails, unless the node returned a result all the same. Compile reports a d of 0 or less,
 // and a second Timeout of the node.
-func Timeout(d time.Duration) AnyNodeOption {
+func Timeout(d time.Duration) NodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
 
 // Deferred makes a due node wait until only deferred nodes are due. So the node runs after all
 // branches have ended, however long they are.
-func Deferred() AnyNodeOption {
+func Deferred() NodeOption {
 	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
 }
 
 // Targets lists the nodes that a node may choose to run next, and End if it may end the branch. A
 // RoutingNode and a RoutingTaskNode choose by the Next that they return. A subgraph chooses by
 // ToParent. Compile reports a routing node without targets.
-func Targets(ids ...ID) TargetsOption {
+func Targets(ids ...ID) NodeOption {
 	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
 }
 
@@ -108,7 +72,7 @@ func Targets(ids ...ID) TargetsOption {
 // their stored results, questions and keys. Keep a former id listed as long as such threads may
 // exist. Snapshots show the ids that were stored. Workers of a Queue do not use former ids: they
 // leave a task that waits in a run of a version with another id.
-func FormerIDs(ids ...ID) AnyNodeOption {
+func FormerIDs(ids ...ID) NodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
 
@@ -117,7 +81,7 @@ func FormerIDs(ids ...ID) AnyNodeOption {
 // failed tasks, which NodeErrors lists. The superstep is not committed, but the results of the
 // other tasks are stored, so Resume runs only the failed tasks. If a fallback handles the failure,
 // no task has failed.
-func ContinueOnError() AnyNodeOption {
+func ContinueOnError() NodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }
 
@@ -148,7 +112,7 @@ func KeepUpdateOnError() NodeOption {
 // nothing else to do then ends with the status Waiting and a nil error. The Result lists the pause
 // among its Timers. The thread is due at the next attempt, which a worker or Resume makes.
 // Attempts counts across such runs.
-func Retry(policies ...RetryPolicy) AnyNodeOption {
+func Retry(policies ...RetryPolicy) NodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }
 

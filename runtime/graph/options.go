@@ -15,14 +15,6 @@ import (
 // Log, Intercept and Propagate add to the values given before.
 type Option interface{ compile(*options) }
 
-// LimitOption is an option of Compile that each run can override.
-type LimitOption interface {
-	Option
-	RunOption
-	InvokeOption
-	ResumeOption
-}
-
 // options are the options of a compiled graph.
 type options struct {
 	given         given
@@ -202,10 +194,22 @@ func (l limitOption) compile(o *options) {
 
 // MaxSteps bounds the supersteps of one call. The default is 1000. A run that has more to do after
 // that many commits returns a *MaxStepsError, and can be resumed.
-func MaxSteps(n int) LimitOption { return limitOption{"MaxSteps", func(l *limits) { l.maxSteps = n }} }
+func MaxSteps(n int) interface {
+	Option
+	RunOption
+	InvokeOption
+	ResumeOption
+} {
+	return limitOption{"MaxSteps", func(l *limits) { l.maxSteps = n }}
+}
 
 // Concurrency bounds how many tasks of a superstep run concurrently. The default is 64.
-func Concurrency(n int) LimitOption {
+func Concurrency(n int) interface {
+	Option
+	RunOption
+	InvokeOption
+	ResumeOption
+} {
 	return limitOption{"Concurrency", func(l *limits) { l.concurrency = n }}
 }
 

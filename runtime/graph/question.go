@@ -75,13 +75,8 @@ type askable struct {
 	restate func(asked []byte) ([]byte, error) // the stored question, encoded again by today's code
 }
 
-func (q Question[Q, A]) node(o *nodeOptions)         { q.listed(o) }
-func (q Question[Q, A]) routingNode(o *nodeOptions)  { q.listed(o) }
-func (q Question[Q, A]) mapSubgraph(o *nodeOptions)  { q.listed(o) }
-func (q Question[Q, A]) taskSubgraph(o *nodeOptions) { q.listed(o) }
-
-// listed adds the question to those that a node may ask.
-func (q Question[Q, A]) listed(o *nodeOptions) {
+// node adds the question to those that a node may ask.
+func (q Question[Q, A]) node(o *nodeOptions) {
 	o.questions = append(o.questions, askable{
 		name: q.name,
 		shape: func() shape.Question {

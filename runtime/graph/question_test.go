@@ -409,10 +409,10 @@ func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 // it.
 func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) error, q graph.NodeOption, was ...graph.ID) *graph.Builder[work, update] {
 	tb.Helper()
-	var subWas []graph.SubgraphOption
+	var subWas []graph.NodeOption
 	var nodeWas []graph.NodeOption
 	if len(was) > 0 {
-		subWas, nodeWas = []graph.SubgraphOption{graph.FormerIDs(was[0])}, []graph.NodeOption{graph.FormerIDs(was[1])}
+		subWas, nodeWas = []graph.NodeOption{graph.FormerIDs(was[0])}, []graph.NodeOption{graph.FormerIDs(was[1])}
 	}
 	inner := newWork()
 	inner.Node(node, func(ctx context.Context, _ work) (update, error) {

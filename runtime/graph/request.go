@@ -14,13 +14,6 @@ import (
 // has stored with another input. Nothing runs.
 var ErrRequestReused = errors.New("the request id was used with another input")
 
-// IDOption is an option of the calls that can name what they send: Invoke, Stream, Submit and
-// Signal.With.
-type IDOption interface {
-	RequestOption
-	SignalOption
-}
-
 // RequestID names the input. For Submit and Signal it is the id of the message: see there. If the
 // thread's newest input has the same id, Invoke does not start a second run. It resumes an
 // unfinished run, or returns the result of a finished one. So a caller that does not know whether
@@ -35,7 +28,11 @@ type IDOption interface {
 // request then runs again.
 //
 // The id must not be empty.
-func RequestID(id string) IDOption {
+func RequestID(id string) interface {
+	InvokeOption
+	SubmitOption
+	SignalOption
+} {
 	return singleRunOption("RequestID", func(o *runOptions) {
 		o.request = id
 		if id == "" {

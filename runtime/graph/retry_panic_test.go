@@ -50,23 +50,23 @@ func TestAPanicIsRetriedOnlyOnRequest(t *testing.T) {
 
 // panicking returns graphs whose node f is retried: itself, as a part of a subgraph, and in a
 // worker of a queue.
-func panicking() map[string]func(*testing.T, func(context.Context, work) (update, error), graph.AnyNodeOption) *app {
+func panicking() map[string]func(*testing.T, func(context.Context, work) (update, error), graph.NodeOption) *app {
 	type node = func(context.Context, work) (update, error)
-	return map[string]func(*testing.T, node, graph.AnyNodeOption) *app{
-		"a node": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+	return map[string]func(*testing.T, node, graph.NodeOption) *app{
+		"a node": func(t *testing.T, f node, retry graph.NodeOption) *app {
 			t.Helper()
 			b := newWork()
 			b.Node("n", f, retry)
 			return compile(t, line(b, "n"), graph.Saver(memory.New()))
 		},
-		"a subgraph": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+		"a subgraph": func(t *testing.T, f node, retry graph.NodeOption) *app {
 			t.Helper()
 			inner, b := newWork(), newWork()
 			inner.Node("n", f)
 			b.Subgraph("sub", compile(t, line(inner, "n"), graph.SubgraphOnly()), retry)
 			return compile(t, line(b, "sub"), graph.Saver(memory.New()))
 		},
-		"a queue": func(t *testing.T, f node, retry graph.AnyNodeOption) *app {
+		"a queue": func(t *testing.T, f node, retry graph.NodeOption) *app {
 			t.Helper()
 			g := queued(t, f, memory.New(), nil, retry)
 			serving(t, g, 1)

@@ -22,52 +22,11 @@ type InvokeOption interface{ invoke(*runOptions) }
 // ResumeOption is an option of Thread.Resume and Thread.ResumeStream.
 type ResumeOption interface{ resume(*runOptions) }
 
-// UpdateOption is an option of Thread.UpdateState.
+// UpdateOption is an option of Thread.UpdateState and Thread.UpdateStates.
 type UpdateOption interface{ update(*runOptions) }
-
-// UpdatesOption is an option of Thread.UpdateStates. Every UpdatesOption is an UpdateOption, too.
-type UpdatesOption interface {
-	UpdateOption
-	updates(*runOptions)
-}
 
 // ReleaseOption is an option of Thread.Release.
 type ReleaseOption interface{ release(*runOptions) }
-
-// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume,
-// ResumeStream, UpdateState and UpdateStates.
-type WriteOption interface {
-	InvokeOption
-	ResumeOption
-	UpdatesOption
-}
-
-// MetadataOption is an option of the calls of WriteOption, and of Submit.
-type MetadataOption interface {
-	WriteOption
-	SubmitOption
-}
-
-// ThreadOption is an option of every call that changes a thread: those of WriteOption, and
-// Release.
-type ThreadOption interface {
-	WriteOption
-	ReleaseOption
-}
-
-// InputOption is an option of the calls with an input or an update, which can start a thread:
-// Invoke, Stream, Submit, UpdateState and UpdateStates.
-type InputOption interface {
-	RequestOption
-	UpdatesOption
-}
-
-// EventsOption is an option of Graph.Stream, Thread.Stream and Thread.ResumeStream.
-type EventsOption interface {
-	RunOption
-	InvokeOption
-	ResumeOption
-}
 
 // runOptions are the options of one call.
 type runOptions struct {
@@ -111,7 +70,6 @@ func (f runOption) run(o *runOptions)     { f(o) }
 func (f runOption) invoke(o *runOptions)  { f(o) }
 func (f runOption) resume(o *runOptions)  { f(o) }
 func (f runOption) update(o *runOptions)  { f(o) }
-func (f runOption) updates(o *runOptions) { f(o) }
 func (f runOption) release(o *runOptions) { f(o) }
 func (f runOption) submit(o *runOptions)  { f(o) }
 func (f runOption) signal(o *runOptions)  { f(o) }
@@ -149,19 +107,34 @@ func (d Durability) resume(o *runOptions) { d.set(o) }
 // TakeOver opens the thread although the lease of another run is still valid. The other run finds
 // out at its next write, or when it next renews the lease, and then cancels its nodes. Until then
 // both runs may execute nodes.
-func TakeOver() WriteOption {
+func TakeOver() interface {
+	InvokeOption
+	ResumeOption
+	UpdateOption
+} {
 	return singleRunOption("TakeOver", func(o *runOptions) { o.takeOver = true })
 }
 
 // Wait waits while another run holds the thread, until ctx ends, instead of returning a
 // *checkpoint.BusyError. It also waits while the saver's server is unavailable
 // (checkpoint.ErrUnavailable) or exceeds SaverTimeout.
-func Wait() ThreadOption { return singleRunOption("Wait", func(o *runOptions) { o.wait = true }) }
+func Wait() interface {
+	InvokeOption
+	ResumeOption
+	UpdateOption
+	ReleaseOption
+} {
+	return singleRunOption("Wait", func(o *runOptions) { o.wait = true })
+}
 
 // DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the
 // last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
-func DiscardPending() InputOption {
+func DiscardPending() interface {
+	InvokeOption
+	SubmitOption
+	UpdateOption
+} {
 	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })
 }
 
@@ -176,7 +149,12 @@ func Rerun(nodes ...ID) ResumeOption {
 // IfHead makes the call return checkpoint.ErrConflict unless the thread's newest record is id. So
 // it detects that another caller has changed the thread since Result.Checkpoint was read. id must
 // not be zero.
-func IfHead(id checkpoint.ID) ThreadOption {
+func IfHead(id checkpoint.ID) interface {
+	InvokeOption
+	ResumeOption
+	UpdateOption
+	ReleaseOption
+} {
 	return singleRunOption("IfHead", func(o *runOptions) {
 		o.ifHead = id
 		if id.IsZero() {
@@ -188,7 +166,11 @@ func IfHead(id checkpoint.ID) ThreadOption {
 // Events chooses the kinds of events that a stream yields, in addition to the EventRunEnded at its
 // end. The default is EventUpdate. Run, Invoke and Resume, which have no stream, return an error
 // before they read or store anything.
-func Events(kinds EventKind) EventsOption {
+func Events(kinds EventKind) interface {
+	RunOption
+	InvokeOption
+	ResumeOption
+} {
 	return singleRunOption("Events", func(o *runOptions) {
 		if o.events = kinds; !o.streams {
 			o.fault("Events is given to a call without events; call Stream or ResumeStream, or leave it out")

@@ -35,13 +35,8 @@ type receivable struct {
 	check func(payload []byte) error
 }
 
-func (s Signal[T]) node(o *nodeOptions)         { s.listed(o) }
-func (s Signal[T]) routingNode(o *nodeOptions)  { s.listed(o) }
-func (s Signal[T]) mapSubgraph(o *nodeOptions)  { s.listed(o) }
-func (s Signal[T]) taskSubgraph(o *nodeOptions) { s.listed(o) }
-
-// listed adds the signal to those that a node may receive.
-func (s Signal[T]) listed(o *nodeOptions) {
+// node adds the signal to those that a node may receive.
+func (s Signal[T]) node(o *nodeOptions) {
 	o.signals = append(o.signals, receivable{
 		name:  s.name,
 		shape: func() shape.Signal { return shape.Signal{Name: s.name, Payload: s.payload.shape()} },

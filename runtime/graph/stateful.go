@@ -19,7 +19,7 @@ import (
 //
 // A call costs one load and one snapshot of the subgraph's state. With OnExit it also stores the
 // outcome of the call.
-func Stateful() MapSubgraphOption {
+func Stateful() NodeOption {
 	return singleNodeOption("Stateful", func(o *nodeOptions) { o.remembers = true })
 }
 

@@ -10,20 +10,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// InterruptOption is an option of Compile, for every run, and of Invoke, Stream, Resume and
-// ResumeStream, for one run.
+// InterruptOption is an option of Invoke, Stream, Resume and ResumeStream that stops one run.
+// InterruptBefore, InterruptAfter and BeforeRoute are also options of Compile, for every run.
 //
 // The stops of one run are in addition to those of Compile. They are not stored, so they do not
 // apply to another call, such as the Resume after a crash. They apply to nodes of the graph
 // itself; InSubgraph applies them to nodes of a subgraph.
 type InterruptOption interface {
-	Option
-	RunInterruptOption
-}
-
-// RunInterruptOption is an option of Invoke, Stream, Resume and ResumeStream that stops one run:
-// every InterruptOption, and InSubgraph.
-type RunInterruptOption interface {
 	InvokeOption
 	ResumeOption
 	interrupt() *stops
@@ -33,30 +26,45 @@ type RunInterruptOption interface {
 type stops struct {
 	before, after []ID
 	beforeRoute   bool
-	inside        map[ID][]RunInterruptOption // by subgraph node
+	inside        map[ID][]InterruptOption // by subgraph node
 }
 
 // InterruptBefore pauses a run before a superstep in which one of nodes would run. Nothing of that
 // superstep runs. Resume then runs the superstep. If the Resume has the same InterruptBefore among
 // its options, it pauses when the node is next due.
-func InterruptBefore(nodes ...ID) InterruptOption { return &stops{before: nodes} }
+func InterruptBefore(nodes ...ID) interface {
+	Option
+	InterruptOption
+} {
+	return &stops{before: nodes}
+}
 
 // InterruptAfter pauses a run after the commit of a superstep in which one of nodes ran. The
 // successors are decided by then, unless BeforeRoute is given. A run also pauses after its last
 // node, so that a person can edit the result. Resume then finishes the run without running a node.
-func InterruptAfter(nodes ...ID) InterruptOption { return &stops{after: nodes} }
+func InterruptAfter(nodes ...ID) interface {
+	Option
+	InterruptOption
+} {
+	return &stops{after: nodes}
+}
 
 // BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume calls the
 // route on the state at that time, which a person may have edited.
-func BeforeRoute() InterruptOption { return &stops{beforeRoute: true} }
+func BeforeRoute() interface {
+	Option
+	InterruptOption
+} {
+	return &stops{beforeRoute: true}
+}
 
 // InSubgraph applies stops to the nodes of a subgraph, in every call of it that the run makes.
 // node is the node of the subgraph. For a subgraph in a subgraph, nest InSubgraph.
 //
 // If a crash follows a stop in a subgraph before the thread is Paused, the stop holds the next
 // Resume, too.
-func InSubgraph(node ID, opts ...RunInterruptOption) RunInterruptOption {
-	return &stops{inside: map[ID][]RunInterruptOption{node: opts}}
+func InSubgraph(node ID, opts ...InterruptOption) InterruptOption {
+	return &stops{inside: map[ID][]InterruptOption{node: opts}}
 }
 
 func (s *stops) interrupt() *stops    { return s }
@@ -80,7 +88,7 @@ func (s *stops) add(more *stops, given *given) {
 	}
 	for node, opts := range more.inside {
 		if s.inside == nil {
-			s.inside = make(map[ID][]RunInterruptOption)
+			s.inside = make(map[ID][]InterruptOption)
 		}
 		s.inside[node] = append(slices.Clip(s.inside[node]), opts...)
 	}
@@ -184,7 +192,7 @@ func (g *core) numbered(s *stops) (_ *numberedStops, faults []string) {
 }
 
 // insideOf returns the stops of a subgraph by the numbers of its nodes, and faults.
-func (g *core) insideOf(opts []RunInterruptOption) (*numberedStops, []string) {
+func (g *core) insideOf(opts []InterruptOption) (*numberedStops, []string) {
 	var sum stops
 	var given given
 	for _, o := range opts {

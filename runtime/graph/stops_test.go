@@ -173,7 +173,7 @@ func TestBeforeRouteOfOneCallInASubgraph(t *testing.T) {
 func TestStopsInSubgraphsThatCannotHoldAreRefused(t *testing.T) {
 	child := compile(t, chain("x"), graph.SubgraphOnly())
 	g := compile(t, only(child), graph.Saver(memory.New()))
-	for want, opt := range map[string]graph.RunInterruptOption{
+	for want, opt := range map[string]graph.InterruptOption{
 		`InSubgraph: no subgraph "x"`:                          graph.InSubgraph("x", graph.InterruptBefore("x")),
 		`InSubgraph: no subgraph ""`:                           graph.InSubgraph("", graph.InterruptBefore("x")),
 		`InSubgraph "sub": InterruptBefore: no node "sub"`:     graph.InSubgraph("sub", graph.InterruptBefore("sub")),

@@ -23,14 +23,14 @@ import (
 // A stored call costs one snapshot of the state. An edit of the thread while the child is stopped
 // also changes the state of the child. In all other respects Subgraph works like the function
 // MapSubgraph.
-func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOption) ID {
+func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) ID {
 	var f funcs[S, U]
 	k := kind{same: true}
 	if child != nil {
 		k.sub = &child.core
 		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error { return runSame(ctx, r, a, i, child) }
 	}
-	add(b, id, f, k, opts, SubgraphOption.subgraph)
+	add(b, id, f, k, opts)
 	return id
 }
 
@@ -55,7 +55,7 @@ func MapSubgraph[S, U, CS, CU any](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S) (CU, error),
 	out func(ctx context.Context, s S, child CS) (U, error),
-	opts ...MapSubgraphOption,
+	opts ...NodeOption,
 ) ID {
 	var f funcs[S, U]
 	var k kind
@@ -68,7 +68,7 @@ func MapSubgraph[S, U, CS, CU any](
 		}
 		f.child = m.run
 	}
-	add(b, id, f, k, opts, MapSubgraphOption.mapSubgraph)
+	add(b, id, f, k, opts)
 	return id
 }
 

@@ -85,7 +85,7 @@ func line(b *graph.Builder[work, update], ids ...graph.ID) *graph.Builder[work, 
 }
 
 // only is a graph of one subgraph over the same state.
-func only(child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
+func only(child *app, opts ...graph.NodeOption) *graph.Builder[work, update] {
 	b := newWork()
 	b.Subgraph("sub", child, opts...)
 	return line(b, "sub")
@@ -745,7 +745,7 @@ func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
 
 // TestTwoNodesThatRememberedBecomeOne: the node that kept its id continues with its own state.
 func TestTwoNodesThatRememberedBecomeOne(t *testing.T) {
-	sub := func(b *graph.Builder[work, update], id graph.ID, opts ...graph.MapSubgraphOption) {
+	sub := func(b *graph.Builder[work, update], id graph.ID, opts ...graph.NodeOption) {
 		graph.MapSubgraph(b, id, compilePair(t, pairs(nil, "a")),
 			func(context.Context, work) (pairUpdate, error) {
 				return pairUpdate{Bar: state.Append("of " + string(id))}, nil

@@ -15,7 +15,7 @@ import (
 
 // raceOf is a race of a graph as the node "slow" with the given node "fast". "won" follows the
 // result of the faster one.
-func raceOf(slow *app, fast func(context.Context, work) (update, error), opts ...graph.SubgraphOption) *graph.Builder[work, update] {
+func raceOf(slow *app, fast func(context.Context, work) (update, error), opts ...graph.NodeOption) *graph.Builder[work, update] {
 	b := newWork()
 	b.Subgraph("slow", slow, opts...)
 	b.Node("fast", fast)

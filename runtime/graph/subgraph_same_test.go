@@ -42,7 +42,7 @@ func step(l *ledger, name string) func(context.Context, work) (update, error) {
 
 // alongside is before -> sub -> after, with another node alongside sub; sub is a graph over the
 // same state.
-func alongside(l *ledger, child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
+func alongside(l *ledger, child *app, opts ...graph.NodeOption) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"before", "sibling", "after"} {
 		b.Node(id, step(l, string(id)))
@@ -191,7 +191,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 			inner.Edge("a", "bad")
 			inner.Edge("bad", "c")
 			inner.Edge("c", graph.End)
-			var opts []graph.SubgraphOption
+			var opts []graph.NodeOption
 			if retry {
 				opts = append(opts, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1}))
 			}

@@ -389,7 +389,7 @@ func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {
 	before := graph.InterruptBefore
 	for name, test := range map[string]struct {
 		b    *graph.Builder[work, update]
-		stop graph.RunInterruptOption
+		stop graph.InterruptOption
 	}{
 		"node": {top, before("sub")}, "call": {deep, before("sub")}, "in a call": {deep, graph.InSubgraph("sub", before("ask"))},
 	} {

@@ -61,7 +61,7 @@ func pairs(l *ledger, names ...graph.ID) *graph.Builder[pair, pairUpdate] {
 }
 
 // around is before -> sub -> after, with another node alongside sub.
-func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts ...graph.MapSubgraphOption) *graph.Builder[work, update] {
+func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts ...graph.NodeOption) *graph.Builder[work, update] {
 	t.Helper()
 	b := newWork()
 	for _, id := range []graph.ID{"before", "sibling", "after"} {

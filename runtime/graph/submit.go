@@ -10,12 +10,6 @@ import (
 // SubmitOption is an option of Thread.Submit.
 type SubmitOption interface{ submit(*runOptions) }
 
-// RequestOption is an option of the calls with an input: Invoke, Stream and Submit.
-type RequestOption interface {
-	InvokeOption
-	SubmitOption
-}
-
 // Submitted describes an input that was submitted.
 type Submitted struct {
 	Thread  string

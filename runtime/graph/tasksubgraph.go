@@ -23,13 +23,13 @@ import (
 // calls where they were. Snapshot.Calls lists the calls by the number of the send. The Path of a
 // question, a stop or an event contains that number.
 //
-// A call remembers nothing of earlier calls, so TaskSubgraph does not take Stateful. In all other
+// A call remembers nothing of earlier calls, so Compile reports Stateful. In all other
 // respects it works like MapSubgraph and TaskNode. TaskFallback handles the failure of a call.
 func TaskSubgraph[S, U, In, CS, CU any, P wire.Generated[In]](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S, in In) (CU, error),
 	out func(ctx context.Context, s S, in In, child CS) (U, error),
-	opts ...TaskSubgraphOption,
+	opts ...NodeOption,
 ) Sender[In] {
 	var f funcs[S, U]
 	k := kind{decode: unwrap[In, P], input: shape.Of[In, P]}
@@ -52,6 +52,6 @@ func TaskSubgraph[S, U, In, CS, CU any, P wire.Generated[In]](
 		}
 		f.child = m.run
 	}
-	add(b, id, f, k, opts, TaskSubgraphOption.taskSubgraph)
+	add(b, id, f, k, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +28,7 @@ func fromRead(_ context.Context, _ work, d doc, child pair) (update, error) {
 }
 
 // readers is list -> read for each name in the log -> report.
-func readers(child *graph.Graph[pair, pairUpdate], opts ...graph.TaskSubgraphOption) (*graph.Builder[work, update], graph.Sender[doc]) {
+func readers(child *graph.Graph[pair, pairUpdate], opts ...graph.NodeOption) (*graph.Builder[work, update], graph.Sender[doc]) {
 	b := newWork()
 	b.Node("list", func(context.Context, work) (update, error) { return update{}, nil })
 	read := graph.TaskSubgraph(b, "read", child, toRead, fromRead, opts...)
@@ -47,7 +46,7 @@ func readers(child *graph.Graph[pair, pairUpdate], opts ...graph.TaskSubgraphOpt
 	return b, read
 }
 
-func readersOf(child *graph.Graph[pair, pairUpdate], opts ...graph.TaskSubgraphOption) *graph.Builder[work, update] {
+func readersOf(child *graph.Graph[pair, pairUpdate], opts ...graph.NodeOption) *graph.Builder[work, update] {
 	b, _ := readers(child, opts...)
 	return b
 }
@@ -347,11 +346,11 @@ func TestTheFirstCallOfARaceWins(t *testing.T) {
 	})
 }
 
-// TestACallOfASendRemembersNothing: Stateful is no option of TaskSubgraph.
+// TestACallOfASendRemembersNothing: Compile reports Stateful for TaskSubgraph.
 func TestACallOfASendRemembersNothing(t *testing.T) {
-	if reflect.TypeOf(graph.Stateful).Out(0).Implements(reflect.TypeFor[graph.TaskSubgraphOption]()) {
-		t.Error("Stateful returns a TaskSubgraphOption, want an option that does not compile there")
-	}
+	same(t, "faults", faults(t, readersOf(compilePair(t, pairs(nil, "a", "b")), graph.Stateful())), []string{
+		`node "read" has the option Stateful, which is for MapSubgraph; leave it out`,
+	})
 	th, _ := newThread(t, readersOf(compilePair(t, pairs(nil, "a", "b"))))
 	done(t, graph.Done)(th.Invoke(t.Context(), names))
 	res := done(t, graph.Done)(th.Invoke(t.Context(), update{}))

@@ -18,7 +18,7 @@ import (
 // Nothing in the call can wait outside the process. So Compile reports a question, a signal, a
 // Queue or a stop in the subgraph, or in a subgraph of it. It also reports Stateful at the same
 // node. InSubgraph with a stop in the call is an error of the run.
-func Unstored() SubgraphOption {
+func Unstored() NodeOption {
 	return singleNodeOption("Unstored", func(o *nodeOptions) { o.unstored = true })
 }
 

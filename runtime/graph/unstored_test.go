@@ -133,13 +133,13 @@ func TestAnUnstoredSubgraphCannotWait(t *testing.T) {
 	for want, c := range map[string]struct {
 		inner *graph.Builder[pair, pairUpdate]
 		opts  []graph.Option
-		more  []graph.MapSubgraphOption
+		more  []graph.NodeOption
 	}{
 		"asks questions":                          {inner: asks},
 		"receives signals":                        {inner: receives},
 		"has a Queue":                             {inner: queued},
 		"has InterruptBefore or":                  {inner: pairs(nil, "a"), opts: []graph.Option{graph.InterruptAfter("a")}},
-		"is Unstored and Stateful; its state can": {inner: pairs(nil, "a"), more: []graph.MapSubgraphOption{graph.Stateful()}},
+		"is Unstored and Stateful; its state can": {inner: pairs(nil, "a"), more: []graph.NodeOption{graph.Stateful()}},
 	} {
 		child := compilePair(t, c.inner, c.opts...)
 		got := faults(t, around(t, nil, child, append(c.more, graph.Unstored())...), graph.Saver(memory.New()))

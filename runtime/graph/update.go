@@ -60,10 +60,13 @@ type NodeUpdate[U any] struct {
 // Only a task node can be named more than once. Of the nodes that lead to one any-of join only one
 // can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of
 // UpdateState.
-func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U], opts ...UpdatesOption) (checkpoint.ID, error) {
-	o, err := calling(t, opts, UpdatesOption.updates)
+func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U], opts ...UpdateOption) (checkpoint.ID, error) {
+	o, err := calling(t, opts, UpdateOption.update)
 	if err != nil {
 		return checkpoint.ID{}, err
+	}
+	if len(o.as) > 0 {
+		return checkpoint.ID{}, t.fail("AsNode names %s; set Node in the updates of UpdateStates, and leave AsNode out", quoted(o.as[0]))
 	}
 	if len(updates) == 0 {
 		return checkpoint.ID{}, t.fail("UpdateStates: there is no update")
@@ -214,7 +217,8 @@ func asNodes(names []string) string {
 
 // AsNode makes UpdateState treat its update as the result of a node. The successors of the node
 // are then due. Start stands for another input. For a node that chooses its successors itself,
-// such as a RoutingNode, add Goto, because an update does not contain its choice.
+// such as a RoutingNode, add Goto, because an update does not contain its choice. UpdateStates
+// names a node for each update, and returns an error for AsNode.
 func AsNode(id ID) UpdateOption {
 	return runOption(func(o *runOptions) { o.as = append(o.as, id) })
 }
@@ -223,6 +227,6 @@ func AsNode(id ID) UpdateOption {
 // They replace everything that was due, and the edges, joins and routes of the nodes that AsNode
 // or UpdateStates name. After graph.To(graph.End) nothing is due. Each node must be one of the
 // graph; it need not be a target of another one.
-func Goto(next Next) UpdatesOption {
+func Goto(next Next) UpdateOption {
 	return singleRunOption("Goto", func(o *runOptions) { o.jump = &next })
 }

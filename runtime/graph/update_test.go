@@ -99,6 +99,7 @@ func TestAnUpdateIsAsOneNode(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("a"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	failsWith(t, `AsNode names "a" and "b"`)(th.UpdateState(t.Context(), input, graph.AsNode("a"), graph.AsNode("b")))
+	failsWith(t, `leave AsNode out`)(th.UpdateStates(t.Context(), []graph.NodeUpdate[update]{{Node: "a"}}, graph.AsNode("a")))
 	failsWith(t, `DiscardPending without AsNode`)(th.UpdateState(t.Context(), input, graph.DiscardPending()))
 	failsWith(t, `DiscardPending with Goto`)(th.UpdateState(t.Context(), input,
 		graph.AsNode("a"), graph.Goto(graph.To("b")), graph.DiscardPending()))

@@ -17,7 +17,7 @@ import (
 // the same field, if only one task may set that field. Such a graph would fail in each run in
 // which both nodes set it. Compile examines at most half a million pairs of edges, the nearest
 // first, and ignores nodes without Writes.
-func Writes(fields ...string) AnyNodeOption {
+func Writes(fields ...string) NodeOption {
 	return singleNodeOption("Writes", func(o *nodeOptions) { o.writes = append([]string{}, fields...) })
 }
 

@@ -25,8 +25,8 @@ type shop struct {
 	inner                      string // the node of the subgraph
 
 	joins     []graph.ID
-	options   []graph.RoutingNodeOption // of ask
-	listed    []graph.NodeOption        // of each
+	options   []graph.NodeOption // of ask
+	listed    []graph.NodeOption // of each
 	compile   []graph.Option
 	innerOpts []graph.NodeOption
 	plainEach bool // each is a Node
@@ -180,7 +180,7 @@ func (p *shop) addFast(tb testing.TB, b *graph.Builder[Order, OrderUpdate]) {
 	case "Subgraph":
 		b.Subgraph("fast", child)
 	case "MapSubgraph", "Stateful":
-		var opts []graph.MapSubgraphOption
+		var opts []graph.NodeOption
 		if p.fast == "Stateful" {
 			opts = append(opts, graph.Stateful())
 		}
@@ -193,11 +193,11 @@ func (p *shop) addFast(tb testing.TB, b *graph.Builder[Order, OrderUpdate]) {
 	}
 }
 
-func subOptions(id string) []graph.SubgraphOption {
+func subOptions(id string) []graph.NodeOption {
 	if id == "sub" {
 		return nil
 	}
-	return []graph.SubgraphOption{graph.FormerIDs("sub")}
+	return []graph.NodeOption{graph.FormerIDs("sub")}
 }
 
 func (p *shop) addAsk(b *graph.Builder[Order, OrderUpdate]) {
@@ -308,7 +308,7 @@ func lockFailure(t *testing.T, app graphtest.Described, path string) string {
 }
 
 func renamedAsk(p *shop) {
-	p.ask, p.joins[1], p.options = "asks", "asks", []graph.RoutingNodeOption{graph.FormerIDs("ask")}
+	p.ask, p.joins[1], p.options = "asks", "asks", []graph.NodeOption{graph.FormerIDs("ask")}
 }
 
 // TestLockAgreesWithTheRuntime changes one part of a program in which a thread waits. Lock says
@@ -357,7 +357,7 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 		},
 		"a node gets its former id back": {
 			locked: renamedAsk,
-			change: func(p *shop) { p.options = []graph.RoutingNodeOption{graph.FormerIDs("asks")} }, want: "new: node shop ask former asks",
+			change: func(p *shop) { p.options = []graph.NodeOption{graph.FormerIDs("asks")} }, want: "new: node shop ask former asks",
 		},
 		"a former name is dropped": {
 			locked: func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, stored: func(*shop) {},
@@ -384,7 +384,7 @@ func TestLockAgreesWithTheRuntime(t *testing.T) {
 		"another name":                   {change: func(p *shop) { p.name = "store" }, want: "graph.FormerNames", breaks: true},
 		"another name with FormerNames":  {change: func(p *shop) { p.name, p.compile = "store", []graph.Option{graph.FormerNames("shop")} }, want: "allowed: new: graph store former shop"},
 		"a new node":                     {change: func(p *shop) { p.extra = true }, want: "allowed: new: node shop more kind node"},
-		"a retry policy":                 {change: func(p *shop) { p.options = []graph.RoutingNodeOption{graph.Retry(graph.RetryPolicy{Attempts: 2})} }},
+		"a retry policy":                 {change: func(p *shop) { p.options = []graph.NodeOption{graph.Retry(graph.RetryPolicy{Attempts: 2})} }},
 		"a stop":                         {change: func(p *shop) { p.compile = []graph.Option{graph.InterruptBefore("quick")} }},
 	}
 	for name, test := range tests {

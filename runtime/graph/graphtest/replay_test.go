@@ -117,7 +117,7 @@ func TestRehearsalsRefuseWhatResumesRefuse(t *testing.T) {
 		"nothing":           {func(*shop) {}, ""},
 		"a node is renamed": {func(p *shop) { p.ask, p.joins[1] = "asks", "asks" }, `"ask`},
 		"a node has a FormerID": {func(p *shop) {
-			p.ask, p.joins[1], p.options = "asks", "asks", []graph.RoutingNodeOption{graph.FormerIDs("ask")}
+			p.ask, p.joins[1], p.options = "asks", "asks", []graph.NodeOption{graph.FormerIDs("ask")}
 		}, ""},
 		"a task node becomes a node":     {func(p *shop) { p.plainEach = true }, `what was sent to node "each"`},
 		"another payload":                {func(p *shop) { p.sendsInt = true }, `what was sent to node "each"`},
