@@ -117,7 +117,7 @@ func (w waiters) holds(v ssa.Value, seen map[ssa.Value]bool) bool {
 
 // waits reports whether a call returns ErrWaiting.
 func waits(c *ssa.CallCommon) bool {
-	return calls(callee(c), graphPath, "Question.Ask", "Question.AskNamed", "Signal.Receive", "Signal.ReceiveFor", "Sleep", "SleepUntil")
+	return calls(callee(c), graphPath, "Question.Ask", "Signal.Receive", "Sleep", "SleepUntil")
 }
 
 func reportErr(pass *analysis.Pass, c ssa.CallInstruction) {

@@ -38,7 +38,7 @@ func newPure(indexer *analysis.Analyzer) *analysis.Analyzer {
 		for _, fn := range x.funcs {
 			instructions(fn, func(i ssa.Instruction) {
 				c, ok := i.(ssa.CallInstruction)
-				if ok && calls(callee(c.Common()), graphPath, "Question.Ask", "Question.AskNamed") {
+				if ok && calls(callee(c.Common()), graphPath, "Question.Ask") {
 					asks = append(asks, c)
 				}
 				if call, ok := i.(*ssa.Call); ok && x.source(call.Call.StaticCallee()) != nil {

@@ -267,9 +267,10 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 			return nil, err
 		}
 	}
-	var opts []graph.AskOption
+	var asks []graph.AskOption
+	var receives []graph.ReceiveOption
 	if n.Expires > 0 {
-		opts = append(opts, graph.ExpireAfter(n.Expires))
+		asks, receives = append(asks, graph.ExpireAfter(n.Expires)), append(receives, graph.ExpireAfter(n.Expires))
 	}
 	take := func(v wire.Int, e error) bool {
 		if errors.Is(e, graph.ErrExpired) {
@@ -280,7 +281,7 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 	}
 	for k := range n.Receives {
 		name, key := n.receives(k)
-		v, e := signals[slices.Index(signalNames, name)].ReceiveFor(ctx, key, opts...)
+		v, e := signals[slices.Index(signalNames, name)].Receive(ctx, append(slices.Clip(receives), graph.For(key))...)
 		if e == nil {
 			b.world.receive(graph.CurrentTask(ctx), int64(v))
 		}
@@ -293,7 +294,7 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 		if n.Named {
 			as = fmt.Sprint("n", k)
 		}
-		if !take(questions[k%2].AskNamed(ctx, as, wire.String(b.spec.asking(d, k, view)), opts...)) {
+		if !take(questions[k%2].Ask(ctx, wire.String(b.spec.asking(d, k, view)), append(slices.Clip(asks), graph.As(as))...)) {
 			return nil, err
 		}
 	}

@@ -44,7 +44,7 @@ func (c *compiler[S, U]) checkOptions() {
 	c.checkInterceptors()
 	c.checkPropagators()
 	if o.holder == "" {
-		c.fault("Identity is empty; name who runs, or leave the option out")
+		c.fault("Holder is empty; name who runs, or leave the option out")
 	}
 	c.faults = append(c.faults, o.limits.check()...)
 	if o.lease < 0 {

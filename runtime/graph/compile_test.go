@@ -219,11 +219,11 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			b.Edge(graph.Start, "a")
 			b.Edge("a", "b")
 			b.Edge("b", graph.End)
-		}, []graph.Option{graph.Saver(nil), graph.Observe(nil), graph.Observe((*notebook)(nil)), graph.Identity(""), graph.MaxSteps(-1)}, []string{
+		}, []graph.Option{graph.Saver(nil), graph.Observe(nil), graph.Observe((*notebook)(nil)), graph.Holder(""), graph.MaxSteps(-1)}, []string{
 			`Saver is nil (<nil>); pass a saver that was opened, or leave the option out`,
 			`Observe is given nil (<nil>); pass an Observer, or leave the option out`,
 			`Observe is given nil (*graph_test.notebook); pass an Observer, or leave the option out`,
-			`Identity is empty; name who runs, or leave the option out`,
+			`Holder is empty; name who runs, or leave the option out`,
 			`MaxSteps is -1; want at least 1`,
 			`node "a": its Timeout is 0s; want more than 0`,
 			`node "a": its Retry has a Base of -1ns; want more than 0, or 0 for the default`,

@@ -161,6 +161,7 @@ func TestExpireAfterIsChecked(t *testing.T) {
 		`graph: question "refund": ExpireAfter is given twice; give it once`: {
 			graph.ExpireAfter(day), graph.ExpireAfter(day),
 		},
+		`graph: question "refund": As is given twice; give it once`: {graph.As("one"), graph.As("two")},
 	} {
 		if _, err := refund.Ask(t.Context(), doc{}, opts...); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

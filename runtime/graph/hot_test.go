@@ -234,7 +234,7 @@ func TestAHeadOfAThreadThatIsHeld(t *testing.T) {
 		b.Edge(graph.Start, "a")
 		b.Edge("a", graph.End)
 		th, s := newThread(t, b)
-		other := compile(t, b, graph.Saver(s), graph.Identity("other")).Thread("t")
+		other := compile(t, b, graph.Saver(s), graph.Holder("other")).Thread("t")
 		done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 		slow.Store(true)
 		var wg sync.WaitGroup

@@ -164,10 +164,10 @@ func SharedState() Option {
 // Saver of its own, because it uses the Saver of its parent.
 func SubgraphOnly() Option { return singleOption("SubgraphOnly", func(o *options) { o.nested = true }) }
 
-// Identity sets the name of the holder in the *checkpoint.BusyError of other runs. The default is
+// Holder sets the name of the holder in the *checkpoint.BusyError of other runs. The default is
 // host, process id and program. The name must not be empty.
-func Identity(name string) Option {
-	return singleOption("Identity", func(o *options) { o.holder = name })
+func Holder(name string) Option {
+	return singleOption("Holder", func(o *options) { o.holder = name })
 }
 
 // Lease sets how long a thread stays held after the process of its run died. A living run renews

@@ -34,12 +34,10 @@ var callsWithOptions = map[string]reflect.Type{
 	"UpdateState":     lastElem(thread.UpdateState),
 	"UpdateStates":    lastElem(thread.UpdateStates),
 	"Ask":             lastElem(graph.Question[doc, wire.Bool].Ask),
-	"AskNamed":        lastElem(graph.Question[doc, wire.Bool].AskNamed),
 	"Release":         lastElem(thread.Release),
 	"Submit":          lastElem(thread.Submit),
 	"PostAnswer":      lastElem(thread.Answer),
 	"Receive":         lastElem(graph.Signal[doc].Receive),
-	"ReceiveFor":      lastElem(graph.Signal[doc].ReceiveFor),
 	"With":            lastElem(graph.Signal[doc].With),
 }
 
@@ -96,7 +94,7 @@ var optionsOfCalls = map[string]struct {
 	"HotThreads":        {graph.HotThreads, "Compile"},
 	"SharedState":       {graph.SharedState, "Compile"},
 	"SubgraphOnly":      {graph.SubgraphOnly, "Compile"},
-	"Identity":          {graph.Identity, "Compile"},
+	"Holder":            {graph.Holder, "Compile"},
 	"Lease":             {graph.Lease, "Compile"},
 	"SaverTimeout":      {graph.SaverTimeout, "Compile"},
 	"Observe":           {graph.Observe, "Compile"},
@@ -123,8 +121,9 @@ var optionsOfCalls = map[string]struct {
 	"Answer":         {refund.Answer, resumes + "PostAnswer"},
 	"AsNode":         {graph.AsNode, updates},
 	"Goto":           {graph.Goto, updates},
-	"ExpireAfter":    {graph.ExpireAfter, "Ask AskNamed Receive ReceiveFor"},
-	"For":            {graph.For, "With"},
+	"ExpireAfter":    {graph.ExpireAfter, "Ask Receive"},
+	"As":             {graph.As, "Ask"},
+	"For":            {graph.For, "With Receive"},
 	"Events":         {graph.Events, "Run RunStream " + inputs + resumes}, // those without a stream return an error
 }
 

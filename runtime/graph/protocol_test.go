@@ -42,7 +42,7 @@ func (g *gated) graph(tb testing.TB, name string, opts ...graph.Option) *app {
 	b.Node("a", g.node(name))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
-	return compile(tb, b, append(opts, graph.Identity(name))...)
+	return compile(tb, b, append(opts, graph.Holder(name))...)
 }
 
 // outcome is the outcome of a run in the background.

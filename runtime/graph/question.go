@@ -103,20 +103,14 @@ func (q Question[Q, A]) node(o *nodeOptions) {
 // answered after the run has ended. If the node loses an any-of join, its questions are withdrawn.
 //
 // A node that asks several times must ask the same questions in the same order each time it runs.
-// The n-th call of a question gets the n-th answer. Concurrent calls need AskNamed.
+// The n-th call of a question gets the n-th answer. Concurrent calls need names: see As.
 //
 // v must not contain values that change between runs of the node, such as the time of day. If the
 // payload differs when the node runs again, Ask returns ErrNotAskable. If fields were added to Q
 // since the question was stored, v must have zero values in them.
 func (q Question[Q, A]) Ask(ctx context.Context, v Q, opts ...AskOption) (A, error) {
-	return q.AskNamed(ctx, "", v, opts...)
-}
-
-// AskNamed is Ask with a name for this call. The name, instead of the order of the calls,
-// distinguishes it from other calls of the same Question in one node.
-func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q, opts ...AskOption) (A, error) {
 	var a A
-	expire, err := expireAfter(opts)
+	o, err := waiting(opts, AskOption.ask)
 	if err != nil {
 		return a, fmt.Errorf("graph: question %q: %w", q.name, err)
 	}
@@ -124,7 +118,7 @@ func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q, opts ...As
 	if err != nil {
 		return a, fmt.Errorf("graph: question %q cannot be stored: %w", q.name, err)
 	}
-	answer, err := task.Ask(ctx, q.name, as, payload, expire)
+	answer, err := task.Ask(ctx, q.name, o.as, payload, o.expire)
 	if err != nil {
 		return a, err
 	}
@@ -132,6 +126,15 @@ func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q, opts ...As
 		return a, fmt.Errorf("graph: the answer to question %q: %w", q.name, payloadError(answer, err))
 	}
 	return a, nil
+}
+
+// As names a call of Ask. The name, instead of the order of the calls, distinguishes it from other
+// calls of the same Question in one node.
+func As(name string) AskOption {
+	return waitOption(func(o *waitOptions) {
+		o.given.set("As")
+		o.as = name
+	})
 }
 
 // Decode returns the payload of w. It returns ErrNotAsked if w is another question,

@@ -165,7 +165,7 @@ func twice(ran *counter) *graph.Builder[work, update] {
 		var got [2]wire.Bool
 		var errs [2]error
 		for i, as := range []string{"left", "right"} {
-			wg.Go(func() { got[i], errs[i] = refund.AskNamed(ctx, as, doc{Name: as}) })
+			wg.Go(func() { got[i], errs[i] = refund.Ask(ctx, doc{Name: as}, graph.As(as)) })
 		}
 		wg.Wait()
 		if err := errors.Join(errs[:]...); err != nil {
@@ -207,7 +207,7 @@ func TestAReRunThatAsksSomethingElse(t *testing.T) {
 	runs := 0
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
 		runs++
-		_, err := amount.AskNamed(ctx, "fixed", "a")
+		_, err := amount.Ask(ctx, "a", graph.As("fixed"))
 		if err != nil && runs > 1 {
 			return update{}, err
 		}

@@ -21,7 +21,7 @@ import (
 func TestANodeOfAQueueReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
-		node := countedRuns(&runs, receives("gpu", []graph.AskOption{graph.ExpireAfter(time.Hour)}, "", ""))
+		node := countedRuns(&runs, receives("gpu", []graph.ReceiveOption{graph.ExpireAfter(time.Hour)}, "", ""))
 		g := queued(t, node, memory.New(), nil, payment)
 		serving(t, g, 2)
 

@@ -24,7 +24,7 @@ func TestABusyErrorNamesTheRequestThatRuns(t *testing.T) {
 	})
 	b.Edge(graph.Start, "slow")
 	b.Edge("slow", graph.End)
-	th, _ := newThread(t, b, graph.Identity("worker 7"))
+	th, _ := newThread(t, b, graph.Holder("worker 7"))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := th.Invoke(t.Context(), input, graph.RequestID("r1"))

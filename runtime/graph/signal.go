@@ -54,30 +54,22 @@ func (s Signal[T]) node(o *nodeOptions) {
 // several tasks wait for one signal, the first in task order gets it. If a task loses its race,
 // the signals that it has received go back. A replay or a fork receives other signals.
 //
-// Receive takes only signals without a key. A node that receives several signals must do so in the
-// same order each time it runs: the n-th call gets the n-th signal.
+// Receive takes only signals without a key, and with For only those with that key. A node that
+// receives several signals must do so in the same order each time it runs: the n-th call gets the
+// n-th signal. Calls for different keys need no order.
 //
 // With ExpireAfter, Receive returns ErrExpired if no signal was sent in time. A signal that was
 // sent in time counts, however late the node runs again.
 //
 // It returns ErrNotAskable if the node does not list the signal, or if the run has no thread. The
 // same error is returned if ctx is not the context of a node.
-func (s Signal[T]) Receive(ctx context.Context, opts ...AskOption) (T, error) {
-	return s.ReceiveFor(ctx, "", opts...)
-}
-
-// ReceiveFor is Receive for the signals that were sent with a key: see For. Calls for different
-// keys need no order.
-func (s Signal[T]) ReceiveFor(ctx context.Context, key string, opts ...AskOption) (T, error) {
+func (s Signal[T]) Receive(ctx context.Context, opts ...ReceiveOption) (T, error) {
 	var v T
-	expire, err := expireAfter(opts)
+	o, err := waiting(opts, ReceiveOption.receive)
 	if err != nil {
 		return v, fmt.Errorf("graph: signal %q: %w", s.name, err)
 	}
-	if err := checkKey(key); err != nil {
-		return v, fmt.Errorf("graph: signal %q: %w", s.name, err)
-	}
-	b, err := task.Receive(ctx, s.name, key, expire)
+	b, err := task.Receive(ctx, s.name, o.key, o.expire)
 	if err != nil {
 		return v, err
 	}
@@ -127,9 +119,26 @@ func (s SentSignal) Encoded() (key, signal string, payload []byte, err error) {
 // SignalOption is an option of Signal.With.
 type SignalOption interface{ signal(*runOptions) }
 
-// For sends a signal with a key. Only ReceiveFor with the same key receives it.
-func For(key string) SignalOption {
-	return singleRunOption("For", func(o *runOptions) { o.key = key })
+// For gives a signal a key, such as the number of an order. Receive takes the signal only with the
+// same key.
+func For(key string) interface {
+	SignalOption
+	ReceiveOption
+} {
+	return keyOption(key)
+}
+
+// keyOption is the key of a signal that is sent or received.
+type keyOption string
+
+func (k keyOption) signal(o *runOptions) {
+	o.given.set("For")
+	o.key = string(k)
+}
+
+func (k keyOption) receive(o *waitOptions) {
+	o.given.set("For")
+	o.key = string(k)
 }
 
 // Signal sends signals to the thread, and returns. The thread need not exist, and need not wait
@@ -174,7 +183,7 @@ func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post,
 // OpenSignal is a signal that a task of a thread waits for.
 type OpenSignal struct {
 	Signal  string        // its name
-	Key     string        // of ReceiveFor; empty for Receive
+	Key     string        // of For; empty for none
 	Path    []PathElement // the subgraph calls around Node, outermost first; nil for a node of the graph itself
 	Node    ID            // the node that receives it
 	Index   int           // number of the send that the task runs, else 0

@@ -41,7 +41,7 @@ func TestTheSignalsOfACallOverItsOwnStateGoBack(t *testing.T) {
 func TestALoserGetsNothing(t *testing.T) {
 	eachNesting(t, func() *graph.Builder[work, update] {
 		b := newWork()
-		b.Node("loser", receives("loser", []graph.AskOption{graph.ExpireAfter(day)}, ""), payment)
+		b.Node("loser", receives("loser", []graph.ReceiveOption{graph.ExpireAfter(day)}, ""), payment)
 		b.Node("winner", answering, refund)
 		b.Node("other", receiver("other", ""), payment)
 		b.Node("after", say("after"))
@@ -98,7 +98,7 @@ func TestTheStateOfACallIsReadWhileASignalWaits(t *testing.T) {
 func TestACallThatAFallbackReplacedGetsNothing(t *testing.T) {
 	eachNesting(t, func() *graph.Builder[work, update] {
 		inner, b := newWork(), newWork()
-		inner.Node("take", receives("take", []graph.AskOption{graph.ExpireAfter(day)}, ""), payment)
+		inner.Node("take", receives("take", []graph.ReceiveOption{graph.ExpireAfter(day)}, ""), payment)
 		inner.Node("break", func(context.Context, work) (update, error) { return update{}, errBroken })
 		for _, id := range []graph.ID{"take", "break"} {
 			inner.Edge(graph.Start, id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,11 +26,11 @@ func receiver(name string, keys ...string) func(context.Context, work) (update, 
 	return receives(name, nil, keys...)
 }
 
-func receives(name string, opts []graph.AskOption, keys ...string) func(context.Context, work) (update, error) {
+func receives(name string, opts []graph.ReceiveOption, keys ...string) func(context.Context, work) (update, error) {
 	return func(ctx context.Context, _ work) (update, error) {
 		var lines []string
 		for _, key := range keys {
-			got, err := payment.ReceiveFor(ctx, key, opts...)
+			got, err := payment.Receive(ctx, append(slices.Clip(opts), graph.For(key))...)
 			switch {
 			case errors.Is(err, graph.ErrExpired):
 				got = "expired"
@@ -120,7 +121,7 @@ func TestTheSignalsThatAThreadWaitsForAreListed(t *testing.T) {
 	eachNesting(t, func() *graph.Builder[work, update] {
 		b := newWork()
 		b.Node("a", func(ctx context.Context, _ work) (update, error) {
-			_, err := payment.ReceiveFor(ctx, "order-7", graph.ExpireAfter(day))
+			_, err := payment.Receive(ctx, graph.For("order-7"), graph.ExpireAfter(day))
 			_, other := shipped.Receive(ctx)
 			return update{}, errors.Join(err, other)
 		}, payment, shipped)
@@ -313,7 +314,7 @@ func TestASignalCanExpire(t *testing.T) {
 	for after, want := range map[time.Duration]string{0: "a one", day: "a one", day + time.Second: "a expired"} {
 		eachNesting(t, func() *graph.Builder[work, update] {
 			b := newWork()
-			b.Node("a", receives("a", []graph.AskOption{graph.ExpireAfter(day)}, ""), payment)
+			b.Node("a", receives("a", []graph.ReceiveOption{graph.ExpireAfter(day)}, ""), payment)
 			return line(b, "a")
 		}, func(t *testing.T, s checkpoint.Saver, g *app) {
 			t.Helper()
@@ -336,7 +337,7 @@ func TestASignalInTimeCountsInARunInProgress(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
 		s, b := memory.New(), newWork()
 		var g *app
-		b.Node("a", receives("a", []graph.AskOption{graph.ExpireAfter(time.Second)}, ""), payment)
+		b.Node("a", receives("a", []graph.ReceiveOption{graph.ExpireAfter(time.Second)}, ""), payment)
 		b.Node("ask", expiring(time.Second), refund)
 		b.Node("slow", func(ctx context.Context, _ work) (update, error) {
 			time.Sleep(time.Second - time.Millisecond)
@@ -370,7 +371,7 @@ func TestASignalInTimeCountsInARunInProgress(t *testing.T) {
 func TestASignalBetweenTheLookAndTheOpeningIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := memory.New(), newWork()
-		b.Node("a", receives("a", []graph.AskOption{graph.ExpireAfter(day)}, ""), payment)
+		b.Node("a", receives("a", []graph.ReceiveOption{graph.ExpireAfter(day)}, ""), payment)
 		slow := &slowLoad{Saver: s}
 		g := compile(t, line(b, "a"), graph.Saver(slow))
 		th := compile(t, b, graph.Saver(s)).Thread("t")
@@ -489,7 +490,8 @@ func TestReceiveAndSignalAreChecked(t *testing.T) {
 	errs := make(map[string]error)
 	b.Node("a", func(ctx context.Context, _ work) (update, error) {
 		_, errs["not listed"] = shipped.Receive(ctx)
-		_, errs["long key"] = payment.ReceiveFor(ctx, long)
+		_, errs["long key"] = payment.Receive(ctx, graph.For(long))
+		_, errs["two keys received"] = payment.Receive(ctx, graph.For("a"), graph.For("b"))
 		_, errs["no time"] = payment.Receive(ctx, graph.ExpireAfter(-1))
 		return update{}, nil
 	}, payment)
@@ -500,13 +502,14 @@ func TestReceiveAndSignalAreChecked(t *testing.T) {
 	errs["two keys"] = th.Signal(t.Context(), payment.With("one", graph.For("a"), graph.For("b")))
 	errs["no id"] = th.Signal(t.Context(), payment.With("one", graph.RequestID("")))
 	for name, want := range map[string]string{
-		"not listed":    `list it among the options of the node`,
-		"no node":       `needs the context of a node`,
-		"long key":      `its key has 1025 bytes, more than 1024`,
-		"long key sent": `its key has 1025 bytes, more than 1024`,
-		"no time":       `ExpireAfter(-1ns): give it more than 0`,
-		"two keys":      `For is given twice; give it once`,
-		"no id":         `RequestID is empty`,
+		"not listed":        `list it among the options of the node`,
+		"no node":           `needs the context of a node`,
+		"long key":          `its key has 1025 bytes, more than 1024`,
+		"long key sent":     `its key has 1025 bytes, more than 1024`,
+		"no time":           `ExpireAfter(-1ns): give it more than 0`,
+		"two keys":          `For is given twice; give it once`,
+		"two keys received": `For is given twice; give it once`,
+		"no id":             `RequestID is empty`,
 	} {
 		if errs[name] == nil || !strings.Contains(errs[name].Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, errs[name], want)

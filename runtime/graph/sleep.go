@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -44,47 +45,57 @@ func SleepUntil(ctx context.Context, t time.Time) error {
 	return task.Sleep(ctx, func(time.Time) time.Time { return t })
 }
 
-// AskOption is an option of Question.Ask and AskNamed, and of Signal.Receive and ReceiveFor.
-type AskOption interface{ ask(*askOptions) }
+// AskOption is an option of Question.Ask.
+type AskOption interface{ ask(*waitOptions) }
 
-type askOptions struct {
+// ReceiveOption is an option of Signal.Receive.
+type ReceiveOption interface{ receive(*waitOptions) }
+
+// waitOptions are the options of one call of Ask or Receive.
+type waitOptions struct {
 	given  given
-	expire time.Duration
+	expire time.Duration // after which the wait ends; 0 for never
+	as     string        // the name of a call of Ask
+	key    string        // of the signals that Receive takes
 }
 
-type askOption func(*askOptions)
+type waitOption func(*waitOptions)
 
-func (f askOption) ask(o *askOptions) { f(o) }
+func (f waitOption) ask(o *waitOptions)     { f(o) }
+func (f waitOption) receive(o *waitOptions) { f(o) }
 
 // ExpireAfter ends the wait for an answer or a signal after d, which must be more than 0. Ask or
 // Receive then returns ErrExpired, and the node decides. The time is stored with the question when
 // it is first asked. Running the node again does not move it. An answer that is given by then
 // counts, however late the node runs again. A later answer is refused with ErrExpired.
-func ExpireAfter(d time.Duration) AskOption {
-	return askOption(func(o *askOptions) {
+func ExpireAfter(d time.Duration) interface {
+	AskOption
+	ReceiveOption
+} {
+	return waitOption(func(o *waitOptions) {
 		o.given.set("ExpireAfter")
 		o.expire = d
 	})
 }
 
-// expireAfter returns the time after which a question expires; zero for never.
-func expireAfter(opts []AskOption) (time.Duration, error) {
+// waiting returns the options of one call of Ask or Receive.
+func waiting[O comparable](opts []O, apply func(O, *waitOptions)) (o waitOptions, err error) {
 	if len(opts) == 0 {
-		return 0, nil
+		return o, nil
 	}
-	var o askOptions
+	var none O
 	for _, opt := range opts {
-		if opt != nil {
-			opt.ask(&o)
+		if opt != none {
+			apply(opt, &o)
 		}
 	}
 	switch {
 	case len(o.given.twice) > 0:
-		return 0, errors.New(o.given.twice[0] + " is given twice; give it once")
-	case len(o.given.once) > 0 && o.expire <= 0:
-		return 0, fmt.Errorf("ExpireAfter(%s): give it more than 0", o.expire)
+		return o, errors.New(o.given.twice[0] + " is given twice; give it once")
+	case slices.Contains(o.given.once, "ExpireAfter") && o.expire <= 0:
+		return o, fmt.Errorf("ExpireAfter(%s): give it more than 0", o.expire)
 	}
-	return o.expire, nil
+	return o, checkKey(o.key)
 }
 
 // Timer is a timer of a thread. A task waits for its time, because its node sleeps or because

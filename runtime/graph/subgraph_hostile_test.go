@@ -681,11 +681,11 @@ func TestASubgraphThatAskedFirstContinuesAfterItsSchemaChanged(t *testing.T) {
 			inner := newWork()
 			inner.Node("sibling", counted(y, "sibling"))
 			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
-				one, err := amount.AskNamed(ctx, "one", "one?")
+				one, err := amount.Ask(ctx, "one?", graph.As("one"))
 				if err != nil {
 					return update{}, err
 				}
-				two, err := amount.AskNamed(ctx, "two", "two?")
+				two, err := amount.Ask(ctx, "two?", graph.As("two"))
 				return logged(fmt.Sprint(one, two)), err
 			}, amount)
 			for _, id := range []graph.ID{"sibling", "ask"} {

@@ -201,11 +201,11 @@ func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 func asksTwice(apart bool) *graph.Builder[work, update] {
 	b := chain("a")
 	b.Node("one", func(ctx context.Context, _ work) (update, error) {
-		one, err := amount.AskNamed(ctx, "one", "one?")
+		one, err := amount.Ask(ctx, "one?", graph.As("one"))
 		if err != nil || apart {
 			return logged(fmt.Sprint(one)), err
 		}
-		two, err := amount.AskNamed(ctx, "two", "two?")
+		two, err := amount.Ask(ctx, "two?", graph.As("two"))
 		return logged(fmt.Sprint(one), fmt.Sprint(two)), err
 	}, amount)
 	b.Edge("a", "one")
@@ -370,8 +370,8 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 // of nodes or of a call, and names a stop before what still waits.
 func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {
 	ask := func(ctx context.Context, _ pair) (pairUpdate, error) {
-		_, err := amount.AskNamed(ctx, "one", "how much?")
-		_, again := amount.AskNamed(ctx, "two", "how much?")
+		_, err := amount.Ask(ctx, "how much?", graph.As("one"))
+		_, again := amount.Ask(ctx, "how much?", graph.As("two"))
 		return pairUpdate{}, errors.Join(err, again)
 	}
 	inner := graph.New("inner", teststate.PairSchema)

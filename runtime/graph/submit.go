@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -84,23 +83,4 @@ func CancelPending(reason string) SubmitOption {
 		}
 		o.cancel = &reason
 	})
-}
-
-// UniqueID returns an id that is the same for a key during one period, such as
-// "report@2026-11-22T00:00:00Z". With a period of 0 it is the key alone.
-//
-// As a RequestID it makes inputs unique within a thread, for as long as the saver knows the id.
-// As the id of a thread it makes them unique in a graph:
-//
-//	id := graph.UniqueID("report", 24*time.Hour, time.Now())
-//	_, err := app.Thread(id).Submit(ctx, in, graph.RequestID(id))
-//
-// at is the time of the caller, on its own clock. Periods are multiples of the period since the
-// zero time in UTC, so a period of 24 hours is a day in UTC. Two processes whose clocks differ
-// can submit the same key twice at the border of two periods.
-func UniqueID(key string, period time.Duration, at time.Time) string {
-	if period <= 0 {
-		return key
-	}
-	return key + "@" + at.UTC().Truncate(period).Format(time.RFC3339Nano)
 }

@@ -3,10 +3,8 @@ package graph_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -565,17 +563,4 @@ func TestInputOutlivesARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "versions", len(versions), 2)
-}
-
-func TestUniqueIDsChangeWithThePeriod(t *testing.T) {
-	at := time.Date(2026, 11, 22, 23, 59, 0, 0, time.FixedZone("", 3600))
-	var got []string
-	for _, d := range []time.Duration{0, time.Minute, time.Hour + time.Minute} {
-		got = append(got, graph.UniqueID("report", time.Hour, at.Add(d)))
-	}
-	same(t, "ids", got, []string{"report@2026-11-22T22:00:00Z", "report@2026-11-22T23:00:00Z", "report@2026-11-23T00:00:00Z"})
-	same(t, "without a period", graph.UniqueID("report", 0, at), "report")
-	if slices.Contains(got[1:], got[0]) {
-		t.Error("two periods have one id")
-	}
 }

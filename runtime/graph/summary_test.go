@@ -184,7 +184,7 @@ func TestASummaryCanChangeWhileATaskWaits(t *testing.T) {
 			n, err := amount.Ask(ctx, "how much?")
 			graph.Summary(ctx, fmt.Sprint("run ", runs)) // after the question
 			if err == nil {
-				_, err = amount.AskNamed(ctx, "more", "how much more?")
+				_, err = amount.Ask(ctx, "how much more?", graph.As("more"))
 			}
 			return logged(fmt.Sprint(n)), err
 		}, amount)

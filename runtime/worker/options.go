@@ -11,7 +11,7 @@ import (
 // Options are the settings of a Worker. A zero field is its default.
 type Options struct {
 	// Name is the holder of the threads in the *checkpoint.BusyError of others. The default is
-	// the Identity of each graph.
+	// the Holder of each graph.
 	Name string
 	// Slots is the maximum number of threads that run at the same time. The default is 64.
 	Slots int

@@ -89,7 +89,7 @@ func ask(ctx context.Context, _ teststate.Work) (teststate.WorkUpdate, error) {
 		}
 		u.Log.Append(fmt.Sprint(what, n))
 	}
-	n, err := size.AskNamed(ctx, "last", "sock")
+	n, err := size.Ask(ctx, "sock", graph.As("last"))
 	u.Log.Append(fmt.Sprint("sock", n))
 	return u, err
 }
@@ -114,7 +114,7 @@ var arrived = graph.NewSignal[wire.Int]("arrived")
 func receive(ctx context.Context, _ teststate.Work) (teststate.WorkUpdate, error) {
 	var u teststate.WorkUpdate
 	for _, key := range []string{"", "hat", ""} {
-		n, err := arrived.ReceiveFor(ctx, key)
+		n, err := arrived.Receive(ctx, graph.For(key))
 		if err != nil {
 			return u, err
 		}

@@ -26,8 +26,8 @@ func blank(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 }
 
 func blankNamed(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
-	_, _ = refund.AskNamed(ctx, "seller", desk.Ask{Text: s.Status}) // want `the error of AskNamed is dropped`
-	_, _ = paid.ReceiveFor(ctx, "order")                            // want `the error of ReceiveFor is dropped`
+	_, _ = refund.Ask(ctx, desk.Ask{Text: s.Status}, graph.As("seller")) // want `the error of Ask is dropped`
+	_, _ = paid.Receive(ctx, graph.For("order"))                         // want `the error of Receive is dropped`
 	return desk.StateUpdate{}, nil
 }
 

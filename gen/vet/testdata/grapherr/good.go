@@ -66,15 +66,15 @@ func named(ctx context.Context, s desk.State) (u desk.StateUpdate, err error) {
 }
 
 func joined(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
-	_, err1 := refund.AskNamed(ctx, "a", desk.Ask{Text: s.Status})
-	_, err2 := refund.AskNamed(ctx, "b", desk.Ask{Text: s.Status})
+	_, err1 := refund.Ask(ctx, desk.Ask{Text: s.Status}, graph.As("a"))
+	_, err2 := refund.Ask(ctx, desk.Ask{Text: s.Status}, graph.As("b"))
 	return desk.StateUpdate{}, errors.Join(err1, err2)
 }
 
 func loops(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	var errs []error
 	for _, d := range s.Docs {
-		_, err := refund.AskNamed(ctx, d.Name, desk.Ask{Text: d.Name})
+		_, err := refund.Ask(ctx, desk.Ask{Text: d.Name}, graph.As(d.Name))
 		errs = append(errs, err)
 	}
 	return desk.StateUpdate{}, errors.Join(errs...)

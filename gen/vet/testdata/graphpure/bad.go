@@ -30,7 +30,7 @@ func now(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 func variable(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 	q := desk.Ask{Text: s.Status}
 	q.At = time.Now().Add(time.Hour).UTC()
-	_, err := refund.AskNamed(ctx, "seller", q) // want `depends on time\.Now`
+	_, err := refund.Ask(ctx, q, graph.As("seller")) // want `depends on time\.Now`
 	return desk.StateUpdate{}, err
 }
 
@@ -84,8 +84,8 @@ func chosen(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
 }
 
 func byValue(ctx context.Context, s desk.State) (desk.StateUpdate, error) {
-	ask := refund.AskNamed
-	_, err := ask(ctx, "seller", desk.Ask{At: time.Now()}) // want `depends on time\.Now`
+	ask := refund.Ask
+	_, err := ask(ctx, desk.Ask{At: time.Now()}, graph.As("seller")) // want `depends on time\.Now`
 	return desk.StateUpdate{}, err
 }
 
