@@ -129,10 +129,8 @@ func (b *building) policies(n *Node) []graph.NodeOption {
 }
 
 // options returns the options of a node that runs a function.
-func (b *building) options(n *Node) (opts []graph.NodeOption) {
-	for _, o := range b.policies(n) {
-		opts = append(opts, o)
-	}
+func (b *building) options(n *Node) []graph.NodeOption {
+	opts := b.policies(n)
 	if n.Keeps {
 		opts = append(opts, graph.KeepUpdateOnError())
 	}

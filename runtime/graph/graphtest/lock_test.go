@@ -201,10 +201,7 @@ func subOptions(id string) []graph.NodeOption {
 }
 
 func (p *shop) addAsk(b *graph.Builder[Order, OrderUpdate]) {
-	opts := []graph.NodeOption{}
-	for _, o := range p.options {
-		opts = append(opts, o.(graph.NodeOption))
-	}
+	opts := slices.Clone(p.options)
 	switch {
 	case p.otherAnswer:
 		opts = append(opts, graph.NewQuestion[wire.String, wire.Int]("sure"))
