@@ -17,6 +17,21 @@
 //	res, err := t.Invoke(ctx, input) // Paused: answer is due
 //	res, err = t.Resume(ctx)         // in this process or another one, today or next week
 //
+// [New] returns a [Builder], which collects the nodes and edges. [Builder.Compile] checks them and
+// returns a [Graph]. [Graph.Run] runs it without storing anything. [Graph.Thread] returns a
+// [Thread], which has the calls that run, change and read a stored thread. Their outcome is a
+// [Result] or a [Snapshot].
+//
+// An option compiles only for the calls that it affects. The signature of an option of several
+// calls lists their types of options: [TakeOver] is an [InvokeOption], a [ResumeOption] and an
+// [UpdateOption].
+//
+// # Errors
+//
+// A run returns a [*NodeError], [*RouteError], [*ConflictError], [*OverflowError],
+// [*MaxStepsError], [*SaverError] or an error that wraps the context's error. The thread can be
+// resumed after each of them. A [*CompileError] lists all faults of a graph.
+//
 // # What a node may do
 //
 // A node gets its own copy of the state struct. Slices, maps and pointers in that copy refer to
@@ -45,10 +60,4 @@
 // A thread whose last input has finished stays in memory ([HotThreads]), so the next input reads
 // nothing from the saver. Only one run at a time holds a thread. Another run returns a
 // *checkpoint.BusyError before any of its nodes runs.
-//
-// # Errors
-//
-// A run returns a [*NodeError], [*RouteError], [*ConflictError], [*OverflowError],
-// [*MaxStepsError], [*SaverError] or an error that wraps the context's error. The thread can be
-// resumed after each of them. A [*CompileError] lists all faults of a graph.
 package graph
