@@ -45,7 +45,7 @@ func (r *run) unjoined() []ID {
 	return ids
 }
 
-// follow calls the route of node n, which ran in the given step, and marks its choice.
+// follow calls the route of node n, which ran in the given step, and makes what it chose due.
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
 	next, err := r.callRoute(n, step)

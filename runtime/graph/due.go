@@ -155,7 +155,8 @@ func (d *due) posted() uint64 {
 	return d.found.Posted
 }
 
-// configure sets the options of the journal.
+// configure makes the journal report late renewals of the lease, and refused messages, to the
+// worker. A run that cannot store its end leaves the lease to run out.
 func (d *due) configure(c *journal.Config) {
 	if d == nil {
 		return

@@ -155,7 +155,7 @@ func (r *opener) mergeEdit() (err error) {
 	return nil
 }
 
-// seed starts a thread with a state. Nothing is due.
+// seed stores the first checkpoint of a thread, whose state is that of the edit. Nothing is due.
 func (r *opener) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err

@@ -29,8 +29,9 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.W
 	}}
 }
 
-// holdAtStop checks whether a stop holds a subgraph that was restored from c. A stop of this run,
-// or one that the graph did not have before, holds nothing while every due task waits for answers.
+// holdAtStop sets the status Paused if a stop holds a subgraph that was restored from c. It stores
+// the stop if it is not stored yet. A stop of this run, or one that the graph did not have before,
+// holds nothing while every due task waits for answers.
 func (r *run) holdAtStop(c *checkpoint.Chain) error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {

@@ -66,7 +66,9 @@ func (r keeping) move(n int) {
 	}
 }
 
-// occupy begins a superstep of r with own tasks. It adds them, and also others, to busy.
+// occupy notes that a superstep of r begins, in which r executes own tasks itself. It adds own and
+// others to the count of tasks in progress. For a subgraph call others is -1, because the task of
+// its parent does not count during its supersteps.
 func (h *handOuts) occupy(r *run, own, others int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +76,8 @@ func (h *handOuts) occupy(r *run, own, others int) {
 	h.add(own + others)
 }
 
-// vacate ends the superstep of r. It removes its tasks from busy, and adds others.
+// vacate notes that the superstep of r has ended. It removes its tasks from the count of tasks in
+// progress, and adds others.
 func (h *handOuts) vacate(r *run, others int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -252,7 +252,7 @@ func (h *handOuts) outcome(ctx context.Context, q QueuedTask) (b []byte, found b
 	return writes[0].Payload, true, nil
 }
 
-// watch makes polls look for an outcome, until unwatch. The channel gets the outcome.
+// watch looks for the outcome of a task until unwatch is called, and sends it to the channel.
 func (h *handOuts) watch(at awaited) <-chan []byte {
 	found := make(chan []byte, 1)
 	h.mu.Lock()

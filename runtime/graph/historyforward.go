@@ -44,7 +44,7 @@ func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot
 	case !found:
 		return t.fail("checkpoint %s is not among the newest %d: %w", t.at, most, checkpoint.ErrNotFound)
 	}
-	for w.left() {
+	for len(w.ids) > 0 {
 		rec, err := w.next(ctx)
 		if err != nil {
 			return err
@@ -100,8 +100,6 @@ func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) 
 	}
 	return t.at.IsZero(), nil
 }
-
-func (w *way[S, U]) left() bool { return len(w.ids) > 0 }
 
 // next returns the oldest record that is left, and builds its state.
 func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {

@@ -199,8 +199,7 @@ func (c *compiler[S, U]) checkQueues() {
 	}
 }
 
-// endRound returns the write that ends the round of a task that has failed, so that the next run
-// executes it again.
+// endRound returns endRoundOf for a task that has failed, so that the next run executes it again.
 func (r *run) endRound(sl *exec.Task) []checkpoint.Write {
 	if r.opt.handOuts == nil || sl.Progress != exec.Failed {
 		return nil
@@ -208,7 +207,8 @@ func (r *run) endRound(sl *exec.Task) []checkpoint.Write {
 	return endRoundOf(r, sl.Node, r.taskKey(&sl.Task))
 }
 
-// endRoundOf returns the write that ends the round of a task of node n; nil if it has no queue.
+// endRoundOf returns the write after which the stored outcomes of a task of node n no longer count.
+// A worker then executes the task again. endRoundOf returns nil if n has no queue.
 func endRoundOf(r *run, n int, key string) []checkpoint.Write {
 	if r.g.nodes[n].queue == "" {
 		return nil

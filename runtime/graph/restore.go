@@ -233,7 +233,8 @@ func (r *run) changed(err error, what string, args ...any) error {
 	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
 }
 
-// resultChanged is changed for a stored update, whose fields cannot be dropped one by one.
+// resultChanged describes an error of decoding a stored update. Unlike the fields of a state, the
+// unknown fields of an update cannot be dropped. So the error says to run the node again.
 func (r *run) resultChanged(err error, what string, args ...any) error {
 	if errors.Is(err, wire.ErrUnknownField) {
 		return fmt.Errorf("%s: "+what+": %w; use the code that wrote it, or graph.Rerun to run the node of the thread again",
@@ -242,7 +243,8 @@ func (r *run) resultChanged(err error, what string, args ...any) error {
 	return r.changed(err, what, args...)
 }
 
-// changedPart is resultChanged for the updates of a subgraph over the same state.
+// changedPart describes an error of decoding the stored updates of a subgraph over the same state,
+// as resultChanged does. It returns any other error as it is.
 func (r *run) changedPart(err error) error {
 	var part *subgraph.PartError
 	if !errors.As(err, &part) {

@@ -115,6 +115,9 @@ type pooled struct {
 	root *core
 }
 
+// perform runs a task of a queue: it takes the task, executes it and stores its outcome. It stores
+// none if the task need not run, or if the thread stops waiting for it. If the storage refuses the
+// outcome for its size, perform stores a failure instead.
 func (r pooled) perform(q *QueuedTask) error {
 	step, err := r.step(q)
 	if err != nil || step == nil {
@@ -296,7 +299,7 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	return e
 }
 
-// store stores the outcome. If the thread has gone meanwhile, nothing is left to do.
+// store stores the outcome of a task. It returns nil if the thread was deleted meanwhile.
 func (r pooled) store(q *QueuedTask, e *journal.Execution) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
 	defer cancel()

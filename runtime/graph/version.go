@@ -18,6 +18,9 @@ func (t Thread[S, U]) find(ctx context.Context, at checkpoint.ID) (Thread[S, U],
 	return t, c, err
 }
 
+// findChain loads a checkpoint of a thread, with its chain. If the open version does not have the
+// checkpoint, and p names no version, findChain searches the released versions, newest first. It
+// returns the number of the version, or 0 for the open one.
 func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoint.Ref) (version int, c checkpoint.Chain, err error) {
 	c, err = loadChain(ctx, g, saver, p)
 	if p.At.IsZero() || p.Version != 0 || !errors.Is(err, checkpoint.ErrNotFound) {
