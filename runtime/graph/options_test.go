@@ -56,8 +56,8 @@ const (
 )
 
 // optionsOfCalls has the calls for which each option compiles. A pair is here if the option has an
-// effect on the call. All options of nodes compile for every kind of node; Compile reports the ones
-// without an effect. UpdateStates returns an error for AsNode.
+// effect on the call. All options of nodes compile for every kind of node; Compile reports the
+// ones without an effect. UpdateStates returns an error for AsNode.
 var optionsOfCalls = map[string]struct {
 	option any // the function that returns the option, or a value that is one
 	calls  string

@@ -207,8 +207,8 @@ func (r *run) endRound(sl *exec.Task) []checkpoint.Write {
 	return endRoundOf(r, sl.Node, r.taskKey(&sl.Task))
 }
 
-// endRoundOf returns the write after which the stored outcomes of a task of node n no longer count.
-// A worker then executes the task again. endRoundOf returns nil if n has no queue.
+// endRoundOf returns the write after which the stored outcomes of a task of node n no longer
+// count. A worker then executes the task again. endRoundOf returns nil if n has no queue.
 func endRoundOf(r *run, n int, key string) []checkpoint.Write {
 	if r.g.nodes[n].queue == "" {
 		return nil

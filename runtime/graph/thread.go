@@ -347,7 +347,8 @@ func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *ru
 }
 
 // optionsOf returns the options of a call on t, which may be inside a subgraph: the limits of the
-// graph, overridden by opts. It returns an error for options that are wrong or do not fit the graph.
+// graph, overridden by opts. It returns an error for options that are wrong or do not fit the
+// graph.
 func optionsOf[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	o, err := running(t.g.opt.limits, opts, apply)
 	o.strict = t.g.opt.strict

@@ -133,7 +133,8 @@ func refuse(a *checkpoint.Append, t *thread, h head) error {
 
 // stands reads whether a version has the records of a already, at the place for which they were
 // sent. Then it returns the last of them, else nil. rec is the head of the namespace. It returns
-// ErrChanged if the thread has changed since t was read, because a refusal must not mix two moments.
+// ErrChanged if the thread has changed since t was read, because a refusal must not mix two
+// moments.
 func (s *Saver) stands(ctx context.Context, t *thread, r root, a *checkpoint.Append) (stored *checkpoint.Record, rec checkpoint.Record, err error) {
 	n := len(a.Records)
 	l := logOf(t.ID, r, a.Namespace)

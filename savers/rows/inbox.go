@@ -29,8 +29,8 @@ func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *check
 		numbers = append(numbers, h.Refuse[i].Number)
 	}
 	there := w.s.recallMail(w.t, h)
-	// A thread without a row has no messages. Those that a read finds now may be gone when the change
-	// is applied, with the row that the thread then had.
+	// A thread without a row has no messages. Those that a read finds now may be gone when the
+	// change is applied, with the row that the thread then had.
 	if len(there) < len(numbers)+len(h.Return) && w.t.exists() {
 		if err := w.find(ctx, h.Return, numbers, there); err != nil {
 			return err

@@ -58,9 +58,9 @@ func (k key) Asks(*graph.Task) *task.Asks { return new(task.Asks) }
 // given are the answers to questions that the node asks, and the signals that it receives. Create
 // each answer by the Answer method of its Question with a zero [graph.OpenQuestion]. The first
 // answer to a question is for the first call, the second for the second call. For a call with
-// graph.As, set the ID of the OpenQuestion to the name. Create each signal by its With method. The node receives
-// the signals of a name and a key in the given order. A question without an answer and a receive
-// without a signal return graph.ErrWaiting to the node.
+// graph.As, set the ID of the OpenQuestion to the name. Create each signal by its With method. The
+// node receives the signals of a name and a key in the given order. A question without an answer
+// and a receive without a signal return graph.ErrWaiting to the node.
 func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, given ...Given) (U, S, error) {
 	tb.Helper()
 	view := schema.Clone(s)
