@@ -222,7 +222,8 @@ func (s *rowStore) note(ctx context.Context, threads []string) (notes []string, 
 // applyApart stores a change on a cluster: the part of each thread by a script.
 func (s *rowStore) applyApart(ctx context.Context, c *rows.Change, rev uint64) (read [][]rows.Row, err error) {
 	parts := partsOf(c)
-	indexed := slices.ContainsFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Index || p.Table == rows.Threads && s.ttl > 0 }) ||
+	indexed := slices.ContainsFunc(c.Checks, func(k rows.Check) bool { return k.Rev == 0 }) || // a new thread
+		slices.ContainsFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Index || p.Table == rows.Threads && s.ttl > 0 }) ||
 		slices.ContainsFunc(c.Deletes, func(d rows.Range) bool { return d.Table == rows.Index || d.Table == rows.Threads })
 	return s.applyParts(ctx, parts, rev, indexed)
 }

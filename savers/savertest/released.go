@@ -145,6 +145,13 @@ func testReleasedComesAndGoes(tb testing.TB, place Storage) {
 		tb.Fatalf("prune: got %+v, %v, want one version", done, err)
 	}
 	want("no versions", 0, 0, 0)
+	if err := s.Delete(ctx, "t"); err != nil {
+		tb.Fatal(err)
+	}
+	begun := opening(tb, "t", checkpoint.ID{})
+	begun.End, begun.Status, begun.Release = true, checkpoint.Done, true
+	tryBegin(tb, s, begun)
+	want("a version that one write began and released", 0, 1, 0)
 }
 
 // release releases the open version of a thread.
