@@ -21,7 +21,8 @@ type Store interface {
 	//
 	// The clock is one for all processes, because leases end by it. Its time is not before that
 	// of an earlier Read, is not later than the reply, and is exact to a microsecond or better. A
-	// Saver estimates the time between two Reads, and relies on that.
+	// Saver estimates the time between two Reads, and relies on that. The time should not be
+	// before the view: else a thread that another process has just made due may seem not due yet.
 	//
 	// Saver does not modify the rows and may keep them. So the Store must not write to their
 	// bytes later. A Store may repeat a Read that failed. Make a Read one round trip: the latency

@@ -221,7 +221,8 @@ func (s *Saver) raise(least map[string]time.Time) {
 	}
 }
 
-// read reads the rows of the threads of the queues.
+// read reads the rows of the threads of the queues. From then on, the time of the call is that of
+// this read: a wake that was set after the index was read is due, too.
 func (b *batch) read(ctx context.Context) ([][]Row, error) {
 	var points []Range
 	for i := range b.queues {
@@ -233,10 +234,11 @@ func (b *batch) read(ctx context.Context) ([][]Row, error) {
 	if len(points) == 0 {
 		return all, nil
 	}
-	found, _, err := b.s.read(ctx, points...)
+	found, now, err := b.s.read(ctx, points...)
 	if err != nil {
 		return nil, err
 	}
+	b.now = now
 	for i := range all {
 		n := len(b.queues[i].threads)
 		all[i], found = slices.Concat(found[:n]...), found[n:]

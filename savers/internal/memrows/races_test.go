@@ -89,3 +89,26 @@ func TestARefusalIsThatOfOneMoment(t *testing.T) {
 		t.Errorf("got %v, want a *BusyError", err)
 	}
 }
+
+// A due thread is released after Ready has read the index, and before it reads the thread. The
+// thread was due before and is due after, so Ready must return it.
+func TestReadyReturnsAThreadWhoseWakeMoves(t *testing.T) {
+	s, other, at := racing(t)
+	first := opening(t, checkpoint.ID{})
+	first.End, first.Status = true, checkpoint.Ready
+	if _, err := other.Append(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "1", Kind: checkpoint.InputMessage}}}); err != nil {
+		t.Fatal(err)
+	}
+	at.next = func() {
+		if _, err := other.Release(t.Context(), "t", checkpoint.ID{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+	if err != nil || len(got.Threads) != 1 {
+		t.Errorf("got %d threads and %v, want the thread, which is due before and after", len(got.Threads), err)
+	}
+}

@@ -234,13 +234,15 @@ func (r *RowStore) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows
 
 // readBy reads ranges by a database or in a transaction, and the time.
 func (r *RowStore) readBy(ctx context.Context, db Runner, ranges []rows.Range) (all [][]rows.Row, now time.Time, err error) {
-	all, now = make([][]rows.Row, len(ranges)), time.Now()
-	if len(ranges) == 0 && r.y.Now == "" {
-		return all, now, nil
+	all = make([][]rows.Row, len(ranges))
+	if len(ranges) > 0 || r.y.Now != "" {
+		divided := divide(ranges)
+		text, args := r.statement(ranges, divided)
+		err = ask(ctx, db, text, args, func(f Rows) error { return scanRow(f, ranges, divided, all, &now) })
 	}
-	divided := divide(ranges)
-	text, args := r.statement(ranges, divided)
-	err = ask(ctx, db, text, args, func(f Rows) error { return scanRow(f, ranges, divided, all, &now) })
+	if r.y.Now == "" {
+		now = time.Now() // not before the view: else what another process has set to now may seem later
+	}
 	return all, now, err
 }
 
