@@ -240,6 +240,15 @@ func (r *run) end(cause error, trimmed bool) error {
 		r.putFitting(writes)
 		writes = nil
 	}
+	if asked != nil && r.call == nil {
+		var open []checkpoint.Write
+		for _, a := range r.asked() {
+			open = append(open, checkpoint.Write{Payload: a.Question})
+		}
+		if err := r.cancelChildren(open, asked.Reason); err != nil {
+			cause = errors.Join(cause, err)
+		}
+	}
 	switch {
 	case asked == nil:
 	case !r.exec.Has(exec.Failed):
@@ -256,6 +265,7 @@ func (r *run) end(cause error, trimmed bool) error {
 		if wake, cause = r.opt.due.again(r, cause, writes); o.Wake.IsZero() {
 			o.Wake = wake
 		}
+		r.failsForGood(&o)
 	}
 	why := cause
 	if asked != nil {

@@ -68,7 +68,12 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	case status == Ready && r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 	}
-	return journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
+	o := journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
+	if r.reports(status) {
+		o.Keep = true // until the caller knows the end
+		r.failsForGood(&o)
+	}
+	return o
 }
 
 // restAfter returns the thread of r as it is if the run ends with a status, without what its tasks
@@ -94,7 +99,11 @@ func wakeAfter(r *run, status Status) time.Time {
 	case status == Ready:
 		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()
 	}
-	return rest.Wake()
+	wake := rest.Wake()
+	if wake.IsZero() && r.reports(status) && status != Failed {
+		return r.untold()
+	}
+	return wake
 }
 
 // reasonsOf returns the reasons why r ends, because of cause, with a superstep that cannot be

@@ -83,6 +83,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 			return err
 		}
 	}
+	r.carry(&c)
 	if err := r.restore(&c); err != nil {
 		return err
 	}

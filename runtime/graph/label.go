@@ -22,6 +22,7 @@ func Title(title string) interface {
 	InvokeOption
 	SubmitOption
 	UpdateOption
+	ChildOption
 } {
 	return singleRunOption("Title", func(o *runOptions) {
 		switch n := len(title); {
@@ -45,6 +46,7 @@ func Label(name, value string) interface {
 	InvokeOption
 	SubmitOption
 	UpdateOption
+	ChildOption
 } {
 	return runOption(func(o *runOptions) {
 		_, twice := o.labels[name]
@@ -79,6 +81,7 @@ func Priority(p checkpoint.Priority) interface {
 	InvokeOption
 	SubmitOption
 	UpdateOption
+	ChildOption
 } {
 	return singleRunOption("Priority", func(o *runOptions) {
 		if p < checkpoint.Urgent || p > checkpoint.Low {

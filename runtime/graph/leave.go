@@ -22,6 +22,9 @@ func (r *opener) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) {
 // leaveForInput leaves the branch of the head, and returns the signals of its unfinished tasks to
 // the inbox. c is the loaded checkpoint.
 func (r *opener) leaveForInput(c *checkpoint.Chain) error {
+	if err := r.leaveFamily(c); err != nil {
+		return err
+	}
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)
 	if len(r.g.signals) == 0 {
 		return nil

@@ -125,7 +125,7 @@ func (b *mailbox) receive(r *run, key string, w task.Awaited, check func([]byte)
 
 // take returns the function by which a task of node n receives.
 func (r *run) take(n *node, index int) func(task.Awaited) ([]byte, error) {
-	if len(n.signals) == 0 || r.opt.box == nil {
+	if r.opt.box == nil {
 		return nil
 	}
 	return func(w task.Awaited) ([]byte, error) {
@@ -136,6 +136,9 @@ func (r *run) take(n *node, index int) func(task.Awaited) ([]byte, error) {
 
 // checkOf returns the function that checks the payload of a signal.
 func (n *node) checkOf(signal string) func([]byte) error {
+	if _, _, child := task.ChildOf(signal); child {
+		return func(b []byte) error { _, err := readChildEnd(b); return err }
+	}
 	for _, s := range n.signals {
 		if s.name == signal {
 			return s.check
@@ -176,7 +179,8 @@ func (g *core) questions(open []checkpoint.Write) []inbox.Question {
 		}
 		q.At = g.position(&of, 0)
 		n := g.nodeAt(pathOf(of.Path), ID(of.Node))
-		if n != nil && slices.ContainsFunc(n.signals, func(s receivable) bool { return s.name == name }) {
+		_, _, child := task.ChildOf(name)
+		if n != nil && (child || slices.ContainsFunc(n.signals, func(s receivable) bool { return s.name == name })) {
 			q.Check = n.checkOf(name)
 		}
 	}

@@ -175,11 +175,16 @@ func (m ThreadMailer[S, U]) Wake(ctx context.Context) error {
 // inputPost returns the Post of an input, and of the cancel before it that CancelPending adds.
 // Propagators store values of ctx with it.
 func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOption) (p checkpoint.Post, err error) {
-	t := m.t
-	o, err := calling(t, opts, SubmitOption.submit)
+	o, err := calling(m.t, opts, SubmitOption.submit)
 	if err != nil {
 		return p, err
 	}
+	return m.postOfInput(ctx, in, o)
+}
+
+// postOfInput is inputPost with the options of a call.
+func (m ThreadMailer[S, U]) postOfInput(ctx context.Context, in U, o runOptions) (p checkpoint.Post, err error) {
+	t := m.t
 	if err := mayBegin(t.g.name, t.id); err != nil {
 		return p, err
 	}

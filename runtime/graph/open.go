@@ -102,6 +102,9 @@ func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Inp
 	if err := r.restore(c); err != nil {
 		return err
 	}
+	if step != opening.Begin {
+		r.carry(c)
+	}
 	switch step {
 	case opening.Begin:
 		if err := r.leaveForInput(c); err != nil {
@@ -124,6 +127,9 @@ func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Inp
 	}
 	switch step {
 	case opening.End:
+		if err := r.cancelChildren(c.Thread.Questions, r.obeyed.Reason); err != nil {
+			return err
+		}
 		return r.openEnded(c, Cancelled)
 	case opening.Note:
 		return r.openEnded(c, c.Thread.Status)
@@ -408,6 +414,9 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	if rest := restAfter(r.run, o.Status); o.End && rest.Begins() {
 		o.Wake = ending.Now()
 	}
+	if o.End && o.Wake.IsZero() && o.Status != Failed && r.reports(o.Status) {
+		o.Wake = ending.Now()
+	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
 	r.noteStops(last, o)
@@ -416,7 +425,8 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	if err != nil {
 		return r.saving("open", err)
 	}
-	r.opt.due.opened(records[0].ID)
+	r.fence = records[0].ID
+	r.opt.due.opened(r.fence)
 	r.status = 0
 	if o.End {
 		r.status = o.Status

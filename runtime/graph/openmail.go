@@ -160,6 +160,7 @@ func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	r.adopt(r.mail.TakeInput())
 	r.noteWaiting()
 	r.opt.title, r.opt.labels, r.opt.metadata = in.Title, in.Labels, in.Metadata
+	r.caller = in.Metadata[callerKey]
 	if err := r.propagate(in.Metadata, in.Metadata); err != nil {
 		return err
 	}

@@ -113,6 +113,7 @@ func (r *run) continueAt(c *checkpoint.Chain) error {
 			return err
 		}
 	}
+	r.carry(c)
 	return r.restore(c)
 }
 

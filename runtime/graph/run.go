@@ -42,6 +42,10 @@ type run struct {
 	ending error             // the error of a run that ended although tasks are due
 	health health
 
+	caller        string        // of the child whose thread the run has, in JSON; empty for none
+	failedForGood bool          // the child has failed, and nothing retries it
+	fence         checkpoint.ID // of the run, if it took the thread
+
 	over     sync.WaitGroup // the goroutine of apart
 	panicked any            // what it panicked with
 }

@@ -36,30 +36,31 @@ type runOptions struct {
 	faults       []string
 	strict       bool // of the graph, or of a parent graph
 	limits
-	takeOver bool
-	wait     bool
-	abandon  bool
-	as       []ID
-	jump     *Next
-	stops    *stops         // of this run alone; nil for none
-	stopAt   *numberedStops // the same stops by node number
-	request  string
-	key      string // of a signal
-	rerun    []ID
-	answers  []answer
-	ifHead   checkpoint.ID
-	events   EventKind
-	streams  bool              // the call yields events; only set if it has options
-	metadata map[string]string // of the call; nil for none
-	title    string            // empty leaves that of the thread
-	priority checkpoint.Priority
-	labels   map[string]string // added to those of the thread
-	listen   *listener         // of a run on a thread; nil for an edit
-	box      *mailbox          // of a run on a thread, shared with its subgraph calls; nil for an edit
-	idle     bool              // a Submit is refused unless the thread is idle
-	cancel   *string           // why a Submit cancels what was asked before; nil if it does not
-	due      *due              // of a run of a worker; nil for a run that a person opened
-	rehearse bool              // no function of a node or a route is called, see Rehearse
+	takeOver   bool
+	wait       bool
+	abandon    bool
+	as         []ID
+	jump       *Next
+	stops      *stops         // of this run alone; nil for none
+	stopAt     *numberedStops // the same stops by node number
+	request    string
+	key        string // of a signal
+	rerun      []ID
+	answers    []answer
+	ifHead     checkpoint.ID
+	events     EventKind
+	streams    bool              // the call yields events; only set if it has options
+	metadata   map[string]string // of the call; nil for none
+	title      string            // empty leaves that of the thread
+	priority   checkpoint.Priority
+	labels     map[string]string // added to those of the thread
+	listen     *listener         // of a run on a thread; nil for an edit
+	box        *mailbox          // of a run on a thread, shared with its subgraph calls; nil for an edit
+	idle       bool              // a Submit is refused unless the thread is idle
+	cancel     *string           // why a Submit cancels what was asked before; nil if it does not
+	due        *due              // of a run of a worker; nil for a run that a person opened
+	leaveChild bool              // a child stays when its caller ends before it
+	rehearse   bool              // no function of a node or a route is called, see Rehearse
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the

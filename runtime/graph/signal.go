@@ -189,14 +189,21 @@ type OpenSignal struct {
 	Index   int           // number of the send that the task runs, else 0
 	Summary string        // that the task gave Summary; empty for none
 	Expires time.Time     // when ExpireAfter ends the wait, on the saver's clock; zero for never
+	// Child reports that the task waits for the end of a child. Then Signal is the name of the
+	// graph, and Key the id of the thread.
+	Child bool
 }
 
 // String returns "paid for order-7 at sub/ship until 2026-01-02T15:04:05Z" for logs.
 func (s OpenSignal) String() string {
 	var b strings.Builder
-	b.WriteString(s.Signal)
-	if s.Key != "" {
-		b.WriteString(" for " + s.Key)
+	switch {
+	case s.Child:
+		b.WriteString("child " + s.Key)
+	case s.Key != "":
+		b.WriteString(s.Signal + " for " + s.Key)
+	default:
+		b.WriteString(s.Signal)
 	}
 	b.WriteString(" at " + OpenQuestion{Path: s.Path, Node: s.Node, Index: s.Index, Summary: s.Summary}.place())
 	if !s.Expires.IsZero() {
@@ -227,7 +234,12 @@ func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {
 
 func openSignalOf(q *journal.Question) OpenSignal {
 	name, _ := task.SignalOf(q.Name)
+	key := string(q.Payload)
+	graph, _, child := task.ChildOf(name)
+	if child {
+		name, key = graph, childThread(key)
+	}
 	return OpenSignal{
-		Signal: name, Key: string(q.Payload), Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Expires: q.Due,
+		Child: child, Signal: name, Key: key, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Expires: q.Due,
 	}
 }

@@ -190,6 +190,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	if o.due != nil && err == nil {
 		err = keeping{r.run}.findLeft()
 	}
+	err = errors.Join(err, r.tellCaller(ctx, err))
 	r.feed().publishQuestions(r.plan.Step+1, waitingFor(r.asked()))
 	ended = true
 	o.due.ended(r.run)

@@ -120,7 +120,7 @@ type Resumed struct {
 // and signals, and ends the questions whose time has come. wake is when the time of another
 // question comes; zero for never.
 func (b *Box) Provide(r *Resumed) (a Act, wake time.Time) {
-	a = b.RefuseStray(r.Graph, r.Signals, r.Open)
+	a = b.refuseStray(r.Graph, r.Signals, r.Open, true)
 	a.Add(b.answer(r))
 	if len(b.signals) > 0 {
 		receives := slices.DeleteFunc(slices.Clone(r.Counts), func(q Question) bool { return !q.receives() })
@@ -136,9 +136,15 @@ func (b *Box) Provide(r *Resumed) (a Act, wake time.Time) {
 // RefuseStray refuses the signals that no node of the graph lists, and the answers to other
 // questions than the open ones.
 func (b *Box) RefuseStray(graph string, signals map[string]bool, open []Question) (a Act) {
+	return b.refuseStray(graph, signals, open, false)
+}
+
+// refuseStray is RefuseStray for a thread on which tasks are due or not. A task that is due may
+// wait for the end of a child.
+func (b *Box) refuseStray(graph string, signals map[string]bool, open []Question, due bool) (a Act) {
 	for i := 0; i < len(b.signals); {
 		m := &b.signals[i]
-		if signals[m.Name] {
+		if _, _, child := task.ChildOf(m.Name); signals[m.Name] || child && due {
 			i++
 			continue
 		}

@@ -1,0 +1,380 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// A child is a thread that a task has begun by Child. Its input carries the name of the task, the
+// caller. Every checkpoint of the run line has that as metadata. When the line has ended, the run
+// sends a signal to the thread of the caller, as whose answer the task gets the end.
+//
+// The signal follows the write that ends the run, so that it never reports an end that is not
+// stored. That write makes the child due after a lease. If the process dies before it has sent the
+// signal, a worker finds the child and sends it. Then the child is due no more.
+
+// ErrChildExists is returned by Child if the thread of the id exists and was not begun by the same
+// task.
+var ErrChildExists = errors.New("the thread exists, and this task has not begun it")
+
+// ChildError is the error of Child if the child has failed or was cancelled.
+type ChildError struct {
+	Graph  string // of the child
+	Thread string // its id
+	Status Status // Failed or Cancelled
+	Reason string // the text of its error, or of the cancel
+}
+
+func (e *ChildError) Error() string {
+	return fmt.Sprintf("%s: %v: %s", where(e.Graph, e.Thread, -1), e.Status, e.Reason)
+}
+
+// ChildOption is an option of Child: Title, Label, Priority or Abandon.
+type ChildOption interface{ child(*runOptions) }
+
+func (f runOption) child(o *runOptions) { f(o) }
+
+// Abandon leaves a child to itself when its caller ends before it. Without Abandon, such a child is
+// cancelled, as by Thread.Cancel.
+func Abandon() ChildOption {
+	return singleRunOption("Abandon", func(o *runOptions) { o.leaveChild = true })
+}
+
+// Metadata and labels by which a child and its caller know each other.
+const (
+	callerKey   = ReservedPrefix + "caller" // metadata: the caller, in JSON
+	calledLabel = ReservedPrefix + "call"   // the name of the call
+	// ParentLabel is the label of a child with the id of the thread that has begun it. It is
+	// missing if that id is longer than checkpoint.MaxLabelValue.
+	ParentLabel = ReservedPrefix + "parent"
+)
+
+// Child submits in to a thread of another graph, and returns the state of that thread when it is
+// Done. It acts on behalf of the node that runs under ctx. The thread is an ordinary one: it has
+// its own id, versions, labels, retention and workers.
+//
+// Until the child has ended, Child returns ErrWaiting, and the node must return, as with Ask. The
+// node runs again from its start when the child has ended. The thread that waits holds nothing. A
+// node can begin several children and then return ErrWaiting.
+//
+// The child begins once for each task and id. A later attempt of the task, or a run after a crash,
+// waits for the same child, and gets the same result. If the thread exists and something else has
+// begun it, Child returns ErrChildExists. So a node in a loop, and a replay, need an id of their
+// own for each call. An empty id stands for one that is made from the Key of the task and the name
+// of g; with it a task can have one child of g.
+//
+// If the child has Failed with nothing left to retry, or is Cancelled, the error is a *ChildError
+// with the reason. If the thread of the node is cancelled, or another input takes the place of the
+// task, the child is cancelled, too; see Abandon. A child that is deleted or released by hand
+// before its end never reports one: cancel it instead.
+//
+// g must be compiled with the saver of the thread, and have workers. Untracked fields of the
+// returned state are zero. Child returns ErrNotAskable if the run has no thread, or if ctx is not
+// the context of a node. It makes two calls of the saver when it begins a child, and none when it
+// returns a result.
+func Child[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts ...ChildOption) (state S, err error) {
+	caller := CurrentTask(ctx).Key
+	if id == "" {
+		id = "child-" + hashed(caller, g.name)
+	}
+	c := g.Thread(id)
+	o, err := calling(c, opts, ChildOption.child)
+	if err != nil {
+		return state, err
+	}
+	name := hashed(caller)
+	key := name + " " + id
+	if err := checkKey(key); err != nil {
+		return state, c.fail("%w", err)
+	}
+	b, err := task.Await(ctx, task.ChildSignal(g.name, o.leaveChild), key, func() error { return c.begin(ctx, in, o, name) })
+	if err != nil {
+		return state, err
+	}
+	m, err := journal.ReadSignal(b)
+	if err != nil {
+		return state, c.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
+	}
+	end, err := readChildEnd(m.Payload)
+	if err != nil {
+		return state, c.fail("the end of the child: %w", err)
+	}
+	if end.status != Done {
+		return state, &ChildError{Graph: g.name, Thread: id, Status: end.status, Reason: end.reason}
+	}
+	a := newAdapter(g, false)
+	a.start(false, false)
+	if err := a.decode(end.state); err != nil {
+		return state, c.fail("the result of the child: %w", err)
+	}
+	return a.live.View(), nil
+}
+
+// hashed returns 16 hexadecimal digits that stand for names.
+func hashed(names ...string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
+	return hex.EncodeToString(sum[:8])
+}
+
+// caller is a task that has begun a child.
+type caller struct {
+	Thread string `json:"thread"`
+	Signal string `json:"signal"` // the name of the signal that reports the end
+	Key    string `json:"key"`    // of the signal
+}
+
+// begin submits the input of a child, unless an earlier attempt of the task has.
+func (t Thread[S, U]) begin(ctx context.Context, in U, o runOptions, name string) error {
+	before, err := ofQueues{&t.g.core}.listedThread(ctx, t.id)
+	if err != nil {
+		return err
+	}
+	if before.ID != "" {
+		if before.Labels[calledLabel] != name {
+			return t.fail("%w", ErrChildExists)
+		}
+		return nil
+	}
+	parent := CurrentTask(ctx).Thread
+	by, err := json.Marshal(caller{Thread: parent, Signal: task.ChildSignal(t.g.name, o.leaveChild), Key: name + " " + t.id})
+	if err != nil {
+		return t.fail("%w", err)
+	}
+	o.metadata = map[string]string{callerKey: string(by)}
+	o.labels = maps.Clone(o.labels)
+	if o.labels == nil {
+		o.labels = make(map[string]string)
+	}
+	o.labels[calledLabel] = name
+	if len(parent) <= checkpoint.MaxLabelValue {
+		o.labels[ParentLabel] = parent
+	}
+	o.idle, o.request = true, callMessage+name
+	m := ThreadMailer[S, U]{t: t}
+	post, err := m.postOfInput(ctx, in, o)
+	if err != nil {
+		return err
+	}
+	_, err = m.post(ctx, post)
+	if errors.Is(err, checkpoint.ErrNotIdle) { // somebody has begun the thread at the same time
+		return t.fail("%w", ErrChildExists)
+	}
+	return err
+}
+
+// childEnd is how a child has ended.
+type childEnd struct {
+	status Status
+	reason string
+	state  []byte // a snapshot; only if Done
+}
+
+// childEndFields is how many fields of a childEnd are sent.
+const childEndFields = 3
+
+func appendChildEnd(e childEnd) []byte {
+	b := wire.AppendUint(wire.AppendArrayLen(nil, childEndFields), uint64(e.status))
+	return wire.AppendBytes(wire.AppendString(b, e.reason), e.state)
+}
+
+// readChildEnd reads what appendChildEnd wrote.
+func readChildEnd(b []byte) (e childEnd, err error) {
+	r := wire.NewReader("end of a child", b)
+	r.FixedArray(childEndFields)
+	status := r.Uint64()
+	e.reason, e.state = r.Str(), r.Bytes()
+	if status > math.MaxUint8 || !endsLine(Status(status)) {
+		r.Damage(0, fmt.Errorf("got the status %d; want Done, Failed or Cancelled", status))
+	}
+	e.status = Status(status)
+	return e, r.End()
+}
+
+// endsLine reports whether nothing of an input runs after a status, unless somebody decides it.
+func endsLine(s Status) bool { return s == Done || s == Failed || s == Cancelled }
+
+// carry makes the run continue the run line of c as that of a child, if it is one.
+func (r *run) carry(c *checkpoint.Chain) {
+	by := journal.Metadata(c.Last.Meta)[callerKey]
+	if by == "" || r.call != nil {
+		return
+	}
+	r.caller = by
+	merged := maps.Clone(r.opt.metadata)
+	if merged == nil {
+		merged = make(map[string]string)
+	}
+	merged[callerKey] = by
+	r.opt.metadata = merged
+}
+
+// reports reports whether the end of the run with a status is that of a child.
+func (r *run) reports(status Status) bool { return r.caller != "" && endsLine(status) }
+
+// untold returns when a child is due that has ended, in case the run does not report the end.
+func (r *run) untold() time.Time { return r.log.Now().Add(r.g.lease()) }
+
+// failsForGood notes that o ends a child as Failed, and that nothing retries it.
+func (r *run) failsForGood(o *journal.Outcome) {
+	if o.Status == Failed && o.Wake.IsZero() && r.reports(Failed) {
+		r.failedForGood, o.Wake = true, r.untold()
+	}
+}
+
+// tellCaller reports the end of a child to its caller. Then the child is due no more. It does
+// nothing for other runs, and for one whose failure is going to be retried.
+func (r *opener) tellCaller(ctx context.Context, cause error) error {
+	var saver *SaverError
+	if !r.reports(r.status) || errors.As(cause, &saver) || r.status == Failed && !r.failedForGood {
+		return nil
+	}
+	end := childEnd{status: r.status}
+	if r.status == Done {
+		var err error
+		if end.state, err = r.state.AppendSnapshot(nil); err != nil {
+			return fmt.Errorf("%s: encode the result of the child: %w", where(r.g.name, r.thread, r.plan.Step), err)
+		}
+	} else if cause != nil {
+		end.reason = journal.Cut(cause.Error(), checkpoint.MaxReason)
+	}
+	if err := r.report(ctx, end); err != nil {
+		return err
+	}
+	r.caller = "" // which knows it now
+	return r.told(ctx)
+}
+
+// report sends the end of a child to the thread of its caller, if that exists.
+func (r *opener) report(ctx context.Context, end childEnd) error {
+	var by caller
+	if err := json.Unmarshal([]byte(r.caller), &by); err != nil {
+		return r.changed(err, "the caller of the child")
+	}
+	parent, err := ofQueues{r.g}.listedThread(ctx, by.Thread)
+	if err != nil || parent.ID == "" {
+		return err
+	}
+	send := func(end childEnd) error {
+		m := inbox.Signal(callMessage+by.Key, by.Signal, by.Key, appendChildEnd(end))
+		return r.postTo(ctx, by.Thread, parent.Graph, m)
+	}
+	err = send(end)
+	if tooLarge(err) {
+		err = send(childEnd{status: Failed, reason: "the storage refuses the result for its size: " + err.Error()})
+	}
+	return err
+}
+
+// callMessage begins the ids of the messages between a child and its caller.
+const callMessage = "child "
+
+// postTo posts a message to another thread, however many wait there.
+func (r *run) postTo(ctx context.Context, thread, graph string, m checkpoint.Message) error {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.opt.saverTimeout)
+	defer cancel()
+	posted, err := r.g.opt.saver.Post(call, checkpoint.Post{
+		Thread: thread, Graph: graph, MaxOthers: math.MaxInt32, Messages: []checkpoint.Message{m},
+	})
+	if err == nil {
+		err = posted[0].Err
+	}
+	if err != nil {
+		return &SaverError{Graph: r.g.name, Thread: thread, Step: -1, Op: "post", Err: err}
+	}
+	return nil
+}
+
+// told makes a child that has reported its end due no more, or releases its version. If a message
+// or another call has made it due, that stands.
+func (r *opener) told(ctx context.Context) error {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.opt.saverTimeout)
+	defer cancel()
+	fence := r.fence
+	if fence.IsZero() && r.opt.due != nil {
+		fence = r.opt.due.found.Fence
+	}
+	seen, _ := r.log.Seen()
+	var err error
+	op := "rewake"
+	if r.status == Done && r.g.opt.releaseOnDone {
+		op = "release"
+		_, err = r.g.opt.saver.Release(call, r.thread, r.log.Head)
+	} else {
+		err = r.g.opt.saver.Rewake(call, checkpoint.Rewake{Thread: r.thread, Fence: fence, Posted: seen, Birth: r.log.Birth()})
+	}
+	var busy *checkpoint.BusyError
+	if err == nil || errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, checkpoint.ErrNotFound) || errors.As(err, &busy) {
+		return nil
+	}
+	return r.saving(op, err)
+}
+
+// cancelChildren cancels the children that open questions wait for. Those of Abandon stay.
+func (r *run) cancelChildren(open []checkpoint.Write, reason string) error {
+	for i := range open {
+		q, err := journal.ReadQuestion(open[i].Payload)
+		if err != nil {
+			continue // the run that restores the task returns the error
+		}
+		signal, _ := task.SignalOf(q.Name)
+		graph, abandon, ok := task.ChildOf(signal)
+		if !ok || abandon {
+			continue
+		}
+		key := string(q.Payload)
+		m := checkpoint.Message{ID: callMessage + key, Kind: checkpoint.CancelMessage, Payload: []byte(reason)}
+		if err := r.postTo(r.ctx, childThread(key), graph, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveFamily ends the relations of the run line of c, which another input ends. It cancels the
+// children of unfinished tasks, and reports the end of a child to its caller.
+func (r *opener) leaveFamily(c *checkpoint.Chain) error {
+	const why = "another input has taken its place"
+	end := childEnd{status: c.Thread.Status}
+	if c.Unfinished() {
+		if err := r.cancelChildren(c.Thread.Questions, why); err != nil {
+			return err
+		}
+		end = childEnd{status: Cancelled, reason: why}
+	}
+	by := journal.Metadata(c.Last.Meta)[callerKey]
+	if by == "" || !endsLine(end.status) {
+		return nil
+	}
+	if end.status == Done {
+		var err error
+		if end.state, err = r.state.AppendSnapshot(nil); err != nil {
+			return r.changed(err, "the result of the child")
+		}
+	}
+	next := r.caller
+	r.caller = by
+	err := r.report(r.ctx, end)
+	r.caller = next
+	return err
+}
+
+// childThread returns the thread of a child from the key of the signal that reports its end.
+func childThread(key string) string {
+	if n := len(hashed()); len(key) > n {
+		return key[n+1:]
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// family is a parent graph whose node "call" calls the graph "child", both on one saver.
+type family struct {
+	s             checkpoint.Saver
+	parent, child *app
+}
+
+// newFamily returns a family whose child has one node, and whose parent calls the child "kid" with
+// options.
+func newFamily(t *testing.T, node func(context.Context, work) (update, error), opts ...graph.ChildOption) *family {
+	t.Helper()
+	f := &family{s: memory.New()}
+	child := graph.New("child", teststate.WorkSchema)
+	child.Node("work", node)
+	f.child = compile(t, line(child, "work"), graph.Saver(f.s))
+	b := newWork()
+	b.Node("call", func(ctx context.Context, _ work) (update, error) {
+		got, err := graph.Child(ctx, f.child, "kid", logged("from the parent"), opts...)
+		if err != nil {
+			return update{}, err
+		}
+		return logged(append([]string{"the child did"}, got.Log...)...), nil
+	})
+	f.parent = compile(t, line(b, "call"), graph.Saver(f.s))
+	return f
+}
+
+// work runs threads that are due until none is. It returns how often a thread was run.
+func (f *family) work(t *testing.T) (runs int) {
+	t.Helper()
+	for {
+		found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g", "child"}, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Threads) == 0 {
+			return runs
+		}
+		if runs++; runs > 20 {
+			t.Fatalf("thread %+v is due again and again", found.Threads[0])
+		}
+		g := f.parent
+		if found.Threads[0].Graph == "child" {
+			g = f.child
+		}
+		if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{Retry: graph.RetryPolicy{Attempts: 1}}); err != nil {
+			t.Log(err)
+		}
+	}
+}
+
+func (f *family) status(t *testing.T, g *app, id string) graph.Status {
+	t.Helper()
+	snap, err := g.Thread(id).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap.Status
+}
+
+// TestAChildReturnsItsState: rule 24.1.
+func TestAChildReturnsItsState(t *testing.T) {
+	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
+	res := done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	if len(res.Signals) != 1 || !res.Signals[0].Child || res.Signals[0].Key != "kid" || res.Signals[0].Signal != "child" {
+		t.Errorf("got %+v, want the wait for the child", res.Signals)
+	}
+	if runs := f.work(t); runs != 2 {
+		t.Errorf("got %d runs of threads, want 2: the child, and the parent once", runs)
+	}
+	snap, err := f.parent.Thread("p").State(t.Context())
+	if err != nil || snap.Status != graph.Done {
+		t.Fatalf("got %v, %v; want the parent Done", snap.Status, err)
+	}
+	if got := strings.Join(snap.State.Log, "; "); !strings.Contains(got, "the child did; from the parent; worked") {
+		t.Errorf("got the log %q, want the child's in it", got)
+	}
+	kid, err := f.child.Thread("kid").State(t.Context())
+	if err != nil || kid.Status != graph.Done || kid.Labels[graph.ParentLabel] != "p" {
+		t.Errorf("got %v with labels %v, %v; want the child Done, with the label of its parent", kid.Status, kid.Labels, err)
+	}
+	for th, err := range f.s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil || !th.Wake.IsZero() || th.Inputs+th.Others > 0 {
+			t.Errorf("got thread %s due at %v with %d messages, %v; want nothing left to do", th.ID, th.Wake, th.Inputs+th.Others, err)
+		}
+	}
+}
+
+// TestAChildThatFailsIsAnError: rule 24.3.
+func TestAChildThatFailsIsAnError(t *testing.T) {
+	f := newFamily(t, func(context.Context, work) (update, error) { return update{}, errBroken })
+	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	f.work(t)
+	_, err := f.parent.Thread("p").Resume(t.Context())
+	var failed *graph.ChildError
+	if !errors.As(err, &failed) || failed.Status != graph.Failed || failed.Thread != "kid" || !strings.Contains(failed.Reason, errBroken.Error()) {
+		t.Errorf("got %v, want a *ChildError with the reason", err)
+	}
+	if got := f.status(t, f.child, "kid"); got != graph.Failed {
+		t.Errorf("got the child %v, want Failed", got)
+	}
+}
+
+// TestACancelGoesToTheChild: rule 24.4.
+func TestACancelGoesToTheChild(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []graph.ChildOption
+		want graph.Status
+	}{
+		"cancelled":      {nil, graph.Cancelled},
+		"left to itself": {[]graph.ChildOption{graph.Abandon()}, graph.Done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil }, c.opts...)
+			p := f.parent.Thread("p")
+			done(t, graph.Waiting)(p.Invoke(t.Context(), input))
+			if err := p.Cancel(t.Context(), "not needed"); err != nil {
+				t.Fatal(err)
+			}
+			found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+			if err != nil || len(found.Threads) != 1 {
+				t.Fatalf("got %+v, %v; want the parent due", found, err)
+			}
+			if _, err := f.parent.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			f.work(t)
+			if got := f.status(t, f.parent, "p"); got != graph.Cancelled {
+				t.Errorf("got the parent %v, want Cancelled", got)
+			}
+			if got := f.status(t, f.child, "kid"); got != c.want {
+				t.Errorf("got the child %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAnIDHasOneChild: rule 24.2.
+func TestAnIDHasOneChild(t *testing.T) {
+	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
+	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	_, err := f.parent.Thread("other").Invoke(t.Context(), input)
+	if !errors.Is(err, graph.ErrChildExists) {
+		t.Errorf("got %v, want ErrChildExists", err)
+	}
+	f.work(t)
+	if got := f.status(t, f.parent, "p"); got != graph.Done {
+		t.Errorf("got the parent %v, want Done", got)
+	}
+}
+
+// A child whose process dies before it reports the end is found by a worker.
+func TestAChildThatDiesBeforeItsReport(t *testing.T) {
+	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
+	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	broken := &postless{Saver: f.s}
+	child := graph.New("child", teststate.WorkSchema)
+	child.Node("work", func(context.Context, work) (update, error) { return logged("worked"), nil })
+	g := compile(t, line(child, "work"), graph.Saver(broken), graph.Lease(time.Millisecond))
+	found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+	if err != nil || len(found.Threads) != 1 {
+		t.Fatalf("got %+v, %v; want the child due", found, err)
+	}
+	if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want the error of the report", err)
+	}
+	if got := f.status(t, f.child, "kid"); got != graph.Done {
+		t.Fatalf("got the child %v, want Done", got)
+	}
+	for f.status(t, f.parent, "p") != graph.Done {
+		f.work(t)
+	}
+}
+
+// postless is a saver that stores no messages.
+type postless struct{ checkpoint.Saver }
+
+func (postless) Post(context.Context, ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	return nil, errBroken
+}
