@@ -104,21 +104,26 @@ func Child[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts 
 	if err != nil {
 		return state, err
 	}
+	return c.ended(b)
+}
+
+// ended returns the state of a child whose end a stored signal reports.
+func (t Thread[S, U]) ended(b []byte) (state S, err error) {
 	m, err := journal.ReadSignal(b)
 	if err != nil {
-		return state, c.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
+		return state, t.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
 	}
 	end, err := readChildEnd(m.Payload)
 	if err != nil {
-		return state, c.fail("the end of the child: %w", err)
+		return state, t.fail("the end of the child: %w", err)
 	}
 	if end.status != Done {
-		return state, &ChildError{Graph: g.name, Thread: id, Status: end.status, Reason: end.reason}
+		return state, &ChildError{Graph: t.g.name, Thread: t.id, Status: end.status, Reason: end.reason}
 	}
-	a := newAdapter(g, false)
+	a := newAdapter(t.g, false)
 	a.start(false, false)
 	if err := a.decode(end.state); err != nil {
-		return state, c.fail("the result of the child: %w", err)
+		return state, t.fail("the result of the child: %w", err)
 	}
 	return a.live.View(), nil
 }

@@ -3,8 +3,11 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -23,10 +26,19 @@ type family struct {
 // options.
 func newFamily(t *testing.T, node func(context.Context, work) (update, error), opts ...graph.ChildOption) *family {
 	t.Helper()
-	f := &family{s: memory.New()}
+	return familyOn(t, memory.New(), node, opts)
+}
+
+// familyOn returns a family on a saver. All its graphs have the options more.
+func familyOn(
+	t *testing.T, s checkpoint.Saver, node func(context.Context, work) (update, error), opts []graph.ChildOption, more ...graph.Option,
+) *family {
+	t.Helper()
+	f := &family{s: s}
+	more = append(more, graph.Saver(s))
 	child := graph.New("child", teststate.WorkSchema)
 	child.Node("work", node)
-	f.child = compile(t, line(child, "work"), graph.Saver(f.s))
+	f.child = compile(t, line(child, "work"), more...)
 	b := newWork()
 	b.Node("call", func(ctx context.Context, _ work) (update, error) {
 		got, err := graph.Child(ctx, f.child, "kid", logged("from the parent"), opts...)
@@ -35,7 +47,7 @@ func newFamily(t *testing.T, node func(context.Context, work) (update, error), o
 		}
 		return logged(append([]string{"the child did"}, got.Log...)...), nil
 	})
-	f.parent = compile(t, line(b, "call"), graph.Saver(f.s))
+	f.parent = compile(t, line(b, "call"), more...)
 	return f
 }
 
@@ -72,7 +84,7 @@ func (f *family) status(t *testing.T, g *app, id string) graph.Status {
 	return snap.Status
 }
 
-// TestAChildReturnsItsState: rule 24.1.
+// TestAChildReturnsItsState: rule 25.1.
 func TestAChildReturnsItsState(t *testing.T) {
 	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
 	res := done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
@@ -100,7 +112,7 @@ func TestAChildReturnsItsState(t *testing.T) {
 	}
 }
 
-// TestAChildThatFailsIsAnError: rule 24.3.
+// TestAChildThatFailsIsAnError: rule 25.3.
 func TestAChildThatFailsIsAnError(t *testing.T) {
 	f := newFamily(t, func(context.Context, work) (update, error) { return update{}, errBroken })
 	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
@@ -115,7 +127,7 @@ func TestAChildThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// TestACancelGoesToTheChild: rule 24.4.
+// TestACancelGoesToTheChild: rule 25.4.
 func TestACancelGoesToTheChild(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []graph.ChildOption
@@ -149,7 +161,7 @@ func TestACancelGoesToTheChild(t *testing.T) {
 	}
 }
 
-// TestAnIDHasOneChild: rule 24.2.
+// TestAnIDHasOneChild: rule 25.2.
 func TestAnIDHasOneChild(t *testing.T) {
 	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
 	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
@@ -161,6 +173,94 @@ func TestAnIDHasOneChild(t *testing.T) {
 	if got := f.status(t, f.parent, "p"); got != graph.Done {
 		t.Errorf("got the parent %v, want Done", got)
 	}
+}
+
+// live submits an input to the parent, and runs what is due in s until nothing is.
+func (f *family) live(ctx context.Context, s checkpoint.Saver) error {
+	if _, err := f.parent.Thread("p").Submit(ctx, input, graph.RequestID("1")); err != nil {
+		return err
+	}
+	for {
+		found, err := s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g", "child"}, Limit: 1})
+		if err != nil || len(found.Threads) == 0 {
+			return err
+		}
+		g := f.parent
+		if found.Threads[0].Graph == "child" {
+			g = f.child
+		}
+		if _, err := g.ResumeDue(ctx, found.Threads[0], graph.DueOptions{}); err != nil {
+			return err
+		}
+	}
+}
+
+// TestAChildEndsOnceWhateverCallACrashHits proves rules 25.1 and 25.2 at each call of the saver.
+func TestAChildEndsOnceWhateverCallACrashHits(t *testing.T) {
+	for _, more := range [][]graph.Option{nil, {graph.ReleaseOnDone()}} {
+		eachDurability(t, func(t *testing.T, d graph.Durability) {
+			more := append(slices.Clip(more), d)
+			for point := 1; ; point++ {
+				crashed := false
+				for _, after := range []bool{false, true} {
+					synctest.Test(t, func(t *testing.T) {
+						crashed = crashFamily(t, point, after, more) || crashed
+					})
+				}
+				if t.Failed() || !crashed {
+					same(t, "crash points, more than ten", point > 10, true)
+					return
+				}
+			}
+		})
+	}
+}
+
+// crashFamily lets the process die at one call of the saver, and repeats everything in another
+// one. It reports whether there is such a call.
+func crashFamily(t *testing.T, point int, after bool, more []graph.Option) bool {
+	t.Helper()
+	s := memory.New()
+	runs := 0
+	node := func(ctx context.Context, _ work) (update, error) {
+		runs++
+		return logged("worked"), nil
+	}
+	dying := crashingInbox{&crashing{Saver: s, left: point, after: after}}
+	err := familyOn(t, dying, node, nil, more...).live(t.Context(), s)
+	if err != nil && !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * checkpoint.DefaultLease)
+	f := familyOn(t, s, node, nil, more...)
+	for range 3 { // of which a crash can leave one due later
+		if again := f.live(t.Context(), s); again != nil {
+			t.Fatalf("point %d %t, after %v: %v", point, after, err, again)
+		}
+		time.Sleep(2 * checkpoint.DefaultLease)
+	}
+	what := fmt.Sprintf("point %d %t: ", point, after)
+	for _, id := range []string{"kid", "p"} {
+		versions, err := s.Versions(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, what+"versions of "+id, len(versions), 1)
+	}
+	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil || !th.Wake.IsZero() || th.Inputs+th.Others > 0 {
+			t.Errorf("%sthread %s is due at %v with %d messages, %v; want nothing left to do", what, th.ID, th.Wake, th.Inputs+th.Others, err)
+		}
+	}
+	snap, lost := f.parent.Thread("p").Version(1).State(t.Context())
+	if lost != nil {
+		t.Fatal(lost)
+	}
+	same(t, what+"log", snap.State.Log, []string{"the child did", "from the parent", "worked"})
+	if runs > 2 {
+		t.Errorf("%sthe child ran %d times, want at most once more after a crash", what, runs)
+	}
+	return err != nil
 }
 
 // A child whose process dies before it reports the end is found by a worker.

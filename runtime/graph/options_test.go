@@ -39,6 +39,7 @@ var callsWithOptions = map[string]reflect.Type{
 	"PostAnswer":      lastElem(thread.Answer),
 	"Receive":         lastElem(graph.Signal[doc].Receive),
 	"With":            lastElem(graph.Signal[doc].With),
+	"Child":           lastElem(graph.Child[work, update]),
 }
 
 // lastElem returns the type of the options that a function takes.
@@ -110,9 +111,10 @@ var optionsOfCalls = map[string]struct {
 	"Metadata":       {graph.Metadata, inputs + resumes + updates + " Submit"},
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs + " Submit With"},
-	"Title":          {graph.Title, inputs + updates + " Submit"},
-	"Priority":       {graph.Priority, inputs + updates + " Submit"},
-	"Label":          {graph.Label, inputs + updates + " Submit"},
+	"Title":          {graph.Title, inputs + updates + " Submit Child"},
+	"Priority":       {graph.Priority, inputs + updates + " Submit Child"},
+	"Label":          {graph.Label, inputs + updates + " Submit Child"},
+	"Abandon":        {graph.Abandon, "Child"},
 	"DiscardPending": {graph.DiscardPending, inputs + updates + " Submit"},
 	"IfIdle":         {graph.IfIdle, "Submit"},
 	"CancelPending":  {graph.CancelPending, "Submit"},

@@ -56,15 +56,17 @@ func (a *Asks) child(signal, key string, begin func() error) ([]byte, error) {
 	a.mu.Lock()
 	answer, begun := a.Answers[w.Place], a.Stored[w.Place] != nil || a.places[w.Place]
 	a.mu.Unlock()
-	var err error
-	if answer == nil && a.Take != nil {
-		answer, err = a.Take(w)
-	}
-	if err == nil && answer == nil && !begun {
-		err = begin()
-	}
-	if err != nil {
-		return nil, err
+	if answer == nil && !begun {
+		var err error
+		if a.Take != nil {
+			answer, err = a.Take(w) // an earlier attempt may have begun the child, which has ended
+		}
+		if err == nil && answer == nil {
+			err = begin()
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
