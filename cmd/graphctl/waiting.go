@@ -18,6 +18,7 @@ const (
 	kindQuestion = "question"
 	kindSignal   = "signal"
 	kindTimer    = "timer"
+	kindChild    = "child" // the end of a child
 )
 
 func (a *app) waitingCommand() *cobra.Command {
@@ -25,8 +26,8 @@ func (a *app) waitingCommand() *cobra.Command {
 	var kinds []string
 	cmd := &cobra.Command{
 		Use:   "waiting",
-		Short: "List the questions, signals and timers of threads",
-		Long: `List the questions, signals and timers that tasks of threads wait for. One thread can have several. A task waits
+		Short: "List the questions, signals, timers and children that threads wait for",
+		Long: `List the questions, signals, timers and children that tasks of threads wait for. One thread can have several. A task waits
 also while other tasks of its thread still run.`,
 		Example: `  graphctl waiting --graph orders
   graphctl waiting --kind question -o jsonl | jq .payload`,
@@ -41,12 +42,12 @@ also while other tasks of its thread still run.`,
 		},
 	}
 	sel.flags(cmd)
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal or timer")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal, timer or child")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(waitKinds(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer} }
+func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer, kindChild} }
 
 func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {
 	q, err := sel.query(ctx, s, a.now())
@@ -95,6 +96,8 @@ func (j *questionJSON) awaited() (name string, until *time.Time) {
 		if j.Key != "" {
 			name += " for " + j.Key
 		}
+	case kindChild:
+		name = j.Key + " of " + j.Signal
 	case kindTimer:
 		until = j.Due
 	}
@@ -125,8 +128,12 @@ func otherWaits(t *checkpoint.Thread) (all []questionJSON, err error) {
 	}
 	signals, err := graph.OpenSignals(*t)
 	for _, w := range signals {
+		kind := kindSignal
+		if w.Child {
+			kind = kindChild
+		}
 		all = append(all, questionJSON{
-			Kind: kindSignal, Signal: w.Signal, Key: w.Key, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Expires: utc(w.Expires),
+			Kind: kind, Signal: w.Signal, Key: w.Key, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Expires: utc(w.Expires),
 		})
 	}
 	timers, errTimers := graph.OpenTimers(*t)

@@ -17,6 +17,12 @@ import (
 var elsewhere = map[string]struct{ why, test string }{
 	"1.3":   {"a machine runs one task at a time", "TestConcurrencyIsBounded"},
 	"2.2":   {"the code of a random graph never changes", "TestAResumedRunKeepsTheStoredOrder"},
+	"25.1":  {"a machine has one thread", "TestAChildEndsOnceWhateverCallACrashHits"},
+	"25.2":  {"a machine has one thread", "TestAChildThatDiesBeforeItsReport"},
+	"25.3":  {"a machine has one thread", "TestAChildThatFailsIsAnError"},
+	"25.4":  {"a machine has one thread", "TestACancelGoesToTheChild"},
+	"25.5":  {"a machine has one thread", "TestALateReportOfAChildIsRefused"},
+	"25.6":  {"a machine has one thread", "TestAChildEndsOnceWhateverCallACrashHits"},
 	"3.3":   {"one node alone changes such fields in all ways", "TestClearOfOneTaskConflictsWithAWriteOfAnother"},
 	"3.7":   {"no sum is that large", "TestASumThatDoesNotFitNamesItsFieldAndNodes"},
 	"3.9":   {"the values of the model have one form", "TestARunSeesTheSameBeforeAndAfterAResume"},

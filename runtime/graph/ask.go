@@ -196,6 +196,8 @@ func (g *core) checkAnswer(thread string, step int, q *checkpoint.Write, a answe
 	switch {
 	case task.IsTimer(w.Question):
 		return g.answerError(thread, step, a.id, "it is a timer, which nobody answers")
+	case task.IsChild(w.Question):
+		return g.answerError(thread, step, a.id, "it waits for the end of a child, which answers it")
 	case task.IsSignal(w.Question):
 		return g.answerError(thread, step, a.id, "it waits for a signal; send it by Thread.Signal")
 	}

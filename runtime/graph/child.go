@@ -83,28 +83,81 @@ const (
 //
 // g must be compiled with the saver of the thread, and have workers. Untracked fields of the
 // returned state are zero. Child returns ErrNotAskable if the run has no thread, or if ctx is not
-// the context of a node. It makes two calls of the saver when it begins a child, and none when it
-// returns a result.
+// the context of a node. It makes three calls of the saver when it begins a child, and none
+// when it returns a result.
 func Child[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts ...ChildOption) (state S, err error) {
+	c, end, err := childOf(ctx, g, id, in, opts)
+	if err != nil {
+		return state, err
+	}
+	return c.ended(end)
+}
+
+// ChildInput is one child of Children.
+type ChildInput[U any] struct {
+	ID    string // of its thread; see Child for an empty one
+	Input U
+}
+
+// Children calls Child for each of inputs. When all children have ended, it returns their states,
+// in the order of inputs, and the joined errors of those that were not Done, whose states are zero.
+// Until then it returns ErrWaiting. At most limit children are begun and have not ended; 0 is no
+// limit. Another error of a child, such as ErrChildExists, is returned immediately. opts apply to
+// all.
+//
+// The node runs again each time when children have ended. It then compares only their number, and
+// decodes their states at the end.
+func Children[S, U any](
+	ctx context.Context, g *Graph[S, U], limit int, inputs []ChildInput[U], opts ...ChildOption,
+) (states []S, err error) {
+	if limit < 0 {
+		return nil, fmt.Errorf("graph: Children: the limit is %d; want 0 for none, or more", limit)
+	}
+	waiting := 0
+	children, ends := make([]Thread[S, U], len(inputs)), make([][]byte, len(inputs))
+	for i := range inputs {
+		children[i], ends[i], err = childOf(ctx, g, inputs[i].ID, inputs[i].Input, opts)
+		if errors.Is(err, ErrWaiting) {
+			if waiting++; waiting == limit {
+				break
+			}
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if waiting > 0 {
+		return nil, ErrWaiting
+	}
+	states = make([]S, len(inputs))
+	var errs []error
+	for i := range children {
+		var err error
+		if states[i], err = children[i].ended(ends[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return states, errors.Join(errs...)
+}
+
+// childOf returns the thread of a child, and the stored signal that reports its end. It begins the
+// child first if the task has not.
+func childOf[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts []ChildOption) (c Thread[S, U], end []byte, err error) {
 	caller := CurrentTask(ctx).Key
 	if id == "" {
 		id = "child-" + hashed(caller, g.name)
 	}
-	c := g.Thread(id)
+	c = g.Thread(id)
 	o, err := calling(c, opts, ChildOption.child)
 	if err != nil {
-		return state, err
+		return c, nil, err
 	}
 	name := hashed(caller)
 	key := name + " " + id
-	if err := checkKey(key); err != nil {
-		return state, c.fail("%w", err)
+	if len(key) > mostChildKey {
+		return c, nil, c.fail("its id has %d bytes; a child can have at most %d", len(id), mostChildKey-len(name)-1)
 	}
-	b, err := task.Await(ctx, task.ChildSignal(g.name, o.leaveChild), key, func() error { return c.begin(ctx, in, o, name) })
-	if err != nil {
-		return state, err
-	}
-	return c.ended(b)
+	end, err = task.Await(ctx, task.ChildSignal(g.name, o.leaveChild), key, func() error { return c.begin(ctx, in, o, name) })
+	return c, end, err
 }
 
 // ended returns the state of a child whose end a stored signal reports.
@@ -282,6 +335,9 @@ func (r *opener) report(ctx context.Context, end childEnd) error {
 	}
 	return err
 }
+
+// mostChildKey bounds the key of a report in bytes: ids of messages are longer than it.
+const mostChildKey = checkpoint.MaxMessageID - 64
 
 // callMessage begins the ids of the messages between a child and its caller.
 const callMessage = "child "

@@ -263,27 +263,65 @@ func crashFamily(t *testing.T, point int, after bool, more []graph.Option) bool 
 	return err != nil
 }
 
-// A child whose process dies before it reports the end is found by a worker.
-func TestAChildThatDiesBeforeItsReport(t *testing.T) {
-	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
+// TestALateReportOfAChildIsRefused: rule 25.5. The child ends after its caller was cancelled.
+func TestALateReportOfAChildIsRefused(t *testing.T) {
+	f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil }, graph.Abandon())
+	p := f.parent.Thread("p")
+	done(t, graph.Waiting)(p.Invoke(t.Context(), input))
+	if err := p.Cancel(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Resume(t.Context()); err == nil {
+		t.Fatal("got no error, want that of the cancel")
+	}
+	f.work(t)
+	if _, err := p.Submit(t.Context(), logged("next")); err != nil {
+		t.Fatal(err)
+	}
+	f.work(t)
+	in, err := p.Inbox(t.Context())
+	if err != nil || len(in.Waiting) != 0 || len(in.Refused) != 1 || in.Refused[0].Kind != checkpoint.SignalMessage {
+		t.Errorf("got %+v, %v; want the report refused", in, err)
+	}
+}
+
+// TestAnInputOfTheChildEndsIt: rule 25.3.
+func TestAnInputOfTheChildEndsIt(t *testing.T) {
+	f := newFamily(t, func(ctx context.Context, _ work) (update, error) {
+		return update{}, graph.Sleep(ctx, time.Hour)
+	})
 	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
-	broken := &postless{Saver: f.s}
-	child := graph.New("child", teststate.WorkSchema)
-	child.Node("work", func(context.Context, work) (update, error) { return logged("worked"), nil })
-	g := compile(t, line(child, "work"), graph.Saver(broken), graph.Lease(time.Millisecond))
-	found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
-	if err != nil || len(found.Threads) != 1 {
-		t.Fatalf("got %+v, %v; want the child due", found, err)
+	f.work(t)
+	if _, err := f.child.Thread("kid").Invoke(t.Context(), input, graph.DiscardPending()); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
-		t.Fatalf("got %v, want the error of the report", err)
+	_, err := f.parent.Thread("p").Resume(t.Context())
+	var ended *graph.ChildError
+	if !errors.As(err, &ended) || ended.Status != graph.Cancelled {
+		t.Errorf("got %v, want a *ChildError that says Cancelled", err)
 	}
-	if got := f.status(t, f.child, "kid"); got != graph.Done {
-		t.Fatalf("got the child %v, want Done", got)
-	}
-	for f.status(t, f.parent, "p") != graph.Done {
+}
+
+// A child whose process dies before it reports the end is found by a worker: rule 25.2.
+func TestAChildThatDiesBeforeItsReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := func(context.Context, work) (update, error) { return logged("worked"), nil }
+		f := newFamily(t, node)
+		done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+		found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+		if err != nil || len(found.Threads) != 1 {
+			t.Fatalf("got %+v, %v; want the child due", found, err)
+		}
+		g := familyOn(t, postless{f.s}, node, nil).child
+		if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
+			t.Fatalf("got %v, want the error of the report", err)
+		}
+		same(t, "child", f.status(t, f.child, "kid"), graph.Done)
+		same(t, "parent", f.status(t, f.parent, "p"), graph.Waiting)
+		time.Sleep(2 * checkpoint.DefaultLease)
 		f.work(t)
-	}
+		same(t, "parent after a lease", f.status(t, f.parent, "p"), graph.Done)
+	})
 }
 
 // postless is a saver that stores no messages.

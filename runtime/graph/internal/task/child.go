@@ -32,6 +32,15 @@ func ChildOf(signal string) (graph string, abandon, ok bool) {
 	return graph, true, ok
 }
 
+// IsChild reports whether a question with this name waits for the end of a child.
+func IsChild(name string) bool {
+	signal, ok := SignalOf(name)
+	if ok {
+		_, _, ok = ChildOf(signal)
+	}
+	return ok
+}
+
 // Await waits for the end of a child on behalf of the task that runs under ctx, and returns the
 // stored form of the signal that reports it. It calls begin if the task has not waited for the
 // child before.
