@@ -47,8 +47,8 @@ type ChildOption interface{ child(*runOptions) }
 
 func (f runOption) child(o *runOptions) { f(o) }
 
-// Abandon leaves a child to itself when its caller ends before it. Without Abandon, such a child is
-// cancelled, as by Thread.Cancel.
+// Abandon leaves a child to itself when its caller ends before it. Without Abandon, such a child
+// is cancelled, as by Thread.Cancel.
 func Abandon() ChildOption {
 	return singleRunOption("Abandon", func(o *runOptions) { o.leaveChild = true })
 }
@@ -74,7 +74,7 @@ const (
 // waits for the same child, and gets the same result. If the thread exists and something else has
 // begun it, Child returns ErrChildExists. So a node in a loop, and a replay, need an id of their
 // own for each call. An empty id stands for one that is made from the Key of the task and the name
-// of g; with it a task can have one child of g.
+// of g. A task can have one such child of g.
 //
 // If the child has Failed with nothing left to retry, or is Cancelled, the error is a *ChildError
 // with the reason. If the thread of the node is cancelled, or another input takes the place of the
@@ -99,11 +99,11 @@ type ChildInput[U any] struct {
 	Input U
 }
 
-// Children calls Child for each of inputs. When all children have ended, it returns their states,
-// in the order of inputs, and the joined errors of those that were not Done, whose states are zero.
-// Until then it returns ErrWaiting. At most limit children are begun and have not ended; 0 is no
-// limit. Another error of a child, such as ErrChildExists, is returned immediately. opts apply to
-// all.
+// Children calls Child for each of inputs. When all children have ended, it returns their states
+// in the order of inputs. A child that was not Done has a zero state, and its error is joined to
+// the others. Until then it returns ErrWaiting. At most limit children are begun and have not
+// ended; 0 is no limit. Another error of a child, such as ErrChildExists, is returned immediately.
+// opts apply to all.
 //
 // The node runs again each time when children have ended. It then compares only their number, and
 // decodes their states at the end.
@@ -279,16 +279,16 @@ func (r *run) carry(c *checkpoint.Chain) {
 	r.opt.metadata = merged
 }
 
-// reports reports whether the end of the run with a status is that of a child.
+// reports says whether the end of the run with a status is that of a child.
 func (r *run) reports(status Status) bool { return r.caller != "" && endsLine(status) }
 
 // untold returns when a child is due that has ended, in case the run does not report the end.
 func (r *run) untold() time.Time { return r.log.Now().Add(r.g.lease()) }
 
-// failsForGood notes that o ends a child as Failed, and that nothing retries it.
-func (r *run) failsForGood(o *journal.Outcome) {
+// failsFinally notes that o ends a child as Failed, and that nothing retries it.
+func (r *run) failsFinally(o *journal.Outcome) {
 	if o.Status == Failed && o.Wake.IsZero() && r.reports(Failed) {
-		r.failedForGood, o.Wake = true, r.untold()
+		r.finallyFailed, o.Wake = true, r.untold()
 	}
 }
 
@@ -296,7 +296,7 @@ func (r *run) failsForGood(o *journal.Outcome) {
 // nothing for other runs, and for one whose failure is going to be retried.
 func (r *opener) tellCaller(ctx context.Context, cause error) error {
 	var saver *SaverError
-	if !r.reports(r.status) || errors.As(cause, &saver) || r.status == Failed && !r.failedForGood {
+	if !r.reports(r.status) || errors.As(cause, &saver) || r.status == Failed && !r.finallyFailed {
 		return nil
 	}
 	end := childEnd{status: r.status}
@@ -312,7 +312,7 @@ func (r *opener) tellCaller(ctx context.Context, cause error) error {
 		return err
 	}
 	r.caller = "" // which knows it now
-	return r.told(ctx)
+	return r.settled(ctx)
 }
 
 // report sends the end of a child to the thread of its caller, if that exists.
@@ -358,9 +358,9 @@ func (r *run) postTo(ctx context.Context, thread, graph string, m checkpoint.Mes
 	return nil
 }
 
-// told makes a child that has reported its end due no more, or releases its version. If a message
-// or another call has made it due, that stands.
-func (r *opener) told(ctx context.Context) error {
+// settled makes a child that has reported its end due no more, or releases its version. If a
+// message or another call has made it due, that stands.
+func (r *opener) settled(ctx context.Context) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.opt.saverTimeout)
 	defer cancel()
 	fence := r.fence

@@ -265,7 +265,7 @@ func (r *run) end(cause error, trimmed bool) error {
 		if wake, cause = r.opt.due.again(r, cause, writes); o.Wake.IsZero() {
 			o.Wake = wake
 		}
-		r.failsForGood(&o)
+		r.failsFinally(&o)
 	}
 	why := cause
 	if asked != nil {

@@ -71,7 +71,7 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	o := journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
 	if r.reports(status) {
 		o.Keep = true // until the caller knows the end
-		r.failsForGood(&o)
+		r.failsFinally(&o)
 	}
 	return o
 }

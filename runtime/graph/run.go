@@ -43,7 +43,7 @@ type run struct {
 	health health
 
 	caller        string        // of the child whose thread the run has, in JSON; empty for none
-	failedForGood bool          // the child has failed, and nothing retries it
+	finallyFailed bool          // the child has failed, and nothing retries it
 	fence         checkpoint.ID // of the run, if it took the thread
 
 	over     sync.WaitGroup // the goroutine of apart

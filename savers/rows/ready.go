@@ -221,8 +221,8 @@ func (s *Saver) raise(least map[string]time.Time) {
 	}
 }
 
-// read reads the rows of the threads of the queues. From then on, the time of the call is that of
-// this read: a wake that was set after the index was read is due, too.
+// read reads the rows of the threads of the queues. From then on, the call has the time of this
+// read. So a wake that was set after the index was read is due, too.
 func (b *batch) read(ctx context.Context) ([][]Row, error) {
 	var points []Range
 	for i := range b.queues {

@@ -41,9 +41,9 @@ func IsChild(name string) bool {
 	return ok
 }
 
-// Await waits for the end of a child on behalf of the task that runs under ctx, and returns the
-// stored form of the signal that reports it. It calls begin if the task has not waited for the
-// child before.
+// Await waits for the end of a child on behalf of the task that runs under ctx. It returns the
+// stored form of the signal that reports the end. It calls begin if the task has not waited for
+// the child before.
 func Await(ctx context.Context, signal, key string, begin func() error) ([]byte, error) {
 	c, _ := find(ctx)
 	if c == nil {
