@@ -166,55 +166,40 @@ func (b *busy) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appe
 }
 
 func TestATaskOfAQueueIsInTheTraceOfItsRun(t *testing.T) {
-	for name, c := range map[string]struct {
-		queue graph.TaskQueue
-		path  string
-	}{
-		"a worker in the process of the run": {new(graph.LocalQueue), "run orders > superstep > task video"},
-		"a worker in another process":        {far{new(graph.LocalQueue)}, "run orders > task video"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, s := receive(t), memory.New()
-			p, other := r.process(t), r.process(t)
-			queued := func(p *process) *app {
-				b := graph.New("orders", JobSchema)
-				b.Node("video", say("encoded"), graph.Queue("gpu"))
-				b.Chain(graph.Start, "video", graph.End)
-				return compile(t, b, p, s, graph.Queues(c.queue))
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			served := make(chan error, 1)
-			go func() { served <- queued(other).ServeQueue(ctx, graph.Serving{Queue: "gpu", Slots: 1}) }()
-			ends(t, graph.Done)(queued(p).Thread("t").Invoke(t.Context(), JobUpdate{}))
-			stop()
-			if err := <-served; err != nil {
-				t.Fatal(err)
-			}
-			p.flush(t)
-			got := other.take(t)
-			task := got.one(t, "task video")
-			if path := got.path(task); path != c.path {
-				t.Errorf("got %q, want %q", path, c.path)
-			}
-			if task.Kind != traces.Span_SPAN_KIND_CONSUMER {
-				t.Errorf("got kind %v, want a consumer", task.Kind)
-			}
-			want(t, task, map[string]string{"graphgen.queue": "gpu", "graphgen.step": "2", "graphgen.task.outcome": "done"})
-		})
+	r, s := receive(t), memory.New()
+	p, other := r.process(t), r.process(t)
+	queued := func(p *process, s checkpoint.Saver) *app {
+		b := graph.New("orders", JobSchema)
+		b.Node("video", say("encoded"), graph.Queue("gpu"))
+		b.Chain(graph.Start, "video", graph.End)
+		g, err := b.Compile(append(p.Options(), graph.Saver(s))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
 	}
-}
-
-// far is a queue whose workers get no values of the contexts of runs, as in other processes.
-type far struct{ *graph.LocalQueue }
-
-// Serve implements graph.TaskQueue.
-func (f far) Serve(ctx context.Context, name, queue string, slots int, run func(context.Context, graph.QueuedTask) error) error {
-	return f.LocalQueue.Serve(ctx, name, queue, slots, func(of context.Context, t graph.QueuedTask) error {
-		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		defer context.AfterFunc(of, cancel)()
-		return run(inner, t)
-	})
+	th, there := queued(p, p.Saver(s)).Thread("t"), other.Saver(s)
+	ends(t, graph.Waiting)(th.Invoke(t.Context(), JobUpdate{}))
+	ctx, stop := context.WithCancel(t.Context())
+	w := worker.New(there, worker.Options{Queues: map[string]int{"gpu": 1}, OnEvent: func(e worker.Event) {
+		if e.Kind == worker.EventEnded {
+			stop()
+		}
+	}}, queued(other, there))
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, graph.Done)(th.Resume(t.Context()))
+	p.flush(t)
+	got := other.take(t)
+	task := got.one(t, "task video")
+	if path := got.path(task); path != "run orders > task video" {
+		t.Errorf("got %q, want the task in the run that handed it out", path)
+	}
+	if task.Kind != traces.Span_SPAN_KIND_CONSUMER {
+		t.Errorf("got kind %v, want a consumer", task.Kind)
+	}
+	want(t, task, map[string]string{"graphgen.queue": "gpu", "graphgen.step": "2", "graphgen.task.outcome": "done"})
 }
 
 func TestBaggageIsStoredWithTheThread(t *testing.T) {

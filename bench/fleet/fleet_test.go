@@ -17,8 +17,8 @@ import (
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
@@ -84,7 +84,7 @@ func compile(s checkpoint.Saver, node func(context.Context) error) (*app, error)
 		return next, nil
 	}, part.ID, graph.End)
 	g.Edge(part.ID, graph.End)
-	return g.Compile(graph.Saver(s), graph.Lease(lease), graph.Queues(worker.NewTaskQueue(s, worker.TaskQueueOptions{})))
+	return g.Compile(graph.Saver(s), graph.Lease(lease))
 }
 
 // connect opens the saver in this process.
@@ -195,7 +195,17 @@ func BenchmarkQueue(b *testing.B) {
 	for _, on := range savers {
 		b.Run(on.name, func(b *testing.B) {
 			url := on.url(b)
-			_, a := connect(b, url)
+			s, a := connect(b, url)
+			ended := make(chan worker.Event, 1)
+			ctx, stop := context.WithCancel(b.Context())
+			over := make(chan error, 1)
+			go func() {
+				over <- worker.New(s, worker.Options{Poll: 50 * time.Millisecond, OnEvent: func(e worker.Event) {
+					if e.Kind == worker.EventEnded && e.Status != graph.Waiting {
+						ended <- e
+					}
+				}}, a).Run(ctx)
+			}()
 			var took [4]time.Duration
 			for round := 0; b.Loop(); round++ {
 				for _, n := range []int{1, 3} {
@@ -207,7 +217,14 @@ func BenchmarkQueue(b *testing.B) {
 					var in flow.CounterUpdate
 					in.N.Add(sends)
 					start := time.Now()
-					if got, err := a.Thread(fmt.Sprintf("sends %d %d", round, n)).Invoke(b.Context(), in); err != nil || got.State.N != 2*sends {
+					th := a.Thread(fmt.Sprintf("sends %d %d", round, n))
+					if _, err := th.Submit(b.Context(), in); err != nil {
+						b.Fatal(err)
+					}
+					if e := <-ended; e.Err != nil {
+						b.Fatal(e.Err)
+					}
+					if got, err := th.State(b.Context()); err != nil || got.State.N != 2*sends {
 						b.Fatal(got.State, err)
 					}
 					took[n] += time.Since(start)
@@ -218,6 +235,10 @@ func BenchmarkQueue(b *testing.B) {
 			}
 			for _, n := range []int{1, 3} {
 				b.ReportMetric(float64(sends*b.N)/took[n].Seconds(), fmt.Sprintf("tasks/s-by-%d", n))
+			}
+			stop()
+			if err := <-over; err != nil {
+				b.Error(err)
 			}
 		})
 	}

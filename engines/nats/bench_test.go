@@ -1,13 +1,11 @@
 package nats_test
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/engines/enginetest"
 	graphgennats "github.com/graphgen-go/graphgen/engines/nats"
-	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -24,18 +22,4 @@ func BenchmarkEngine(b *testing.B) {
 		tb.Helper()
 		return graphgennats.NewEngine(p.connect(tb), "graphgen")
 	}}, s)
-}
-
-// BenchmarkTaskQueue hands tasks to a worker without work, one after another.
-func BenchmarkTaskQueue(b *testing.B) {
-	p := startServer(b)
-	q, _ := p.queueOn(b, never)
-	w, _ := p.queueOn(b, never)
-	serveQueue(b, w, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error { return nil })
-	task := newTask(b, "a")
-	for b.Loop() {
-		if err := q.Do(b.Context(), task); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

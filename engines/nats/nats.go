@@ -1,4 +1,4 @@
-// Package nats carries the hints of workers over NATS, and the tasks of queues over its JetStream.
+// Package nats carries the hints of workers over NATS.
 //
 //	conn, err := nats.Connect("nats://localhost:4222", nats.MaxReconnects(-1)) // github.com/nats-io/nats.go
 //	engine := graphgennats.NewEngine(conn, "graphgen")
@@ -9,14 +9,6 @@
 // nothing, and sends each hint to all workers that are connected. So no setting of the server's
 // storage matters, nothing has to be acknowledged, and a hint cannot be stuck. A worker that
 // connects, or connects again, looks for the threads whose hints it has missed.
-//
-// A TaskQueue hands the tasks of nodes with graph.Queue to workers on other machines:
-//
-//	js, err := jetstream.New(conn) // github.com/nats-io/nats.go/jetstream
-//	queue := graphgennats.NewTaskQueue(js, "graphgen", graphgennats.TaskQueueOptions{})
-//	videos, err := g.Compile(graph.Saver(saver), graph.Queues(queue))
-//
-// Outcomes of tasks are stored in the saver. JetStream needs no disk for them.
 package nats
 
 import (

@@ -19,7 +19,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/graphgen-go/graphgen/engines/enginetest"
-	"github.com/graphgen-go/graphgen/engines/internal/crate"
 	graphgennats "github.com/graphgen-go/graphgen/engines/nats"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 )
@@ -33,16 +32,11 @@ const (
 
 func TestMain(m *testing.M) {
 	port, isServer := os.LookupEnv(childVariable)
-	isWorker, err := crate.Child(openWorker)
-	switch {
-	case isServer:
-		err = serve(port, os.Getenv(folderVariable))
-	case isWorker:
-	default:
+	if !isServer {
 		m.Run()
 		return
 	}
-	if err != nil {
+	if err := serve(port, os.Getenv(folderVariable)); err != nil {
 		fmt.Fprintln(os.Stderr, "the other process:", err)
 		os.Exit(1) //nolint:forbidigo // this is the main of another process
 	}

@@ -2,15 +2,11 @@ package temporal
 
 import (
 	"context"
-	"time"
 
 	commandpb "go.temporal.io/api/command/v1"
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // answerer answers the workflow tasks of a task queue, also of workflows that other processes have
@@ -20,7 +16,6 @@ type answerer struct {
 	service   workflowservice.WorkflowServiceClient
 	namespace string
 	queue     string
-	decide    func(task *workflowservice.PollWorkflowTaskQueueResponse) []*commandpb.Command
 }
 
 // run answers tasks until a call fails.
@@ -35,22 +30,9 @@ func (a *answerer) run(ctx context.Context) error {
 		}
 		call, cancel := context.WithTimeout(ctx, timeout)
 		_, _ = a.service.RespondWorkflowTaskCompleted(call, &workflowservice.RespondWorkflowTaskCompletedRequest{
-			Namespace: a.namespace, TaskToken: task.GetTaskToken(), Commands: a.decide(task),
+			Namespace: a.namespace, TaskToken: task.GetTaskToken(), Commands: decideHints(task),
 		}) // after an error, the server makes another task due
 		cancel()
-	}
-}
-
-// keepOn answers tasks until ctx ends.
-func (a *answerer) keepOn(ctx context.Context) {
-	for ctx.Err() == nil {
-		_ = a.run(ctx) // Do notices that the server does not answer
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
 	}
 }
 
@@ -80,72 +62,6 @@ func decideHints(task *workflowservice.PollWorkflowTaskQueueResponse) []*command
 			ContinueAsNewWorkflowExecutionCommandAttributes: &commandpb.ContinueAsNewWorkflowExecutionCommandAttributes{
 				WorkflowType: task.GetWorkflowType(), TaskQueue: normalQueue(task.GetWorkflowExecutionTaskQueue().GetName()),
 			},
-		},
-	}}
-}
-
-// decideTask decides for the workflow of a task of a queue: it begins the activity, and ends with
-// it.
-func decideTask(queue string, heartbeat time.Duration) func(*workflowservice.PollWorkflowTaskQueueResponse) []*commandpb.Command {
-	return func(task *workflowservice.PollWorkflowTaskQueueResponse) []*commandpb.Command {
-		var input *commonpb.Payloads
-		began := false
-		for _, event := range task.GetHistory().GetEvents() {
-			switch event.GetEventType() {
-			case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-				input = event.GetWorkflowExecutionStartedEventAttributes().GetInput()
-			case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-				began = true
-			case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-				return complete()
-			case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-				return fail(event.GetActivityTaskFailedEventAttributes().GetFailure())
-			case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-				return fail(event.GetActivityTaskTimedOutEventAttributes().GetFailure())
-			}
-		}
-		if began {
-			return nil
-		}
-		return begin(queue, heartbeat, input)
-	}
-}
-
-// begin begins the activity of a task. The server repeats it until a worker has returned without
-// an error.
-func begin(queue string, heartbeat time.Duration, input *commonpb.Payloads) []*commandpb.Command {
-	return []*commandpb.Command{{
-		CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
-		Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
-			ScheduleActivityTaskCommandAttributes: &commandpb.ScheduleActivityTaskCommandAttributes{
-				ActivityId:          "task",
-				ActivityType:        &commonpb.ActivityType{Name: taskType},
-				TaskQueue:           normalQueue(queue),
-				Input:               input,
-				StartToCloseTimeout: durationpb.New(keep),
-				HeartbeatTimeout:    durationpb.New(heartbeat),
-				RetryPolicy: &commonpb.RetryPolicy{
-					InitialInterval: durationpb.New(pause), BackoffCoefficient: 2, MaximumInterval: durationpb.New(rest),
-				},
-			},
-		},
-	}}
-}
-
-func complete() []*commandpb.Command {
-	return []*commandpb.Command{{
-		CommandType: enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
-		Attributes: &commandpb.Command_CompleteWorkflowExecutionCommandAttributes{
-			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{},
-		},
-	}}
-}
-
-func fail(because *failurepb.Failure) []*commandpb.Command {
-	return []*commandpb.Command{{
-		CommandType: enumspb.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION,
-		Attributes: &commandpb.Command_FailWorkflowExecutionCommandAttributes{
-			FailWorkflowExecutionCommandAttributes: &commandpb.FailWorkflowExecutionCommandAttributes{Failure: because},
 		},
 	}}
 }

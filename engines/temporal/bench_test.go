@@ -2,7 +2,6 @@ package temporal_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/engines/enginetest"
 	"github.com/graphgen-go/graphgen/internal/testenv"
-	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -34,27 +32,7 @@ func BenchmarkEngine(b *testing.B) {
 	}}, s)
 }
 
-// BenchmarkTaskQueue hands tasks to a worker without work, one after another.
-func BenchmarkTaskQueue(b *testing.B) {
-	addr := testenv.Temporal(b)
-	q, w := openQueue(b, addr, "bench", never), openQueue(b, addr, "bench", never)
-	ctx, cancel := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- w.Serve(ctx, "g", "gpu", 1, func(context.Context, graph.QueuedTask) error { return nil })
-	}()
-	for b.Loop() {
-		if err := q.Do(b.Context(), newTask(b, "a")); err != nil {
-			b.Fatal(err)
-		}
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		b.Error(err)
-	}
-}
-
-// BenchmarkTemporal is the baseline of both. It measures the time from the start of a workflow of
+// BenchmarkTemporal is the baseline. It measures the time from the start of a workflow of
 // Temporal to the beginning of its first activity. The time of an operation is that of the whole
 // workflow.
 func BenchmarkTemporal(b *testing.B) {

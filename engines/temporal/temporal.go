@@ -14,6 +14,8 @@ import (
 	"cmp"
 	"context"
 	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,8 +28,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	"github.com/graphgen-go/graphgen/engines/internal/carry"
 )
 
 // Engine is a worker.Engine over Temporal. NewEngine makes it. An Engine is safe for concurrent
@@ -70,13 +70,19 @@ const (
 // The caller closes c.
 func NewEngine(c client.Client, prefix string, opt EngineOptions) *Engine {
 	e := &Engine{service: c.WorkflowService(), prefix: prefix, namespace: cmp.Or(opt.Namespace, client.DefaultNamespace)}
-	e.answers = &answerer{service: e.service, namespace: e.namespace, queue: prefix + "-hints", decide: decideHints}
+	e.answers = &answerer{service: e.service, namespace: e.namespace, queue: prefix + "-hints"}
 	return e
 }
 
 // workflow returns the id of the workflow of a graph.
 func (e *Engine) workflow(graph string) string {
-	return e.prefix + "-hints-" + readable(graph) + "-" + carry.Hash(graph)
+	return e.prefix + "-hints-" + readable(graph) + "-" + hash(graph)
+}
+
+// hash returns 32 hexadecimal digits that identify a name.
+func hash(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16])
 }
 
 // readable returns the beginning of a name for ids that people read. Names may have any bytes,

@@ -87,8 +87,7 @@ func run(ctx context.Context, s settings, stdout io.Writer, log *slog.Logger) (e
 		root.Handle("/partners/", http.StripPrefix("/partners", new(partners.Partners)))
 	}
 	shop := shop{partners: client{s.partners, http.DefaultClient}, payWithin: s.payWithin}
-	parcels := worker.NewTaskQueue(saver, worker.TaskQueueOptions{Silence: s.lease})
-	app, err := newFlow(shop, saver, graph.Lease(s.lease), graph.Queues(parcels))
+	app, err := newFlow(shop, saver, graph.Lease(s.lease))
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -110,7 +110,6 @@ func (c *compiler[S, U]) checkKind(n *nodeDecl[S, U]) {
 		{"Targets", len(o.targets) > 0 && !n.kind.routes && !sub, "routing nodes and subgraphs"},
 		{"KeepUpdateOnError", o.keeps && sub, "nodes with a function"},
 		{"Queue", slices.Contains(o.given.once, "Queue") && sub, "nodes with a function"},
-		{"Emits", len(o.emits) > 0 && sub, "nodes with a function"},
 		{"Question", len(o.questions) > 0 && kind == KindSubgraph, "nodes with a function, MapSubgraph and TaskSubgraph"},
 		{"Signal", len(o.signals) > 0 && kind == KindSubgraph, "nodes with a function, MapSubgraph and TaskSubgraph"},
 		{"Unstored", o.unstored && !sub, "subgraphs"},

@@ -195,7 +195,7 @@ func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 				writes = append(writes, w)
 			}
 		}
-		writes = append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...)
+		writes = append(append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...), r.handedOutWrites(i)...)
 		if why := failureOf(r.g.nodes[sl.Node].id, sl, blamed); why != nil {
 			writes = append(append(writes, failureWrites(of, sl, why)...), r.endRound(sl)...)
 		}

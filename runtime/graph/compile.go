@@ -91,7 +91,6 @@ type node struct {
 	detail    bool   // pictures leave it out
 	questions []askable
 	signals   []receivable
-	emits     []emitted
 	writes    []string // declared fields; nil if not declared
 }
 
@@ -189,7 +188,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers, unstored: d.opts.unstored,
 			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
-			questions: d.opts.questions, signals: d.opts.signals, emits: d.opts.emits, writes: d.opts.writes,
+			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -238,7 +237,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 		}},
 		{"options of another kind of node", func(b *graph.Builder[work, update]) {
 			wrong := []graph.NodeOption{graph.Stateful(), graph.Unstored(), graph.Targets("sub"), graph.Queue("q"),
-				graph.KeepUpdateOnError(), graph.Emits[wire.String](), refund, payment}
+				graph.KeepUpdateOnError(), refund, payment}
 			child, err := chain("x").Compile(graph.SubgraphOnly())
 			if err != nil {
 				panic(err)
@@ -252,7 +251,6 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`node "a" has the option Stateful, which is for MapSubgraph; leave it out`,
 			`node "sub" has the option KeepUpdateOnError, which is for nodes with a function; leave it out`,
 			`node "sub" has the option Queue, which is for nodes with a function; leave it out`,
-			`node "sub" has the option Emits, which is for nodes with a function; leave it out`,
 			`node "sub" has the option Question, which is for nodes with a function, MapSubgraph and TaskSubgraph; leave it out`,
 			`node "sub" has the option Signal, which is for nodes with a function, MapSubgraph and TaskSubgraph; leave it out`,
 			`node "sub" has the option Stateful, which is for MapSubgraph; leave it out`,

@@ -33,7 +33,6 @@ type NodeDescription struct {
 
 	Questions []string `json:"questions,omitempty"` // the names of those that the node lists
 	Signals   []string `json:"signals,omitempty"`
-	Emits     []string `json:"emits,omitempty"` // the names of the types
 	Writes    []string `json:"writes,omitzero"` // the fields that Writes declares; nil without it
 
 	Queue           string             `json:"queue,omitempty"`
@@ -152,9 +151,6 @@ func (c describer) node(g *core, i int) NodeDescription {
 	}
 	for _, s := range n.signals {
 		d.Signals = append(d.Signals, s.name)
-	}
-	for _, e := range n.emits {
-		d.Emits = append(d.Emits, e.name)
 	}
 	for _, r := range n.retry {
 		d.Retry = append(d.Retry, RetryDescription{Attempts: r.Attempts, Base: r.Base, Max: r.Max, Conditional: r.If != nil})

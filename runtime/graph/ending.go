@@ -93,8 +93,8 @@ func wakeAfter(r *run, status Status) time.Time {
 	case status == Waiting && r.call == nil && r.log != nil:
 		asked := r.asked()
 		rest.Signal, rest.Next = r.opt.box.wakes(asked), earliest(asked)
-		if r.opt.handOuts.kept() { // as after a crash: until the run has looked for outcomes, see findLeft
-			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(r.g.lease()))
+		if r.waitsForQueues() {
+			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(handOutAgain))
 		}
 	case status == Ready:
 		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()

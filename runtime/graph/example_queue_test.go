@@ -7,45 +7,44 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// A worker of the queue "gpu" runs the heavy node. Its tokens reach the stream of the run. Usually
-// the worker is another process, in which package worker calls ServeQueue.
+// A worker of the queue "gpu" runs the heavy node. Usually it is another process, with QueuesOnly.
 func ExampleQueue() {
 	b := graph.New("letters", TicketSchema)
-	b.Node("write", func(ctx context.Context, _ Ticket) (TicketUpdate, error) {
-		for _, token := range []string{"Dear", "Ada"} {
-			graph.Emit(ctx, wire.String(token))
-		}
+	b.Node("write", func(context.Context, Ticket) (TicketUpdate, error) {
 		return TicketUpdate{Log: state.Append("Dear Ada")}, nil
-	}, graph.Queue("gpu"), graph.Emits[wire.String]())
+	}, graph.Queue("gpu"))
 	b.Chain(graph.Start, "write", graph.End)
-	app, err := b.Compile(graph.Saver(memory.New()))
+	saver := memory.New()
+	app, err := b.Compile(graph.Saver(saver))
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- app.ServeQueue(ctx, graph.Serving{Queue: "gpu", Slots: 2}) }()
-
-	for e, err := range app.Thread("letter-1").Stream(ctx, TicketUpdate{}, graph.Events(graph.EventCustom)) {
-		switch {
-		case err != nil:
-			log.Fatal(err)
-		case e.Kind == graph.EventCustom:
-			fmt.Println("token", e.Custom)
-		case e.Kind == graph.EventRunEnded:
-			fmt.Println(e.Status, e.Result.State.Log)
-		}
-	}
-	stop()
-	if err := <-served; err != nil {
+	letter := app.Thread("letter-1")
+	res, err := letter.Invoke(ctx, TicketUpdate{})
+	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println(res.Status, "at", res.Next)
+
+	w := worker.New(saver, worker.Options{Queues: map[string]int{"gpu": 2}, OnEvent: func(e worker.Event) {
+		if e.Kind == worker.EventEnded && e.Status == graph.Done {
+			stop()
+		}
+	}}, app)
+	if err := w.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	snap, err := letter.State(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(snap.Status, snap.State.Log)
 	// Output:
-	// token Dear
-	// token Ada
+	// waiting at [write]
 	// done [Dear Ada]
 }

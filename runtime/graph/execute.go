@@ -32,11 +32,9 @@ func (r *run) execute() error {
 			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
-	over := keeping{r}.superstep()
 	storing := r.exec.Run(r.ctx, r.plan.Step+1)
-	over()
 	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
-		return nil
+		return r.handOut(r.exec.Due())
 	}
 	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
 	switch {
@@ -85,7 +83,7 @@ func (r host) Call(ctx context.Context, i int) error {
 // handsOut reports whether a worker of a queue runs the attempt of task i.
 func (r host) handsOut(i int) bool {
 	t := &r.exec.Tasks[i]
-	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.handOuts != nil
+	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.queues != nil
 }
 
 // perform runs the attempt of task i.
@@ -164,8 +162,10 @@ func counts(err error) bool {
 
 // Ended implements exec.Host.
 func (r host) Ended(tasks []int) error {
-	keeping(r).end(tasks)
 	if err := r.acknowledge(tasks); err != nil {
+		return err
+	}
+	if err := r.handOut(tasks); err != nil {
 		return err
 	}
 	for _, i := range tasks {

@@ -2,9 +2,10 @@ package graph
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -12,124 +13,198 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// handOuts are the tasks of a run that workers of queues run.
-type handOuts struct {
-	g      *core
-	thread string
-	ctx    context.Context // of polls
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // the poll
+// A run hands out a task of a queue as an input of a thread of its own, see queuedTask. The id of
+// that thread follows from the execution, so a repeat changes nothing. The end of the run notes
+// which executions were handed out.
 
-	keeper KeepingQueue // nil for a run that waits for the outcomes
+// handOutAgain is the time after which a run hands out tasks again that have no outcome. It heals
+// a queue whose tasks somebody has removed.
+const handOutAgain = time.Hour
 
-	mu      sync.Mutex
-	waiting map[awaited]chan []byte // tasks whose outcome a poll may find; nil channels never
-	polls   bool
-	own     map[*run]int                             // by supersteps in progress: the tasks that the run executes itself
-	busy    int                                      // all of these, see handkeep.go
-	quiet   chan struct{}                            // closed while busy is 0
-	left    map[awaitedStep][]checkpoint.OutcomeName // the tasks that the run has left to the keeper
+// queuedTask is one execution of a task by a worker of a queue. It refers to stored data, and
+// contains none.
+type queuedTask struct {
+	Graph     string
+	Thread    string
+	Namespace string        // of the subgraph call that the task is in; empty for the graph itself
+	At        checkpoint.ID // the checkpoint with the state
+	Base      checkpoint.ID // the record that made the task due
+	Node      ID            // as the graph of the run has it
+	Task      string        // its key
+	Execution string        // the name of its outcome
+	Round     int           // how often the task began again by Rerun, an edit or a Resume after its failure
+	Attempt   int           // from 1
 }
 
-// awaited is a task whose outcome the run waits for.
-type awaited struct {
-	awaitedStep
-	checkpoint.OutcomeName
-}
+// queuedFormat is the number of the stored form of a queuedTask.
+const queuedFormat = 1
 
-// awaitedStep names a superstep with such tasks.
-type awaitedStep struct {
-	namespace string
-	base      checkpoint.ID
-}
-
-// newHandOuts returns the hand-outs of a run on a thread; nil if the graph has no queues. due says
-// that the run is one of a worker.
-func newHandOuts(g *core, thread string, due bool) *handOuts {
-	if !g.queued {
-		return nil
+// append appends the stored form.
+func (q *queuedTask) append(b []byte) []byte {
+	b = wire.AppendUint(wire.AppendArrayLen(b, 11), queuedFormat)
+	for _, s := range []string{q.Graph, q.Thread, q.Namespace, string(q.Node), q.Task, q.Execution} {
+		b = wire.AppendBytes(b, []byte(s)) // names may have any bytes
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	h := &handOuts{g: g, thread: thread, ctx: ctx, cancel: cancel, waiting: make(map[awaited]chan []byte), quiet: make(chan struct{}), left: make(map[awaitedStep][]checkpoint.OutcomeName), own: make(map[*run]int)}
-	close(h.quiet)
-	if due {
-		h.keeper, _ = g.opt.queues.(KeepingQueue)
-	}
-	return h
+	b = wire.AppendBytes(wire.AppendBytes(b, q.At[:]), q.Base[:])
+	return wire.AppendInt(wire.AppendInt(b, int64(q.Round)), int64(q.Attempt))
 }
 
-// stop ends the polls of a run that has ended.
-func (h *handOuts) stop() {
-	if h != nil {
-		h.cancel()
-		h.wg.Wait()
+// readQueued reads what append wrote.
+func readQueued(b []byte) (q queuedTask, err error) {
+	r := wire.NewReader("task of a queue", b)
+	if n, format := r.ArrayLen(), r.Uint64(); r.OK() && (n != 11 || format != queuedFormat) {
+		return q, fmt.Errorf("graph: a task of a queue has format %d with %d elements, and this program reads format %d; "+
+			"let workers of the same version of graphgen run the tasks of the queue", format, n, queuedFormat)
 	}
+	str := func() string { return string(r.Bytes()) }
+	q.Graph, q.Thread, q.Namespace, q.Node, q.Task, q.Execution = str(), str(), str(), ID(str()), str(), str()
+	r.FixedBytes(q.At[:])
+	r.FixedBytes(q.Base[:])
+	q.Round, q.Attempt = r.Int(), r.Int()
+	return q, r.End()
 }
 
-// These are the least and the greatest time between two looks for outcomes that no worker has
-// announced.
-const leastPoll, mostPoll = 20 * time.Millisecond, time.Second
+// QueueGraph returns the reserved name of the graph whose threads are the tasks of a queue of a
+// graph. Package worker asks Saver.Ready for them, and passes their inputs to Graph.RunQueued.
+func QueueGraph(graph, queue string) string {
+	return ReservedPrefix + "queue-" + hashOf(graph, queue) // names of graphs are limited
+}
 
-// elsewhere runs the node of task i, which has a queue, in a worker of the queue. If the node
-// wants a signal that has come, it runs again.
+// thread returns the id of the thread of a task.
+func (q *queuedTask) thread() string {
+	return ReservedPrefix + "task-" + hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution)
+}
+
+func hashOf(names ...string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
+	return hex.EncodeToString(sum[:16])
+}
+
+// elsewhere makes the stored outcome of the next execution of task i that of the attempt. Without
+// one, the task waits for a worker of its queue. If the node wants a signal that has come, another
+// execution follows.
 func (r host) elsewhere(ctx context.Context, i int) error {
-	if r.call != nil { // workers load its first checkpoint, which may wait for the next write
-		if err := r.log.Put(r.ctx, nil, journal.Outcome{}); err != nil {
-			return r.saving("put writes", err)
-		}
-	}
 	for {
-		e, err := r.handOut(ctx, i)
-		if err != nil {
-			return err
+		q := r.queuedTask(i)
+		b, found := r.pending.Outcome(q.Task, q.Execution)
+		if !found {
+			r.exec.Tasks[i].Progress = exec.Elsewhere
+			return ErrWaiting
 		}
-		if again, err := r.receive(i, e); err != nil {
+		e, err := journal.ReadExecution(b)
+		if err != nil {
+			return r.resultChanged(err, "the outcome of node %q", string(q.Node))
+		}
+		if again, err := r.receive(i, &e); err != nil {
 			return err
 		} else if !again {
-			return r.accept(ctx, i, e)
+			return r.accept(ctx, i, &e)
 		}
 	}
 }
 
-// handOut returns the outcome of the next execution of task i. If it is not stored, a worker of
-// the queue makes it.
-func (r host) handOut(ctx context.Context, i int) (*journal.Execution, error) {
-	t, h := &r.exec.Tasks[i], r.opt.handOuts
+// queuedTask returns the next execution of task i. Attempts before the newest one that was handed
+// out have failed, and their pauses are over.
+func (r *run) queuedTask(i int) queuedTask {
+	t := &r.exec.Tasks[i]
 	key := r.taskKey(&t.Task)
 	round, answers := r.pending.Round(key), 0
 	if t.Asks != nil {
 		answers = t.Asks.Answered()
 	}
-	q := QueuedTask{
-		Queue: r.g.nodes[t.Node].queue, Graph: h.g.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
+	t.Attempt = max(t.Attempt, r.pending.HandedOut(key, round, answers))
+	return queuedTask{
+		Graph: r.opt.queues.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
 		Node: r.g.nodes[t.Node].id, Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
-		Emits: r.relays(&r.g.nodes[t.Node]),
 	}
-	_, q.Wakes = h.g.opt.queues.(KeepingQueue)
-	b, found := r.pending.Outcome(key, q.Execution)
-	if !found {
-		var err error
-		var left bool
-		if keeping(r).keeps(i) {
-			if b, left, err = h.leave(ctx, q); left {
-				t.Progress = exec.Elsewhere
-				return nil, ErrWaiting
-			}
+}
+
+// handOut stores those of the tasks that wait for a worker of their queue, unless they are stored.
+func (r *run) handOut(tasks []int) error {
+	if r.opt.queues == nil {
+		return nil
+	}
+	var posts []checkpoint.Post
+	var posted []int
+	for _, i := range tasks {
+		t := &r.exec.Tasks[i]
+		if t.Progress != exec.Elsewhere || t.Stored {
+			continue
 		}
-		if b == nil && err == nil {
-			b, err = h.await(ctx, q, r.g.nodes[t.Node].emits)
+		q := r.queuedTask(i)
+		if r.isHandedOut(&q) {
+			t.Stored = true
+			continue
 		}
-		if err != nil {
-			return nil, err
+		posts = append(posts, checkpoint.Post{
+			Thread: q.thread(), Graph: QueueGraph(q.Graph, r.g.nodes[t.Node].queue),
+			Messages: []checkpoint.Message{{ID: "task", Kind: checkpoint.InputMessage, Payload: q.append(nil)}},
+		})
+		posted = append(posted, i)
+	}
+	if len(posts) == 0 {
+		return nil
+	}
+	if r.call != nil { // workers load its first checkpoint, which may wait for the next write
+		if err := r.log.Put(r.ctx, nil, journal.Outcome{}); err != nil {
+			return r.saving("put writes", err)
 		}
 	}
-	e, err := journal.ReadExecution(b)
+	call, cancel := context.WithTimeout(r.ctx, r.opt.queues.opt.saverTimeout)
+	defer cancel()
+	done, err := r.opt.queues.opt.saver.Post(call, posts...)
+	for i := range done {
+		err = errors.Join(err, done[i].Err)
+	}
 	if err != nil {
-		return nil, r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
+		if r.ctx.Err() != nil {
+			return r.cancelled()
+		}
+		return r.saving("post", err)
 	}
-	return &e, nil
+	for _, i := range posted {
+		r.exec.Tasks[i].Stored = true
+	}
+	return nil
+}
+
+// isHandedOut reports whether an earlier run has noted that an execution was handed out. After an
+// hour, and for another id of the node, that does not count.
+func (r *run) isHandedOut(q *queuedTask) bool {
+	b, found := r.pending.Outcome(q.Task, journal.HandedOutName(q.Execution))
+	h := journal.ReadHandedOut(b)
+	return found && h.Node == string(q.Node) && r.log.Now().Sub(h.At) < handOutAgain
+}
+
+// handedOutWrites returns the write that notes that task i was handed out, unless it is stored.
+func (r *run) handedOutWrites(i int) []checkpoint.Write {
+	t := &r.exec.Tasks[i]
+	if t.Progress != exec.Elsewhere || !t.Stored {
+		return nil
+	}
+	q := r.queuedTask(i)
+	w := r.writeOf(&t.Task)
+	w.Kind, w.Name = checkpoint.Outcome, journal.HandedOutName(q.Execution)
+	if _, found := r.pending.Outcome(q.Task, w.Name); found {
+		return nil
+	}
+	w.Payload = journal.AppendHandedOut(nil, journal.HandedOut{Queue: r.g.nodes[t.Node].queue, Node: string(q.Node), At: r.log.Now()})
+	return []checkpoint.Write{w}
+}
+
+// waitsForQueues reports whether tasks of the run, or of its subgraph calls, wait for workers of
+// queues.
+func (r *run) waitsForQueues() bool {
+	for i := range r.exec.Tasks {
+		switch p := r.exec.Tasks[i].Progress; {
+		case p == exec.Elsewhere, r.g.nests && p == exec.Asking && r.calls[i].Elsewhere:
+			return true
+		}
+	}
+	return false
 }
 
 // receive takes the signal that an execution of task i waits for, and reports whether there was
@@ -178,148 +253,6 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 		return fmt.Errorf("%w: %w", err, &PanicError{Value: e.Failure})
 	}
 	return err
-}
-
-// await hands a task out until its outcome is stored, and returns the outcome. emits are the types
-// that its node emits.
-func (h *handOuts) await(ctx context.Context, q QueuedTask, emits []emitted) ([]byte, error) {
-	if _, local := h.g.opt.queues.(*LocalQueue); local {
-		return h.awaitDone(ctx, q, emits)
-	}
-	at := awaited{awaitedStep{q.Namespace, q.Base}, checkpoint.OutcomeName{Task: q.Task, Name: q.Execution}}
-	polled := h.watch(at)
-	defer h.unwatch(at)
-	ctx, cancel := context.WithCancel(ctx)
-	type answer struct {
-		b   []byte
-		err error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		b, err := h.awaitDone(ctx, q, emits)
-		done <- answer{b, err}
-	}()
-	select {
-	case b := <-polled:
-		cancel()
-		<-done
-		return b, nil
-	case a := <-done:
-		cancel()
-		return a.b, a.err
-	}
-}
-
-// awaitDone hands a task out, and again if there is no outcome when its worker has returned.
-func (h *handOuts) awaitDone(ctx context.Context, q QueuedTask, emits []emitted) ([]byte, error) {
-	const most = 5 * time.Second
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
-		err := h.do(ctx, q, emits)
-		if err == nil || ctx.Err() == nil {
-			b, found, err := h.outcome(ctx, q)
-			if found || err != nil && ctx.Err() == nil && !passing(err) {
-				return b, err
-			}
-		}
-		if !exec.Rest(ctx, pause) {
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// do hands a task out once. A panic of the TaskQueue is its error.
-func (h *handOuts) do(ctx context.Context, q QueuedTask, emits []emitted) (err error) {
-	defer rescue(&err)
-	if q.Emits {
-		return h.relay(ctx, q, emits)
-	}
-	return h.g.opt.queues.Do(ctx, q)
-}
-
-// outcome reads the stored outcome of one task.
-func (h *handOuts) outcome(ctx context.Context, q QueuedTask) (b []byte, found bool, err error) {
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.g.opt.saverTimeout)
-	defer cancel()
-	writes, err := h.g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
-		Thread: h.thread, Namespace: q.Namespace, Base: q.Base, Names: []checkpoint.OutcomeName{{Task: q.Task, Name: q.Execution}},
-	})
-	if err != nil {
-		return nil, false, &SaverError{Graph: h.g.name, Thread: h.thread, Step: -1, Op: "outcomes", Err: err}
-	}
-	if len(writes) == 0 {
-		return nil, false, nil
-	}
-	return writes[0].Payload, true, nil
-}
-
-// watch looks for the outcome of a task until unwatch is called, and sends it to the channel.
-func (h *handOuts) watch(at awaited) <-chan []byte {
-	found := make(chan []byte, 1)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waiting[at] = found
-	if !h.polls {
-		h.polls = true
-		h.wg.Go(h.poll)
-	}
-	return found
-}
-
-func (h *handOuts) unwatch(at awaited) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.waiting, at)
-}
-
-// poll looks for the outcomes of all watched tasks, by one call for each superstep. It looks
-// often while it finds some, but for at most a tenth of the time, and once a second when tasks
-// take long. It ends with the run, or when none is watched.
-func (h *handOuts) poll() {
-	for pause := leastPoll; exec.Rest(h.ctx, pause); {
-		h.mu.Lock()
-		queries := make(map[awaitedStep][]checkpoint.OutcomeName)
-		for at := range h.waiting {
-			queries[at.awaitedStep] = append(queries[at.awaitedStep], at.OutcomeName)
-		}
-		h.polls = len(queries) > 0
-		h.mu.Unlock()
-		if len(queries) == 0 {
-			return
-		}
-		start, found := time.Now(), 0
-		for of, names := range queries {
-			found += h.deliver(of, names)
-		}
-		pause = min(2*pause, mostPoll)
-		if found > 0 {
-			pause = min(max(leastPoll, 10*time.Since(start)), mostPoll)
-		}
-	}
-}
-
-// deliver reads outcomes of one superstep, and returns how many it found. If that fails, the
-// next poll reads them.
-func (h *handOuts) deliver(of awaitedStep, names []checkpoint.OutcomeName) (delivered int) {
-	defer rescue(new(error))
-	ctx, cancel := context.WithTimeout(h.ctx, h.g.opt.saverTimeout)
-	defer cancel()
-	writes, err := h.g.opt.saver.Outcomes(ctx, checkpoint.OutcomeQuery{
-		Thread: h.thread, Namespace: of.namespace, Base: of.base, Names: names,
-	})
-	if err != nil {
-		return 0
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range writes {
-		at := awaited{of, checkpoint.OutcomeName{Task: writes[i].Task, Name: writes[i].Name}}
-		if found := h.waiting[at]; found != nil {
-			found <- writes[i].Payload
-			delete(h.waiting, at)
-			delivered++
-		}
-	}
-	return delivered
 }
 
 // checkDurability returns an error if a run of a graph with queues has another durability than

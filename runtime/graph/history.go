@@ -163,6 +163,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		}
 		stored[w.Task] = s
 	}
+	waiting := journal.Gather(c.Writes, rec.Base, namespace)
 	var states []TaskState
 	for _, d := range c.Due {
 		if err := ctx.Err(); err != nil {
@@ -170,10 +171,14 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		}
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		if len(stored) > 0 {
-			of := stored[journal.DueKey(rec, namespace, d)]
+			key := journal.DueKey(rec, namespace, d)
+			of := stored[key]
 			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
 			if s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
+			}
+			if out, waits := waiting.Waiting(key); waits && !s.Finished {
+				s.Queue, s.Queued = out.Queue, out.At
 			}
 		}
 		states = append(states, s)

@@ -155,7 +155,7 @@ func taskInfo(r *run, i int) TaskInfo {
 		Graph: r.g.name, Thread: r.thread, Path: pathOf(r.path()), Step: r.plan.Step + 1, Node: n.id, Kind: n.kind.name(),
 		Index: t.Index, Attempt: t.Attempt, Fallback: t.Failure != nil,
 	}
-	if r.log != nil && r.opt.handOuts == nil {
+	if r.log != nil && r.opt.queues == nil {
 		info.Queue = n.queue
 	}
 	return info

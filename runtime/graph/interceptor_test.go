@@ -434,10 +434,10 @@ func TestInterceptorsOfAQueueRunInItsWorker(t *testing.T) {
 			}
 			return logged("gpu in " + wrappersOf(ctx)), nil
 		}
-		g := queued(t, node, memory.New(), []graph.Option{graph.Intercept(w.wrapping("1"), w.wrapping("2"))},
+		s := memory.New()
+		g := queued(t, node, s, []graph.Option{graph.Intercept(w.wrapping("1"), w.wrapping("2"))},
 			graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
-		serving(t, g, 1)
-		res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+		res := done(t, graph.Done)(serving(g, s).invoke(t, g.Thread("t")))
 		same(t, "log", res.State.Log, []string{"a", "gpu in 12", "z"})
 		here := []string{`1 begins node "" 1`, `2 begins node "" 1`, "2 ends done", "1 ends done"}
 		same(t, "lines", w.lines, map[string][]string{"[]a.0": here, "[]z.0": here, "[]gpu.0": {

@@ -30,7 +30,6 @@ type nodeOptions struct {
 	limits    []Limiter
 	queue     string
 	detail    bool
-	emits     []emitted
 	writes    []string // nil if not declared
 }
 

@@ -150,9 +150,9 @@ func TestOnUpdateOfANodeWithAQueue(t *testing.T) {
 			a.seen = append(a.seen, "queue "+t.Queue)
 			return nil
 		})
-		g := compile(t, line(b, "a", "gpu"), graph.Saver(memory.New()))
-		serving(t, g, 1)
-		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+		s := memory.New()
+		g := compile(t, line(b, "a", "gpu"), graph.Saver(s))
+		done(t, graph.Done)(serving(g, s).invoke(t, g.Thread("t")))
 		same(t, "seen", a.seen, []string{
 			"a#1: " + logged("a").String() + " after []", "queue ",
 			"gpu#1: " + logged("gpu").String() + " after [a]", "queue gpu",

@@ -34,7 +34,6 @@ type options struct {
 	holder        string
 	lease         time.Duration
 	saverTimeout  time.Duration
-	queues        TaskQueue // that the tasks of nodes with a Queue go to
 	limits
 }
 

@@ -68,7 +68,6 @@ var optionsOfCalls = map[string]struct {
 
 	"KeepUpdateOnError": {graph.KeepUpdateOnError, anyNode},
 	"Queue":             {graph.Queue, anyNode},
-	"Emits":             {graph.Emits[wire.String], anyNode},
 	"Detail":            {graph.Detail, anyNode},
 	"Timeout":           {graph.Timeout, anyNode},
 	"Retry":             {graph.Retry, anyNode},
@@ -86,7 +85,6 @@ var optionsOfCalls = map[string]struct {
 	"InterruptAfter":    {graph.InterruptAfter, "Compile " + inputs + resumes},
 	"BeforeRoute":       {graph.BeforeRoute, "Compile " + inputs + resumes},
 	"InSubgraph":        {graph.InSubgraph, inputs + resumes},
-	"Queues":            {graph.Queues, "Compile"},
 	"Strict":            {graph.Strict, "Compile"},
 	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
 	"FormerNames":       {graph.FormerNames, "Compile"},

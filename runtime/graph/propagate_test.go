@@ -97,9 +97,10 @@ func TestAPropagatorCarriesValuesOfSubmittedInput(t *testing.T) {
 
 func TestAPropagatorCarriesValuesToWorkersOfQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := queued(t, saysTenant, memory.New(), []graph.Option{graph.Propagate(&courier{key: "tenant"})})
-		serving(t, g, 1)
-		res := done(t, graph.Done)(g.Thread("t").Invoke(tenant(t.Context(), "ada"), input))
+		s := memory.New()
+		g := queued(t, saysTenant, s, []graph.Option{graph.Propagate(&courier{key: "tenant"})})
+		th := g.Thread("t")
+		res := done(t, graph.Done)(serving(g, s).drive(t, th)(th.Invoke(tenant(t.Context(), "ada"), input)))
 		same(t, "log", res.State.Log, []string{"a", "gpu for ada", "z"})
 	})
 }

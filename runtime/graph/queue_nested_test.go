@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,12 +75,12 @@ var nestings = map[string]struct {
 // eachQueueNesting runs test for each nesting. build compiles Start -> sub -> after -> End, where
 // the graph of sub sends "x" and "y" to a node of a queue.
 func eachQueueNesting(t *testing.T, test func(
-	t *testing.T, build func(q graph.TaskQueue, s checkpoint.Saver, node sentNode, o ...graph.NodeOption) *app, log []string,
+	t *testing.T, build func(s checkpoint.Saver, node sentNode, o ...graph.NodeOption) *app, log []string,
 )) {
 	t.Helper()
 	for name, nesting := range nestings {
 		t.Run(name, func(t *testing.T) {
-			test(t, func(q graph.TaskQueue, s checkpoint.Saver, node sentNode, o ...graph.NodeOption) *app {
+			test(t, func(s checkpoint.Saver, node sentNode, o ...graph.NodeOption) *app {
 				child := newWork()
 				each := graph.TaskNode(child, "each", node, append(o, graph.Queue("gpu"))...)
 				child.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
@@ -93,7 +92,7 @@ func eachQueueNesting(t *testing.T, test func(
 				b := newWork()
 				nesting.add(t, b, compile(t, child, graph.SubgraphOnly()))
 				b.Node("after", say("after"))
-				return compile(t, line(b, "sub", "after"), graph.Saver(s), graph.Queues(q), graph.Lease(time.Hour))
+				return compile(t, line(b, "sub", "after"), graph.Saver(s), graph.Lease(time.Hour))
 			}, append(nesting.log[:len(nesting.log):len(nesting.log)], "after"))
 		})
 	}
@@ -101,41 +100,39 @@ func eachQueueNesting(t *testing.T, test func(
 
 // TestNodesOfSubgraphsHaveQueues tests rule 23.4.
 func TestNodesOfSubgraphsHaveQueues(t *testing.T) {
-	eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
-		var handed atomic.Int32
-		q := new(lossy)
+	eachQueueNesting(t, func(t *testing.T, build func(checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+		saver := memory.New()
 		node := func(_ context.Context, _ work, name wire.String) (update, error) { return logged(string(name)), nil }
-		g := build(q, memory.New(), node)
-		q.do = func(ctx context.Context, task graph.QueuedTask) error {
-			handed.Add(1)
-			return g.RunQueued(ctx, task)
-		}
+		g := build(saver, node)
 		same(t, "queues", g.Queues(), []string{"gpu"})
-		res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
-		same(t, "log", res.State.Log, log)
-		if handed.Load() < 2 {
-			t.Errorf("got %d hand-outs, want at least one for each send", handed.Load())
+		th := g.Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		p := serving(g, saver)
+		if handed := p.work(t); handed < 2 {
+			t.Errorf("got %d tasks, want at least one for each send", handed)
 		}
+		res := done(t, graph.Done)(p.resume(t, th))
+		same(t, "log", res.State.Log, log)
 	})
 }
 
 // TestACrashOfTheHolderLosesNoOutcomeOfASubgraph is TestACrashOfTheHolderLosesNoOutcome for nodes
 // of subgraphs.
 func TestACrashOfTheHolderLosesNoOutcomeOfASubgraph(t *testing.T) {
-	eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+	eachQueueNesting(t, func(t *testing.T, build func(checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
 		for _, after := range []bool{false, true} {
 			for at := 1; ; at++ {
-				s, q := newExecutions(memory.New()), new(graph.LocalQueue)
+				s := newExecutions(memory.New())
 				node := func(ctx context.Context, _ work, name wire.String) (update, error) {
 					s.begin(graph.CurrentTask(ctx).Key)
 					return logged(string(name)), nil
 				}
-				serving(t, build(q, s, node), 2)
-				_, err := build(q, &crashing{Saver: s, left: at, after: after}, node).Thread("t").Invoke(t.Context(), input)
-				th := build(q, s, node).Thread("t")
-				res, again := th.Resume(t.Context(), graph.TakeOver())
+				p := serving(build(s, node), s)
+				_, err := p.invoke(t, build(&crashing{Saver: s, left: at, after: after}, node).Thread("t"))
+				th := build(s, node).Thread("t")
+				res, again := p.resume(t, th, graph.TakeOver())
 				if errors.Is(again, checkpoint.ErrNotFound) {
-					res, again = th.Invoke(t.Context(), input)
+					res, again = p.invoke(t, th)
 				}
 				if again != nil || res.Status != graph.Done {
 					t.Fatalf("crash at call %d, after %t: got %v and %v, want the run done", at, after, res.Status, again)
@@ -157,7 +154,7 @@ func TestACrashOfAWorkerCostsATaskOfASubgraph(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it crashes at each call, in four kinds of subgraphs")
 	}
-	eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+	eachQueueNesting(t, func(t *testing.T, build func(checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
 		for _, after := range []bool{false, true} {
 			for at := 1; ; at++ {
 				s := newExecutions(memory.New())
@@ -176,7 +173,7 @@ func TestACrashOfAWorkerCostsATaskOfASubgraph(t *testing.T) {
 				var dies, lives *app
 				died := false
 				var turn sync.Mutex
-				q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
+				p := &pool{s: s, run: func(ctx context.Context, task []byte) error {
 					turn.Lock()
 					defer turn.Unlock()
 					if died {
@@ -186,8 +183,8 @@ func TestACrashOfAWorkerCostsATaskOfASubgraph(t *testing.T) {
 					died = err != nil
 					return err
 				}}
-				dies, lives = build(q, &crashing{Saver: s, left: at, after: after}, node), build(q, s, node)
-				res := done(t, graph.Done)(lives.Thread("t").Invoke(t.Context(), input))
+				dies, lives = build(&crashing{Saver: s, left: at, after: after}, node), build(s, node)
+				res := done(t, graph.Done)(p.invoke(t, lives.Thread("t")))
 				same(t, "log", res.State.Log, log)
 				repeated := -len(calls)
 				for _, n := range calls {
@@ -207,7 +204,7 @@ func TestACrashOfAWorkerCostsATaskOfASubgraph(t *testing.T) {
 
 // TestAQueueOfASubgraphAsksFailsAndRetries checks questions, timers, retries and failures.
 func TestAQueueOfASubgraphAsksFailsAndRetries(t *testing.T) {
-	eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+	eachQueueNesting(t, func(t *testing.T, build func(checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
 		synctest.Test(t, func(t *testing.T) {
 			approve := graph.NewQuestion[wire.String, wire.Bool]("approve")
 			var mu sync.Mutex
@@ -229,11 +226,10 @@ func TestAQueueOfASubgraphAsksFailsAndRetries(t *testing.T) {
 				}
 				return logged(string(name)), nil
 			}
-			q := new(graph.LocalQueue)
-			g := build(q, memory.New(), node, approve, graph.Retry(graph.RetryPolicy{Attempts: 3}))
-			serving(t, g, 4)
-			th := g.Thread("t")
-			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			s := memory.New()
+			g := build(s, node, approve, graph.Retry(graph.RetryPolicy{Attempts: 3}))
+			p, th := serving(g, s), g.Thread("t")
+			res := done(t, graph.Waiting)(p.invoke(t, th))
 			var answers []graph.ResumeOption
 			for _, open := range res.Questions {
 				if len(open.Path) == 0 || open.Node != "each" {
@@ -241,14 +237,14 @@ func TestAQueueOfASubgraphAsksFailsAndRetries(t *testing.T) {
 				}
 				answers = append(answers, approve.Answer(open, true))
 			}
-			res = done(t, graph.Waiting)(th.Resume(t.Context(), answers...))
+			res = done(t, graph.Waiting)(p.resume(t, th, answers...))
 			same(t, "timers", len(res.Timers), len(answers))
 			time.Sleep(10 * time.Hour)
-			_, err := th.Resume(t.Context())
+			_, err := p.resume(t, th)
 			for errors.As(err, new(*graph.QueueError)) { // a failed task cancels its siblings
-				_, err = th.Resume(t.Context())
+				_, err = p.resume(t, th)
 			}
-			res = done(t, graph.Done)(th.Resume(t.Context()))
+			res = done(t, graph.Done)(p.resume(t, th))
 			same(t, "log", res.State.Log, log)
 			for key, got := range attempts {
 				same(t, "attempts of "+key, got, []int{1, 2, 3, 1})
@@ -261,49 +257,34 @@ func TestAQueueOfASubgraphAsksFailsAndRetries(t *testing.T) {
 // a Rerun of its node.
 func TestALateWorkerOfASubgraphNeverCounts(t *testing.T) {
 	for _, how := range []string{"edit", "rerun"} {
-		eachQueueNesting(t, func(t *testing.T, build func(graph.TaskQueue, checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
+		eachQueueNesting(t, func(t *testing.T, build func(checkpoint.Saver, sentNode, ...graph.NodeOption) *app, log []string) {
 			synctest.Test(t, func(t *testing.T) {
-				var g *app
-				var mu sync.Mutex
-				var late []graph.QueuedTask
-				again, line := false, "old "
-				q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-					mu.Lock()
-					if !again {
-						late = append(late, task)
-						mu.Unlock()
-						<-ctx.Done()
-						return ctx.Err()
-					}
-					defer mu.Unlock()
-					line = "old "
-					for _, task := range late {
-						if err := g.RunQueued(context.Background(), task); err != nil {
-							t.Errorf("late: %v", err)
-						}
-					}
-					line = ""
-					return g.RunQueued(ctx, task)
-				}}
-				g = build(q, memory.New(), func(_ context.Context, _ work, name wire.String) (update, error) {
+				s, line := memory.New(), "old "
+				g := build(s, func(_ context.Context, _ work, name wire.String) (update, error) {
 					return logged(line + string(name)), nil
 				})
 				th := g.Thread("t")
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				if _, err := th.Invoke(ctx, input); !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatalf("got %v, want the end of the context", err)
+				done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+				late := serving(g, s).waiting(t)
+				if how == "edit" {
+					if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
+						t.Fatal(err)
+					}
+					done(t, graph.Waiting)(th.Resume(t.Context()))
+				} else {
+					done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))
 				}
-				again = true
+				for _, task := range late {
+					if err := g.RunQueued(t.Context(), task.payload); err != nil {
+						t.Errorf("late: %v", err)
+					}
+				}
+				line = ""
+				res := done(t, graph.Done)(serving(g, s).resume(t, th))
 				if how == "rerun" {
-					res := done(t, graph.Done)(th.Resume(t.Context(), graph.Rerun("sub")))
 					same(t, "log", res.State.Log, log)
 					return
 				}
-				if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
-					t.Fatal(err)
-				}
-				res := done(t, graph.Done)(th.Resume(t.Context()))
 				if log[0] == "x" { // the edit reaches a call over the same state
 					same(t, "log", res.State.Log, append([]string{"edited"}, log...))
 				}

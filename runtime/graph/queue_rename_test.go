@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -20,34 +19,33 @@ func TestARenamedNodeOfAQueueRunsWhereItsRunIs(t *testing.T) {
 		s := memory.New()
 		var ran [2]atomic.Int32 // by version
 		var apps [2]*app
-		var runs int // the version whose run waits for the task
-		q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-			if err := apps[1-runs].RunQueued(ctx, task); !errors.Is(err, graph.ErrGraphChanged) {
-				t.Errorf("a worker of version %d: got %v, want ErrGraphChanged", 1-runs, err)
-			}
-			if runs == 0 {
-				<-ctx.Done() // the old version has no worker any more
-				return ctx.Err()
-			}
-			return apps[runs].RunQueued(ctx, task)
-		}}
 		version := func(i int, node graph.ID, opts ...graph.NodeOption) *app {
 			b := newWork()
 			b.Node("a", say("a"))
 			b.Node(node, countedRuns(&ran[i], say(string(node))), append(opts, graph.Queue("gpu"))...)
 			b.Node("z", say("z"))
-			return compile(t, line(b, "a", node, "z"), graph.Saver(s), graph.Queues(q))
+			return compile(t, line(b, "a", node, "z"), graph.Saver(s))
 		}
 		apps[0], apps[1] = version(0, "ship"), version(1, "pack", graph.FormerIDs("ship"))
 
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := apps[0].Thread("t").Invoke(ctx, input); err == nil {
-			t.Fatal("the run of the old version ended without an error")
+		leaves := func(i int) {
+			t.Helper()
+			if err := apps[i].RunQueued(t.Context(), serving(apps[i], s).only(t)); !errors.Is(err, graph.ErrGraphChanged) {
+				t.Errorf("a worker of version %d: got %v, want ErrGraphChanged", i, err)
+			}
+			time.Sleep(2 * time.Minute) // the task waits again
 		}
+		done(t, graph.Waiting)(apps[0].Thread("t").Invoke(t.Context(), input))
+		leaves(1)
 		same(t, "executions by the new version for the old one", ran[1].Load(), int32(0))
-		runs = 1
-		res := done(t, graph.Done)(apps[1].Thread("t").Resume(t.Context()))
+		for _, task := range serving(apps[0], s).waiting(t) { // the old version has no worker any more
+			if err := s.Delete(t.Context(), task.thread); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done(t, graph.Waiting)(apps[1].Thread("t").Resume(t.Context()))
+		leaves(0)
+		res := done(t, graph.Done)(serving(apps[1], s).resume(t, apps[1].Thread("t")))
 		same(t, "log", res.State.Log, []string{"a", "pack", "z"})
 		same(t, "executions by the old version", ran[0].Load(), int32(0))
 		same(t, "executions by the new version", ran[1].Load(), int32(1))
@@ -58,20 +56,23 @@ func TestARenamedNodeOfAQueueRunsWhereItsRunIs(t *testing.T) {
 // all workers have the newer version. The thread must not wait for the hour of rule 23.7.
 func TestATaskOfAFormerIDIsHandedOutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, q := memory.New(), keeping{make(chan graph.QueuedTask, 1)}
+		s := memory.New()
 		version := func(node graph.ID, opts ...graph.NodeOption) *app {
 			b := newWork()
 			b.Node(node, say(string(node)), append(opts, graph.Queue("gpu"))...)
-			return compile(t, line(b, node), graph.Saver(s), graph.Queues(q))
+			return compile(t, line(b, node), graph.Saver(s))
 		}
 		older, newer := version("ship"), version("pack", graph.FormerIDs("ship"))
 		submit(t, older.Thread("t"), "one")
-		gaveUp := func(g *app) graph.QueuedTask {
+		gaveUp := func(g *app) (task []byte) {
 			t.Helper()
 			if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
 				t.Fatalf("got %s, %v; want that the run ends while the task waits", run.Status, err)
 			}
-			return <-q.tasks
+			for _, one := range serving(g, s).waiting(t) {
+				task = one.payload
+			}
+			return task
 		}
 		task := gaveUp(older)
 		if err := newer.RunQueued(t.Context(), task); !errors.Is(err, graph.ErrGraphChanged) {

@@ -17,20 +17,6 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// serving serves a queue of g with so many workers until the end of the test.
-func serving(t *testing.T, g *app, slots int) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	over := make(chan error)
-	go func() { over <- g.ServeQueue(ctx, graph.Serving{Queue: "gpu", Slots: slots}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-over; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
-}
-
 // queued compiles Start -> a -> gpu -> z -> End, where workers of a queue run gpu.
 func queued(t *testing.T, node func(context.Context, work) (update, error), s checkpoint.Saver, o []graph.Option, more ...graph.NodeOption) *app {
 	t.Helper()
@@ -53,12 +39,21 @@ func countedRuns(n *atomic.Int32, node func(context.Context, work) (update, erro
 func TestAWorkerOfAQueueRunsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var task graph.Task
+		s := memory.New()
 		g := queued(t, func(ctx context.Context, s work) (update, error) {
 			task = graph.CurrentTask(ctx)
 			return logged("gpu after " + strings.Join(s.Log, "+")), nil
-		}, memory.New(), nil)
-		serving(t, g, 1)
-		res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+		}, s, nil)
+		th := g.Thread("t")
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		same(t, "what is due", res.Next, []graph.ID{"gpu"})
+		since := time.Now()
+		time.Sleep(time.Hour) // no worker serves the queue
+		snap := snapshot(t, th)
+		if of := snap.Tasks[0]; of.Queue != "gpu" || !of.Queued.Equal(since) {
+			t.Errorf("got a task that waits for queue %q since %s, want gpu since %s", of.Queue, of.Queued, since)
+		}
+		res = done(t, graph.Done)(serving(g, s).resume(t, th))
 		same(t, "log", res.State.Log, []string{"a", "gpu after a", "z"})
 		if task.Key == "" || task.Node != "gpu" || task.Thread != "t" || task.Attempt != 1 || task.Step != 3 {
 			t.Errorf("task: got %+v, want attempt 1 of gpu in step 3 of thread t, with a key", task)
@@ -66,38 +61,9 @@ func TestAWorkerOfAQueueRunsTheNode(t *testing.T) {
 	})
 }
 
-// TestATaskWaitsForAWorker starts the worker an hour late.
-func TestATaskWaitsForAWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := queued(t, say("gpu"), memory.New(), nil)
-		began := time.Now()
-		time.AfterFunc(time.Hour, func() { serving(t, g, 1) })
-		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
-		same(t, "time", time.Since(began), time.Hour)
-	})
-}
-
 func TestRunWithoutAThreadRunsTheNodeOfAQueueItself(t *testing.T) {
 	res := done(t, graph.Done)(queued(t, say("gpu"), memory.New(), nil).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"a", "gpu", "z"})
-}
-
-// TestTheEndOfARunCancelsTheTaskInTheWorker checks the context of a node in a worker.
-func TestTheEndOfARunCancelsTheTaskInTheWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		stopped := false
-		g := queued(t, func(ctx context.Context, _ work) (update, error) {
-			cancel()
-			<-ctx.Done()
-			stopped = true
-			return update{}, ctx.Err()
-		}, memory.New(), nil)
-		serving(t, g, 1)
-		if _, err := g.Thread("t").Invoke(ctx, input); !errors.Is(err, context.Canceled) || !stopped {
-			t.Errorf("got %v, the node stopped: %t; want a cancelled run after its node", err, stopped)
-		}
-	})
 }
 
 // TestQuestionsOfAQueueReachTheThread asks in a worker, answers, and lets a question expire.
@@ -116,19 +82,20 @@ func TestQuestionsOfAQueueReachTheThread(t *testing.T) {
 			}
 			return logged(fmt.Sprint("answered ", v)), nil
 		})
-		g := queued(t, node, memory.New(), nil, approve)
-		serving(t, g, 2)
-		res := done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+		s := memory.New()
+		g := queued(t, node, s, nil, approve)
+		p := serving(g, s)
+		res := done(t, graph.Waiting)(p.invoke(t, g.Thread("t")))
 		if len(res.Questions) != 1 || res.Questions[0].Summary != "for Ada" {
 			t.Fatalf("questions: got %+v, want one with the summary", res.Questions)
 		}
-		res = done(t, graph.Done)(g.Thread("t").Resume(t.Context(), approve.Answer(res.Questions[0], true)))
+		res = done(t, graph.Done)(p.resume(t, g.Thread("t"), approve.Answer(res.Questions[0], true)))
 		same(t, "log", res.State.Log, []string{"a", "answered true", "z"})
 		same(t, "executions", runs.Load(), int32(2))
 
-		done(t, graph.Waiting)(g.Thread("expires").Invoke(t.Context(), input))
+		done(t, graph.Waiting)(p.invoke(t, g.Thread("expires")))
 		time.Sleep(2 * time.Hour)
-		res = done(t, graph.Done)(g.Thread("expires").Resume(t.Context()))
+		res = done(t, graph.Done)(p.resume(t, g.Thread("expires")))
 		same(t, "log after the end of the question", res.State.Log, []string{"a", "expired", "z"})
 	})
 }
@@ -153,21 +120,22 @@ func TestRetryOfAQueueIsThatOfALocalTask(t *testing.T) {
 			graph.RetryPolicy{If: func(err error) bool { return errors.Is(err, errBroken) }, Attempts: 9},
 			graph.RetryPolicy{If: func(err error) bool { return errors.As(err, new(quotaError)) }, Attempts: 3, Base: time.Second, Jitter: func() float64 { return 1 }},
 		)
-		g := queued(t, node, memory.New(), nil, policy)
-		serving(t, g, 1)
+		s := memory.New()
+		g := queued(t, node, s, nil, policy)
+		p := serving(g, s)
 		began := time.Now()
-		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+		done(t, graph.Done)(p.invoke(t, g.Thread("t")))
 		same(t, "attempts", attempts, []int{1, 2, 3})
 		same(t, "pauses", time.Since(began), 3*time.Second)
 
 		attempts, fails = nil, 3
-		_, err := g.Thread("fails").Invoke(t.Context(), input)
+		_, err := p.invoke(t, g.Thread("fails"))
 		var failed *graph.QueueError
 		var node3 *graph.NodeError
 		if !errors.As(err, &failed) || failed.Text != "quota" || failed.Queue != "gpu" || !errors.As(err, &node3) || node3.Attempt != 3 {
 			t.Errorf("got %v, want a *QueueError of attempt 3", err)
 		}
-		done(t, graph.Done)(g.Thread("fails").Resume(t.Context()))
+		done(t, graph.Done)(p.resume(t, g.Thread("fails")))
 		same(t, "attempts of the failed run and of the next", attempts, []int{1, 2, 3, 1})
 	})
 }
@@ -183,12 +151,13 @@ func TestALongPauseOfAQueueIsATimer(t *testing.T) {
 			}
 			return logged("gpu"), nil
 		}
-		g := queued(t, node, memory.New(), nil, graph.Retry(graph.RetryPolicy{Attempts: 2}))
-		serving(t, g, 1)
-		res := done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+		s := memory.New()
+		g := queued(t, node, s, nil, graph.Retry(graph.RetryPolicy{Attempts: 2}))
+		p := serving(g, s)
+		res := done(t, graph.Waiting)(p.invoke(t, g.Thread("t")))
 		same(t, "timers", len(res.Timers), 1)
 		time.Sleep(time.Hour)
-		done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+		done(t, graph.Done)(p.resume(t, g.Thread("t")))
 		same(t, "attempts", attempts, []int{1, 2})
 	})
 }
@@ -213,9 +182,9 @@ func TestFailuresInAWorkerKeepTheirClass(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := queued(t, c.node, memory.New(), nil, graph.Timeout(time.Minute))
-				serving(t, g, 1)
-				if _, err := g.Thread("t").Invoke(t.Context(), input); !c.is(err) {
+				s := memory.New()
+				g := queued(t, c.node, s, nil, graph.Timeout(time.Minute))
+				if _, err := serving(g, s).invoke(t, g.Thread("t")); !c.is(err) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -223,71 +192,40 @@ func TestFailuresInAWorkerKeepTheirClass(t *testing.T) {
 	}
 }
 
-// lossy is a TaskQueue that a test controls.
-type lossy struct {
-	graph.LocalQueue
-	do func(ctx context.Context, t graph.QueuedTask) error
-}
-
-func (l *lossy) Do(ctx context.Context, t graph.QueuedTask) error { return l.do(ctx, t) }
-
-// TestAnOutcomeThatNobodyAnnouncesIsFound loses each reply of a worker.
-func TestAnOutcomeThatNobodyAnnouncesIsFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var runs atomic.Int32
-		var g *app
-		q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-			if err := g.RunQueued(ctx, task); err != nil {
-				t.Errorf("run: %v", err)
-			}
-			<-ctx.Done() // the reply is lost
-			return ctx.Err()
-		}}
-		g = queued(t, countedRuns(&runs, say("gpu")), memory.New(), []graph.Option{graph.Queues(q)})
-		began := time.Now()
-		res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
-		same(t, "log", res.State.Log, []string{"a", "gpu", "z"})
-		same(t, "executions", runs.Load(), int32(1))
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("the run took %s, want at most 2 s", took)
-		}
-	})
-}
-
-// TestATaskIsHandedOutAgain: a TaskQueue fails, and workers die before and after they store.
-func TestATaskIsHandedOutAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var runs atomic.Int32
-		var g *app
-		calls := 0
-		q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-			switch calls++; calls {
-			case 1:
-				return errBroken // nothing ran
-			case 2:
-				return nil // the task was lost
-			case 3:
-				panic("a fault of the queue")
-			}
-			_ = g.RunQueued(ctx, task)
-			return errBroken // the outcome is stored
-		}}
-		g = queued(t, countedRuns(&runs, say("gpu")), memory.New(), []graph.Option{graph.Queues(q)})
-		done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
-		same(t, "executions", runs.Load(), int32(1))
-		same(t, "hand-outs", calls, 4)
-	})
-}
-
-// TestTheFirstOutcomeOfATaskCounts hands each task out twice at the same time: rule 23.2.
-func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
-	var g *app
+// TestATaskWhoseRunFailsRunsAgain: a worker fails before its task and after it.
+func TestATaskWhoseRunFailsRunsAgain(t *testing.T) {
 	var runs atomic.Int32
-	q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
+	calls, s := 0, memory.New()
+	g := queued(t, countedRuns(&runs, say("gpu")), s, nil)
+	p := &pool{s: s, run: func(ctx context.Context, task []byte) error {
+		if calls++; calls == 1 {
+			return errBroken // nothing ran
+		}
+		if err := g.RunQueued(ctx, task); err != nil || calls == 2 {
+			return errBroken // the outcome is stored
+		}
+		return nil
+	}}
+	done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+	for range 3 {
+		p.work(t)
+	}
+	done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+	same(t, "executions", runs.Load(), int32(1))
+	same(t, "hand-outs", calls, 3)
+}
+
+// TestTheFirstOutcomeOfATaskCounts runs each task twice at the same time: rule 23.2.
+func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
+	var runs atomic.Int32
+	s := memory.New()
+	node := func(context.Context, work) (update, error) { return logged(fmt.Sprint("gpu ", runs.Add(1))), nil }
+	g := queued(t, node, s, nil)
+	p := &pool{s: s, run: func(ctx context.Context, task []byte) error {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if err := g.RunQueued(ctx, task); err != nil && ctx.Err() == nil { // else the run has the outcome of the other one
+				if err := g.RunQueued(ctx, task); err != nil {
 					t.Errorf("run: %v", err)
 				}
 			})
@@ -295,9 +233,7 @@ func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
 		both.Wait()
 		return nil
 	}}
-	node := func(context.Context, work) (update, error) { return logged(fmt.Sprint("gpu ", runs.Add(1))), nil }
-	g = queued(t, node, memory.New(), []graph.Option{graph.Queues(q)})
-	res := done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+	res := done(t, graph.Done)(p.invoke(t, g.Thread("t")))
 	if len(res.State.Log) != 3 || !strings.HasPrefix(res.State.Log[1], "gpu ") {
 		t.Errorf("log: got %q, want one line of gpu", res.State.Log)
 	}
@@ -308,98 +244,106 @@ func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
 func TestALateWorkerNeverCounts(t *testing.T) {
 	tests := map[string]struct {
 		between func(t *testing.T, th thread)
+		opts    []graph.ResumeOption
 		log     []string // of a Resume, or none
 	}{
-		"a rerun": {func(*testing.T, thread) {}, []string{"a", "new", "z"}},
+		"a rerun": {func(*testing.T, thread) {}, []graph.ResumeOption{graph.Rerun("gpu")}, []string{"a", "new", "z"}},
 		"an edit": {func(t *testing.T, th thread) {
 			t.Helper()
 			if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"a", "edited", "new", "z"}},
+		}, nil, []string{"a", "edited", "new", "z"}},
 		"a release": {func(t *testing.T, th thread) {
 			t.Helper()
 			if _, err := th.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-		}, nil},
+		}, nil, nil},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var g *app
-				var late graph.QueuedTask
-				again, line := false, "old"
-				q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-					if !again {
-						late = task
-						<-ctx.Done()
-						return ctx.Err()
-					}
-					line = "old" // the late worker ends first
-					if err := g.RunQueued(context.Background(), late); err != nil {
-						t.Errorf("late: %v", err)
-					}
-					line = "new"
-					return g.RunQueued(ctx, task)
-				}}
-				s := memory.New()
-				g = queued(t, func(context.Context, work) (update, error) { return logged(line), nil }, s, []graph.Option{graph.Queues(q)})
-				th := g.Thread("t")
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				if _, err := th.Invoke(ctx, input); !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatalf("got %v, want the end of the context", err)
+			s, line := memory.New(), "old"
+			g := queued(t, func(context.Context, work) (update, error) { return logged(line), nil }, s, nil)
+			th := g.Thread("t")
+			done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			late := serving(g, s).waiting(t)[0]
+			runLate := func(when string) {
+				t.Helper()
+				if err := g.RunQueued(t.Context(), late.payload); err != nil {
+					t.Errorf("late, %s: %v", when, err)
 				}
-				c.between(t, th)
-				if again = true; c.log == nil {
-					if err := g.RunQueued(t.Context(), late); err != nil {
-						t.Errorf("late: %v", err)
-					}
-					if err := s.Delete(t.Context(), "t"); err != nil {
-						t.Fatal(err)
-					}
-					if err := g.RunQueued(t.Context(), late); err != nil {
-						t.Errorf("late, after the deletion: %v", err)
-					}
-					return
+			}
+			c.between(t, th)
+			if c.log == nil {
+				runLate("after the release")
+				if err := s.Delete(t.Context(), "t"); err != nil {
+					t.Fatal(err)
 				}
-				var opts []graph.ResumeOption
-				if name == "a rerun" {
-					opts = append(opts, graph.Rerun("gpu"))
-				}
-				res := done(t, graph.Done)(th.Resume(t.Context(), opts...))
-				same(t, "log", res.State.Log, c.log)
-				if err := g.RunQueued(t.Context(), late); err != nil {
-					t.Errorf("late, after the commit: %v", err)
-				}
-			})
+				runLate("after the deletion")
+				return
+			}
+			done(t, graph.Waiting)(th.Resume(t.Context(), c.opts...))
+			runLate("before the other worker")
+			line = "new"
+			res := done(t, graph.Done)(serving(g, s).resume(t, th))
+			same(t, "log", res.State.Log, c.log)
+			runLate("after the commit")
 		})
 	}
 }
 
-// TestAnOutcomeOutlivesItsRun stores an outcome after the run that handed the task out has ended.
-func TestAnOutcomeOutlivesItsRun(t *testing.T) {
+// TestARaceOfQueuesHasOneWinner: the first outcome that is stored decides, and the other task
+// counts no more.
+func TestARaceOfQueuesHasOneWinner(t *testing.T) {
+	s, b := memory.New(), newWork()
+	var ran atomic.Int32
+	for _, id := range []graph.ID{"one", "two"} {
+		b.Node(id, countedRuns(&ran, say(string(id))), graph.Queue("gpu"))
+		b.Edge(graph.Start, id)
+	}
+	b.Node("z", say("z"))
+	b.JoinAny([]graph.ID{"one", "two"}, "z")
+	b.Edge("z", graph.End)
+	g := compile(t, b, graph.Saver(s))
+	th := g.Thread("t")
+	done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+	tasks := serving(g, s).waiting(t)
+	same(t, "tasks", len(tasks), 2)
+	if err := g.RunQueued(t.Context(), tasks[1].payload); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+		t.Fatalf("got %s, %v; want the thread done", run.Status, err)
+	}
+	if err := g.RunQueued(t.Context(), tasks[0].payload); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "executions", ran.Load(), int32(1))
+	same(t, "lines of the log", len(snapshot(t, th).State.Log), 2)
+}
+
+// TestAnAttemptThatWasHandedOutIsNotPausedAgain: a run that waits for the second attempt of a task
+// ends, and another one does not begin with the pause after the first attempt.
+func TestAnAttemptThatWasHandedOutIsNotPausedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var runs atomic.Int32
-		var g *app
-		var late graph.QueuedTask
-		q := &lossy{do: func(ctx context.Context, task graph.QueuedTask) error {
-			late = task
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		g = queued(t, countedRuns(&runs, say("gpu")), memory.New(), []graph.Option{graph.Queues(q)})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := g.Thread("t").Invoke(ctx, input); err == nil {
-			t.Fatal("the run ended without an error")
+		s := memory.New()
+		fails := true
+		g := queued(t, func(context.Context, work) (update, error) {
+			if fails {
+				return update{}, errBroken
+			}
+			return logged("gpu"), nil
+		}, s, nil, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: time.Second, Jitter: func() float64 { return 1 }}))
+		p, th := serving(g, s), g.Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		p.work(t)
+		began := time.Now()
+		for range 3 { // the first one pauses, and hands the second attempt out
+			done(t, graph.Waiting)(th.Resume(t.Context()))
 		}
-		if err := g.RunQueued(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
-		done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
-		same(t, "executions", runs.Load(), int32(1))
+		same(t, "pauses", time.Since(began), time.Second)
+		same(t, "tasks", len(p.waiting(t)), 1)
 	})
 }
 
@@ -419,10 +363,6 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 			[]graph.Option{graph.Saver(memory.New()), graph.Async}, "needs the durability Sync"},
 		"no name": {func(b *graph.Builder[work, update]) { b.Node("n", say("n"), graph.Queue("")) },
 			[]graph.Option{graph.Saver(memory.New())}, "has no name"},
-		"two types alike": {func(b *graph.Builder[work, update]) {
-			b.Node("n", say("n"), graph.Queue("gpu"), graph.Emits[wire.String](), graph.Emits[wire.String]())
-		},
-			[]graph.Option{graph.Saver(memory.New())}, "name two types alike"},
 		"kept updates": {func(b *graph.Builder[work, update]) {
 			b.Node("n", say("n"), graph.Queue("gpu"), graph.KeepUpdateOnError())
 		},
@@ -430,10 +370,6 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 		"no saver around a subgraph": {func(b *graph.Builder[work, update]) { b.Subgraph("n", child()) }, nil, "needs a Saver"},
 		"async around a subgraph": {func(b *graph.Builder[work, update]) { b.Subgraph("n", child()) },
 			[]graph.Option{graph.Saver(memory.New()), graph.Async}, "needs the durability Sync"},
-		"queues of a subgraph": {func(b *graph.Builder[work, update]) { b.Node("n", say("n"), graph.Queue("gpu")) },
-			[]graph.Option{graph.SubgraphOnly(), graph.Queues(new(graph.LocalQueue))}, "pass them to the graph of the thread"},
-		"queues for nothing": {func(b *graph.Builder[work, update]) { b.Node("n", say("n")) },
-			[]graph.Option{graph.Queues(new(graph.LocalQueue))}, "nothing to hand out"},
 	}
 	for name, c := range tests {
 		b := newWork()
@@ -442,9 +378,6 @@ func TestCompileRefusesAQueueThatCannotWork(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a fault with %q", name, err, c.want)
 		}
-	}
-	if err := child().ServeQueue(t.Context(), graph.Serving{Queue: "gpu", Slots: 1}); err == nil || !strings.Contains(err.Error(), "SubgraphOnly") {
-		t.Errorf("to serve a queue of a subgraph: got %v, want an error that names SubgraphOnly", err)
 	}
 	g := queued(t, say("gpu"), memory.New(), nil)
 	if _, err := g.Thread("t").Invoke(t.Context(), input, graph.OnExit); err == nil || !strings.Contains(err.Error(), "needs the durability Sync") {

@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,31 +12,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// keeping is a KeepingQueue without workers. It keeps the tasks for the test.
-type keeping struct{ tasks chan graph.QueuedTask }
-
-func (k keeping) HandOut(_ context.Context, t graph.QueuedTask) error {
-	k.tasks <- t
-	return nil
-}
-
-func (k keeping) Do(ctx context.Context, t graph.QueuedTask) error {
-	k.tasks <- t
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (keeping) Serve(ctx context.Context, _, _ string, _ int, _ func(context.Context, graph.QueuedTask) error) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// handedOut makes thread "t" wait for its task in a queue, and returns the task. No run holds the
-// thread, as after the death of its process.
-func handedOut(t *testing.T, s checkpoint.Saver, node func(context.Context, work) (update, error)) (*app, graph.QueuedTask) {
+// handedOut makes thread "t" wait for its task in a queue, and returns the task.
+func handedOut(t *testing.T, s checkpoint.Saver, node func(context.Context, work) (update, error)) (*app, []byte) {
 	t.Helper()
-	q := keeping{make(chan graph.QueuedTask, 1)}
-	g := queued(t, node, s, []graph.Option{graph.Queues(q)})
+	g := queued(t, node, s, nil)
 	if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +23,7 @@ func handedOut(t *testing.T, s checkpoint.Saver, node func(context.Context, work
 	if err != nil || run.Status != graph.Waiting {
 		t.Fatalf("got %s, %v; want that the run ends while the task waits", run.Status, err)
 	}
-	return g, <-q.tasks
+	return g, serving(g, s).only(t)
 }
 
 // TestATaskOfACancelledThreadDoesNotRun tests rule 23.8.
@@ -77,26 +55,27 @@ func TestATaskOfACancelledThreadDoesNotRun(t *testing.T) {
 // superstep, so it reads the superstep no more (rule 23.8).
 func TestAWorkerThatKeepsASuperstepLearnsOfItsCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, q := memory.New(), keeping{make(chan graph.QueuedTask, 2)}
+		s := memory.New()
 		b, calls := newWork(), new(atomic.Int32)
 		for _, id := range []graph.ID{"one", "two"} {
 			b.Node(id, countedRuns(calls, say(string(id))), graph.Queue("gpu"))
 			b.Edge(graph.Start, id)
 			b.Edge(id, graph.End)
 		}
-		g := compile(t, b, graph.Saver(s), graph.Queues(q))
+		g := compile(t, b, graph.Saver(s))
 		submit(t, g.Thread("t"), "in")
 		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
 			t.Fatalf("got %s, %v; want that the run ends while the tasks wait", run.Status, err)
 		}
-		if err := g.RunQueued(t.Context(), <-q.tasks); err != nil {
+		tasks := serving(g, s).waiting(t)
+		if err := g.RunQueued(t.Context(), tasks[0].payload); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Thread("t").Cancel(t.Context(), "enough"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // the worker looks again after a second
-		if err := g.RunQueued(t.Context(), <-q.tasks); err != nil {
+		if err := g.RunQueued(t.Context(), tasks[1].payload); err != nil {
 			t.Error(err)
 		}
 		same(t, "calls of the nodes", calls.Load(), int32(1))
@@ -164,13 +143,12 @@ func (l *lateEnd) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkp
 func TestAnOutcomeThatComesBeforeTheEndOfTheRunIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &lateEnd{Saver: memory.New()}
-		q := keeping{make(chan graph.QueuedTask, 1)}
-		g := queued(t, say("gpu"), s, []graph.Option{graph.Queues(q)})
+		g := queued(t, say("gpu"), s, nil)
 		if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
 			t.Fatal(err)
 		}
 		s.before = func() {
-			if err := g.RunQueued(context.Background(), <-q.tasks); err != nil {
+			if err := g.RunQueued(context.Background(), serving(g, s).only(t)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -183,19 +161,11 @@ func TestAnOutcomeThatComesBeforeTheEndOfTheRunIsNotLost(t *testing.T) {
 	})
 }
 
-// TestARunThatExecutesATaskTakesOutcomesMeanwhile: only a run that has nothing else to do leaves
-// its tasks to the queue (rule 23.7).
-func TestARunThatExecutesATaskTakesOutcomesMeanwhile(t *testing.T) {
+// TestTasksAreHandedOutWhileTheRunExecutesOthers tests rule 23.7: the run ends with its own tasks.
+func TestTasksAreHandedOutWhileTheRunExecutesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := memory.New(), newWork()
-		q := keeping{make(chan graph.QueuedTask, 2)}
-		var attempts atomic.Int32
-		b.Node("gpu", func(ctx context.Context, _ work) (update, error) {
-			if attempts.Add(1) == 1 {
-				return update{}, errors.New("again")
-			}
-			return logged("gpu"), nil
-		}, graph.Queue("gpu"), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second}))
+		b.Node("gpu", say("gpu"), graph.Queue("gpu"))
 		b.Node("long", func(context.Context, work) (update, error) {
 			time.Sleep(time.Hour)
 			return logged("long"), nil
@@ -204,21 +174,21 @@ func TestARunThatExecutesATaskTakesOutcomesMeanwhile(t *testing.T) {
 			b.Edge(graph.Start, id)
 			b.Edge(id, graph.End)
 		}
-		g := compile(t, b, graph.Saver(s), graph.Queues(q))
+		g := compile(t, b, graph.Saver(s))
 		if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
 			t.Fatal(err)
 		}
-		go func() {
-			for range 2 {
-				if err := g.RunQueued(context.Background(), <-q.tasks); err != nil {
-					t.Error(err)
-				}
+		time.AfterFunc(time.Minute, func() {
+			if n := serving(g, s).work(t); n != 1 {
+				t.Errorf("got %d tasks while the run executes another one, want 1", n)
 			}
-		}()
+		})
 		began := time.Now()
-		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
-			t.Errorf("got %s, %v; want the thread done by one run", run.Status, err)
+		for _, want := range []graph.Status{graph.Waiting, graph.Done} {
+			if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != want {
+				t.Errorf("got %s, %v; want %s", run.Status, err, want)
+			}
 		}
-		same(t, "time of the run", time.Since(began), time.Hour)
+		same(t, "time of the runs", time.Since(began), time.Hour)
 	})
 }

@@ -60,7 +60,7 @@ func newQueuedStep(p callPlace, s typedState, namespace string) *queuedStep {
 
 // has reports whether the task had as many answers at the load as its execution needs, and was in
 // the same round.
-func (s *queuedStep) has(q *QueuedTask) bool {
+func (s *queuedStep) has(q *queuedTask) bool {
 	writes, answers := s.writes[q.Task], 0
 	for i := range writes {
 		if writes[i].Kind == checkpoint.Answer {
@@ -93,7 +93,7 @@ const (
 )
 
 // compare compares a kept superstep with storage, for one task. It is one call of the saver.
-func (s *queuedStep) compare(ctx context.Context, g *core, q *QueuedTask) (inStorage, error) {
+func (s *queuedStep) compare(ctx context.Context, g *core, q *queuedTask) (inStorage, error) {
 	mark := s.mark.Load()
 	if mark == nil {
 		return changed, nil
@@ -155,12 +155,15 @@ func (k *queuedSteps) get(at checkpoint.Ref) *queuedStep {
 // put keeps a superstep. It drops the least recently used ones while there are more bytes than
 // most. It keeps the newest one however large it is, because a worker then runs its tasks.
 func (k *queuedSteps) put(at checkpoint.Ref, s *queuedStep, most int) {
-	if before := k.get(at); before != nil {
-		s.mark = before.mark
-	}
-	k.drop(at)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	for i, before := range k.kept {
+		if before.at == at {
+			s.mark = before.mark
+			k.remove(i)
+			break
+		}
+	}
 	for len(k.kept) > 0 && k.bytes+s.bytes > most {
 		k.remove(0)
 	}
@@ -191,7 +194,7 @@ func (k *queuedSteps) remove(i int) {
 
 // step returns the superstep of a task. It returns nil if the task need not run, because it has
 // its outcome or the thread has continued without it.
-func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
+func (r pooled) step(q *queuedTask) (*queuedStep, error) {
 	at := checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
 	if s := r.root.steps.get(at); s != nil && s.wanted(r.ctx, r.root, q.Thread) {
 		switch found, err := s.compare(r.ctx, r.root, q); {
@@ -215,7 +218,7 @@ func (r pooled) step(q *QueuedTask) (*queuedStep, error) {
 }
 
 // locate returns the place of a task, with the checkpoint that has its state.
-func (r pooled) locate(q *QueuedTask) (callPlace, error) {
+func (r pooled) locate(q *queuedTask) (callPlace, error) {
 	load := func(namespace string) (checkpoint.Chain, error) {
 		at := checkpoint.Ref{Thread: q.Thread, Namespace: namespace}
 		if namespace == q.Namespace {
@@ -238,7 +241,7 @@ func (r pooled) locate(q *QueuedTask) (callPlace, error) {
 }
 
 // restoreStep restores and keeps the superstep at p. It returns nil if the task has its outcome.
-func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *QueuedTask) (*queuedStep, error) {
+func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask) (*queuedStep, error) {
 	c := &p.chain
 	if err := p.g.owns(q.Thread, &c.Last); err != nil {
 		return nil, err

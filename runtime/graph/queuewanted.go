@@ -102,14 +102,15 @@ func (g ofQueues) watchThread(ctx context.Context, thread string, unwanted func(
 }
 
 // wakeFor makes the thread of a task due that has its outcome, unless the thread does not wait for
-// it. A run that holds the thread looks for outcomes itself, see findLeft.
-func (g ofQueues) wakeFor(ctx context.Context, q *QueuedTask) error {
+// it, or is due already. If a run holds the thread, the thread is due when that run ends.
+func (g ofQueues) wakeFor(ctx context.Context, q *queuedTask) error {
 	ctx = context.WithoutCancel(ctx)
 	t, err := g.listedThread(ctx, q.Thread)
 	if err != nil {
 		return err
 	}
-	if t.Holder != "" || t.Status != Waiting && t.Status != Running && t.Status != Ready {
+	switch due := !t.Wake.IsZero() && !t.Wake.After(t.Now); {
+	case t.Status != Waiting && t.Status != Running && t.Status != Ready, t.Holder == "" && due:
 		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)

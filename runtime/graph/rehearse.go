@@ -76,7 +76,7 @@ func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thre
 func (g *Graph[S, U]) on(saver checkpoint.Saver) *Graph[S, U] {
 	c := &Graph[S, U]{core: core{compiled: g.compiled}, schema: g.schema, funcs: g.funcs}
 	c.opt.saver, c.opt.releaseOnDone, c.opt.hot = saver, false, 0
-	c.opt.observers, c.opt.interceptors, c.opt.propagators, c.opt.queues = nil, nil, nil, nil
+	c.opt.observers, c.opt.interceptors, c.opt.propagators = nil, nil, nil
 	c.news = news.NewRoom(saver, c.opt.saverTimeout)
 	c.news.Wait = news.Every
 	c.store = c

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -31,13 +32,14 @@ func TestAPanicIsRetriedOnlyOnRequest(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", kind), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var ran atomic.Int32
-					g := build(t, func(context.Context, work) (update, error) {
+					s := memory.New()
+					g := build(t, s, func(context.Context, work) (update, error) {
 						if ran.Add(1) < 3 {
 							panic("bang")
 						}
 						return update{}, nil
 					}, graph.Retry(c.policies...))
-					_, err := g.Thread("t").Invoke(t.Context(), input)
+					_, err := serving(g, s).invoke(t, g.Thread("t"))
 					same(t, "attempts", ran.Load(), c.attempts)
 					if want := c.attempts < 3; isPanic(err) != want || (err != nil) != want {
 						t.Errorf("got error %v, want the panic: %t", err, want)
@@ -50,27 +52,25 @@ func TestAPanicIsRetriedOnlyOnRequest(t *testing.T) {
 
 // panicking returns graphs whose node f is retried: itself, as a part of a subgraph, and in a
 // worker of a queue.
-func panicking() map[string]func(*testing.T, func(context.Context, work) (update, error), graph.NodeOption) *app {
+func panicking() map[string]func(*testing.T, checkpoint.Saver, func(context.Context, work) (update, error), graph.NodeOption) *app {
 	type node = func(context.Context, work) (update, error)
-	return map[string]func(*testing.T, node, graph.NodeOption) *app{
-		"a node": func(t *testing.T, f node, retry graph.NodeOption) *app {
+	return map[string]func(*testing.T, checkpoint.Saver, node, graph.NodeOption) *app{
+		"a node": func(t *testing.T, s checkpoint.Saver, f node, retry graph.NodeOption) *app {
 			t.Helper()
 			b := newWork()
 			b.Node("n", f, retry)
-			return compile(t, line(b, "n"), graph.Saver(memory.New()))
+			return compile(t, line(b, "n"), graph.Saver(s))
 		},
-		"a subgraph": func(t *testing.T, f node, retry graph.NodeOption) *app {
+		"a subgraph": func(t *testing.T, s checkpoint.Saver, f node, retry graph.NodeOption) *app {
 			t.Helper()
 			inner, b := newWork(), newWork()
 			inner.Node("n", f)
 			b.Subgraph("sub", compile(t, line(inner, "n"), graph.SubgraphOnly()), retry)
-			return compile(t, line(b, "sub"), graph.Saver(memory.New()))
+			return compile(t, line(b, "sub"), graph.Saver(s))
 		},
-		"a queue": func(t *testing.T, f node, retry graph.NodeOption) *app {
+		"a queue": func(t *testing.T, s checkpoint.Saver, f node, retry graph.NodeOption) *app {
 			t.Helper()
-			g := queued(t, f, memory.New(), nil, retry)
-			serving(t, g, 1)
-			return g
+			return queued(t, f, s, nil, retry)
 		},
 	}
 }

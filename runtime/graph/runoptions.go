@@ -31,7 +31,7 @@ type ReleaseOption interface{ release(*runOptions) }
 // runOptions are the options of one call.
 type runOptions struct {
 	interceptors interceptors // of the graph, and of the graphs around a subgraph call
-	handOuts     *handOuts    // the tasks that workers of queues run; nil if the run executes all tasks itself
+	queues       *core        // the graph of the thread, which hands out tasks of queues; nil if the run executes all tasks itself
 	given        given
 	faults       []string
 	strict       bool // of the graph, or of a parent graph

@@ -17,17 +17,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// Serving says how ServeQueue serves a queue.
-type Serving struct {
-	Queue string
-	Slots int // the maximum number of tasks that run at the same time
-	// Cancel ends the contexts of running tasks. nil is never.
-	Cancel <-chan struct{}
-	// Failed is called with the error of each task that has no outcome, concurrently. nil is
-	// nobody.
-	Failed func(t QueuedTask, err error)
-}
-
 // Queues returns the queues of the nodes of the graph and of its subgraphs, sorted.
 func (g *Graph[S, U]) Queues() []string {
 	names := make(map[string]bool)
@@ -47,48 +36,25 @@ func addQueues(g *core, names map[string]bool) {
 	}
 }
 
-// ServeQueue runs tasks of a queue until ctx ends. Then it returns nil when the running tasks have
-// ended. Package worker calls it. It returns an error if the TaskQueue cannot receive tasks any
-// longer.
-func (g *Graph[S, U]) ServeQueue(ctx context.Context, s Serving) error {
-	if g.opt.queues == nil {
-		return fmt.Errorf("graph: %s: the graph has no tasks to serve: no node has a Queue, or the graph is SubgraphOnly", g.name)
-	}
-	err := g.opt.queues.Serve(ctx, g.name, s.Queue, s.Slots, func(held context.Context, t QueuedTask) error {
-		run, cancel := context.WithCancel(held)
-		defer cancel()
-		over := make(chan struct{})
-		defer close(over)
-		go func() {
-			select {
-			case <-s.Cancel:
-				cancel()
-			case <-over:
-			}
-		}()
-		err := g.RunQueued(run, t)
-		if err != nil && s.Failed != nil {
-			s.Failed(t, err)
-		}
-		return err
-	})
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // as the caller asked
-	}
-	return err
-}
-
-// RunQueued runs a task that a TaskQueue has handed out, and stores its outcome. It returns nil if
-// there is nothing to do, because the thread has continued without the task, or was cancelled. It
-// ends the context of the node if that happens while the node runs. It returns an error
-// if the task has no outcome: the saver failed, ctx ended, or the code does not fit the stored
-// thread. The task must then be handed out again. An error of the node is an outcome.
-func (g *Graph[S, U]) RunQueued(ctx context.Context, t QueuedTask) error {
+// RunQueued runs a task of a queue of the graph, and stores its outcome. b is the payload of the
+// input of a thread of QueueGraph; the caller holds that thread, and deletes it after RunQueued has
+// returned nil. Package worker calls RunQueued.
+//
+// RunQueued also returns nil if there is nothing to do, because the thread of the task has
+// continued without it, or was cancelled. It ends the context of the node if that happens while
+// the node runs. It returns an error if the task has no outcome: the saver failed, ctx ended, or
+// the code does not fit the stored thread. The task must then run again. An error of the node is an
+// outcome.
+func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
-	err := pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
-	if renamed := (*renamedError)(nil); t.Wakes && (err == nil || errors.As(err, &renamed) && renamed.former) {
+	t, err := readQueued(b)
+	if err != nil {
+		return err
+	}
+	err = pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
+	if renamed := (*renamedError)(nil); err == nil || errors.As(err, &renamed) && renamed.former {
 		err = errors.Join(err, ofQueues{&g.core}.wakeFor(ctx, &t))
 	}
 	return err
@@ -103,7 +69,7 @@ type renamedError struct {
 
 func (e *renamedError) Error() string {
 	return fmt.Sprintf("%s: %v: a queued task is of node %q, which is node %q in this version; let a worker run it that has the "+
-		"version of the process that waits for it", e.where, ErrGraphChanged, string(e.was), string(e.is))
+		"version of the process that handed it out", e.where, ErrGraphChanged, string(e.was), string(e.is))
 }
 
 func (e *renamedError) Unwrap() error { return ErrGraphChanged }
@@ -118,7 +84,7 @@ type pooled struct {
 // perform runs a task of a queue: it takes the task, executes it and stores its outcome. It stores
 // none if the task need not run, or if the thread stops waiting for it. If the storage refuses the
 // outcome for its size, perform stores a failure instead.
-func (r pooled) perform(q *QueuedTask) error {
+func (r pooled) perform(q *queuedTask) error {
 	step, err := r.step(q)
 	if err != nil || step == nil {
 		return err
@@ -151,7 +117,7 @@ func (r pooled) perform(q *QueuedTask) error {
 }
 
 // enter makes the run one of the graph at a place.
-func (r pooled) enter(p *callPlace, q *QueuedTask) {
+func (r pooled) enter(p *callPlace, q *queuedTask) {
 	config := journal.Config{
 		Saver: r.root.opt.saver, ThreadID: q.Thread, Lease: r.root.opt.lease, Timeout: r.root.opt.saverTimeout,
 		Panicked: func(v any) error { return newPanic(v) },
@@ -169,7 +135,7 @@ func (r pooled) enter(p *callPlace, q *QueuedTask) {
 }
 
 // take makes the task the only one of the run. It reports whether the task has to run.
-func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
+func (r pooled) take(step *queuedStep, q *queuedTask) (bool, error) {
 	c, found := step.of(q.Task)
 	if !found {
 		return false, nil
@@ -196,11 +162,11 @@ func (r pooled) take(step *queuedStep, q *QueuedTask) (bool, error) {
 	return true, r.sameNode(q)
 }
 
-// sameNode returns an error if the node of the task has another id in this graph. The process that
-// waits for the task continues the thread by its own version of the graph. That version does not
-// know what the renamed node does. If no run waits for the task, and this version is the newer
-// one, RunQueued wakes the thread. A run of this version then hands the task out by the new id.
-func (r pooled) sameNode(q *QueuedTask) error {
+// sameNode returns an error if the node of the task has another id in this graph. A version of the
+// graph that has the former id may continue the thread, and does not know what the renamed node
+// does. If this version is the newer one, RunQueued wakes the thread. A run of this version then
+// hands the task out by the new id.
+func (r pooled) sameNode(q *queuedTask) error {
 	node := r.exec.Tasks[0].Node
 	if id := r.g.nodes[node].id; id != q.Node {
 		newer, former := r.g.former[q.Node]
@@ -237,9 +203,9 @@ func (r pooled) clock() func() time.Time {
 }
 
 // execute runs the task once, and returns the outcome.
-func (r pooled) execute(q *QueuedTask) (*journal.Execution, error) {
+func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 	r.exec.Options = exec.Options{
-		Workers: 1, First: q.Attempt, Apart: true, Emit: r.emitter(q, &r.g.nodes[r.exec.Tasks[0].Node]), Intercepted: len(r.opt.interceptors) > 0,
+		Workers: 1, First: q.Attempt, Apart: true, Intercepted: len(r.opt.interceptors) > 0,
 	}
 	r.exec.Left()
 	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {
@@ -300,7 +266,7 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 }
 
 // store stores the outcome of a task. It returns nil if the thread was deleted meanwhile.
-func (r pooled) store(q *QueuedTask, e *journal.Execution) error {
+func (r pooled) store(q *queuedTask, e *journal.Execution) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
 	defer cancel()
 	err := r.root.opt.saver.PutOutcome(call, q.Thread, checkpoint.Write{

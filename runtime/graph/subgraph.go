@@ -165,7 +165,7 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
 	// An attempt may end before it reaches the nodes that asked in an earlier one.
-	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c)}
+	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c), Elsewhere: c.waitsForQueues()}
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
@@ -212,7 +212,7 @@ func (r *run) newChild(ctx context.Context, i int, child *core, state typedState
 	c := &run{
 		g: child, thread: r.thread, plan: plan.New(&child.plan, stored), state: state, ctx: ctx,
 		opt: runOptions{
-			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, box: r.opt.box, handOuts: r.opt.handOuts,
+			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, box: r.opt.box, queues: r.opt.queues,
 			interceptors: r.opt.interceptors.and(child.opt.interceptors),
 		},
 		call: &subgraph.Call{

@@ -119,10 +119,9 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	var r *opener
 	ended := false
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
-	if !o.rehearse {
-		o.handOuts = newHandOuts(&t.g.core, t.id, o.due != nil)
+	if !o.rehearse && t.g.queued {
+		o.queues = &t.g.core
 	}
-	defer o.handOuts.stop()
 	defer o.listen.stop()
 	defer func() {
 		if ended || r == nil {
@@ -186,9 +185,6 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		err = r.giveUp(nil)
 	default:
 		err = apart(r.run)
-	}
-	if o.due != nil && err == nil {
-		err = keeping{r.run}.findLeft()
 	}
 	err = errors.Join(err, r.tellCaller(ctx, err))
 	r.feed().publishQuestions(r.plan.Step+1, waitingFor(r.asked()))

@@ -97,7 +97,6 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 		return nil, err
 	}
 	woken = slices.DeleteFunc(woken, func(i int) bool { return !r.give(i, answers) })
-	keeping(r).begin(woken)
 	return woken, nil
 }
 
@@ -136,7 +135,7 @@ func (r host) Park(i int, delay time.Duration) bool {
 // await decides whether a run that has nothing else to do continues, and waits in memory for its
 // next timer. It reports whether tasks are due again.
 func (r *run) await() (again bool, err error) {
-	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || r.opt.handOuts.kept() {
+	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || r.waitsForQueues() {
 		return false, nil
 	}
 	asked := r.asked()

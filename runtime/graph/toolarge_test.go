@@ -142,18 +142,19 @@ func failsForItsSize(t *testing.T, build func(*testing.T, *graph.Builder[work, u
 	var calls atomic.Int32
 	s, b := &bounded{memory.New(), 4096}, newWork()
 	g := compile(t, b, append(build(t, b, &calls), graph.Saver(s), d)...)
-	if len(g.Queues()) > 0 {
-		serving(t, g, 1)
-	}
-	th := g.Thread("t")
+	th, p := g.Thread("t"), serving(g, s)
 	var err error
 	if byWorker {
 		if _, err := th.Submit(t.Context(), input); err != nil {
 			t.Fatal(err)
 		}
-		_, err = resumeDue(t, g, s, graph.DueOptions{Retry: threeTries})
+		var run graph.DueRun
+		run, err = resumeDue(t, g, s, graph.DueOptions{Retry: threeTries})
+		for err == nil && run.Status == graph.Waiting && p.work(t) > 0 {
+			run, err = resumeDue(t, g, s, graph.DueOptions{Retry: threeTries})
+		}
 	} else {
-		_, err = th.Invoke(t.Context(), input)
+		_, err = p.invoke(t, th)
 	}
 	if !errors.Is(err, checkpoint.ErrTooLarge) {
 		t.Fatalf("got %v, want the error of the storage", err)

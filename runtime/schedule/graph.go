@@ -76,9 +76,9 @@ func (s *Schedules) ResumeDue(ctx context.Context, found checkpoint.ReadyThread,
 // Queues returns nothing, because no node of a schedule has a queue.
 func (s *Schedules) Queues() []string { return s.graph.Queues() }
 
-// ServeQueue implements worker.App. A worker calls it only for queues that Queues returned.
-func (s *Schedules) ServeQueue(ctx context.Context, q graph.Serving) error {
-	return s.graph.ServeQueue(ctx, q)
+// RunQueued implements worker.App. A worker calls it only for queues that Queues returned.
+func (s *Schedules) RunQueued(ctx context.Context, task []byte) error {
+	return s.graph.RunQueued(ctx, task)
 }
 
 // takeLong reports whether the history of a thread has grown, once for each note.

@@ -136,7 +136,7 @@ func (w *Worker) startWaiting(ctx context.Context) {
 		if next == nil {
 			return
 		}
-		w.start(ctx, next.ReadyThread)
+		w.start(ctx, next.ReadyThread, time.Time{})
 	}
 }
 
@@ -153,6 +153,9 @@ func (w *Worker) startAll(ctx context.Context, got checkpoint.ReadyThreads) {
 		case full:
 			waits = true
 			w.crowd.wait(at, waiter{found, now.Add(pause)})
+		case w.apps[found.Graph].tasks:
+			run = append(run, found)
+			free++
 		case len(run) < free:
 			w.crowd.count(&found, 1)
 			run = append(run, found)
@@ -168,7 +171,7 @@ func (w *Worker) startAll(ctx context.Context, got checkpoint.ReadyThreads) {
 	}
 	w.mu.Unlock()
 	for _, found := range run {
-		w.start(ctx, found)
+		w.start(ctx, found, got.Now)
 	}
 	for _, found := range back {
 		w.giveBack(ctx, &holding{ReadyThread: found})
@@ -200,8 +203,11 @@ func (w *Worker) giveWaitersBack(ctx context.Context) {
 
 // free returns how many slots are free. The caller must hold w.mu.
 func (w *Worker) free() int {
-	if w.late > 0 || time.Now().Before(w.resumes) {
+	if w.rests() {
 		return 0
 	}
-	return w.opt.Slots - len(w.held)
+	return w.opt.Slots - (len(w.held) - w.tasks)
 }
+
+// rests reports whether the worker takes nothing, because runs are late. The caller must hold w.mu.
+func (w *Worker) rests() bool { return w.late > 0 || time.Now().Before(w.resumes) }

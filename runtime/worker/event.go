@@ -42,7 +42,7 @@ const (
 	EventPaused                              // a graph of the worker is paused; see Pause
 	EventResumed                             // the pause of a graph has ended
 	EventMessageRefused                      // a run refused a message of its thread; Err says which and why
-	EventTaskFailed                          // a task of a queue has no outcome, because of Err; it is handed out again
+	EventTaskFailed                          // a task of a queue has no outcome, because of Err; it runs again. Thread is that of the task
 	EventCleaned                             // a pass of Options.Retention has removed something of a graph
 )
 

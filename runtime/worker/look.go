@@ -17,10 +17,6 @@ const forever = time.Duration(-1)
 // is due. It returns how long the loop waits unless something happens, and an error that ends the
 // worker.
 func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error) {
-	if w.opt.QueuesOnly {
-		w.health.answered() // the worker makes no call of its own
-		return forever, nil
-	}
 	var next time.Time
 	var asked, found bool
 	var now time.Time
@@ -59,6 +55,12 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 	return w.pause(asked, before, next, now), nil
 }
 
+// room reports whether the worker can run another thread or task. The caller must hold w.mu.
+func (w *Worker) room() bool {
+	slots := len(w.held)-w.tasks < w.opt.Slots
+	return slices.ContainsFunc(w.turns, func(t *turn) bool { return t.tasks && t.running < t.max || !t.tasks && slots })
+}
+
 // looked sets the pause after a look that a hint has caused.
 func (w *Worker) looked(found bool) {
 	w.mu.Lock()
@@ -67,14 +69,14 @@ func (w *Worker) looked(found bool) {
 }
 
 // queries returns the calls of Ready that the next look makes; none if no slot is free or a run is
-// late. Each graph gets its share of the free slots, and another graph is first each time.
+// late. Queues have slots of their own. Each graph gets its share of the free slots, and another graph is first each time.
 func (w *Worker) queries() []checkpoint.ReadyQuery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	free := w.free()
-	if free < 1 {
+	if w.rests() {
 		return nil
 	}
+	free := w.free()
 	w.turns = append(w.turns[1:], w.turns[0])
 	share := (free + len(w.turns) - 1) / len(w.turns)
 	except := w.except()
@@ -83,6 +85,11 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 	for _, t := range w.turns {
 		switch {
 		case t.draining || w.pauses.paused(t):
+		case t.tasks:
+			if limit := t.max - t.running; limit > 0 {
+				queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve})
+			}
+		case free < 1:
 		case t.max == 0:
 			all.Graphs = append(all.Graphs, t.names...)
 		case t.running < t.max:
@@ -135,7 +142,7 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 // knows, and now the time of the saver.
 func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
-	held, full := len(w.held), len(w.held) >= w.opt.Slots
+	held, full := len(w.held), !w.room()
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.graphs) == 0 {

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	run := work
-	if address, pool := os.LookupEnv(poolVariable); pool {
-		run = func(url string) error { return workPool(url, address) }
+	if _, pool := os.LookupEnv(poolVariable); pool {
+		run = workPool
 	}
 	if err := run(url); err != nil {
 		fmt.Fprintln(os.Stderr, "the worker:", err)

@@ -16,7 +16,7 @@ type Options struct {
 	// Slots is the maximum number of threads that run at the same time. The default is 64.
 	Slots int
 	// Queues are the queues whose tasks the worker runs (graph.Queue), with the maximum number of
-	// tasks of each graph that run at the same time. The default is none.
+	// tasks of each graph that run at the same time. Tasks take no Slots. The default is none.
 	Queues map[string]int
 	// QueuesOnly makes the worker run tasks of Queues, and no threads.
 	QueuesOnly bool

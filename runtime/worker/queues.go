@@ -5,14 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// checkQueues returns an error for Queues that the worker cannot serve.
-func (w *Worker) checkQueues() error {
+// A task of a queue is a thread of its own, without records: one input, see graph.QueueGraph. The
+// worker finds it as it finds other due threads, and holds it by moving its Wake. The thread is
+// deleted when the task has its outcome.
+
+// taskPause is the time after which a task without an outcome runs again.
+const taskPause = time.Second
+
+// addQueues adds the queues that Options.Queues names, with slots of their own. With QueuesOnly they
+// replace the graphs.
+func (w *Worker) addQueues() error {
 	if w.opt.QueuesOnly && len(w.opt.Queues) == 0 {
 		return errors.New("worker: QueuesOnly without Queues leaves nothing to run; name the queues")
 	}
@@ -24,80 +32,94 @@ func (w *Worker) checkQueues() error {
 			return fmt.Errorf("worker: Queues names %q, and no node of the graphs of the worker has that queue", name)
 		}
 	}
+	if w.opt.QueuesOnly {
+		clear(w.apps)
+		w.turns, w.keepers = nil, nil
+	}
+	for _, app := range w.given {
+		graphs, err := app.Serves(w.saver)
+		if err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		for _, name := range app.Queues() {
+			if w.opt.Queues[name] == 0 {
+				continue
+			}
+			t := &turn{app: app, max: w.opt.Queues[name], tasks: true}
+			for _, of := range graphs {
+				t.names = append(t.names, graph.QueueGraph(of, name))
+			}
+			for _, name := range t.names {
+				w.apps[name] = t
+			}
+			w.turns = append(w.turns, t)
+		}
+	}
 	return nil
 }
 
-// pool runs the tasks of queues.
-type pool struct {
-	leave  context.CancelFunc // ends the receiving of tasks
-	cancel chan struct{}      // closed to end the contexts of running tasks
-	wg     sync.WaitGroup
-}
-
-// serveQueues begins to run the tasks of Queues.
-func (w *Worker) serveQueues() *pool {
-	ctx, leave := context.WithCancel(context.Background())
-	p := &pool{leave: leave, cancel: make(chan struct{})}
-	for _, app := range w.given {
-		for _, name := range app.Queues() {
-			if slots := w.opt.Queues[name]; slots > 0 {
-				p.wg.Go(func() { w.serveQueue(ctx, p, app, graph.Serving{Queue: name, Slots: slots}) })
-			}
-		}
-	}
-	return p
-}
-
-// serveQueue serves one queue of one graph until ctx ends.
-func (w *Worker) serveQueue(ctx context.Context, p *pool, app App, s graph.Serving) {
-	s.Cancel = p.cancel
-	s.Failed = func(t graph.QueuedTask, err error) {
-		w.emit(Event{Kind: EventTaskFailed, Graph: t.Graph, Thread: t.Thread, Err: err})
-	}
-	for {
-		err := app.ServeQueue(ctx, s)
-		if ctx.Err() != nil {
-			return
-		}
-		w.emit(Event{Kind: EventEngineFailed, Err: err})
-		pause := time.NewTimer(time.Second)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return
-		}
-	}
-}
-
-// stop ends the receiving of tasks, and waits for those that run. After drain their contexts are
-// cancelled. If a node ignores that for longer than limit, stop returns an error.
-func (p *pool) stop(drain, limit time.Duration) error {
-	p.leave()
-	over := make(chan struct{})
+// perform runs a task of a queue, and deletes its thread. Without an outcome, the task runs again.
+func (w *Worker) perform(ctx context.Context, h *holding) {
+	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		p.wg.Wait()
-		close(over)
+		defer close(ended)
+		w.beat(ctx, h, over)
 	}()
-	if within(over, drain) {
-		return nil
+	err := w.runTask(ctx, h)
+	close(over)
+	<-ended
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.opt.SaverTimeout)
+	defer cancel()
+	if err == nil {
+		_ = w.saver.Delete(call, h.ID) // if that fails, another worker finds the outcome
+		return
 	}
-	close(p.cancel)
-	if within(over, limit) {
-		return nil
+	pause := taskPause
+	switch {
+	case ctx.Err() != nil:
+		pause = 0
+	case errors.Is(err, graph.ErrGraphChanged): // for workers of another version
+		w.mu.Lock()
+		w.left.add(h.ID, time.Now())
+		w.mu.Unlock()
+		pause = 0
 	}
-	return errors.New("worker: tasks of queues have not ended: their nodes ignore the end of their contexts; " +
-		"end this process before they do any more work")
+	if w.keep(call, h, pause) == nil && pause == 0 {
+		w.hint(ctx, h)
+	}
+	w.emit(Event{Kind: EventTaskFailed, Graph: h.Graph, Thread: h.ID, Err: err})
 }
 
-// within waits for over, for at most the given time.
-func within(over <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(max(limit, 0))
-	defer timer.Stop()
-	select {
-	case <-over:
-		return true
-	case <-timer.C:
-		return false
+// runTask reads and runs a task of a queue.
+func (w *Worker) runTask(ctx context.Context, h *holding) error {
+	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
+	defer cancel()
+	mail, err := w.saver.Mail(call, checkpoint.MailQuery{Thread: h.ID, Limit: 1})
+	if err != nil || len(mail) == 0 {
+		return err
 	}
+	return h.turn.app.RunQueued(ctx, mail[0].Payload)
+}
+
+// beat keeps a task from other workers until over is closed.
+func (w *Worker) beat(ctx context.Context, h *holding, over <-chan struct{}) {
+	tick := time.NewTicker(reserve / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = w.keep(context.WithoutCancel(ctx), h, reserve) // if that fails, the task may run twice
+		case <-over:
+			return
+		}
+	}
+}
+
+// keep makes other workers get a task after d.
+func (w *Worker) keep(ctx context.Context, h *holding, d time.Duration) error {
+	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
+	defer cancel()
+	return w.saver.Rewake(call, checkpoint.Rewake{
+		Thread: h.ID, Fence: h.Fence, Posted: h.Posted, Birth: h.Birth, Wake: h.found.Add(time.Since(h.claimed) + d),
+	})
 }

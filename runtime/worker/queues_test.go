@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +64,7 @@ func TestOneWorkerRunsThreadsAndTheirQueues(t *testing.T) {
 // TestAWorkerOfQueuesOnlyRunsNoThreads runs threads and tasks in two workers.
 func TestAWorkerOfQueuesOnlyRunsNoThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, q := memory.New(), new(graph.LocalQueue)
+		s := memory.New()
 		claimed := 0
 		pool := worker.New(s, worker.Options{
 			Queues: map[string]int{"gpu": 1}, QueuesOnly: true,
@@ -72,9 +73,9 @@ func TestAWorkerOfQueuesOnlyRunsNoThreads(t *testing.T) {
 					claimed++
 				}
 			},
-		}, heavy(t, s, say("gpu"), graph.Queues(q)))
+		}, heavy(t, s, say("gpu")))
 		stopPool := running(pool)
-		g := heavy(t, s, say("gpu"), graph.Queues(q))
+		g := heavy(t, s, say("gpu"))
 		if _, err := g.Thread("t").Submit(t.Context(), said("in")); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestAWorkerThatStopsFinishesTheTasksOfItsQueues(t *testing.T) {
 	for name, ignores := range map[string]bool{"in time": false, "late": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, q := memory.New(), new(graph.LocalQueue)
+				s := memory.New()
 				n := func(ctx context.Context, _ Job) (JobUpdate, error) {
 					if ignores {
 						<-ctx.Done()
@@ -105,14 +106,11 @@ func TestAWorkerThatStopsFinishesTheTasksOfItsQueues(t *testing.T) {
 					time.Sleep(5 * time.Second)
 					return said("gpu"), nil
 				}
-				stop := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 1}, QueuesOnly: true}, heavy(t, s, n, graph.Queues(q))))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				ended := make(chan error)
-				go func() {
-					_, err := heavy(t, s, n, graph.Queues(q)).Thread("t").Invoke(ctx, said("in"))
-					ended <- err
-				}()
+				stop := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 1}, QueuesOnly: true}, heavy(t, s, n)))
+				g := heavy(t, s, n)
+				if res, err := g.Thread("t").Invoke(t.Context(), said("in")); err != nil || res.Status != graph.Waiting {
+					t.Fatalf("got %s, %v; want the thread waiting", res.Status, err)
+				}
 				synctest.Wait()
 				began := time.Now()
 				if err := stop(); err != nil {
@@ -125,12 +123,108 @@ func TestAWorkerThatStopsFinishesTheTasksOfItsQueues(t *testing.T) {
 				if took := time.Since(began); took != want {
 					t.Errorf("the worker stopped after %s, want %s", took, want)
 				}
-				if err := <-ended; ignores != errors.Is(err, context.DeadlineExceeded) || !ignores && err != nil {
-					t.Errorf("the run: got %v", err)
+				status := graph.Done
+				if ignores {
+					status = graph.Waiting
+				}
+				if res, err := g.Thread("t").Resume(t.Context()); err != nil || res.Status != status {
+					t.Errorf("the thread: got %s, %v; want %s", res.Status, err, status)
 				}
 			})
 		})
 	}
+}
+
+// leftTasks returns the threads of tasks.
+func leftTasks(t *testing.T, s checkpoint.Saver) (tasks []checkpoint.Thread) {
+	t.Helper()
+	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if th.ID != "t" {
+			tasks = append(tasks, th)
+		}
+	}
+	return tasks
+}
+
+// TestATaskOfASilentWorkerIsRunByAnotherOne has one worker that takes a task and shows no sign of
+// life, and one that lives. The task takes longer than the silence.
+func TestATaskOfASilentWorkerIsRunByAnotherOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		var runs atomic.Int32
+		g := heavy(t, s, func(context.Context, Job) (JobUpdate, error) {
+			runs.Add(1)
+			time.Sleep(time.Minute)
+			return said("gpu"), nil
+		})
+		if _, err := g.Thread("t").Invoke(t.Context(), said("in")); err != nil {
+			t.Fatal(err)
+		}
+		due, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{graph.QueueGraph("heavy", "gpu")}, Limit: 9, Reserve: 5 * time.Second})
+		if err != nil || len(due.Threads) != 1 { // this worker dies now
+			t.Fatalf("got %d tasks and %v, want one", len(due.Threads), err)
+		}
+		began := time.Now()
+		first := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 2}}, g))
+		second := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 2}}, g))
+		time.Sleep(time.Minute + 6*time.Second)
+		snap, err := g.Thread("t").State(t.Context())
+		if err != nil || snap.Status != graph.Done || runs.Load() != 1 {
+			t.Errorf("after %s: got %s, %v and %d executions; want the thread done by one", time.Since(began), snap.Status, err, runs.Load())
+		}
+		if left := leftTasks(t, s); len(left) > 0 {
+			t.Errorf("the tasks %v are left", left)
+		}
+		if err := errors.Join(first(), second()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTasksTakeNoSlots has one slot, which a long run takes. A task of a queue runs all the same,
+// and as many tasks as the queue has slots.
+func TestTasksTakeNoSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		var busy, most atomic.Int32
+		g := heavy(t, s, func(context.Context, Job) (JobUpdate, error) {
+			most.Store(max(most.Load(), busy.Add(1)))
+			time.Sleep(time.Minute)
+			busy.Add(-1)
+			return said("gpu"), nil
+		})
+		for _, id := range ids("t", 5) {
+			if _, err := g.Thread(id).Invoke(t.Context(), said("in")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		long := line(t, "long", s, func(context.Context, Job) (JobUpdate, error) { time.Sleep(time.Hour); return said("long"), nil })
+		if _, err := long.Thread("l").Submit(t.Context(), said("in")); err != nil {
+			t.Fatal(err)
+		}
+		var idle atomic.Int32
+		stop := running(worker.New(s, worker.Options{Slots: 1, Queues: map[string]int{"gpu": 2}, OnEvent: func(e worker.Event) {
+			if e.Kind == worker.EventIdle {
+				idle.Add(1)
+			}
+		}}, g, long))
+		time.Sleep(30 * time.Minute)
+		if most.Load() != 2 || len(leftTasks(t, s)) != 6 {
+			t.Errorf("got %d tasks at the same time, and %d other threads; want 2, and those of the graphs", most.Load(), len(leftTasks(t, s)))
+		}
+		time.Sleep(time.Hour)
+		for _, id := range ids("t", 5) {
+			if th := listed(t, s, id); th.Status != graph.Done {
+				t.Errorf("thread %s: got %s, want it done", id, th.Status)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAWorkerRefusesQueuesThatItCannotServe(t *testing.T) {

@@ -60,9 +60,8 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &callCounter{Saver: memory.New()}
 		var ran, began atomic.Int32
-		tasks := func() graph.Option { return graph.Queues(worker.NewTaskQueue(s, worker.TaskQueueOptions{})) }
 		render := func(context.Context, Job) (JobUpdate, error) { ran.Add(1); return said("gpu"), nil }
-		g := heavy(t, s, render, tasks())
+		g := heavy(t, s, render)
 		light := line(t, "light", s, func(context.Context, Job) (JobUpdate, error) { began.Add(1); return said("light"), nil })
 		stop := running(worker.New(s, worker.Options{Slots: 2}, g, light))
 		threads := ids("t", 64)
@@ -89,7 +88,7 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 		if began.Load() != 1 {
 			t.Error("an input of another graph has not begun")
 		}
-		stopPool := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 4}, QueuesOnly: true}, heavy(t, s, render, tasks())))
+		stopPool := running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 4}, QueuesOnly: true}, heavy(t, s, render)))
 		time.Sleep(5 * time.Minute)
 		for _, id := range threads {
 			snap, err := g.Thread(id).State(t.Context())

@@ -131,8 +131,8 @@ func (k *keeper) Serves(checkpoint.Saver) ([]string, error) { return []string{k.
 // Queues implements App.
 func (k *keeper) Queues() []string { return nil }
 
-// ServeQueue implements App.
-func (k *keeper) ServeQueue(context.Context, graph.Serving) error { return nil }
+// RunQueued implements App.
+func (k *keeper) RunQueued(context.Context, []byte) error { return nil }
 
 // ResumeDue makes a pass, and stores it.
 func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ graph.DueOptions) (run graph.DueRun, err error) {

@@ -11,30 +11,45 @@ import (
 )
 
 // start runs a due thread in a slot.
-func (w *Worker) start(ctx context.Context, found checkpoint.ReadyThread) {
+// now is the saver's time of a thread that Ready has just returned.
+func (w *Worker) start(ctx context.Context, found checkpoint.ReadyThread, now time.Time) {
 	t := w.apps[found.Graph]
-	h := &holding{ReadyThread: found, turn: t}
+	h := &holding{ReadyThread: found, turn: t, found: now, claimed: time.Now()}
 	w.mu.Lock()
 	w.held[found.ID] = h
 	w.idle = nil
 	t.running++
+	if t.tasks {
+		w.tasks++
+	}
 	w.mu.Unlock()
 	go w.run(ctx, h)
 }
 
 // run resumes a thread, and frees its slot.
 func (w *Worker) run(ctx context.Context, h *holding) {
+	if h.turn.tasks {
+		w.perform(ctx, h)
+	} else {
+		w.resume(ctx, h)
+	}
+	w.mu.Lock()
+	delete(w.held, h.ID)
+	w.crowd.leave(&h.ReadyThread)
+	if h.turn.running--; h.turn.tasks {
+		w.tasks--
+	}
+	w.mu.Unlock()
+	w.again()
+}
+
+// resume resumes a thread.
+func (w *Worker) resume(ctx context.Context, h *holding) {
 	run, err := h.turn.app.ResumeDue(ctx, h.ReadyThread, graph.DueOptions{
 		Holder: w.opt.Name, Retry: w.opt.Retry, Drain: w.drain, Late: w.renewing, News: w.news,
 		Opened: func(fence checkpoint.ID) { w.opened(h, fence) }, Refused: func(r checkpoint.Refusal) { w.refusedMessage(h, r) },
 	})
 	w.ended(ctx, h, run, err)
-	w.mu.Lock()
-	delete(w.held, h.ID)
-	w.crowd.leave(&h.ReadyThread)
-	h.turn.running--
-	w.mu.Unlock()
-	w.again()
 }
 
 // opened notes that a run has taken its thread.

@@ -20,8 +20,8 @@ type App interface {
 	ResumeDue(ctx context.Context, found checkpoint.ReadyThread, o graph.DueOptions) (graph.DueRun, error)
 	// Queues returns the queues of the nodes of the App.
 	Queues() []string
-	// ServeQueue runs tasks of a queue until ctx ends.
-	ServeQueue(ctx context.Context, s graph.Serving) error
+	// RunQueued runs a task of one of the Queues.
+	RunQueued(ctx context.Context, task []byte) error
 }
 
 // Worker resumes due threads. Its methods are safe for concurrent use.
@@ -43,7 +43,8 @@ type Worker struct {
 
 	mu      sync.Mutex
 	started bool
-	held    map[string]*holding // the threads that the worker runs, by id
+	held    map[string]*holding // the threads and tasks that the worker runs, by id
+	tasks   int                 // of them are tasks of queues
 	left    leftThreads
 	crowd   crowd
 	pauses  pauses
@@ -60,6 +61,7 @@ type Worker struct {
 type turn struct {
 	app      App
 	names    []string
+	tasks    bool // its threads are the tasks of a queue, which take no Slots
 	max      int  // threads at the same time; 0 for no limit
 	running  int  // guarded by Worker.mu
 	draining bool // the graph takes no more runs; guarded by Worker.mu
@@ -71,6 +73,7 @@ type holding struct {
 	turn    *turn
 	fence   checkpoint.ID // of the run; zero before it has taken the thread
 	claimed time.Time
+	found   time.Time // of a task: when Ready returned it, on the saver's clock
 }
 
 // New returns a Worker for the threads of apps in saver. Run reports wrong options and apps.
@@ -100,14 +103,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer unlisten()
 	runs, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	pool := w.serveQueues()
 	stop, err := w.listen(listening)
 	if err == nil {
 		defer stop()
 		err = w.loop(ctx, runs)
 	}
-	err = errors.Join(err, w.stop(runs, cancel))
-	return errors.Join(err, pool.stop(w.opt.DrainTimeout, w.opt.CancelTimeout))
+	return errors.Join(err, w.stop(runs, cancel))
 }
 
 // begin checks the options and the apps.
@@ -149,7 +150,7 @@ func (w *Worker) begin() (err error) {
 	if err := w.crowd.limit(w.opt.LabelLimits); err != nil {
 		return err
 	}
-	if err := w.checkQueues(); err != nil {
+	if err := w.addQueues(); err != nil {
 		return err
 	}
 	w.started = true

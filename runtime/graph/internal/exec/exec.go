@@ -76,7 +76,7 @@ const (
 	Drained            // its subgraph was drained
 	Beaten             // another task of its race was faster: it counts for nothing
 	Merging            // it has a result, which the Host is merging
-	Elsewhere          // another process runs it, and the run need not wait for that
+	Elsewhere          // it waits for a worker of a queue; Stored says that it was handed out
 )
 
 // Outcome says how an attempt ended. The values are those of graph.Outcome.

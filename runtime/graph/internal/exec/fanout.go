@@ -106,9 +106,6 @@ func (f *fanOut) begin() {
 func (f *fanOut) worker() *task.Worker {
 	w := new(task.Worker)
 	w.Init(f.ctx, f.s.of, f.s.host)
-	if f.s.Emit != nil {
-		w.Emitting(f.s.Emit)
-	}
 	return w
 }
 

@@ -104,13 +104,12 @@ func (s *Superstep) Due() []int { return s.todo }
 
 // Options say how supersteps are run.
 type Options struct {
-	Workers  int          // how many tasks run at the same time
-	Eager    bool         // the Host stores results while other tasks run
-	Watcher  Watcher      // nil for none
-	Observer Observer     // nil for none
-	Timed    bool         // the Host has timers of tasks
-	First    int          // the number of the first attempt of each task; 0 is 1
-	Emit     task.Emitter // gets what the tasks emit, if there is no Watcher; nil for nobody
+	Workers  int      // how many tasks run at the same time
+	Eager    bool     // the Host stores results while other tasks run
+	Watcher  Watcher  // nil for none
+	Observer Observer // nil for none
+	Timed    bool     // the Host has timers of tasks
+	First    int      // the number of the first attempt of each task; 0 is 1
 	// Apart says that no task runs on the goroutine of Run, which a node could end.
 	Apart bool
 	// Rehearse says that the Host calls no node: caches and limiters are left out.
@@ -127,11 +126,7 @@ type Options struct {
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	s.step = step
 	if len(s.todo) == 1 && s.Watcher == nil && !s.Apart && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
-		w := s.alone(ctx)
-		if s.Emit != nil {
-			w.Emitting(s.Emit)
-		}
-		s.perform(w, s.todo[0], nil)
+		s.perform(s.alone(ctx), s.todo[0], nil)
 	} else {
 		err = s.fanOut(ctx)
 	}

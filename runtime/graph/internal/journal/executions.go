@@ -16,6 +16,7 @@ import (
 //
 //	round "/" answers "." attempt   the outcome of an execution, as an Execution
 //	round "/" name                  the result of a durable call named so
+//	round "/" answers "." attempt "/out"   the execution was handed out, as a HandedOut
 //	round "/calls"                  results of durable calls may be stored: empty
 //	round                           ends the round: empty
 //
@@ -29,6 +30,63 @@ func ExecutionName(round, answers, attempt int) string {
 }
 
 func inRound(round int, name string) string { return strconv.Itoa(round) + "/" + name }
+
+// HandedOutName returns the name of the outcome that notes that an execution was handed out.
+func HandedOutName(execution string) string { return execution + "/out" }
+
+// HandedOut says which queue an execution was handed out to, and when.
+type HandedOut struct {
+	Queue string
+	Node  string    // the id of the node; a newer version of the graph may have another one
+	At    time.Time // on the saver's clock
+}
+
+// AppendHandedOut appends h as an array of the time in microseconds, the queue and the node.
+func AppendHandedOut(b []byte, h HandedOut) []byte {
+	b = wire.AppendInt(wire.AppendArrayLen(b, 3), h.At.UnixMicro())
+	return wire.AppendBytes(wire.AppendBytes(b, []byte(h.Queue)), []byte(h.Node))
+}
+
+// ReadHandedOut reads what AppendHandedOut wrote. Of anything else it returns the zero HandedOut, so
+// that the execution is handed out again.
+func ReadHandedOut(b []byte) (h HandedOut) {
+	r := wire.NewReader("hand-out", b)
+	if r.ArrayLen() != 3 {
+		return h
+	}
+	at, queue, node := r.Int64(), string(r.Bytes()), string(r.Bytes())
+	if r.End() != nil {
+		return h
+	}
+	return HandedOut{queue, node, time.UnixMicro(at).UTC()}
+}
+
+// HandedOut returns the number of the newest attempt of a task in a round, after so many answers,
+// that was handed out or has an outcome; 0 for none.
+func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
+	all := p.outcomes[key]
+	for n := 1; ; n++ {
+		name := ExecutionName(round, answers, n)
+		_, ended := all[name]
+		if _, out := all[HandedOutName(name)]; !ended && !out {
+			return attempt
+		}
+		attempt = n
+	}
+}
+
+// Waiting returns the hand-out of a task whose execution has no outcome yet. It reports false if no
+// worker of a queue has to execute the task.
+func (p *Pending) Waiting(key string) (HandedOut, bool) {
+	all, round := p.outcomes[key], p.Round(key)
+	for name, b := range all {
+		execution, out := strings.CutSuffix(name, "/out")
+		if _, ended := all[execution]; out && !ended && strings.HasPrefix(execution, inRound(round, "")) {
+			return ReadHandedOut(b), true
+		}
+	}
+	return HandedOut{}, false
+}
 
 // AnswersOf returns the number of answers before the execution of a name; -1 for another name.
 func AnswersOf(execution string) int {

@@ -101,6 +101,8 @@ type Outcome struct {
 	Memory Remembered     // what is remembered of it, in a run that stores nothing
 	Open   bool           // it or one in it has asked, or stopped for people
 	Stops  []journal.Stop // that hold it or one in it
+
+	Elsewhere bool // a task of it, or of one in it, waits for a worker of a queue
 }
 
 // Asked is an open question: the key of the task that asks it, its place among what the task
