@@ -172,11 +172,11 @@ func (r *run) handOut(tasks []int) error {
 }
 
 // isHandedOut reports whether an earlier run has noted that an execution was handed out. After an
-// hour, and for another id of the node, that does not count.
+// hour, for another id of the node, and in a copy of the thread, that does not count.
 func (r *run) isHandedOut(q *queuedTask) bool {
 	b, found := r.pending.Outcome(q.Task, journal.HandedOutName(q.Execution))
 	h := journal.ReadHandedOut(b)
-	return found && h.Node == string(q.Node) && r.log.Now().Sub(h.At) < handOutAgain
+	return found && h.Node == string(q.Node) && h.Birth == r.log.Birth() && r.log.Now().Sub(h.At) < handOutAgain
 }
 
 // handedOutWrites returns the write that notes that task i was handed out, unless it is stored.
@@ -191,7 +191,9 @@ func (r *run) handedOutWrites(i int) []checkpoint.Write {
 	if _, found := r.pending.Outcome(q.Task, w.Name); found {
 		return nil
 	}
-	w.Payload = journal.AppendHandedOut(nil, journal.HandedOut{Queue: r.g.nodes[t.Node].queue, Node: string(q.Node), At: r.log.Now()})
+	w.Payload = journal.AppendHandedOut(nil, journal.HandedOut{
+		Queue: r.g.nodes[t.Node].queue, Node: string(q.Node), Birth: r.log.Birth(), At: r.log.Now(),
+	})
 	return []checkpoint.Write{w}
 }
 

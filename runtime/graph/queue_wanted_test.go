@@ -51,6 +51,40 @@ func TestATaskOfACancelledThreadDoesNotRun(t *testing.T) {
 	}
 }
 
+// TestATaskOfACancelledThreadRunsAfterAResume: a worker that leaves the task of a cancelled thread
+// takes nothing from the run that continues the thread.
+func TestATaskOfACancelledThreadRunsAfterAResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		g, _ := handedOut(t, s, say("gpu"))
+		p, th := serving(g, s), g.Thread("t")
+		time.Sleep(2 * time.Minute) // the task waits again
+		if err := th.Cancel(t.Context(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Cancelled {
+			t.Fatalf("got %s, %v; want the thread cancelled", run.Status, err)
+		}
+		same(t, "tasks of the cancelled thread", p.work(t), 1)
+		same(t, "tasks that are left", p.work(t), 0)
+		res := done(t, graph.Done)(p.resume(t, th))
+		same(t, "log", res.State.Log[len(res.State.Log)-2:], []string{"gpu", "z"})
+	})
+}
+
+// TestACopyOfAThreadHandsItsTasksOut copies a thread that waits for a task to another saver.
+func TestACopyOfAThreadHandsItsTasksOut(t *testing.T) {
+	there := memory.New()
+	s := memory.New()
+	handedOut(t, s, say("gpu"))
+	if err := there.Import(t.Context(), "t", s.Export(t.Context(), "t", 0)); err != nil {
+		t.Fatal(err)
+	}
+	g := queued(t, say("gpu"), there, nil)
+	res := done(t, graph.Done)(serving(g, there).resume(t, g.Thread("t")))
+	same(t, "log", res.State.Log[len(res.State.Log)-2:], []string{"gpu", "z"})
+}
+
 // TestAWorkerThatKeepsASuperstepLearnsOfItsCancel has a worker that has run another task of the
 // superstep, so it reads the superstep no more (rule 23.8).
 func TestAWorkerThatKeepsASuperstepLearnsOfItsCancel(t *testing.T) {

@@ -207,14 +207,16 @@ func (r pooled) step(q *queuedTask) (*queuedStep, error) {
 	p, err := r.locate(q)
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
+		err = nil
 	case err == nil && cancelled(&p.chain.Thread):
+		err = r.drop(q)
 	case err != nil:
 		return nil, err
 	case !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
 		return r.restoreStep(at, p, q)
 	}
 	r.root.steps.drop(at)
-	return nil, nil
+	return nil, err
 }
 
 // locate returns the place of a task, with the checkpoint that has its state.

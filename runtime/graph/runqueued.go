@@ -99,7 +99,7 @@ func (r pooled) perform(q *queuedTask) error {
 	}
 	e, err := r.execute(q)
 	if err != nil && errors.Is(context.Cause(ctx), errUnwanted) {
-		return nil
+		return r.drop(q)
 	}
 	if err != nil {
 		return err
@@ -265,15 +265,23 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	return e
 }
 
-// store stores the outcome of a task. It returns nil if the thread was deleted meanwhile.
+// store stores the outcome of a task.
 func (r pooled) store(q *queuedTask, e *journal.Execution) error {
+	return r.putOutcome(q, q.Execution, journal.AppendExecution(nil, e))
+}
+
+// drop ends the round of a task of a cancelled thread. So a Resume hands the task out again.
+func (r pooled) drop(q *queuedTask) error { return r.putOutcome(q, journal.RoundName(q.Round), nil) }
+
+// putOutcome stores an outcome of a task. It returns nil if the thread was deleted meanwhile.
+func (r pooled) putOutcome(q *queuedTask, name string, payload []byte) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
 	defer cancel()
 	err := r.root.opt.saver.PutOutcome(call, q.Thread, checkpoint.Write{
-		Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: q.Execution, Payload: journal.AppendExecution(nil, e),
+		Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: name, Payload: payload,
 	})
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		return nil
 	}
-	return &SaverError{Graph: r.g.name, Thread: q.Thread, Step: r.plan.Step, Op: "put outcome", Err: err}
+	return &SaverError{Graph: r.root.name, Thread: q.Thread, Step: r.plan.Step, Op: "put outcome", Err: err}
 }

@@ -37,28 +37,31 @@ func HandedOutName(execution string) string { return execution + "/out" }
 // HandedOut says which queue an execution was handed out to, and when.
 type HandedOut struct {
 	Queue string
-	Node  string    // the id of the node; a newer version of the graph may have another one
-	At    time.Time // on the saver's clock
+	Node  string        // the id of the node; a newer version of the graph may have another one
+	Birth checkpoint.ID // of the thread; a copy of the thread has another one
+	At    time.Time     // on the saver's clock
 }
 
-// AppendHandedOut appends h as an array of the time in microseconds, the queue and the node.
+// AppendHandedOut appends h as an array of the time in microseconds, the queue, the node and the
+// birth.
 func AppendHandedOut(b []byte, h HandedOut) []byte {
-	b = wire.AppendInt(wire.AppendArrayLen(b, 3), h.At.UnixMicro())
-	return wire.AppendBytes(wire.AppendBytes(b, []byte(h.Queue)), []byte(h.Node))
+	b = wire.AppendInt(wire.AppendArrayLen(b, 4), h.At.UnixMicro())
+	return wire.AppendBytes(wire.AppendBytes(wire.AppendBytes(b, []byte(h.Queue)), []byte(h.Node)), h.Birth[:])
 }
 
 // ReadHandedOut reads what AppendHandedOut wrote. Of anything else it returns the zero HandedOut, so
 // that the execution is handed out again.
 func ReadHandedOut(b []byte) (h HandedOut) {
 	r := wire.NewReader("hand-out", b)
-	if r.ArrayLen() != 3 {
-		return h
+	if r.ArrayLen() != 4 {
+		return HandedOut{}
 	}
-	at, queue, node := r.Int64(), string(r.Bytes()), string(r.Bytes())
-	if r.End() != nil {
-		return h
+	at := r.Int64()
+	h.Queue, h.Node, h.At = string(r.Bytes()), string(r.Bytes()), time.UnixMicro(at).UTC()
+	if r.FixedBytes(h.Birth[:]); r.End() != nil {
+		return HandedOut{}
 	}
-	return HandedOut{queue, node, time.UnixMicro(at).UTC()}
+	return h
 }
 
 // HandedOut returns the number of the newest attempt of a task in a round, after so many answers,
