@@ -22,10 +22,10 @@ import (
 // itself. Merge order, task keys, retries and questions are the same. If the worker of the queue
 // dies, another one runs the task again, with the same key.
 //
-// Timeout, and the If of Retry, apply in the worker of the queue. A Fallback runs in the process of
-// the thread. An error of the node arrives as a *QueueError with its text. Untracked fields of the
-// state are zero in the node. Values that it emits are dropped. Graph.Run, which stores nothing,
-// runs the node itself. Section 23 of the rules has the details.
+// Timeout, and the If of Retry, apply in the worker of the queue. A Fallback runs in the process
+// of the thread. An error of the node arrives as a *QueueError with its text. Untracked fields of
+// the state are zero in the node. Values that it emits are dropped. Graph.Run, which stores
+// nothing, runs the node itself. Section 23 of the rules has the details.
 //
 // A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
 // nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.

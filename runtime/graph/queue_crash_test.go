@@ -226,8 +226,8 @@ func (r *readings) PutOutcome(ctx context.Context, thread string, w checkpoint.W
 	return r.Saver.PutOutcome(ctx, thread, w)
 }
 
-// TestManySendsCostAWorkerNoMoreEach counts what a worker reads: a load for each slot and each
-// run that hands tasks out, and two calls of the saver for each task.
+// TestManySendsCostAWorkerNoMoreEach counts what a worker reads. Each slot loads once after each
+// run that hands tasks out. Each task takes two calls of the saver.
 func TestManySendsCostAWorkerNoMoreEach(t *testing.T) {
 	const n, slots = 1_000, 4
 	for _, retried := range []bool{false, true} {

@@ -74,6 +74,7 @@ func (p *pool) work(t *testing.T) int {
 
 // back makes a task wait again.
 func (p *pool) back(t *testing.T, task queuedTask) {
+	t.Helper()
 	if err := p.s.Rewake(context.Background(), checkpoint.Rewake{Thread: task.thread, Posted: 1, Wake: time.Unix(1, 0)}); err != nil {
 		t.Error(err)
 	}
@@ -81,6 +82,7 @@ func (p *pool) back(t *testing.T, task queuedTask) {
 
 // drive continues a thread in person after a run, as long as the run waits for tasks of the pool.
 func (p *pool) drive(t *testing.T, th thread) func(result, error) (result, error) {
+	t.Helper()
 	return func(res result, err error) (result, error) {
 		t.Helper()
 		for err == nil && res.Status == graph.Waiting && p.work(t) > 0 {

@@ -323,8 +323,8 @@ func TestARaceOfQueuesHasOneWinner(t *testing.T) {
 	same(t, "lines of the log", len(snapshot(t, th).State.Log), 2)
 }
 
-// TestAnAttemptThatWasHandedOutIsNotPausedAgain: a run that waits for the second attempt of a task
-// ends, and another one does not begin with the pause after the first attempt.
+// TestAnAttemptThatWasHandedOutIsNotPausedAgain: a run that waits for the second attempt ends. The
+// next run does not pause after the first attempt again.
 func TestAnAttemptThatWasHandedOutIsNotPausedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()

@@ -153,8 +153,8 @@ type TaskState struct {
 	// It is zero without a Failure. Both are zero if an early version of this module stored it.
 	FailedAt time.Time
 
-	// Queue is the queue whose workers the task waits for, since the time Queued on the saver's clock.
-	// It is empty if the task waits for none.
+	// Queue is the queue whose workers the task waits for, since the time Queued on the saver's
+	// clock. It is empty if the task waits for none.
 	Queue  string
 	Queued time.Time
 }

@@ -37,14 +37,14 @@ func addQueues(g *core, names map[string]bool) {
 }
 
 // RunQueued runs a task of a queue of the graph, and stores its outcome. b is the payload of the
-// input of a thread of QueueGraph; the caller holds that thread, and deletes it after RunQueued has
-// returned nil. Package worker calls RunQueued.
+// input of a thread of QueueGraph; the caller holds that thread, and deletes it after RunQueued
+// has returned nil. Package worker calls RunQueued.
 //
 // RunQueued also returns nil if there is nothing to do, because the thread of the task has
 // continued without it, or was cancelled. It ends the context of the node if that happens while
 // the node runs. It returns an error if the task has no outcome: the saver failed, ctx ended, or
-// the code does not fit the stored thread. The task must then run again. An error of the node is an
-// outcome.
+// the code does not fit the stored thread. The task must then run again. An error of the node is
+// an outcome.
 func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)

@@ -209,5 +209,6 @@ func (w *Worker) free() int {
 	return w.opt.Slots - (len(w.held) - w.tasks)
 }
 
-// rests reports whether the worker takes nothing, because runs are late. The caller must hold w.mu.
+// rests reports whether the worker takes nothing, because runs are late. The caller must hold
+// w.mu.
 func (w *Worker) rests() bool { return w.late > 0 || time.Now().Before(w.resumes) }

@@ -69,7 +69,8 @@ func (w *Worker) looked(found bool) {
 }
 
 // queries returns the calls of Ready that the next look makes; none if no slot is free or a run is
-// late. Queues have slots of their own. Each graph gets its share of the free slots, and another graph is first each time.
+// late. Queues have slots of their own. Each graph gets its share of the free slots, and another
+// graph is first each time.
 func (w *Worker) queries() []checkpoint.ReadyQuery {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 // taskPause is the time after which a task without an outcome runs again.
 const taskPause = time.Second
 
-// addQueues adds the queues that Options.Queues names, with slots of their own. With QueuesOnly they
-// replace the graphs.
+// addQueues adds the queues that Options.Queues names, with slots of their own. With QueuesOnly
+// they replace the graphs.
 func (w *Worker) addQueues() error {
 	if w.opt.QueuesOnly && len(w.opt.Queues) == 0 {
 		return errors.New("worker: QueuesOnly without Queues leaves nothing to run; name the queues")

@@ -18,6 +18,12 @@ import (
 type callCounter struct {
 	checkpoint.Saver
 	calls atomic.Int64
+	ready atomic.Int64 // the looks for work
+}
+
+func (c *callCounter) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	c.ready.Add(1)
+	return c.Saver.Ready(ctx, q)
 }
 
 func (c *callCounter) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
@@ -57,6 +63,17 @@ func (c *callCounter) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 
 // TestAThreadThatWaitsForAQueueHoldsNothing tests rule 23.7.
 func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
+	for _, n := range []int{64, 1024} {
+		if looks := holdNothing(t, n); looks > 2*30*60 { // about one in a second
+			t.Errorf("%d threads: the idle worker has looked %d times in 30 minutes, want those of its poll", n, looks)
+		}
+	}
+}
+
+// holdNothing has n threads wait for a queue that nobody serves. It returns the looks of the
+// worker meanwhile.
+func holdNothing(t *testing.T, n int) (looks int64) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &callCounter{Saver: memory.New()}
 		var ran, began atomic.Int32
@@ -64,7 +81,7 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 		g := heavy(t, s, render)
 		light := line(t, "light", s, func(context.Context, Job) (JobUpdate, error) { began.Add(1); return said("light"), nil })
 		stop := running(worker.New(s, worker.Options{Slots: 2}, g, light))
-		threads := ids("t", 64)
+		threads := ids("t", n)
 		for _, id := range threads {
 			if _, err := g.Thread(id).Submit(t.Context(), said("in")); err != nil {
 				t.Fatal(err)
@@ -76,11 +93,12 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 				t.Fatalf("thread %s: got %s, held by %q; want it waiting, held by nobody", id, th.Status, th.Holder)
 			}
 		}
-		before := s.calls.Load()
+		before, ready := s.calls.Load(), s.ready.Load()
 		time.Sleep(30 * time.Minute) // no worker serves the queue
 		if got := s.calls.Load() - before; got != 0 {
-			t.Errorf("calls of the saver while 64 threads wait: got %d, want 0", got)
+			t.Errorf("calls of the saver while %d threads wait: got %d, want 0", n, got)
 		}
+		looks = s.ready.Load() - ready
 		if _, err := light.Thread("l").Submit(t.Context(), said("in")); err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +114,8 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 				t.Errorf("thread %s: got %v, %s and %v; want it done", id, snap.State.Log, snap.Status, err)
 			}
 		}
-		if got := ran.Load(); got != 64 {
-			t.Errorf("calls of the node: got %d, want 64", got)
+		if got := ran.Load(); int(got) != n {
+			t.Errorf("calls of the node: got %d, want %d", got, n)
 		}
 		for _, stop := range []func() error{stopPool, stop} {
 			if err := stop(); err != nil {
@@ -105,4 +123,5 @@ func TestAThreadThatWaitsForAQueueHoldsNothing(t *testing.T) {
 			}
 		}
 	})
+	return looks
 }

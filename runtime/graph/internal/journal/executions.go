@@ -49,8 +49,8 @@ func AppendHandedOut(b []byte, h HandedOut) []byte {
 	return wire.AppendBytes(wire.AppendBytes(wire.AppendBytes(b, []byte(h.Queue)), []byte(h.Node)), h.Birth[:])
 }
 
-// ReadHandedOut reads what AppendHandedOut wrote. Of anything else it returns the zero HandedOut, so
-// that the execution is handed out again.
+// ReadHandedOut reads what AppendHandedOut wrote. It returns the zero HandedOut for anything else,
+// and then the execution is handed out again.
 func ReadHandedOut(b []byte) (h HandedOut) {
 	r := wire.NewReader("hand-out", b)
 	if r.ArrayLen() != 4 {
@@ -64,8 +64,8 @@ func ReadHandedOut(b []byte) (h HandedOut) {
 	return h
 }
 
-// HandedOut returns the number of the newest attempt of a task in a round, after so many answers,
-// that was handed out or has an outcome; 0 for none.
+// HandedOut returns the number of the newest attempt of a task that was handed out or has an
+// outcome. It counts those of a round, after so many answers. It returns 0 for none.
 func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
 	all := p.outcomes[key]
 	for n := 1; ; n++ {
@@ -78,8 +78,8 @@ func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
 	}
 }
 
-// Waiting returns the hand-out of a task whose execution has no outcome yet. It reports false if no
-// worker of a queue has to execute the task.
+// Waiting returns the hand-out of a task whose execution has no outcome yet. It reports false if
+// no worker of a queue has to execute the task.
 func (p *Pending) Waiting(key string) (HandedOut, bool) {
 	all, round := p.outcomes[key], p.Round(key)
 	for name, b := range all {
