@@ -2,8 +2,6 @@ package graph
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,14 +142,14 @@ func Children[S, U any](
 func childOf[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts []ChildOption) (c Thread[S, U], end []byte, err error) {
 	caller := CurrentTask(ctx).Key
 	if id == "" {
-		id = "child-" + hashed(caller, g.name)
+		id = "child-" + hashOf(caller, g.name)
 	}
 	c = g.Thread(id)
 	o, err := calling(c, opts, ChildOption.child)
 	if err != nil {
 		return c, nil, err
 	}
-	name := hashed(caller)
+	name := hashOf(caller)
 	key := name + " " + id
 	if len(key) > mostChildKey {
 		return c, nil, c.fail("its id has %d bytes; a child can have at most %d", len(id), mostChildKey-len(name)-1)
@@ -179,12 +177,6 @@ func (t Thread[S, U]) ended(b []byte) (state S, err error) {
 		return state, t.fail("the result of the child: %w", err)
 	}
 	return a.live.View(), nil
-}
-
-// hashed returns 16 hexadecimal digits that stand for names.
-func hashed(names ...string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
-	return hex.EncodeToString(sum[:8])
 }
 
 // caller is a task that has begun a child.
@@ -434,7 +426,7 @@ func (r *opener) leaveFamily(c *checkpoint.Chain) error {
 
 // childThread returns the thread of a child from the key of the signal that reports its end.
 func childThread(key string) string {
-	if n := len(hashed()); len(key) > n {
+	if n := len(hashOf()); len(key) > n {
 		return key[n+1:]
 	}
 	return ""

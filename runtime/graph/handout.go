@@ -78,6 +78,7 @@ func (q *queuedTask) thread() string {
 	return ReservedPrefix + "task-" + hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution)
 }
 
+// hashOf returns 32 hexadecimal digits that stand for names.
 func hashOf(names ...string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
 	return hex.EncodeToString(sum[:16])
