@@ -12,12 +12,12 @@ import (
 type Proxy struct {
 	Addr string // host:port to connect to
 
-	target   string
 	listener net.Listener
 	done     chan struct{}
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
+	target string
 	links  map[*link]bool
 	armed  bool
 	toCut  direction
@@ -112,6 +112,13 @@ func (p *Proxy) Refuse(yes bool) {
 	p.refuse = yes
 }
 
+// Lead makes new connections lead to another server. Those that are open stay as they are.
+func (p *Proxy) Lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
 // RoundTrips returns how often a client sent a request and had to wait for the reply. It counts
 // bytes to the server that follow bytes from the server or begin a connection. Bytes that are sent
 // together count once, whatever their length.
@@ -127,7 +134,10 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return // closed
 		}
-		server, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		server, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = client.Close()
 			continue

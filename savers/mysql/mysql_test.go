@@ -43,10 +43,16 @@ func backend() *sqltest.Backend {
 func start(tb testing.TB) (*testenv.Server, string) {
 	tb.Helper()
 	server := testenv.StartMySQL(tb, true)
+	return server, own(tb, server)
+}
+
+// own creates the database own on a server, and returns its DSN.
+func own(tb testing.TB, server *testenv.Server) string {
+	tb.Helper()
 	exec(tb, server.DSN, "CREATE DATABASE own")
 	c := config(tb, server.DSN)
 	c.DBName = "own"
-	return server, c.FormatDSN()
+	return c.FormatDSN()
 }
 
 func config(tb testing.TB, dsn string) *driver.Config {

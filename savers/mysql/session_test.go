@@ -102,7 +102,8 @@ func underSettings(t *testing.T, server *testenv.Server, settings []string) {
 func TestADemotedServer(t *testing.T) {
 	var dsns, admin [2]string
 	for i := range dsns {
-		server, dsn := start(t)
+		server := testenv.StartMySQL(t, false)
+		dsn := own(t, server)
 		exec(t, dsn, "CREATE USER app", "GRANT ALL ON own.* TO app") // an administrator can always write
 		c := config(t, dsn)
 		c.User = "app"
@@ -111,4 +112,10 @@ func TestADemotedServer(t *testing.T) {
 	sqltest.DemotedServer(t, backend(), sqltest.Failover{First: dsns[0], Second: dsns[1], Demote: func() {
 		exec(t, admin[0], "SET GLOBAL read_only = 1")
 	}})
+}
+
+// TestAPromotedStandby has a replica that each commit waits for.
+func TestAPromotedStandby(t *testing.T) {
+	pair := testenv.StartMariaDBPair(t)
+	sqltest.PromotedStandby(t, backend(), own(t, pair.Primary), pair)
 }

@@ -125,12 +125,17 @@ func post(t *testing.T, s checkpoint.Inbox) error {
 // TestADemotedServer has a server that takes no writes from some moment on, also in the sessions
 // that it has.
 func TestADemotedServer(t *testing.T) {
-	_, first := start(t)
-	_, second := start(t)
+	first, second := testenv.StartPostgres(t, false).DSN, testenv.StartPostgres(t, false).DSN
 	sqltest.DemotedServer(t, backend(), sqltest.Failover{First: first, Second: second, Demote: func() {
 		exec(t, first, "ALTER SYSTEM SET default_transaction_read_only = on")
 		exec(t, first, "SELECT pg_reload_conf()")
 	}})
+}
+
+// TestAPromotedStandby has a standby that each commit waits for.
+func TestAPromotedStandby(t *testing.T) {
+	pair := testenv.StartPostgresPair(t)
+	sqltest.PromotedStandby(t, backend(), pair.Primary.DSN, pair)
 }
 
 // TestOpenChecksThatFunctionsMayBeExecuted has a user with rights to the tables alone.

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"sync"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
@@ -25,9 +24,9 @@ type Failover struct {
 func DemotedServer(t *testing.T, b *Backend, f Failover) {
 	t.Helper()
 	const conns = 4
-	front := newFront(t, b.Address(t, f.First))
+	front := testenv.NewProxy(t, b.Address(t, f.First))
 	b.open(t, f.Second, 1) // makes the tables
-	s := closing(t, b.Patient, b.At(t, f.First, front.addr), conns)
+	s := closing(t, b.Patient, b.At(t, f.First, front.Addr), conns)
 	all := func(prefix string) {
 		t.Helper()
 		var running sync.WaitGroup
@@ -48,7 +47,7 @@ func DemotedServer(t *testing.T, b *Backend, f Failover) {
 	}
 	all("before-")
 	f.Demote()
-	front.lead(b.Address(t, f.Second))
+	front.Lead(b.Address(t, f.Second))
 	all("after-")
 	second := b.open(t, f.Second, 1)
 	found := 0
@@ -80,56 +79,17 @@ func wholeRun(ctx context.Context, s checkpoint.Saver, thread string) error {
 	return err
 }
 
-// front passes new connections on to the server that it leads to at that time.
-type front struct {
-	addr string
-
-	mu     sync.Mutex
-	target string
-}
-
-func newFront(t *testing.T, target string) *front {
+// PromotedStandby kills a server while runs commit, promotes its standby, and makes the address of
+// the saver lead there. Runs must continue. No acknowledged record may be lost or stored twice.
+func PromotedStandby(t *testing.T, b *Backend, dsn string, p *testenv.Pair) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &front{addr: listener.Addr().String(), target: target}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(func() {
-		cancel()
-		_ = listener.Close() // the test is over
+	front := testenv.NewProxy(t, b.Address(t, dsn))
+	s := closing(t, b.Patient, b.At(t, dsn, front.Addr), 8)
+	survive(t, s, 1, func() error {
+		if err := p.Primary.Kill(); err != nil {
+			return err
+		}
+		front.Lead(p.Standby.Addr) // before it is promoted: it refuses writes for a moment
+		return p.Promote()
 	})
-	go f.serve(ctx, listener)
-	return f
-}
-
-// lead makes new connections lead to another server.
-func (f *front) lead(target string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.target = target
-}
-
-func (f *front) serve(ctx context.Context, listener net.Listener) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		f.mu.Lock()
-		target := f.target
-		f.mu.Unlock()
-		server, err := new(net.Dialer).DialContext(ctx, "tcp", target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		pass := func(to, from net.Conn) {
-			_, _ = io.Copy(to, from) // ends when either side closes
-			_, _ = to.Close(), from.Close()
-		}
-		go pass(server, client)
-		go pass(client, server)
-	}
 }

@@ -310,7 +310,19 @@ func KilledServer(t *testing.T, b *Backend) {
 	t.Helper()
 	server, dsn := b.Start(t)
 	s := closing(t, b.Patient, dsn, 8) // a busy machine starts the server slowly
-	const threads, kills = 4, 3
+	survive(t, s, 3, func() error {
+		if err := server.Kill(); err != nil {
+			return err
+		}
+		return server.Restart()
+	})
+}
+
+// survive calls strike several times while runs commit. All that the runs have acknowledged must be
+// there at the end, once.
+func survive(t *testing.T, s checkpoint.Saver, strikes int, strike func() error) {
+	t.Helper()
+	const threads = 4
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	acknowledged := make([][]checkpoint.ID, threads)
@@ -334,17 +346,14 @@ func KilledServer(t *testing.T, b *Backend) {
 			}
 		})
 	}
-	for range kills {
+	for range strikes {
 		for range 50 + rand.N(50) {
 			select {
 			case <-tick:
 			case <-ctx.Done():
 			}
 		}
-		if err := server.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Restart(); err != nil {
+		if err := strike(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -363,7 +372,7 @@ func KilledServer(t *testing.T, b *Backend) {
 		}
 		total += len(want)
 	}
-	t.Logf("%d kills, %d records acknowledged, all there once", kills, total)
+	t.Logf("%d kills, %d records acknowledged, all there once", strikes, total)
 }
 
 // ManyThreads lets many runs on threads of their own open, put, commit and end at the same time:
