@@ -12,7 +12,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
@@ -89,18 +88,6 @@ func TestRoundTrips(t *testing.T) {
 
 // A load of a thread with packs takes no more round trips than that of another.
 func TestRoundTripsOfALoadOfPacks(t *testing.T) { sqltest.LoadPacked(t, backend(), 2) }
-
-func TestRecordsArePackedAgain(t *testing.T) {
-	dsn := testenv.MySQL(t)
-	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
-		tb.Helper()
-		s, err := mysql.Open(t.Context(), dsn)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return s
-	})
-}
 
 func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }
 
@@ -193,23 +180,12 @@ func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
 	sqltest.TwoSavers(t, first, other)
 }
 
-// TestARunMakesNoTemporaryTables makes the calls of a run and its readers on a server of its own.
-// It asks the server how many temporary tables it made on the disk.
+// TestARunMakesNoTemporaryTables makes the calls of a run and its readers. It asks the server how
+// many temporary tables it made on the disk.
 func TestARunMakesNoTemporaryTables(t *testing.T) {
-	config, err := driver.ParseDSN(testenv.StartMySQL(t, false).DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("mysql", config.FormatDSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE threads"); err != nil {
-		t.Fatal(err)
-	}
-	config.DBName = "threads"
-	s, err := mysql.Open(t.Context(), config.FormatDSN())
+	dsn := testenv.MySQL(t)
+	db := database(t, dsn)
+	s, err := mysql.Open(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
@@ -13,8 +14,8 @@ import (
 // index entries, which the server cannot purge while an old snapshot is open. Ready must not read
 // those again each time.
 func TestReadyReadsFewRows(t *testing.T) {
-	const n, limit = 10_000, 100
-	_, dsn := start(t)
+	const n, limit = 4_000, 100
+	dsn := testenv.MySQL(t)
 	fillThreads(t, dsn, n) // none of these is due
 	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
 	if err != nil {

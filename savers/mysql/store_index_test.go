@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
 
 // TestStoreReadsByIndex counts the rows that pages and filters read among 1,000 items.
 func TestStoreReadsByIndex(t *testing.T) {
-	_, dsn := start(t)
+	dsn := testenv.MySQL(t)
 	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestStoreReadsByIndex(t *testing.T) {
 // TestSearchByWordsReadsByIndex counts the rows that searches read among 1,000 items of 10
 // namespaces.
 func TestSearchByWordsReadsByIndex(t *testing.T) {
-	_, dsn := start(t)
+	dsn := testenv.MySQL(t)
 	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,28 +19,19 @@ import (
 // or end early, and random calls. The statements are those of TestConformance.
 func TestConformanceBehindAPooler(t *testing.T) {
 	matters := []string{
-		"random calls match the memory saver", "large payloads", "an export is one view", "history in pages",
+		"random calls match the memory saver", "an export is one view", "history in pages",
 		"an opening reads writes after it took the fence", "a lease expires", "two savers share one place",
 		"one of many starts gets a thread and the others are busy", "one of many writers wins each place",
 		"one of many appends under a fence wins", "a cancelled context", "close waits for calls under way",
 	}
-	ran := 0
-	for _, c := range savertest.Cases() {
-		if !slices.Contains(matters, c.Name) {
-			continue
+	sqltest.Some(t, matters, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
+		url := testenv.PostgresPooler(tb)
+		return savertest.Storage{
+			Shared: true,
+			Open:   func() (checkpoint.Saver, error) { return postgres.Open(tb.Context(), url) },
 		}
-		ran++
-		t.Run(c.Name, func(t *testing.T) {
-			url := testenv.PostgresPooler(t)
-			c.Test(t, savertest.Storage{
-				Shared: true,
-				Open:   func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), url) },
-			})
-		})
-	}
-	if ran != len(matters) {
-		t.Errorf("the suite has %d cases of these names, want %d: %q", ran, len(matters), matters)
-	}
+	})
 }
 
 func TestManyThreadsBehindAPooler(t *testing.T) {

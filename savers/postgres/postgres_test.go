@@ -13,7 +13,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
@@ -81,18 +80,6 @@ func TestRoundTrips(t *testing.T) {
 
 // A load of a thread with packs takes no more round trips than that of another.
 func TestRoundTripsOfALoadOfPacks(t *testing.T) { sqltest.LoadPacked(t, backend(), 2) }
-
-func TestRecordsArePackedAgain(t *testing.T) {
-	dsn := testenv.Postgres(t)
-	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
-		tb.Helper()
-		s, err := postgres.Open(t.Context(), dsn)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return s
-	})
-}
 
 func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }
 

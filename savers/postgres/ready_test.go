@@ -228,7 +228,7 @@ func fillDue(t *testing.T, dsn string, n int) {
 // index entries, which the server cannot remove while an old snapshot is open. Ready must not read
 // those again each time.
 func TestReadyReadsFewRows(t *testing.T) {
-	const n, limit = 10_000, 100
+	const n, limit = 4_000, 100
 	dsn := testenv.Postgres(t)
 	filling := "filling " + rand.Text()
 	fillDue(t, named(t, dsn, filling), n)

@@ -141,7 +141,9 @@ type Key struct {
 	// Range over threads. A Store may keep all rows of a thread in one partition. Other Stores
 	// ignore it, because rows of different threads never have equal Bytes.
 	Thread string
-	Bytes  []byte // any bytes, 1 to MaxKey of them
+	// Bytes has 1 to MaxKey bytes, which may be any. The keys of tables other than Threads and
+	// Index have at most 64 bytes.
+	Bytes []byte
 }
 
 // MaxKey is the greatest length of a key, in bytes.

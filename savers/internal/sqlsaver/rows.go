@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -174,6 +175,8 @@ func (y *Syntax) read(shape []byte) string {
 		limit := "" // a literal, because SQLite compiles a statement again if a bound limit changes
 		if shape[i+3] > 0 {
 			limit = fmt.Sprintf(" LIMIT %d", 1<<(shape[i+3]-1))
+		} else if y.Parens { // MySQL ignores the order of a part without a limit
+			limit = fmt.Sprintf(" LIMIT %d", math.MaxInt64)
 		}
 		columns := "pk, 0, data"
 		switch t {

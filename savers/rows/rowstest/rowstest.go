@@ -387,13 +387,14 @@ func testBytes(s place) {
 	for i := range 256 {
 		every = append(every, byte(i), byte(255-i))
 	}
-	k, long := key(rows.Writes, "t", "every byte"), key(rows.Writes, "t", "")
-	long.Bytes = append(long.Bytes, bytes.Repeat([]byte{0xff}, rows.MaxKey-len(long.Bytes))...)
-	p := row(k, string(every))
-	s.apply(rows.Change{Checks: []rows.Check{s.check("t")}, Puts: []rows.Put{p, row(long, "x")}})
-	got := s.read(point(k), point(long), all(rows.Writes, "t"))
+	k, long, entry := key(rows.Writes, "t", "every byte"), key(rows.Writes, "t", ""), key(rows.Index, "t", "")
+	long.Bytes = append(long.Bytes, bytes.Repeat([]byte{0xff}, 64-len(long.Bytes))...)
+	entry.Bytes = append(entry.Bytes, bytes.Repeat([]byte{0xff}, rows.MaxKey-len(entry.Bytes))...)
+	s.apply(rows.Change{Checks: []rows.Check{s.check("t")}, Puts: []rows.Put{row(k, string(every)), row(long, "x"), row(entry, "")}})
+	got := s.read(point(k), point(long), all(rows.Writes, "t"), point(entry))
 	s.want("the longest key", got[1], string(long.Bytes))
 	s.want("both", got[2], string(k.Bytes), string(long.Bytes))
+	s.want("the longest key of the index", got[3], string(entry.Bytes))
 	if len(got[0]) != 1 || !bytes.Equal(got[0][0].Value, every) {
 		s.Errorf("a value of all bytes comes back as %q", texts(got[:1]))
 	}

@@ -41,6 +41,7 @@ func (l *Listing) queries() map[string]query {
 		"a page":               {checkpoint.ThreadQuery{Limit: 50}, 50},
 		"a page in the middle": {checkpoint.ThreadQuery{Limit: 50, After: fmt.Sprintf("thread-%06d", l.N/2)}, 50},
 		"a prefix":             {checkpoint.ThreadQuery{Prefix: "thread-0099"}, 100},
+		"all that wait":        {checkpoint.ThreadQuery{Status: checkpoint.Waiting, IdleSince: time.Now().Add(time.Hour)}, l.N / 100},
 	}
 }
 
@@ -96,6 +97,8 @@ func (q *query) check(before, t *checkpoint.Thread) error {
 		return fmt.Errorf("%q is %s and has %d questions", t.ID, t.Status, len(t.Questions))
 	}
 	switch {
+	case t.Head.IsZero():
+		return fmt.Errorf("%q has no head", t.ID)
 	case t.ID <= q.After, t.ID <= before.ID: // in both orders
 		return fmt.Errorf("%q comes after %q and %q", t.ID, q.After, before.ID)
 	case q.NewestFirst() && before.ID != "" && !t.Created.Before(before.Created):
