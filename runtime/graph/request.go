@@ -136,20 +136,16 @@ func (r *opener) repeats(c *checkpoint.Chain) (bool, error) {
 
 // lineNear bounds the search for the record that began the run line of the newest record. Only a
 // long run has more records; then that record is loaded by its id, with its chain.
-const lineNear = 64
+const lineNear = 16
 
 // begun returns the record that began the run line of last.
 func (r *opener) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 	if last.ID == last.Line {
 		return *last, nil
 	}
-	n := 0
-	for rec, err := range r.history(checkpoint.Query{Before: last.ID, Sources: everySource}) {
+	for rec, err := range r.history(checkpoint.Query{Before: last.ID, Sources: everySource, Limit: lineNear}) {
 		if err != nil || rec.ID == last.Line {
 			return rec, err
-		}
-		if n++; n == lineNear {
-			break
 		}
 	}
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: last.Line})

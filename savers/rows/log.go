@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -126,13 +125,4 @@ func (l *log) commits(base checkpoint.ID, after, upTo []Row) (bool, error) {
 	}
 	found, err := l.find(base, upTo)
 	return found != nil && found.Committed, err
-}
-
-// record reads a record of a log; nil if the log does not have it.
-func (s *Saver) record(ctx context.Context, l log, id checkpoint.ID) (*pack.Record, error) {
-	rows, _, err := s.read(ctx, l.upTo(id, 1))
-	if err != nil {
-		return nil, err
-	}
-	return l.find(id, rows[0])
 }

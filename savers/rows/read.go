@@ -318,6 +318,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 		if q.Limit > 0 {
 			h.limit = min(q.Limit+2, historyPage) // of a run, most records are checkpoints
 		}
+		h.known, _, _ = s.recall(p.Thread, "") // right if the revision is still the same
 		for found := 0; !h.over; {
 			var records []pack.Record
 			err := s.call(ctx, p.Check(), func() (err error) {
@@ -357,6 +358,9 @@ type history struct {
 	log    *log
 	to     []byte // only rows before this key
 	over   bool
+
+	known *thread // if the version is its open one, the first page need not locate it
+	begun bool    // the first page was read
 }
 
 // page returns the next records, newest first.
@@ -366,19 +370,33 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 			return nil, err
 		}
 	}
-	rows, _, err := h.s.read(ctx, Range{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit})
+	ranges := []Range{{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit}}
+	if h.known != nil {
+		ranges = append(ranges, point(threadKey(h.p.Thread)))
+	}
+	rows, _, err := h.s.read(ctx, ranges...)
 	if err != nil {
 		return nil, err
 	}
+	if t := h.known; t != nil {
+		if h.known = nil; len(rows[1]) == 0 || rows[1][0].Rev != t.rev {
+			h.log = nil
+			return nil, ErrChanged
+		}
+	}
+	records, err := h.log.records(rows[0])
+	if err != nil {
+		return nil, err
+	}
+	if !h.begun && !h.before.IsZero() && !slices.ContainsFunc(records, func(r pack.Record) bool { return r.ID == h.before }) {
+		return nil, ledger.NoRecord(h.p.Thread, h.p.Namespace, h.before)
+	}
+	h.begun = true
 	if h.over = len(rows[0]) < h.limit; len(rows[0]) == 0 {
 		return nil, nil
 	}
 	h.limit = historyPage
 	h.to = rows[0][len(rows[0])-1].Key
-	records, err := h.log.records(rows[0])
-	if err != nil {
-		return nil, err
-	}
 	if !h.before.IsZero() { // a pack has later ones too
 		records = slices.DeleteFunc(records, func(r pack.Record) bool { return bytes.Compare(r.ID[:], h.before[:]) >= 0 })
 	}
@@ -388,30 +406,29 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 	return records, nil
 }
 
-// begin finds the log, and the record before which to begin.
+// begin finds the log, and the key before which to begin.
 func (h *history) begin(ctx context.Context) error {
-	_, v, found, err := h.s.locate(ctx, h.p.Thread, h.p.Version)
-	if err != nil {
-		return err
-	}
-	if !found {
-		h.over = true
-		at := h.p
-		at.At = h.before
-		return ledger.Absent(at)
-	}
-	l := logOf(h.p.Thread, v.root, h.p.Namespace)
-	h.to = after(l.prefix)
-	if !h.before.IsZero() {
-		r, err := h.s.record(ctx, l, h.before)
-		if err != nil {
+	var v version
+	if t := h.known; t != nil && t.Open != 0 && (h.p.Version == 0 || h.p.Version == t.Open) {
+		v = t.open()
+	} else {
+		var found bool
+		var err error
+		h.known = nil
+		if _, v, found, err = h.s.locate(ctx, h.p.Thread, h.p.Version); err != nil {
 			return err
 		}
-		if r == nil {
-			return ledger.NoRecord(h.p.Thread, h.p.Namespace, h.before)
+		if !found {
+			h.over = true
+			at := h.p
+			at.At = h.before
+			return ledger.Absent(at)
 		}
+	}
+	l := logOf(h.p.Thread, v.root, h.p.Namespace)
+	h.log, h.to = &l, after(l.prefix)
+	if !h.before.IsZero() {
 		h.to = l.key(h.before)
 	}
-	h.log = &l
 	return nil
 }

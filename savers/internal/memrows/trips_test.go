@@ -3,6 +3,7 @@ package memrows_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -92,6 +93,15 @@ func TestRoundTrips(t *testing.T) {
 		return nil
 	})
 	count("load after other calls", 1, 0, 0, load)
+	count("history before the head", 1, 0, 0, func() error {
+		for r, err := range s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Before: last[0].ID, Limit: 2}) {
+			if err == nil && r.ID == head {
+				return nil
+			}
+			return fmt.Errorf("got the record %s, %w; want %s", r.ID, err, head)
+		}
+		return errors.New("no record")
+	})
 	again := record(last[0].ID)
 	count("opening that takes a message", 1, 1, 7, appends(checkpoint.Append{
 		After: last[0].ID, Records: again, Open: &checkpoint.Opening{Holder: "h"}, Messages: checkpoint.Handled{Seen: 1, Take: []uint64{1}},
