@@ -77,7 +77,7 @@ func existingThread(ctx context.Context, s checkpoint.Saver, id string) error {
 	}
 	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: id, Limit: 1})
 	if err == nil && len(mail) == 0 {
-		err = (&target{id: id}).missing()
+		err = noThread(id)
 	}
 	return err
 }

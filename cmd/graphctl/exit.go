@@ -49,6 +49,11 @@ type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }
 
+// noThread is the error for a thread that does not exist.
+func noThread(id string) error {
+	return &missingError{"there is no thread " + quoteID(id) + "; graphctl threads lists them"}
+}
+
 // Is reports whether target is ErrNotFound.
 func (e *missingError) Is(target error) bool { return target == checkpoint.ErrNotFound }
 

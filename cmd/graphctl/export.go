@@ -227,7 +227,7 @@ func (a *app) importFile(cmd *cobra.Command, name string, forced bool) (err erro
 	if name != "-" {
 		f, err := os.Open(name) // #nosec G304 -- the user names the file
 		if errors.Is(err, os.ErrNotExist) {
-			return &missingError{fmt.Sprintf("there is no file %s", cell(name))}
+			return &missingError{fmt.Sprintf("there is no file %s; check the path", cell(name))}
 		} else if err != nil {
 			return &usageError{"the archive cannot be read: " + err.Error()}
 		}

@@ -167,7 +167,7 @@ func (h *historian) print(ctx context.Context, s checkpoint.Saver, at place, q c
 		}
 	}
 	if !h.skipTo.IsZero() {
-		return &missingError{fmt.Sprintf("thread %s has no checkpoint %s", quoteID(h.thread), h.skipTo)}
+		return &missingError{fmt.Sprintf("thread %s has no checkpoint %s; graphctl history without --before lists them", quoteID(h.thread), h.skipTo)}
 	}
 	if err := h.l.end("no checkpoints"); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (h *historian) print(ctx context.Context, s checkpoint.Saver, at place, q c
 func (h *historian) exists(ctx context.Context, s checkpoint.Saver, at place) error {
 	versions, err := s.Versions(ctx, at.thread)
 	if err == nil && len(versions) == 0 {
-		err = &missingError{fmt.Sprintf("there is no thread %s", quoteID(at.thread))}
+		err = noThread(at.thread)
 	}
 	return err
 }

@@ -101,11 +101,6 @@ func targetOf(ctx context.Context, s checkpoint.Saver, arg string) (*target, err
 	return t, err
 }
 
-// missing returns the error for a thread that does not exist.
-func (t *target) missing() error {
-	return &missingError{"there is no thread " + quoteID(t.id)}
-}
-
 // like takes the graph and the descriptions of another thread.
 func (t *target) like(other *target) {
 	t.graph, t.fingerprint, t.known = other.graph, other.fingerprint, other.known
@@ -200,7 +195,7 @@ func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, f *
 		return err
 	}
 	if !t.exists {
-		return t.missing()
+		return noThread(t.id)
 	}
 	q, err := t.asked(args[1])
 	if err != nil {

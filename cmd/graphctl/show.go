@@ -103,7 +103,7 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 		return nil, err
 	}
 	if len(versions) == 0 && len(waiting) == 0 {
-		return nil, &missingError{fmt.Sprintf("there is no thread %s", quoteID(at.thread))}
+		return nil, noThread(at.thread)
 	}
 	refused, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread, Refused: true})
 	if err != nil {

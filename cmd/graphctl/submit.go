@@ -102,7 +102,7 @@ func (f *submitFlags) describe(ctx context.Context, s checkpoint.Saver, t *targe
 		}
 		switch {
 		case !other.exists:
-			return other.missing()
+			return noThread(other.id)
 		case other.known.state(other.fingerprint) == nil:
 			return fmt.Errorf("thread %s stores no description of its state; name another one by --like", quoteID(other.id))
 		case name != "" && other.graph != name:
@@ -215,7 +215,7 @@ func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *
 		return err
 	}
 	if !t.exists {
-		return t.missing()
+		return noThread(t.id)
 	}
 	var p *shape.Payload
 	if d := t.known.signal(t.fingerprint, args[1]); d != nil && d.Payload.Type != "" {

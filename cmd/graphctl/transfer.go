@@ -130,14 +130,14 @@ func (a *app) end(p *progress) error {
 func versionsOf(ctx context.Context, s checkpoint.Saver, thread string, openOnly bool) ([]checkpoint.Version, error) {
 	versions, err := archive.Versions(ctx, s, thread)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return nil, &missingError{"there is no thread " + quoteID(thread)}
+		return nil, noThread(thread)
 	}
 	last := len(versions) - 1
 	if err != nil || !openOnly {
 		return versions, err
 	}
 	if !versions[last].Released.IsZero() {
-		return nil, &missingError{"there is no thread " + quoteID(thread)}
+		return nil, &missingError{"thread " + quoteID(thread) + " has released versions only; leave out --open-only"}
 	}
 	return versions[last:], nil
 }
