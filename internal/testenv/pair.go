@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pair is a primary and a standby that runs beside it. A commit of the primary returns when the
+// Pair is a primary and a standby that runs alongside it. A commit of the primary returns when the
 // standby has it. So what the primary acknowledged survives its end, although it does not sync.
 type Pair struct {
 	Primary, Standby *Server

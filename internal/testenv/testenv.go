@@ -17,9 +17,9 @@
 //
 // StartMySQL, StartPostgres, StartPooler and StartRedis start a server for a single test, which
 // may kill and restart it. StartPostgresPair and StartMariaDBPair also start a standby, which a
-// test promotes. If GRAPHGEN_TEST_MYSQLD is the path of a mysqld, all other servers for MySQL tests
-// run that program instead of MariaDB. A [Proxy] between a client and a server cuts connections,
-// leads to another server and counts round trips.
+// test promotes. If GRAPHGEN_TEST_MYSQLD is the path of a mysqld, all other servers for MySQL
+// tests run that program instead of MariaDB. A [Proxy] between a client and a server cuts
+// connections, leads to another server and counts round trips.
 //
 // Servers end with the test or the process that started them, even if the process is killed. Under
 // -short every function skips the test. If a server is not installed, the test fails and names the

@@ -111,8 +111,8 @@ func TestALoadReadsWhatItReturns(t *testing.T) {
 	}
 }
 
-// rowsRead returns how many rows and entries of indexes the server has read. Only one test at a time
-// uses the server.
+// rowsRead returns how many rows and entries of indexes the server has read. Only one test at a
+// time uses the server.
 func rowsRead(t *testing.T, db *sql.DB) (read int) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Handler_read_%'")

@@ -17,9 +17,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and with
-// prepared statements on one that has. A statement calls a function, which has one plan for all of
-// these.
+// TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and
+// with prepared statements on one that has. A statement calls a function, which has one plan for
+// all of these.
 func TestThreadsAreListedByIndex(t *testing.T) {
 	const n = 10_000
 	dsn := testenv.Postgres(t)

@@ -39,8 +39,8 @@ func TestRoundTripsOfAThread(t *testing.T) {
 			proxy := testenv.NewProxy(t, u.Host)
 			return strings.Replace(dsn, u.Host, proxy.Addr, 1), proxy
 		}
-		// Ready looks, locks and reserves. The run reads its message, opens and ends. Another one also
-		// loads the thread, and looks whether the input is the one before.
+		// Ready looks, locks and reserves. The run reads its message, opens and ends. Another one
+		// also loads the thread, and looks whether the input is the one before.
 		want := trips{submit: 2, ready: 3, run: 3, another: 5}
 		for name, opts := range map[string][]postgres.Option{"plain": nil, "prepared": {postgres.PrepareStatements()}} {
 			t.Run(name, func(t *testing.T) {

@@ -50,9 +50,9 @@ func Some(t *testing.T, names []string, place func(tb testing.TB) savertest.Stor
 	}
 }
 
-// Packs are the cases that a server runs with records packed at once: those that read or move what
-// is in packs. The others run on memrows, SQLite and Redis. package rows packs for all of them, by a
-// Read and a Change, and rowstest shows that those mean the same on each server.
+// Packs are the cases that a server runs with each record packed: those that read or move what is
+// in packs. The others run on memrows, SQLite and Redis. Package rows packs for all of them, by a
+// Read and a Change. Package rowstest shows that those mean the same on each server.
 var Packs = []string{
 	"random calls match the memory saver", "every checkpoint loads by its id", "an append of many records is whole", "history in pages",
 	"pending writes go with the commit", "prune keeps what loads", "prune folds what it cuts", "a copy resumes",

@@ -318,8 +318,8 @@ func KilledServer(t *testing.T, b *Backend) {
 	})
 }
 
-// survive calls strike several times while runs commit. All that the runs have acknowledged must be
-// there at the end, once.
+// survive calls strike several times while runs commit. All that the runs have acknowledged must
+// be there at the end, once.
 func survive(t *testing.T, s checkpoint.Saver, strikes int, strike func() error) {
 	t.Helper()
 	const threads = 4
