@@ -63,9 +63,20 @@ type Inbox interface {
 	// returns nil for a thread that does not exist. Nobody may modify the payloads.
 	Mail(ctx context.Context, q MailQuery) ([]Message, error)
 
-	// News returns the number of the newest message of each thread: 0 if there is none, or if the
-	// thread does not exist. It takes one round trip.
-	News(ctx context.Context, threads []string) ([]uint64, error)
+	// News returns what has changed last of each thread, in the order of threads. It is zero for a
+	// thread that does not exist. It takes one round trip.
+	News(ctx context.Context, threads []string) ([]News, error)
+}
+
+// News is the newest message and the newest run of a thread. Equal News mean that nobody has posted
+// a message and that no run has begun or ended, except that versions without messages were released
+// or removed in between. Values can be compared with ==.
+type News struct {
+	Posted  uint64 // the number of the newest message; 0 for none
+	Version int    // of the open version; 0 if none is open
+	Status  Status // of the open version; 0 if none is open
+	Fence   ID     // the record that opened the newest run of the open version; zero for none
+	Due     bool   // the thread has a Wake
 }
 
 // MessageKind is the kind of a message.

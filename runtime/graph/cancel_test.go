@@ -185,7 +185,7 @@ type newsCounter struct {
 	calls atomic.Int64
 }
 
-func (a *newsCounter) News(ctx context.Context, threads []string) ([]uint64, error) {
+func (a *newsCounter) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	a.calls.Add(1)
 	return a.Saver.News(ctx, threads)
 }

@@ -330,4 +330,4 @@ func TestASaverThatAnswersNewsForNoThreadIsAnError(t *testing.T) {
 // newsless is a saver whose News answers for no thread.
 type newsless struct{ checkpoint.Saver }
 
-func (newsless) News(context.Context, []string) ([]uint64, error) { return nil, nil }
+func (newsless) News(context.Context, []string) ([]checkpoint.News, error) { return nil, nil }

@@ -249,7 +249,7 @@ func (r *opener) markNewest(rec *checkpoint.Record) error {
 	if err != nil {
 		return r.saving("news", err)
 	}
-	markBy(rec, newest[0], false)
+	markBy(rec, newest[0].Posted, false)
 	return nil
 }
 

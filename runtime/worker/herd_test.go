@@ -24,7 +24,7 @@ func (l *looked) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint
 	return l.Saver.Ready(ctx, q)
 }
 
-func (l *looked) News(ctx context.Context, threads []string) ([]uint64, error) {
+func (l *looked) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	l.news.Add(1)
 	return l.Saver.News(ctx, threads)
 }

@@ -36,7 +36,7 @@ func (w *Worker) announced(n checkpoint.Notice) {
 		return
 	}
 	w.mu.Lock()
-	earlier := w.apps[n.Graph] != nil && (w.wake.IsZero() || n.Wake.Before(w.wake))
+	earlier := w.apps[n.Graph] != nil && !n.Wake.IsZero() && (w.wake.IsZero() || n.Wake.Before(w.wake))
 	if earlier {
 		w.wake = n.Wake
 		w.now = w.now || !n.Wake.After(time.Now())

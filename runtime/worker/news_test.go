@@ -20,7 +20,7 @@ type asked struct {
 	threads []int
 }
 
-func (a *asked) News(ctx context.Context, threads []string) ([]uint64, error) {
+func (a *asked) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	a.mu.Lock()
 	a.threads = append(a.threads, len(threads))
 	a.mu.Unlock()
@@ -166,7 +166,7 @@ func TestASlowAnswerForMailDelaysNoRenewal(t *testing.T) {
 // deaf never answers News.
 type deaf struct{ checkpoint.Saver }
 
-func (d *deaf) News(ctx context.Context, _ []string) ([]uint64, error) {
+func (d *deaf) News(ctx context.Context, _ []string) ([]checkpoint.News, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

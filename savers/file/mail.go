@@ -81,9 +81,9 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (found []check
 	return found, err
 }
 
-// News returns the numbers of the newest messages, as [checkpoint.Inbox] says. It reads a file
-// only if the file has changed since the Saver last read or wrote it.
-func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
+// News returns the newest messages and runs, as [checkpoint.Inbox] says. It reads a file only if
+// the file has changed since the Saver last read or wrote it.
+func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	for _, id := range threads {
 		if err := checkpoint.CheckThread(id); err != nil {
 			return nil, err
@@ -93,9 +93,9 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
 		return nil, err
 	}
 	defer s.calls.Done()
-	newest := make([]uint64, len(threads))
+	newest := make([]checkpoint.News, len(threads))
 	for i, id := range threads {
-		if err := s.glance(ctx, id, func(v *ledger.Version) { newest[i] = v.Mail.Posted }); err != nil {
+		if err := s.glance(ctx, id, func(v *ledger.Version) { newest[i] = v.News() }); err != nil {
 			return nil, err
 		}
 	}

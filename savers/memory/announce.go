@@ -15,7 +15,7 @@ type watchers struct {
 	due map[*func(checkpoint.Notice)]struct{}
 }
 
-// Notify announces due threads and messages, as [checkpoint.Notifier] says.
+// Notify announces due threads, messages and ends of runs, as [checkpoint.Notifier] says.
 func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -34,16 +34,19 @@ func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop f
 	}, nil
 }
 
-// changed notes the Wake of a locked thread after a change, and reports it if there is one.
+// changed notes the Wake of a locked thread after a change, and announces it.
 func (s *Saver) changed(t *thread) {
 	s.noteWake(t)
-	v := t.current()
-	if v == nil || v.Wake.IsZero() {
-		return
+	if v := t.current(); v != nil {
+		s.announce(checkpoint.Notice{Graph: t.about.Graph, Thread: v.Thread, Wake: v.Wake, Posted: v.Mail.Posted})
 	}
+}
+
+// announce calls the functions that Notify has got.
+func (s *Saver) announce(n checkpoint.Notice) {
 	s.watchers.mu.Lock()
 	defer s.watchers.mu.Unlock()
 	for due := range s.watchers.due {
-		(*due)(checkpoint.Notice{Graph: t.about.Graph, Thread: v.Thread, Wake: v.Wake, Posted: v.Mail.Posted})
+		(*due)(n)
 	}
 }

@@ -60,8 +60,8 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.
 	return found, nil
 }
 
-// News returns the numbers of the newest messages, as [checkpoint.Inbox] says.
-func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
+// News returns the newest messages and runs, as [checkpoint.Inbox] says.
+func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	for _, id := range threads {
 		if err := checkpoint.CheckThread(id); err != nil {
 			return nil, err
@@ -71,9 +71,9 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]uint64, error) {
 		return nil, err
 	}
 	defer s.end()
-	newest := make([]uint64, len(threads))
+	newest := make([]checkpoint.News, len(threads))
 	for i, id := range threads {
-		s.visit(id, func(_ *thread, v *ledger.Version) { newest[i] = v.Mail.Posted })
+		s.visit(id, func(_ *thread, v *ledger.Version) { newest[i] = v.News() })
 	}
 	return newest, nil
 }

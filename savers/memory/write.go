@@ -193,8 +193,9 @@ func (s *Saver) remove(t *thread, id string) {
 	t.gone = true
 	s.noteWake(t)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.threads, id)
+	s.mu.Unlock()
+	s.announce(checkpoint.Notice{Graph: t.about.Graph, Thread: id})
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.

@@ -51,7 +51,7 @@ func TestABatchThatFailsStoresNothing(t *testing.T) {
 	if err := database(t, dsn).QueryRow("SELECT COUNT(*) FROM graph_index WHERE pk IN (x'6b00', x'6b01')").Scan(&n); err != nil || n != 1 {
 		t.Errorf("%d of the rows are stored, %v; want the one whose checks hold", n, err)
 	}
-	if numbers, err := s.News(t.Context(), []string{"a"}); err != nil || numbers[0] != 2 {
-		t.Errorf("got %v, %v; want 2 messages", numbers, err)
+	if news, err := s.News(t.Context(), []string{"a"}); err != nil || news[0].Posted != 2 {
+		t.Errorf("got %v, %v; want 2 messages", news, err)
 	}
 }

@@ -440,8 +440,8 @@ func byNumber(all []checkpoint.Message) {
 	slices.SortFunc(all, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// News returns the numbers of the newest messages, as checkpoint.Inbox says.
-func (s *Saver) News(ctx context.Context, threads []string) (all []uint64, err error) {
+// News returns the newest messages and runs, as checkpoint.Inbox says.
+func (s *Saver) News(ctx context.Context, threads []string) (all []checkpoint.News, err error) {
 	ranges := make([]Range, len(threads))
 	for i, id := range threads {
 		if err := checkpoint.CheckThread(id); err != nil {
@@ -454,13 +454,16 @@ func (s *Saver) News(ctx context.Context, threads []string) (all []uint64, err e
 		if err != nil {
 			return err
 		}
-		all = make([]uint64, len(threads))
+		all = make([]checkpoint.News, len(threads))
 		for i := range rows {
 			t, err := asThread(threads[i], rows[i], now)
 			if err != nil {
 				return err
 			}
-			all[i] = t.Posted
+			all[i] = checkpoint.News{Posted: t.Posted, Due: !t.Wake.IsZero()}
+			if t.Open != 0 {
+				all[i].Version, all[i].Status, all[i].Fence = t.Open, t.Status, t.Fence
+			}
 		}
 		return nil
 	})

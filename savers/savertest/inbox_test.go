@@ -22,7 +22,7 @@ type brokenInbox struct {
 	inner *memory.Saver
 	post  func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error)
 	mail  func(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error)
-	news  func(ctx context.Context, threads []string) ([]uint64, error)
+	news  func(ctx context.Context, threads []string) ([]checkpoint.News, error)
 }
 
 func (b *brokenInbox) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
@@ -39,7 +39,7 @@ func (b *brokenInbox) Mail(ctx context.Context, q checkpoint.MailQuery) ([]check
 	return b.inner.Mail(ctx, q)
 }
 
-func (b *brokenInbox) News(ctx context.Context, threads []string) ([]uint64, error) {
+func (b *brokenInbox) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	if b.news != nil {
 		return b.news(ctx, threads)
 	}
@@ -133,8 +133,17 @@ var inboxBreaks = []struct {
 	{"pages by number", "messages come back as they were posted", finding(func(q *checkpoint.MailQuery) { q.After = 0 })},
 	{"limits a page", "messages come back as they were posted", finding(func(q *checkpoint.MailQuery) { q.Limit = 0 })},
 	{"numbers the news", "messages come back as they were posted", func(b *brokenInbox) {
-		b.news = func(ctx context.Context, threads []string) ([]uint64, error) {
-			return make([]uint64, len(threads)), nil
+		b.news = func(ctx context.Context, threads []string) ([]checkpoint.News, error) {
+			return make([]checkpoint.News, len(threads)), nil
+		}
+	}},
+	{"shows the ends of runs in the news", "news show the beginnings and the ends of runs", func(b *brokenInbox) {
+		b.news = func(ctx context.Context, threads []string) ([]checkpoint.News, error) {
+			news, err := b.inner.News(ctx, threads)
+			for i := range news {
+				news[i].Due = true
+			}
+			return news, err
 		}
 	}},
 	{"refuses a call as a whole", "invalid messages are refused", func(b *brokenInbox) {

@@ -300,7 +300,7 @@ func testMailLasts(tb testing.TB, place Storage) {
 	newest := post(tb, first, "t", signal("d"))
 	put, err := second.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence})
 	news, newsErr := second.News(tb.Context(), []string{"t"})
-	if err != nil || newsErr != nil || put.Posted != newest || news[0] != newest {
+	if err != nil || newsErr != nil || put.Posted != newest || news[0].Posted != newest {
 		tb.Errorf("the holder learns of message %d and %v, %v and %v; want %d", put.Posted, news, err, newsErr, newest)
 	}
 	r.putWith(checkpoint.PutWrites{End: true, Messages: checkpoint.Handled{Seen: 3}})

@@ -164,7 +164,7 @@ func (m *modeller) handled(thread string) checkpoint.Handled {
 	if err != nil {
 		m.tb.Fatalf("news: %v", err)
 	}
-	h := checkpoint.Handled{Seen: news[0]}
+	h := checkpoint.Handled{Seen: news[0].Posted}
 	if m.random.IntN(3) == 0 && h.Seen > 0 {
 		h.Seen--
 	}
@@ -241,7 +241,7 @@ func (m *modeller) rewake(thread string) checkpoint.Rewake {
 		r.Fence = recent(m, m.fences[thread])
 	}
 	if news, err := m.want.News(m.tb.Context(), []string{thread}); err == nil && m.often() {
-		r.Posted = news[0]
+		r.Posted = news[0].Posted
 	}
 	if m.rare() {
 		r.Posted++

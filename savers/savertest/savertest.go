@@ -204,6 +204,7 @@ func Cases() []Case {
 		{Wakes, "callers hear of due threads that they did not get", testReadyTogether},
 
 		{Inbox, "messages come back as they were posted", alone(testMail)},
+		{Inbox, "news show the beginnings and the ends of runs", alone(testNewsOfRuns)},
 		{Inbox, "invalid messages are refused", alone(testMailInvalid)},
 		{Inbox, "a message posted again changes nothing", alone(testPostAgain)},
 		{Inbox, "the ids of taken messages are kept", alone(testPostForgets)},

@@ -1,9 +1,10 @@
-// Package news asks a saver for new messages of the threads that runs hold: once per second, in
-// one call for all of them.
+// Package news asks a saver for new messages of the threads that runs hold, and for the runs of
+// threads that callers watch: once per second, in one call for all of them.
 package news
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,9 +17,13 @@ const Every = time.Second
 // Never is the wait of a seat that needs no more ticks.
 const Never = time.Duration(1<<63 - 1)
 
-// Room knows the threads that runs of a process hold. It has no goroutine of its own while nobody
-// asks: the runs tick, and the first one that is due asks for all. A checkpoint.Notifier announces
-// messages, so that a Room asks it only once for each run. A Room is safe for concurrent use.
+// most is how many threads one call of the saver asks for.
+const most = 1000
+
+// Room knows the threads that runs of a process hold, and those that callers watch. It has no
+// goroutine of its own while nobody asks: the seats tick, and the first one that is due asks for
+// all. A checkpoint.Notifier announces messages and runs, so that a Room asks it only once for each
+// seat. A Room is safe for concurrent use.
 type Room struct {
 	// Wait is how long a run holds its thread before it joins. It saves short runs the work.
 	Wait time.Duration
@@ -55,14 +60,15 @@ func (l *Lull) After(found bool) time.Duration {
 	return l.pause
 }
 
-// Seat is the place of one run in a Room.
+// Seat is the place of one run, or of one watching caller, in a Room.
 type Seat struct {
-	room   *Room
-	thread string
-	heard  func(posted uint64)
-	begin  func(ask func(context.Context)) // calls ask in a goroutine
-	cancel context.CancelFunc              // ends the questions that this seat asks
-	calls  sync.WaitGroup
+	room    *Room
+	thread  string
+	heard   func(posted uint64)             // nil if the seat watches
+	changed func()                          // nil if the seat is that of a run
+	begin   func(ask func(context.Context)) // calls ask in a goroutine
+	cancel  context.CancelFunc              // ends the questions that this seat asks
+	calls   sync.WaitGroup
 
 	// The room's mutex guards these.
 	left   bool
@@ -70,14 +76,29 @@ type Seat struct {
 	hinted bool // a question because of a hint is in progress
 	again  bool // another hint has come meanwhile
 	newest uint64
+	told   bool              // news is set
+	news   checkpoint.News   // the newest that a watching seat has seen
+	notice checkpoint.Notice // the newest that a watching seat has seen
 	lull   Lull
 }
 
 // Join adds a run on a thread. heard is called with the number of the newest message of the
 // thread, also if it is not new, and returns immediately. Questions have the values of ctx.
 func (r *Room) Join(ctx context.Context, thread string, heard func(posted uint64)) *Seat {
+	return r.add(ctx, &Seat{thread: thread, heard: heard})
+}
+
+// Watch adds a caller that waits for a change of a thread: a message, or the beginning or the end
+// of a run. changed is called at least once after each change, and returns immediately. Questions
+// have the values of ctx.
+func (r *Room) Watch(ctx context.Context, thread string, changed func()) *Seat {
+	return r.add(ctx, &Seat{thread: thread, changed: changed})
+}
+
+// add adds a seat to the room.
+func (r *Room) add(ctx context.Context, s *Seat) *Seat {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Seat{room: r, thread: thread, heard: heard, cancel: cancel}
+	s.room, s.cancel = r, cancel
 	s.begin = func(ask func(context.Context)) {
 		s.calls.Add(1)
 		go func() {
@@ -87,7 +108,7 @@ func (r *Room) Join(ctx context.Context, thread string, heard func(posted uint64
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seats[thread] = append(r.seats[thread], s)
+	r.seats[s.thread] = append(r.seats[s.thread], s)
 	return s
 }
 
@@ -114,7 +135,7 @@ func (s *Seat) Tick() time.Duration {
 	return Every
 }
 
-// Leave removes the run. It ends a question that the seat has asked.
+// Leave removes the seat. It ends a question that the seat has asked.
 func (s *Seat) Leave() {
 	r := s.room
 	r.mu.Lock()
@@ -167,9 +188,9 @@ func (r *Room) follow(ctx context.Context, s *Seat) {
 	for again := true; again; {
 		posted := r.ask(ctx, []*Seat{s})
 		r.mu.Lock()
-		found := len(posted) == 1 && posted[0] > s.newest
+		found := len(posted) == 1 && posted[0].Posted > s.newest
 		if found {
-			s.newest = posted[0]
+			s.newest = posted[0].Posted
 		}
 		pause := s.lull.After(found)
 		r.mu.Unlock()
@@ -196,7 +217,9 @@ func (r *Room) askAll(ctx context.Context) {
 		}
 	}
 	r.mu.Unlock()
-	r.ask(ctx, all)
+	for part := range slices.Chunk(all, most) {
+		r.ask(ctx, part)
+	}
 }
 
 // listen makes a checkpoint.Notifier announce messages.
@@ -223,15 +246,38 @@ func (r *Room) listen(ctx context.Context) {
 func (r *Room) announced(n checkpoint.Notice) {
 	r.mu.Lock()
 	seats := r.seats[n.Thread]
-	r.mu.Unlock()
+	var watching []*Seat
 	for _, s := range seats {
-		s.heard(n.Posted)
+		if s.changed != nil && s.notice != n { // the writes of a run announce the same
+			s.notice = n
+			watching = append(watching, s)
+		}
+	}
+	r.mu.Unlock()
+	for _, s := range watching {
+		s.changed()
+	}
+	for _, s := range seats {
+		if s.heard != nil {
+			s.heard(n.Posted)
+		}
 	}
 }
 
-// ask asks for news of seats, and returns the numbers of their newest messages. If it fails, the
-// next second asks again.
-func (r *Room) ask(ctx context.Context, seats []*Seat) (posted []uint64) {
+// Changed tells the seats that watch a thread of a change.
+func (r *Room) Changed(thread string) {
+	r.mu.Lock()
+	seats := r.seats[thread]
+	r.mu.Unlock()
+	for _, s := range seats {
+		if s.changed != nil {
+			s.changed()
+		}
+	}
+}
+
+// ask asks for news of seats, and returns them. If it fails, the next second asks again.
+func (r *Room) ask(ctx context.Context, seats []*Seat) (found []checkpoint.News) {
 	defer func() { _ = recover() }() // of the saver: the next write of a run reports it
 	threads := make([]string, len(seats))
 	for i, s := range seats {
@@ -239,12 +285,25 @@ func (r *Room) ask(ctx context.Context, seats []*Seat) (posted []uint64) {
 	}
 	call, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	posted, err := r.saver.News(call, threads)
-	if err != nil || len(posted) != len(seats) {
+	found, err := r.saver.News(call, threads)
+	if err != nil || len(found) != len(seats) {
 		return nil
 	}
 	for i, s := range seats {
-		s.heard(posted[i])
+		if s.heard != nil {
+			s.heard(found[i].Posted)
+		} else if s.learns(found[i]) {
+			s.changed()
+		}
 	}
-	return posted
+	return found
+}
+
+// learns notes the news of a watching seat, and reports whether they differ from those before.
+func (s *Seat) learns(n checkpoint.News) bool {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	differ := !s.told || s.news != n
+	s.told, s.news = true, n
+	return differ
 }

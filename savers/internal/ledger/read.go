@@ -127,6 +127,16 @@ func (v *Version) Listing() checkpoint.Version {
 	}
 }
 
+// News returns what has changed last of the thread, of which v is the open version or the one that
+// begins next.
+func (v *Version) News() checkpoint.News {
+	n := checkpoint.News{Posted: v.Mail.Posted, Due: !v.Wake.IsZero()}
+	if !v.Empty() && v.Released.IsZero() {
+		n.Version, n.Status, n.Fence = v.Number, v.Status, v.Fence
+	}
+	return n
+}
+
 // Follows reports whether a thread follows q.After in the order of q.
 func Follows(q *checkpoint.ThreadQuery, id string, created time.Time) bool {
 	if !q.NewestFirst() {

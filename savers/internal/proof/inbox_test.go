@@ -340,7 +340,7 @@ func (c *client) sendInbox(ctx context.Context, o *operation) error {
 		news, err := s.News(ctx, []string{o.Thread})
 		o.Answer = answer{Outcome: ok}
 		if len(news) == 1 {
-			o.Answer.Posted = news[0]
+			o.Answer.Posted = news[0].Posted
 		}
 		return err
 	case doRewake:
@@ -466,7 +466,7 @@ func (l *losing) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoi
 	if err != nil {
 		return nil, err
 	}
-	return []checkpoint.Posted{{Messages: []checkpoint.PostedMessage{{Number: news[0] + 1}}}}, nil
+	return []checkpoint.Posted{{Messages: []checkpoint.PostedMessage{{Number: news[0].Posted + 1}}}}, nil
 }
 
 // retaking is a saver that leaves some taken messages in the inbox, so they are taken twice.
@@ -488,11 +488,11 @@ type behind struct {
 	calls atomic.Int64
 }
 
-func (b *behind) News(ctx context.Context, threads []string) ([]uint64, error) {
+func (b *behind) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
 	news, err := b.Saver.News(ctx, threads)
 	for i, n := range news {
-		if n > 0 && b.calls.Add(1)%3 == 0 {
-			news[i]--
+		if n.Posted > 0 && b.calls.Add(1)%3 == 0 {
+			news[i].Posted--
 		}
 	}
 	return news, err
@@ -514,7 +514,7 @@ func (d deaf) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	if err != nil {
 		return err
 	}
-	r.Posted = news[0]
+	r.Posted = news[0].Posted
 	return d.Saver.Rewake(ctx, r)
 }
 
