@@ -99,6 +99,52 @@ func NodeErrors(err error) []*NodeError {
 	return nil
 }
 
+// FailedError reports that the newest run of a thread has failed. It is made from stored data, for a
+// caller who did not run the thread: see Thread.Result.
+type FailedError struct {
+	Graph  string
+	Thread string
+	// Reason is the text of the error of the run, as in Snapshot.
+	Reason string
+	// Nodes are the failed tasks of the superstep, in task order; nil if no task failed. Err of each
+	// has only the text of the error.
+	Nodes []*NodeError
+}
+
+func (e *FailedError) Error() string {
+	place := where(e.Graph, e.Thread, -1)
+	if strings.HasPrefix(e.Reason, place) {
+		return e.Reason
+	}
+	place += ": the run failed"
+	if e.Reason != "" {
+		place += ": " + e.Reason
+	}
+	return place
+}
+
+// Unwrap returns Nodes, so that NodeErrors and errors.As find them.
+func (e *FailedError) Unwrap() []error {
+	all := make([]error, len(e.Nodes))
+	for i, n := range e.Nodes {
+		all[i] = n
+	}
+	return all
+}
+
+// RefusedError reports that a run has refused a submitted input, because it could not take effect.
+// Submit an input that can begin, with another request id.
+type RefusedError struct {
+	Graph   string
+	Thread  string
+	Request string // the request id of the input
+	Reason  string // as Thread.Inbox lists it
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s: input %q is refused: %s", where(e.Graph, e.Thread, -1), e.Request, e.Reason)
+}
+
 // RouteError reports that a route returned an error or chose a node that it must not. The
 // superstep was not committed. The results of its nodes are stored, and Resume calls the routes
 // again.
@@ -259,7 +305,10 @@ func (e *SaverError) Unwrap() error { return e.Err }
 
 // where returns the beginning of every error of a run. A negative step is left out.
 func where(graph, thread string, step int) string {
-	s := "graph: " + graph
+	s := "graph"
+	if graph != "" {
+		s += ": " + graph
+	}
 	if thread != "" {
 		s += fmt.Sprintf(": thread %q", thread)
 	}

@@ -41,11 +41,17 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if c.Empty() {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
 	}
+	return t.read(ctx, &c)
+}
+
+// read returns the snapshot of the last record of a chain, which is not empty.
+func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S], error) {
+	var none Snapshot[S]
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return none, err
 	}
 	live := t.g.schema.New(live.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(ctx, stored[S, U]{live}, &c); err != nil {
+	if err := fold(ctx, stored[S, U]{live}, c); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)
 		}
@@ -58,8 +64,9 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s := t.snapshot(last, c.Due)
 	s.State = live.View()
 	if !c.Committed {
-		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
-			open := inTaskOrder(&t.g.core, openQuestions(t.namespace(), &c), t.inside.depth())
+		var err error
+		if s.Tasks, err = taskStates(ctx, t.namespace(), last, c); err == nil {
+			open := inTaskOrder(&t.g.core, openQuestions(t.namespace(), c), t.inside.depth())
 			if s.Questions, err = waitingOf(ctx, open); err == nil {
 				s.Timers, err = timersIn(open)
 			}
@@ -68,14 +75,14 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 			}
 		}
 		if err == nil {
-			s.Stops, err = stopsIn(t.namespace(), &c)
+			s.Stops, err = stopsIn(t.namespace(), c)
 		}
 		if err != nil {
 			return none, t.readError(ctx, "load", err)
 		}
 	}
 	if !c.Committed && t.inside == nil {
-		s.Reason = reasonIn(&c)
+		s.Reason = reasonIn(c)
 	}
 	s.Title, s.Labels = c.Thread.Title, maps.Clone(c.Thread.Labels)
 	switch {

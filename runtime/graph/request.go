@@ -14,7 +14,8 @@ import (
 // has stored with another input. Nothing runs.
 var ErrRequestReused = errors.New("the request id was used with another input")
 
-// RequestID names the input. For Submit and Signal it is the id of the message: see there. If the
+// RequestID names the input. For Submit and Signal it is the id of the message: see there. For
+// Result it names the input whose result the caller wants. If the
 // thread's newest input has the same id, Invoke does not start a second run. It resumes an
 // unfinished run, or returns the result of a finished one. So a caller that does not know whether
 // its input arrived can send it again.
@@ -32,6 +33,7 @@ func RequestID(id string) interface {
 	InvokeOption
 	SubmitOption
 	SignalOption
+	ResultOption
 } {
 	return singleRunOption("RequestID", func(o *runOptions) {
 		o.request = id

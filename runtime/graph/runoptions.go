@@ -28,6 +28,9 @@ type UpdateOption interface{ update(*runOptions) }
 // ReleaseOption is an option of Thread.Release.
 type ReleaseOption interface{ release(*runOptions) }
 
+// ResultOption is an option of Thread.Result.
+type ResultOption interface{ result(*runOptions) }
+
 // runOptions are the options of one call.
 type runOptions struct {
 	interceptors interceptors // of the graph, and of the graphs around a subgraph call
@@ -60,6 +63,7 @@ type runOptions struct {
 	cancel     *string           // why a Submit cancels what was asked before; nil if it does not
 	due        *due              // of a run of a worker; nil for a run that a person opened
 	leaveChild bool              // a child stays when its caller ends before it
+	until      bool              // a Result does not wait for people, signals and times
 	rehearse   bool              // no function of a node or a route is called, see Rehearse
 }
 
@@ -74,6 +78,7 @@ func (f runOption) update(o *runOptions)  { f(o) }
 func (f runOption) release(o *runOptions) { f(o) }
 func (f runOption) submit(o *runOptions)  { f(o) }
 func (f runOption) signal(o *runOptions)  { f(o) }
+func (f runOption) result(o *runOptions)  { f(o) }
 
 // singleRunOption is an option of a call that can be given once.
 func singleRunOption(name string, set func(*runOptions)) runOption {

@@ -109,6 +109,7 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 
 // stored is drive inside the interceptors of runs.
 func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+	defer t.g.news.Changed(t.id)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return res, t.fail("%w", err)
 	}

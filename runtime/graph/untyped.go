@@ -22,6 +22,7 @@ type untypedGraph interface {
 	submitStored(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
 	signalStored(ctx context.Context, thread string, s SentSignal) error
 	answerStored(ctx context.Context, thread string, answers []AnswerOption) error
+	resultStored(ctx context.Context, thread string, opts []ResultOption) (Status, error)
 	resumeStored(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error)
 }
 
@@ -58,6 +59,16 @@ func (u Untyped) Answer(ctx context.Context, thread string, answers ...AnswerOpt
 // returns the status after the run.
 func (u Untyped) Resume(ctx context.Context, thread string, at checkpoint.ID, opts ...ResumeOption) (Status, error) {
 	return u.g.resumeStored(ctx, thread, at, opts)
+}
+
+// Result works like Thread.Result. It returns the status of the result.
+func (u Untyped) Result(ctx context.Context, thread string, opts ...ResultOption) (Status, error) {
+	return u.g.resultStored(ctx, thread, opts)
+}
+
+func (g *Graph[S, U]) resultStored(ctx context.Context, thread string, opts []ResultOption) (Status, error) {
+	res, err := g.Thread(thread).Result(ctx, opts...)
+	return res.Status, err
 }
 
 func (g *Graph[S, U]) shapes() *shape.Graph { return g.describe()[g.fingerprint] }

@@ -37,7 +37,7 @@ func parsed(t *testing.T, dir string) map[string]*ast.File {
 func TestWallsHold(t *testing.T) {
 	const prefix = "github.com/graphgen-go/graphgen/runtime/graph"
 	may := map[string][]string{ // the packages of this folder that an inner one may import
-		"plan": nil, "position": {"plan"}, "task": nil, "journal": nil, "held": nil, "opening": nil,
+		"plan": nil, "position": {"plan"}, "task": nil, "journal": nil, "held": nil, "opening": nil, "concluded": nil,
 		"ending": {"journal"}, "exec": {"plan", "task"}, "inbox": {"journal", "task"}, "subgraph": {"journal"},
 	}
 	for inner, allowed := range may {
@@ -70,7 +70,7 @@ func TestWallsHold(t *testing.T) {
 func TestDecisionsOnlyCompute(t *testing.T) {
 	forbidden := []string{"context", "sync", "sync/atomic", "os", "net", "math/rand", "math/rand/v2", "crypto/rand"}
 	names := []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "checkpoint.Saver", "checkpoint.NewID"}
-	for _, inner := range []string{"plan", "ending", "held", "inbox", "opening", "position", "subgraph"} {
+	for _, inner := range []string{"plan", "ending", "held", "inbox", "opening", "position", "concluded", "subgraph"} {
 		for name, file := range parsed(t, filepath.Join("internal", inner)) {
 			for _, imp := range file.Imports {
 				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains(forbidden, path) {

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -97,6 +98,14 @@ func CancelText(reason string) string {
 		return "cancelled"
 	}
 	return "cancelled: " + reason
+}
+
+// CancelReason returns the reason in a text of CancelText. It reports false for any other text.
+func CancelReason(text string) (reason string, ok bool) {
+	if text == CancelText("") {
+		return "", true
+	}
+	return strings.CutPrefix(text, CancelText("")+": ")
 }
 
 // Input returns the oldest input that no cancel ends; nil for none.

@@ -109,6 +109,28 @@ func EndPauses(open []Question, namespace, key string) (writes []checkpoint.Writ
 	return writes
 }
 
+// Awaited reports whether a thread is due now, or has a message among mail for which one of its
+// tasks waits.
+func Awaited(t *checkpoint.Thread, mail []checkpoint.Message) bool {
+	if !t.Wake.IsZero() && !t.Wake.After(t.Now) {
+		return true
+	}
+	for _, w := range Listed(t) {
+		signal, receives := task.SignalOf(w.Name)
+		q, err := journal.ReadQuestion(w.Payload)
+		for i := range mail {
+			m := &mail[i]
+			switch {
+			case m.Kind == checkpoint.AnswerMessage && m.Name == QuestionID(&w):
+				return true
+			case m.Kind == checkpoint.SignalMessage && receives && err == nil && m.Name == signal && m.Key == string(q.Payload):
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Listed returns the open questions that a thread lists. A question that cannot be read is listed.
 // The questions that the thread does not list are those of branches that were left, those that
 // have expired, and all of a cancelled thread.

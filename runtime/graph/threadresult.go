@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
+)
+
+// Result waits for the result of the inputs that were submitted before the call, and returns it. It
+// returns what Invoke would return for the last of these inputs. If no input waits, the result is
+// that of the newest run. With RequestID it is that of the input with that id. Any process can call
+// Result. It runs nothing and stores nothing, so it needs a worker or another caller that runs the
+// thread.
+//
+// Result returns when the thread is Done, Failed or Cancelled. A thread that is Failed only until
+// its next attempt is not ended. UntilWaiting also returns when the thread is Waiting or Paused. An
+// input that begins later, and a release, do not change the result. Result.Steps is 0.
+//
+// A failed run returns a *FailedError, which has a *NodeError for each failed task. A cancelled run
+// returns a *CancelledError, and a refused input a *RefusedError. Result returns ErrUnfinished if a
+// later input has dropped the due tasks, and ErrReleased if the version was released before the
+// run was done. The Result then holds the last committed state. Result returns
+// checkpoint.ErrNotFound if the thread does not exist, if it was deleted, or if the checkpoint of
+// the result was pruned. Other errors are a *SaverError, and those of State.
+//
+// Result waits until ctx ends. It asks the saver once per second, in one call for all threads for
+// which callers of this Graph wait. A saver that is a checkpoint.Notifier, and runs of the same
+// Graph, make it look immediately. While the server of the saver is unavailable, it waits.
+func (t Thread[S, U]) Result(ctx context.Context, opts ...ResultOption) (Result[S], error) {
+	var none Result[S]
+	o, err := calling(t, opts, ResultOption.result)
+	if err != nil {
+		return none, err
+	}
+	if !t.at.IsZero() || t.edit != nil {
+		return none, t.fail("Result waits for the newest run of a thread; use State to read a checkpoint")
+	}
+	if err := t.reenters(ctx); err != nil {
+		return none, err
+	}
+	w := awaiting{g: &t.g.core, thread: t.id, until: o.until, request: o.request}
+	e, err := w.wait(ctx)
+	if err != nil {
+		return none, err
+	}
+	c, err := loadChain(ctx, &t.g.core, t.saver(), e.at)
+	if err != nil {
+		return none, err
+	}
+	t.version = e.at.Version
+	s, err := t.read(ctx, &c)
+	if err != nil {
+		return none, err
+	}
+	err = conclude(t.g.name, e, &s, &c)
+	res := Result[S]{
+		State: s.State, Status: s.Status, Questions: s.Questions, Timers: s.Timers, Signals: s.Signals, Next: s.Next, Stops: s.Stops,
+		Checkpoint: s.Checkpoint,
+	}
+	for _, j := range c.Last.Joins {
+		if n, ok := t.g.find(j.To); ok && s.Status == Done {
+			res.Unjoined = append(res.Unjoined, t.g.nodes[n].id)
+		}
+	}
+	return res, err
+}
+
+// UntilWaiting makes Result return also when the thread is Waiting or Paused, with its questions,
+// timers, signals and stops. It does not return if the thread is due, or if an answer or a signal
+// has come for which a task waits. If the inputs cannot begin because the thread waits, the result
+// is that of the thread as it waits.
+func UntilWaiting() ResultOption {
+	return singleRunOption("UntilWaiting", func(o *runOptions) { o.until = true })
+}
+
+// ReadResult works like Thread.Result for tools that do not have the graph. It returns the snapshot
+// of the last checkpoint, as ReadStored does. The errors are those of Thread.Result.
+func ReadResult(ctx context.Context, saver checkpoint.Saver, thread string, opts ...ResultOption) (Snapshot[[]byte], error) {
+	g := &core{compiled: compiled{opt: defaults()}}
+	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)
+	o, err := running(g.opt.limits, opts, ResultOption.result)
+	if err != nil {
+		return Snapshot[[]byte]{}, fmt.Errorf("%s: %w", where("", thread, -1), err)
+	}
+	w := awaiting{g: g, thread: thread, until: o.until, request: o.request}
+	e, err := w.wait(ctx)
+	if err != nil {
+		return Snapshot[[]byte]{}, err
+	}
+	c, err := loadChain(ctx, g, saver, e.at)
+	if err != nil {
+		return Snapshot[[]byte]{}, err
+	}
+	s, err := ReadStored(e.at, &c)
+	if err != nil {
+		return s, err
+	}
+	return s, conclude(c.Last.Graph, e, &s, &c)
+}
+
+// conclude sets the status of the last snapshot of the work that a caller waited for, and returns
+// the error of its end; nil if the work is done, or waits.
+func conclude[S any](graph string, e ended, s *Snapshot[S], c *checkpoint.Chain) error {
+	place := where(graph, s.Thread, -1)
+	why, cancelled := inbox.CancelReason(strings.TrimPrefix(reasonIn(c), place+": "))
+	s.Status, s.Reason = e.status, reasonIn(c)
+	if e.status == 0 { // a later input has begun
+		switch {
+		case !c.Unfinished():
+			s.Status = Done
+		case cancelled:
+			s.Status = Cancelled
+		case s.Reason != "":
+			s.Status = Failed
+		default:
+			return fmt.Errorf("%s: %w: a later input has dropped %v", place, ErrUnfinished, s.Next)
+		}
+	}
+	switch s.Status {
+	case Done:
+		return nil
+	case Cancelled:
+		return &CancelledError{Graph: graph, Thread: s.Thread, Reason: why}
+	case Failed:
+		failed := &FailedError{Graph: graph, Thread: s.Thread, Reason: s.Reason}
+		for i := range s.Tasks {
+			if f := &s.Tasks[i]; f.Failure != "" {
+				failed.Nodes = append(failed.Nodes, &NodeError{
+					Graph: graph, Thread: s.Thread, Step: s.Step + 1, Node: f.Node, Index: f.Index, Attempt: f.Attempt, Summary: f.Summary,
+					Err: errors.New(f.Failure), sent: f.Index > 0,
+				})
+			}
+		}
+		return failed
+	}
+	if e.at.Version != 0 {
+		return fmt.Errorf("%s: %w while %v was due; submit the input again", place, ErrReleased, s.Next)
+	}
+	return nil
+}
