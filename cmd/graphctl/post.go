@@ -106,20 +106,28 @@ func (t *target) like(other *target) {
 	t.graph, t.fingerprint, t.known = other.graph, other.fingerprint, other.known
 }
 
-// post stores one Post, and prints its last message as the result.
-func (a *app) post(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) error {
+// stored stores one Post, and returns its last message.
+func stored(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) (j postedJSON, err error) {
 	posted, err := s.Post(ctx, p)
 	if err == nil {
 		err = posted[0].Err
 	}
 	if err != nil {
-		return fmt.Errorf("thread %s: %w", quoteID(p.Thread), err)
+		return j, fmt.Errorf("thread %s: %w", quoteID(p.Thread), err)
 	}
 	last := len(p.Messages) - 1
 	m, result := p.Messages[last], posted[0].Messages[last]
-	j := postedJSON{p.Thread, idBytes(p.Thread), m.Kind.String(), m.ID, result.Number, result.Known}
 	if result.Known && m.Kind == checkpoint.AnswerMessage {
-		return &answeredError{p.Thread, m.ID}
+		return j, &answeredError{p.Thread, m.ID}
+	}
+	return postedJSON{p.Thread, idBytes(p.Thread), m.Kind.String(), m.ID, result.Number, result.Known}, nil
+}
+
+// post stores one Post, and prints its last message as the result.
+func (a *app) post(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) error {
+	j, err := stored(ctx, s, p)
+	if err != nil {
+		return err
 	}
 	return a.one(j, func() error {
 		text := "stored"

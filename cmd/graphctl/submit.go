@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,7 @@ import (
 type submitFlags struct {
 	graph, like, request, title, priority, cancel string
 	labels, metadata                              []string
-	idle, discard                                 bool
+	idle, discard, wait                           bool
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -35,7 +36,8 @@ A new thread has no description yet. Pass --graph: then the description is that 
 
 ` + jsonHelp + "\n\n" + laterHelp,
 		Example: `  graphctl submit order-7 '{"Order": "order-7", "Cents": 500}' --graph orders --request order-7
-  graphctl submit order-7 @input.json --if-idle`,
+  graphctl submit order-7 @input.json --if-idle
+  graphctl submit order-7 @input.json --wait --timeout 1m -o json | jq .state`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
@@ -54,6 +56,7 @@ A new thread has no description yet. Pass --graph: then the description is that 
 	flags.BoolVar(&f.idle, "if-idle", false, "only if the thread has no work to do; otherwise the exit code is 4")
 	flags.StringVar(&f.cancel, "cancel-pending", "", "first cancel the run and the earlier inputs of the thread, with this `reason`")
 	flags.BoolVar(&f.discard, "discard-pending", false, "discard due tasks and questions when the input begins")
+	flags.BoolVarP(&f.wait, "wait", "w", false, "wait until the input is done, failed or cancelled, and show the result; --timeout limits it")
 	return cmd
 }
 
@@ -86,7 +89,26 @@ func (a *app) submit(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return &usageError{err.Error()}
 	}
-	return a.post(ctx, s, p)
+	if !f.wait {
+		return a.post(ctx, s, p)
+	}
+	if _, err := stored(ctx, s, p); err != nil {
+		return err
+	}
+	return a.result(ctx, s, p)
+}
+
+// result waits for the result of the input of p, and shows its checkpoint.
+func (a *app) result(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) error {
+	snap, failed := graph.ReadResult(ctx, s, p.Thread, graph.RequestID(p.Messages[len(p.Messages)-1].ID))
+	if snap.Checkpoint.IsZero() {
+		return failed
+	}
+	last, err := readPage(ctx, s, place{thread: p.Thread, version: snap.Version}, &showFlags{at: snap.Checkpoint.String()})
+	if last != nil {
+		err = errors.Join(a.one(last, func() error { return a.showText(last, false) }), err)
+	}
+	return errors.Join(err, failed)
 }
 
 // describe takes the description of another thread of the graph.
