@@ -68,9 +68,8 @@ type Inbox interface {
 	News(ctx context.Context, threads []string) ([]News, error)
 }
 
-// News is the newest message and the newest run of a thread. Equal News mean that nobody has posted
-// a message and that no run has begun or ended, except that versions without messages were released
-// or removed in between. Values can be compared with ==.
+// News is the newest message and the newest run of a thread. If the News of a thread are the same
+// as before, nobody has posted a message, and no run has begun or ended. Compare them with ==.
 type News struct {
 	Posted  uint64 // the number of the newest message; 0 for none
 	Version int    // of the open version; 0 if none is open

@@ -103,7 +103,7 @@ func ReadResult(ctx context.Context, saver checkpoint.Saver, thread string, opts
 	return s, conclude(c.Last.Graph, e, &s, &c)
 }
 
-// conclude sets the status of the last snapshot of the work that a caller waited for, and returns
+// conclude sets the status of the last snapshot of the work that a caller waited for. It returns
 // the error of its end; nil if the work is done, or waits.
 func conclude[S any](graph string, e ended, s *Snapshot[S], c *checkpoint.Chain) error {
 	place := where(graph, s.Thread, -1)

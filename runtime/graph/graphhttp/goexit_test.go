@@ -35,7 +35,7 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := open(t, "GET", base+"/t", "").rest()
-		want := []string{"checkpoint 1 in next [a]", `end failed: graphhttp: thread "t": the run failed: runtime.Goexit was called; return an error instead`}
+		want := []string{"checkpoint 1 in next [a]", `end failed: graph: work: thread "t": the run failed: runtime.Goexit was called; return an error instead`}
 		if from == graph.Start {
 			want = want[1:]
 		}

@@ -38,14 +38,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("graphhttp: status %d: %s", e.Status, e.Text)
 }
 
-// ErrFailed is the error of an EventRunEnded that is created again for a client that missed the
-// end of a failed run. The error text also contains the error texts that the thread stores.
-var ErrFailed = errors.New("the run failed")
-
 // Status returns the HTTP status for the error of a run that could not be opened:
 //   - 409 if the state of the thread does not allow the call: graph.ErrNotAsked,
 //     graph.ErrUnfinished, graph.ErrReleased, or checkpoint.ErrConflict, which includes
-//     *checkpoint.BusyError
+//     *checkpoint.BusyError; also a *graph.CancelledError and a *graph.RefusedError
 //   - 404 for checkpoint.ErrNotFound
 //   - 400 for a *checkpoint.InvalidError
 //   - 503 for graph.ErrDraining
@@ -53,14 +49,16 @@ var ErrFailed = errors.New("the run failed")
 //   - 500 for all other errors
 func Status(err error) int {
 	var (
-		own     *StatusError
-		invalid *checkpoint.InvalidError
+		own       *StatusError
+		invalid   *checkpoint.InvalidError
+		cancelled *graph.CancelledError
+		refused   *graph.RefusedError
 	)
 	switch {
 	case errors.As(err, &own):
 		return own.Status
 	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, graph.ErrReleased),
-		errors.Is(err, checkpoint.ErrConflict):
+		errors.Is(err, checkpoint.ErrConflict), errors.As(err, &cancelled), errors.As(err, &refused):
 		return http.StatusConflict
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return http.StatusNotFound

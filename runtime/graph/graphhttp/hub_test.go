@@ -253,7 +253,7 @@ func TestAFollowerThatMissedTheEndGetsTheErrorOfTheRun(t *testing.T) {
 		t.Errorf("the live end: got %q, want the error in it", got)
 	}
 	later := open(t, http.MethodGet, url+"/t", "").rest()
-	want := []string{"checkpoint 2 x+a next [b]", `end failed: graphhttp: thread "t": ` + graphhttp.ErrFailed.Error() + `: graph: work: thread "t": step 3: node "b": ` + errBroken.Error()}
+	want := []string{"checkpoint 2 x+a next [b]", `end failed: graph: work: thread "t": step 3: node "b": ` + errBroken.Error()}
 	same(t, "events later", later, want)
 }
 

@@ -259,10 +259,7 @@ func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 	res := graph.Result[S]{State: head.State, Questions: head.Questions, Next: head.Next, Checkpoint: head.Checkpoint, Status: head.Status}
 	var failed error
 	if head.Status == graph.Failed {
-		failed = fmt.Errorf("graphhttp: thread %q: %w", s.thread, ErrFailed)
-		if head.Reason != "" {
-			failed = fmt.Errorf("%w: %s", failed, head.Reason)
-		}
+		failed = &graph.FailedError{Graph: s.hub.app.Describe().Graph, Thread: s.thread, Reason: head.Reason}
 	}
 	out := append(s.questions(head), s.hub.message(s.thread, graph.Event[S, U]{
 		RunEvent: graph.RunEvent{Kind: graph.EventRunEnded, Thread: s.thread, Status: head.Status}, Result: &res,

@@ -1,5 +1,5 @@
-// Package news asks a saver for new messages of the threads that runs hold, and for the runs of
-// threads that callers watch: once per second, in one call for all of them.
+// Package news asks a saver for new messages of the threads that runs hold. It also asks for the
+// runs of threads that callers watch. It asks once per second, in one call for all of them.
 package news
 
 import (
