@@ -40,6 +40,7 @@ var callsWithOptions = map[string]reflect.Type{
 	"Receive":         lastElem(graph.Signal[doc].Receive),
 	"With":            lastElem(graph.Signal[doc].With),
 	"Child":           lastElem(graph.Child[work, update]),
+	"Result":          lastElem(thread.Result),
 }
 
 // lastElem returns the type of the options that a function takes.
@@ -108,7 +109,8 @@ var optionsOfCalls = map[string]struct {
 	"Wait":           {graph.Wait, inputs + resumes + updates + " Release"},
 	"Metadata":       {graph.Metadata, inputs + resumes + updates + " Submit"},
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
-	"RequestID":      {graph.RequestID, inputs + " Submit With"},
+	"RequestID":      {graph.RequestID, inputs + " Submit With Result"},
+	"UntilWaiting":   {graph.UntilWaiting, "Result"},
 	"Title":          {graph.Title, inputs + updates + " Submit Child"},
 	"Priority":       {graph.Priority, inputs + updates + " Submit Child"},
 	"Label":          {graph.Label, inputs + updates + " Submit Child"},
