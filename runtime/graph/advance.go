@@ -49,7 +49,7 @@ func (r *run) unjoined() []ID {
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
 	next, err := r.callRoute(n, step)
-	if err != nil && r.ctx.Err() != nil && !counts(err) {
+	if err != nil && r.nodes().Err() != nil && !counts(err) {
 		return r.cancelled() // whatever error the route returns (rule 14.7)
 	}
 	if err == nil {
@@ -67,7 +67,7 @@ func (r *run) callRoute(n, step int) (Next, error) {
 		return Next{}, errRehearsed
 	}
 	defer r.exec.EndRoute()
-	ctx := r.exec.BeginRoute(r.ctx, n, step)
+	ctx := r.exec.BeginRoute(r.nodes(), n, step)
 	if r.exec.Intercepted && r.opt.interceptors.routes() {
 		return r.interceptedRoute(ctx, n, step)
 	}

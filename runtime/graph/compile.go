@@ -54,6 +54,7 @@ type compiled struct {
 	queued      bool            // some node has a queue, also in subgraphs
 	remembers   bool            // some subgraph remembers
 	keeps       bool            // some node keeps the updates of failed attempts
+	uncut       bool            // some node, also of a subgraph, is Uncancellable
 	fallsBack   bool            // some subgraph has a fallback
 	leadsUp     bool            // some node or route can choose
 	newState    func() typedState
@@ -84,6 +85,7 @@ type node struct {
 	keeps     bool // the updates of its failed attempts count
 	cache     nodeCache
 	continues bool // its failure does not cancel its siblings
+	uncut     bool // a cancel takes effect after its superstep
 	limits    []Limiter
 	queue     string // whose workers run its tasks; empty for none
 	remembers bool   // the subgraph continues from its last call
@@ -139,6 +141,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeoutHere(), Race: g.plan.Nodes[i].Race,
 			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
+			Uncut: g.nodes[i].uncut,
 		})
 	}
 	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
@@ -187,7 +190,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers, unstored: d.opts.unstored,
-			keeps: d.opts.keeps, continues: d.opts.continues, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
+			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
@@ -200,7 +203,7 @@ func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions)+len(n.signals) > 0, c.g.remembers || n.remembers
 	c.g.addSignals(&n)
-	c.g.keeps = c.g.keeps || n.keeps
+	c.g.keeps, c.g.uncut = c.g.keeps || n.keeps, c.g.uncut || n.uncut || n.sub != nil && n.sub.uncut
 	c.g.queued = c.g.queued || n.queue != "" || n.sub != nil && n.sub.queued
 }
 

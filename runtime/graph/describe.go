@@ -37,6 +37,7 @@ type NodeDescription struct {
 
 	Queue           string             `json:"queue,omitempty"`
 	Timeout         time.Duration      `json:"timeout,omitempty"` // in nanoseconds
+	Uncancellable   bool               `json:"uncancellable,omitempty"`
 	Retry           []RetryDescription `json:"retry,omitempty"`
 	Fallback        bool               `json:"fallback,omitempty"`
 	Cache           bool               `json:"cache,omitempty"`
@@ -130,7 +131,7 @@ func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
 		ID: n.id, Kind: n.kind.name(), Routes: n.routes, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
-		Queue: n.queue, Timeout: n.timeout, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
+		Queue: n.queue, Timeout: n.timeout, Uncancellable: n.uncut, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
 		Limits: len(n.limits), Deferred: p.Defers, ContinueOnError: n.continues, KeepUpdate: n.keeps,
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,
 	}

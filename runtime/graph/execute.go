@@ -32,7 +32,7 @@ func (r *run) execute() error {
 			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
-	storing := r.exec.Run(r.ctx, r.plan.Step+1)
+	storing := r.exec.Run(r.nodes(), r.plan.Step+1)
 	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
 		return r.handOut(r.exec.Due())
 	}

@@ -60,6 +60,9 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 // Cancelled. If no run is in progress, a worker or the next Resume ends the thread. If the run is
 // Done before, the cancel is refused. Submitted inputs that wait are refused.
 //
+// The contexts of the nodes of a superstep with an Uncancellable node do not end. The thread is
+// Cancelled when that superstep has committed.
+//
 // Input that is submitted later begins as on a finished thread. Resume continues a cancelled
 // thread where it was, and a worker does not.
 //

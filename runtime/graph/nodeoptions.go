@@ -18,6 +18,7 @@ type nodeOptions struct {
 	given     given
 	retry     []RetryPolicy
 	timeout   time.Duration
+	uncut     bool
 	defers    bool
 	questions []askable
 	signals   []receivable
@@ -52,6 +53,32 @@ func singleNodeOption(name string, set func(*nodeOptions)) NodeOption {
 // and a second Timeout of the node.
 func Timeout(d time.Duration) NodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
+}
+
+// Uncancellable keeps a cancel away from the attempts of the node, for example while it charges a
+// card. The context of such an attempt does not end with:
+//
+//   - Thread.Cancel, CancelPending and a left stream,
+//   - the end of the context of the call, and the CancelTimeout phase of a worker,
+//   - the failure of a sibling, and a lost race.
+//
+// A cancel of the run takes effect when the superstep has committed. The siblings of the node, its
+// retries and its routes finish before that. If the superstep cannot commit, because a task waits or
+// fails, the cancel takes effect when its tasks have ended. The results are then stored. A cancel
+// from before the superstep takes effect before the node begins.
+//
+// A failed sibling and a lost race cancel the other tasks of the superstep as without the option.
+// The result of a lost race does not count.
+//
+// The context ends when the Timeout of the node has passed, and if another run takes the thread. A
+// drain ends the run after the superstep, as without the option. After a crash, a cancel ends the
+// thread without another attempt. A worker that shuts down gives up a node that runs longer than
+// DrainTimeout and CancelTimeout together.
+//
+// On a subgraph the option applies to the whole call. Only a drain ends such a call, after a
+// superstep of the subgraph. Compile reports the option for a node with a Queue.
+func Uncancellable() NodeOption {
+	return singleNodeOption("Uncancellable", func(o *nodeOptions) { o.uncut = true })
 }
 
 // Deferred makes a due node wait until only deferred nodes are due. So the node runs after all

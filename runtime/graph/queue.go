@@ -110,6 +110,8 @@ func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
 		c.fault("node %q: its Queue has no name", id)
 	case n.opts.keeps:
 		c.fault("node %q has a Queue and KeepUpdateOnError; return what must be kept as a result", id)
+	case n.opts.uncut:
+		c.fault("node %q has a Queue and Uncancellable; leave one of them out", id)
 	}
 }
 

@@ -22,9 +22,10 @@ type run struct {
 	thread   string // empty for Run
 	opt      runOptions
 	ctx      context.Context
-	drains   drains    // end the run after a superstep
-	watchers *watchers // the observers; nil for none
-	sink     sink      // takes the events; nil for none
+	working  context.Context // of the nodes and routes of a superstep that must not be cut; nil for ctx
+	drains   drains          // end the run after a superstep
+	watchers *watchers       // the observers; nil for none
+	sink     sink            // takes the events; nil for none
 
 	state   typedState
 	plan    plan.Planner
@@ -155,6 +156,7 @@ func (r *run) supersteps() (err error) {
 // superstep runs the due tasks and commits the result.
 func (r *run) superstep() error {
 	r.fill()
+	defer r.shield()()
 	if r.log != nil {
 		if err := r.restoreResults(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,6 +66,7 @@ type runOptions struct {
 	leaveChild bool              // a child stays when its caller ends before it
 	until      bool              // a Result does not wait for people, signals and times
 	rehearse   bool              // no function of a node or a route is called, see Rehearse
+	lease      context.Context   // ends if another run takes the thread; nil without a thread, or if nothing needs it
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the

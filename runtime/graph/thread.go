@@ -136,6 +136,16 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		r.abort(err) // also if the goroutine ends by Goexit
 	}()
 	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
+	if t.g.uncut {
+		lease, lose := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer lose(nil)
+		o.lease = lease
+		lost = func(err error) {
+			err = t.saverError("keep the lease", err)
+			lose(err)
+			cancel(err)
+		}
+	}
 	err = t.contend(ctx, o, busyOptions, func() error {
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread

@@ -9,7 +9,7 @@
 //   - A superstep starts one worker for each processor. Another one starts when a task is left and
 //     all workers have one, up to as many as there may be.
 //   - A task that failed finally cancels its siblings, unless it is in a race or its node
-//     Continues.
+//     Continues. A task of an Uncut node ends only with the context of Run.
 //   - An attempt that ends with an error after the end of its task's context is cancelled,
 //     whatever the error. It has failed only if the error counts, as that of a panic does.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile,
@@ -46,6 +46,7 @@ type Node struct {
 	Fallback  bool      // the Host has a function that handles the last failure
 	Cached    bool      // the Host may have the result of a task without an attempt
 	Continues bool      // a task that failed finally does not cancel its siblings
+	Uncut     bool      // neither a sibling nor a decided race cancels a task that has begun
 }
 
 // Task is one task of a superstep.

@@ -19,6 +19,7 @@ var ErrLeft = errors.New("the consumer left the stream")
 // fanOut is the tasks of one superstep that run at the same time.
 type fanOut struct {
 	s      *Superstep
+	whole  context.Context // of Run: the context of Uncut nodes
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	taken  atomic.Int64     // of s.todo
@@ -43,7 +44,7 @@ type lane struct {
 // fanOut runs the tasks that have to be run on at most Workers goroutines. With Eager, results are
 // stored while other tasks still run. The error is that of storing.
 func (s *Superstep) fanOut(ctx context.Context) error {
-	f := &fanOut{s: s}
+	f := &fanOut{s: s, whole: ctx}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.end() // also when the consumer of a stream panics: no task may run concurrently with what follows
 	for range s.races {
@@ -128,16 +129,24 @@ func (f *fanOut) one(w *task.Worker, i int) {
 	returned := false
 	t := &f.s.Tasks[i]
 	var seen *attempts
-	race := f.s.nodes[t.Node].Race
+	n := &f.s.nodes[t.Node]
+	race, own := n.Race, w.Parent()
 	if race > 0 {
+		own = f.lanes[race-1].ctx
+	}
+	begins := own.Err() == nil
+	if n.Uncut {
+		own = f.whole
+	}
+	if own != w.Parent() {
 		w = new(task.Worker)
-		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.host)
+		w.Init(own, f.s.of, f.s.host)
 	}
 	defer func() {
 		if t.Err != nil {
 			t.FailedAt = time.Now()
 		}
-		if t.Progress == Failed && race == 0 && !f.s.nodes[t.Node].Continues {
+		if t.Progress == Failed && race == 0 && !n.Continues {
 			f.cancel(ErrSibling)
 		}
 		if seen.open() {
@@ -150,7 +159,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 			f.wg.Go(func() { f.work(f.worker(), f.take()) })
 		}
 	}()
-	if w.Parent().Err() == nil {
+	if begins {
 		if f.posts != nil {
 			seen = &attempts{fan: f, worker: w, task: i}
 		}
@@ -245,7 +254,7 @@ func (f *fanOut) collect() error {
 		if f.s.Eager {
 			switch err := f.s.host.Ended(batch); {
 			case errors.Is(err, ErrLeft):
-				f.cancel(err)
+				f.leave()
 			case err != nil:
 				storing = err
 				f.cancel(err) // and wait for the rest
@@ -267,7 +276,7 @@ func (f *fanOut) ended(batch []int) []int {
 			batch = append(batch, i)
 		case call := <-f.posts:
 			if !call() {
-				f.cancel(ErrLeft)
+				f.leave()
 			}
 		case <-f.alarm.rings():
 			return batch
@@ -281,6 +290,14 @@ func (f *fanOut) ended(batch []int) []int {
 			slices.Sort(batch)
 			return batch
 		}
+	}
+}
+
+// leave cancels the tasks because nobody takes their events any more. The tasks of a superstep
+// with an Uncut node end first.
+func (f *fanOut) leave() {
+	if !f.s.Uncut() {
+		f.cancel(ErrLeft)
 	}
 }
 

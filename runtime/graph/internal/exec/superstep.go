@@ -88,6 +88,16 @@ func (s *Superstep) Through() bool {
 	return true
 }
 
+// Uncut reports whether the node of a task of the superstep is Uncut.
+func (s *Superstep) Uncut() bool {
+	for i := range s.Tasks {
+		if s.nodes[s.Tasks[i].Node].Uncut {
+			return true
+		}
+	}
+	return false
+}
+
 // Left returns how many tasks have to be run, and notes which.
 func (s *Superstep) Left() int {
 	s.todo = s.todo[:0]
@@ -148,7 +158,7 @@ func (s *Superstep) seen(i int) Seen {
 
 // alone returns the worker for a task that runs alone under ctx.
 func (s *Superstep) alone(ctx context.Context) *task.Worker {
-	if s.Intercepted { // a goroutine that a node left behind may use the last worker
+	if s.Intercepted || s.Uncut() { // a goroutine that a node left behind may use the last worker
 		w := new(task.Worker)
 		w.Init(ctx, s.of, s.host)
 		return w
