@@ -46,13 +46,15 @@ type taskRow struct {
 	State   string // "finished", "failed", "waiting", "retrying" or "due"
 	Failure string
 	Summary string
-	Attempt int       // the last one that failed; 0 for none, or if it is unknown
-	Then    int       // the number of the next attempt in the same run; 0 for none
-	Next    time.Time // when the next attempt begins; zero for not by itself
-	Failed  time.Time // when Attempt failed, by the clock of its process; zero if it is unknown
-	Node    graph.ID
-	Index   int
-	Retry   bool // a Rerun can begin the attempt now
+	// Progress is the newest note that is stored; empty for none.
+	Progress string
+	Attempt  int       // the last one that failed; 0 for none, or if it is unknown
+	Then     int       // the number of the next attempt in the same run; 0 for none
+	Next     time.Time // when the next attempt begins; zero for not by itself
+	Failed   time.Time // when Attempt failed, by the clock of its process; zero if it is unknown
+	Node     graph.ID
+	Index    int
+	Retry    bool // a Rerun can begin the attempt now
 }
 
 // callRow is a subgraph call.
@@ -181,7 +183,7 @@ func tasksOf(v *view) []taskRow {
 	rows := make([]taskRow, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
-		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary,
+		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary, Progress: t.Progress,
 			Attempt: t.Attempt, Failed: t.FailedAt}
 		timer, timed := timers[k]
 		switch {

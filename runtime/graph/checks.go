@@ -80,6 +80,9 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	if o.timeout < 0 || o.timeout == 0 && slices.Contains(o.given.once, "Timeout") {
 		c.fault("node %q: its Timeout is %s; want more than 0", id, o.timeout)
 	}
+	if o.idle < 0 || o.idle == 0 && slices.Contains(o.given.once, "IdleTimeout") {
+		c.fault("node %q: its IdleTimeout is %s; want more than 0", id, o.idle)
+	}
 	if len(o.questions) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", id)
 	}

@@ -196,6 +196,9 @@ func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 			}
 		}
 		writes = append(append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...), r.handedOutWrites(i)...)
+		if w, ok := r.opt.beats.Write(of.Task); ok && sl.Progress != exec.Succeeded && !r.log.Eager() { // else the write stores them
+			writes = append(writes, w)
+		}
 		if why := failureOf(r.g.nodes[sl.Node].id, sl, blamed); why != nil {
 			writes = append(append(writes, failureWrites(of, sl, why)...), r.endRound(sl)...)
 		}

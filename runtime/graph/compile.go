@@ -78,6 +78,7 @@ type node struct {
 	id      ID
 	retry   []RetryPolicy
 	timeout time.Duration
+	idle    time.Duration
 	targets []ID       // of its route, or of its choice
 	to      []int      // targets, by number
 	places  map[ID]int // indexes in targets, for many targets; else nil
@@ -139,10 +140,13 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	g.heads.most = g.opt.hot
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
-			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeoutHere(), Race: g.plan.Nodes[i].Race,
+			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Race: g.plan.Nodes[i].Race,
 			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
 			Uncut: g.nodes[i].uncut,
 		})
+		if g.nodes[i].queue == "" { // else the worker keeps them
+			g.exec[i].Timeout, g.exec[i].Idle = g.nodes[i].timeout, g.nodes[i].idle
+		}
 	}
 	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
 	if len(c.faults) > 0 {
@@ -189,7 +193,7 @@ func (c *compiler[S, U]) addNodes() {
 		}
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
-			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers, unstored: d.opts.unstored,
+			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, idle: d.opts.idle, remembers: d.opts.remembers, unstored: d.opts.unstored,
 			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})

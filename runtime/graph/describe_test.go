@@ -34,7 +34,7 @@ func manyOptions(t *testing.T) *graph.Graph[Ticket, TicketUpdate] {
 	g.Node("classify", work, graph.NewQuestion[wire.String, wire.Bool]("sure"), graph.NewSignal[wire.String]("paid"),
 		graph.Writes(), graph.FormerIDs("sort", "look"), graph.Timeout(time.Minute), graph.Detail(),
 		graph.Retry(graph.RetryPolicy{Attempts: 3, Base: time.Second, Max: time.Minute, If: func(error) bool { return true }}, graph.RetryPolicy{Attempts: 2}),
-		graph.Limit(graph.MaxConcurrent(1)), graph.ContinueOnError(), graph.KeepUpdateOnError(), graph.Uncancellable())
+		graph.Limit(graph.MaxConcurrent(1)), graph.ContinueOnError(), graph.KeepUpdateOnError(), graph.Uncancellable(), graph.IdleTimeout(time.Second))
 	g.RoutingNode("choose", func(context.Context, Ticket) (u TicketUpdate, n graph.Next, err error) { return u, n, nil }, graph.Targets("late", graph.End))
 	g.Node("late", work, graph.Deferred(), graph.Queue("gpu"))
 	each := graph.TaskNode(g, "each", func(context.Context, Ticket, wire.String) (u TicketUpdate, err error) { return u, nil })

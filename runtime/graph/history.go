@@ -180,7 +180,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		if len(stored) > 0 {
 			key := journal.DueKey(rec, namespace, d)
 			of := stored[key]
-			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
+			s.Finished, s.Failure, s.Summary, s.Progress = of.Finished, of.Failure, of.Summary, of.Progress
 			if s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
 			}
@@ -196,6 +196,8 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 // readFailure reads a stored part of the failure of a task.
 func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 	switch w.Name {
+	case journal.ProgressName:
+		s.Progress = string(w.Payload)
 	case journal.SummaryName:
 		s.Summary = string(w.Payload)
 	case journal.AttemptName:

@@ -120,6 +120,7 @@ func both(own, err error) error {
 // intercepted is perform with the interceptors of the run around it.
 func (r host) intercepted(ctx context.Context, i int) error {
 	n, info := &r.g.nodes[r.exec.Tasks[i].Node], taskInfo(r.run, i)
+	timed := exec.Node{Timeout: n.timeout, Idle: n.idle}
 	var own error // of the node
 	outcome, err := around(ctx, r.opt.interceptors,
 		func(ctx context.Context, in *Interceptor, next func(context.Context) (Outcome, error)) (bool, error) {
@@ -129,8 +130,8 @@ func (r host) intercepted(ctx context.Context, i int) error {
 			return true, in.Task(ctx, info, next)
 		},
 		func(inner context.Context) (Outcome, error) {
-			if own = r.rescued(inner, ctx, i); n.timeout > 0 && r.exec.Cut(task.Parent(ctx), own) == nil {
-				own = exec.TimedOut(ctx, n.timeout, own)
+			if own = r.rescued(inner, ctx, i); r.exec.Cut(task.Parent(ctx), own) == nil {
+				own = timed.TimedOut(ctx, own)
 			}
 			return r.outcome(ctx, i, own)
 		})

@@ -18,6 +18,7 @@ type nodeOptions struct {
 	given     given
 	retry     []RetryPolicy
 	timeout   time.Duration
+	idle      time.Duration
 	uncut     bool
 	defers    bool
 	questions []askable
@@ -55,6 +56,17 @@ func Timeout(d time.Duration) NodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
 
+// IdleTimeout cancels the context of an attempt of the node if neither Emit nor Progress was called
+// for d, by the node or by a subgraph call in it. So a long node is stopped when it hangs, and not
+// when it is slow. Then the attempt fails as with Timeout. The error is ErrIdleTimeout, and
+// context.DeadlineExceeded too.
+//
+// The time begins with the attempt, and again with each call of Emit or Progress. With a Queue it
+// counts in the worker. Compile reports a d of 0 or less, and a second IdleTimeout of the node.
+func IdleTimeout(d time.Duration) NodeOption {
+	return singleNodeOption("IdleTimeout", func(o *nodeOptions) { o.idle = d })
+}
+
 // Uncancellable keeps a cancel away from the attempts of the node, for example while it charges a
 // card. The context of such an attempt does not end with:
 //
@@ -70,7 +82,7 @@ func Timeout(d time.Duration) NodeOption {
 // A failed sibling and a lost race cancel the other tasks of the superstep as without the option.
 // The result of a lost race does not count.
 //
-// The context ends when the Timeout of the node has passed, and if another run takes the thread. A
+// The context ends when the Timeout or IdleTimeout of the node has passed, and if another run takes the thread. A
 // drain ends the run after the superstep, as without the option. After a crash, a cancel ends the
 // thread without another attempt. A worker that shuts down gives up a node that runs longer than
 // DrainTimeout and CancelTimeout together.

@@ -367,6 +367,9 @@ func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes [
 			found = true
 			key := r.taskKey(&d)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
+			if _, ok := r.pending.Progress(key); ok {
+				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.ProgressName})
+			}
 			for n := range journal.Kept(r.pending.Parts(key)) {
 				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
 			}

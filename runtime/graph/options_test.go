@@ -71,6 +71,7 @@ var optionsOfCalls = map[string]struct {
 	"Queue":             {graph.Queue, anyNode},
 	"Detail":            {graph.Detail, anyNode},
 	"Timeout":           {graph.Timeout, anyNode},
+	"IdleTimeout":       {graph.IdleTimeout, anyNode},
 	"Uncancellable":     {graph.Uncancellable, anyNode},
 	"Retry":             {graph.Retry, anyNode},
 	"Deferred":          {graph.Deferred, anyNode},

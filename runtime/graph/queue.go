@@ -91,15 +91,6 @@ func (n *node) policyFor(err error) (policy int, failed error) {
 	return 0, nil
 }
 
-// timeoutHere returns the Timeout of attempts as the process of the thread knows it. Of a node
-// with a queue the worker keeps it.
-func (n *node) timeoutHere() time.Duration {
-	if n.queue != "" {
-		return 0
-	}
-	return n.timeout
-}
-
 // checkQueue reports a Queue that cannot work.
 func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
 	if !slices.Contains(n.opts.given.once, "Queue") {

@@ -145,6 +145,7 @@ type TaskState struct {
 	Finished bool   // its result is stored: Resume does not run it again
 	Failure  string // the text of its last error, cut after 8 KiB; empty if it has not failed
 	Summary  string // that it gave Summary before it waited or failed; empty for none
+	Progress string // the newest note of Progress that is stored; empty for none
 
 	// Attempt is the number of the attempt that failed with Failure, in its run. It is 0 without a
 	// Failure, or if the task has its result from an earlier run and only the merge failed.

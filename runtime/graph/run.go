@@ -97,7 +97,7 @@ func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *
 
 // unstored is run without the interceptors of runs.
 func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
-	o.strict, o.interceptors = g.opt.strict, g.opt.interceptors
+	o.strict, o.interceptors, o.beats = g.opt.strict, g.opt.interceptors, new(journal.Heartbeats)
 	a := newAdapter(g, o.strict)
 	a.input = &in
 	ctx = task.WithLabels(ctx, nil)
@@ -268,6 +268,7 @@ func (r *run) settle() (plan.Decision, error) {
 	if !r.plan.Input() {
 		r.steps++
 	}
+	r.dropProgress()
 	r.keys.Forget()
 	r.pending = journal.Pending{}
 	r.health = sound

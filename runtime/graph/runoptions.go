@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // Every call has a type of options. An option compiles only for the calls that it affects. An
@@ -57,16 +58,17 @@ type runOptions struct {
 	metadata   map[string]string // of the call; nil for none
 	title      string            // empty leaves that of the thread
 	priority   checkpoint.Priority
-	labels     map[string]string // added to those of the thread
-	listen     *listener         // of a run on a thread; nil for an edit
-	box        *mailbox          // of a run on a thread, shared with its subgraph calls; nil for an edit
-	idle       bool              // a Submit is refused unless the thread is idle
-	cancel     *string           // why a Submit cancels what was asked before; nil if it does not
-	due        *due              // of a run of a worker; nil for a run that a person opened
-	leaveChild bool              // a child stays when its caller ends before it
-	until      bool              // a Result does not wait for people, signals and times
-	rehearse   bool              // no function of a node or a route is called, see Rehearse
-	lease      context.Context   // ends if another run takes the thread; nil without a thread, or if nothing needs it
+	labels     map[string]string   // added to those of the thread
+	listen     *listener           // of a run on a thread; nil for an edit
+	box        *mailbox            // of a run on a thread, shared with its subgraph calls; nil for an edit
+	idle       bool                // a Submit is refused unless the thread is idle
+	cancel     *string             // why a Submit cancels what was asked before; nil if it does not
+	due        *due                // of a run of a worker; nil for a run that a person opened
+	leaveChild bool                // a child stays when its caller ends before it
+	until      bool                // a Result does not wait for people, signals and times
+	rehearse   bool                // no function of a node or a route is called, see Rehearse
+	lease      context.Context     // ends if another run takes the thread; nil without a thread, or if nothing needs it
+	beats      *journal.Heartbeats // of a run, shared with its subgraph calls; nil for an edit and in the worker of a queue
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the

@@ -175,12 +175,12 @@ func (r pooled) sameNode(q *queuedTask) error {
 	return nil
 }
 
-// elsewhereNodes returns the nodes as a worker runs them: once, under their Timeout. The process
+// elsewhereNodes returns the nodes as a worker runs them: once, under their timeouts. The process
 // of the thread does the rest.
 func (r pooled) elsewhereNodes() []exec.Node {
 	nodes := make([]exec.Node, len(r.g.nodes))
 	for i := range nodes {
-		nodes[i] = exec.Node{ID: string(r.g.nodes[i].id), Timeout: r.g.nodes[i].timeout}
+		nodes[i] = exec.Node{ID: string(r.g.nodes[i].id), Timeout: r.g.nodes[i].timeout, Idle: r.g.nodes[i].idle}
 	}
 	return nodes
 }

@@ -212,7 +212,7 @@ func (r *run) newChild(ctx context.Context, i int, child *core, state typedState
 	c := &run{
 		g: child, thread: r.thread, plan: plan.New(&child.plan, stored), state: state, ctx: ctx,
 		opt: runOptions{
-			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, lease: r.opt.lease, box: r.opt.box, queues: r.opt.queues,
+			limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata, lease: r.opt.lease, beats: r.opt.beats, box: r.opt.box, queues: r.opt.queues,
 			interceptors: r.opt.interceptors.and(child.opt.interceptors),
 		},
 		call: &subgraph.Call{

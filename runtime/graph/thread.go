@@ -119,6 +119,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	defer release()
 	var r *opener
 	ended := false
+	o.beats = new(journal.Heartbeats)
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
 	if !o.rehearse && t.g.queued {
 		o.queues = &t.g.core
@@ -252,6 +253,9 @@ func (g *core) journal(
 	}
 	o.due.configure(&c)
 	o.listen.configure(&c)
+	if o.durability != OnExit {
+		c.Beats = o.beats
+	}
 	switch o.durability {
 	case Async:
 		return journal.NewBranch(journal.NewAsync(c))

@@ -21,7 +21,7 @@ import (
 // Context returns a child context of parent in which [graph.CurrentTask] returns t. The default
 // Key is "key of <node>", and the default Attempt is 1. A question that is asked in the context is
 // never answered. A sleep ends immediately. A durable call is made, and its result is kept in
-// memory.
+// memory. A note of graph.Progress is dropped.
 func Context(parent context.Context, t graph.Task) context.Context {
 	return asking(parent, t, new(task.Asks))
 }
@@ -49,6 +49,12 @@ func (k key) Calls(*graph.Task, bool) *task.Calls { return new(task.Calls) }
 
 // Asks implements task.Host.
 func (k key) Asks(*graph.Task) *task.Asks { return new(task.Asks) }
+
+// Progress implements task.Host.
+func (k key) Progress(*graph.Task, string) {}
+
+// LastProgress implements task.Host.
+func (k key) LastProgress(*graph.Task) (string, bool) { return "", false }
 
 // Run runs node once on a copy of s, in the context of a task, as a graph would. It returns the
 // update, and the state after merging the update. If the node returns an error, Run returns the

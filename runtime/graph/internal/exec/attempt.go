@@ -111,9 +111,9 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i int, seen *attempts) {
 	ctx := w.Begin(task.Attempt{
 		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
 	})
-	if n.Timeout > 0 || s.Observer != nil || s.Stuck {
+	if n.Timeout > 0 || n.Idle > 0 || s.Observer != nil || s.Stuck {
 		defer func() { t.Summary, t.Calls, t.Asks = w.End() }()
-		s.attended(ctx, w.Parent(), n.Timeout, i, seen)
+		s.attended(ctx, w, n, i, seen)
 		return
 	}
 	t.Err = ErrGoexit
@@ -129,12 +129,20 @@ func (s *Superstep) unattended(w *task.Worker, t *Task) {
 	t.Summary, t.Calls, t.Asks = w.End()
 }
 
-// attended calls the node once, with a timeout, observers, or a report if it does not return.
-func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int, seen *attempts) {
+// attended calls the node once, with timeouts, observers, or a report if it does not return.
+func (s *Superstep) attended(ctx context.Context, w *task.Worker, n *Node, i int, seen *attempts) {
 	t := &s.Tasks[i]
-	if timeout > 0 {
-		c, cancel := context.WithTimeout(ctx, timeout)
+	if n.Timeout > 0 {
+		c, cancel := context.WithTimeout(ctx, n.Timeout)
 		defer cancel()
+		ctx = c
+	}
+	if n.Idle > 0 {
+		c, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(n.Idle, func() { cancel(ErrIdle) })
+		defer timer.Stop()
+		w.Watch(func() { timer.Reset(n.Idle) })
 		ctx = c
 	}
 	if s.Observer != nil {
@@ -143,8 +151,8 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 	if s.Stuck {
 		defer s.guard(ctx, i, seen)()
 	}
-	if s.call(ctx, parent, t, i) && timeout > 0 && !s.Intercepted && t.cut == nil {
-		t.Err = TimedOut(ctx, timeout, t.Err)
+	if s.call(ctx, w.Parent(), t, i) && !s.Intercepted && t.cut == nil {
+		t.Err = n.TimedOut(ctx, t.Err)
 	}
 }
 
@@ -223,15 +231,26 @@ func (s *Superstep) Cut(parent context.Context, err error) error {
 
 // TimedOut returns the error of a node that returned err under ctx, the context of its attempt.
 // The context of its task has not ended. If the Timeout has passed, the error is
-// context.DeadlineExceeded.
-func TimedOut(ctx context.Context, timeout time.Duration, err error) error {
-	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return err
+// context.DeadlineExceeded. If the node was idle for too long, it is ErrIdle.
+func (n *Node) TimedOut(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case n.Idle > 0 && cause == ErrIdle: //nolint:errorlint // the very same error
+		return passed("IdleTimeout", n.Idle, ErrIdle, err)
+	case n.Timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return passed("Timeout", n.Timeout, context.DeadlineExceeded, err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("its Timeout of %s has passed: %w", timeout, err)
+	return err
+}
+
+// passed adds the cause of the end of an attempt to the error of its node.
+func passed(option string, d time.Duration, cause, err error) error {
+	if errors.Is(err, cause) {
+		return fmt.Errorf("its %s of %s has passed: %w", option, d, err)
 	}
-	return fmt.Errorf("its Timeout of %s has passed (%w): %w", timeout, context.DeadlineExceeded, err)
+	return fmt.Errorf("its %s of %s has passed (%w): %w", option, d, cause, err)
 }
 
 // Rest waits for d, and reports whether ctx let it.

@@ -35,11 +35,23 @@ var (
 	ErrGoexit = errors.New("runtime.Goexit was called; return an error instead")
 )
 
+// ErrIdle ends the context of an attempt that has reported no progress for the Idle of its node.
+var ErrIdle error = idleError{}
+
+// idleError is the type of ErrIdle.
+type idleError struct{}
+
+func (idleError) Error() string { return "the node called neither Emit nor Progress" }
+
+// Is makes the error that of a Timeout, too.
+func (idleError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // Node is what exec knows of a node.
 type Node struct {
 	ID      string
 	Retry   []Retry       // the first one that is for an error counts
 	Timeout time.Duration // of one attempt; 0 for none
+	Idle    time.Duration // how long an attempt may report no progress; 0 for no limit
 	Race    int           // the any-of join that it leads to, from 1; 0 for none
 
 	Limits    []Limiter // which each attempt waits for

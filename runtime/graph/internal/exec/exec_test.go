@@ -42,6 +42,10 @@ func (h *host) Calls(*task.Task, bool) *task.Calls { return new(task.Calls) }
 
 func (h *host) Asks(*task.Task) *task.Asks { return new(task.Asks) }
 
+func (h *host) Progress(*task.Task, string) {}
+
+func (h *host) LastProgress(*task.Task) (string, bool) { return "", false }
+
 func (h *host) Park(int, time.Duration) bool { return false }
 
 func (h *host) Wakes(int) time.Time { return time.Time{} }

@@ -57,6 +57,7 @@ import (
 //	  Failure ""      the text of the error
 //	  Failure "attempt"  the attempt that failed
 //	  Failure "summary"  the summary of a task that failed, if it has one
+//	  Failure "progress"  the newest note of Progress of a task, which need not have failed
 //	  Failure ""      of the task "run": why the run ended though tasks are due
 //
 //	updates         array of binaries, each an encoded update

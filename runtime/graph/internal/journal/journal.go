@@ -128,6 +128,7 @@ type Config struct {
 	Refused func(checkpoint.Refusal) // called for each message that a stored write has refused; nil for nobody
 	Room    *news.Room               // asks for messages while the run holds the thread; nil for nobody
 	Keep    int                      // how many of the newest checkpoints a Prune keeps; 0 prunes nothing
+	Beats   *Heartbeats              // the notes that writes without a record store; nil for none
 	Kept    func(int, error)         // called with the step and the error of a Prune that failed; nil for nobody
 	Late    func(late bool)          // called when renewals of the lease begin and cease to be late; nil for nobody
 }

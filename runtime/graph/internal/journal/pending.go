@@ -8,6 +8,7 @@ type Pending struct {
 	results map[string][]byte            // by task
 	parts   map[string]map[string][]byte // by subgraph call and name
 	asked   map[string]*Asked            // by task
+	notes   map[string]string            // by task: the newest note of Progress
 
 	outcomes map[string]outcomes // by task: of executions in other processes
 }
@@ -40,6 +41,13 @@ func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p 
 		switch w.Kind {
 		case checkpoint.Result:
 			p.addResult(w)
+		case checkpoint.Failure:
+			if w.Name == ProgressName {
+				if p.notes == nil {
+					p.notes = make(map[string]string)
+				}
+				p.notes[w.Task] = string(w.Payload)
+			}
 		case checkpoint.Question, checkpoint.Answer:
 			p.addAsked(w)
 		case checkpoint.Outcome:
@@ -89,6 +97,12 @@ func (p *Pending) addAsked(w *checkpoint.Write) {
 func (p *Pending) Result(key string) ([]byte, bool) {
 	b, ok := p.results[key]
 	return b, ok
+}
+
+// Progress returns the newest note of Progress of a task. ok is false if none is stored.
+func (p *Pending) Progress(key string) (note string, ok bool) {
+	note, ok = p.notes[key]
+	return note, ok
 }
 
 // Results reports whether the result of some task is stored.

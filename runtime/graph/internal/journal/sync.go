@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,11 +136,14 @@ func (s *Sync) save(ctx *call, e *Entry) (head uint64, err error) {
 		posted, head = done.Posted, done.Head
 	} else {
 		var done checkpoint.PutResult
+		notes, stored := s.Beats.unstored()
 		done, err = s.Saver.PutWrites(ctx, checkpoint.PutWrites{
-			Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End, Wake: e.Wake, Progress: progress,
+			Thread: s.ThreadID, Fence: s.fence, Writes: append(slices.Clip(e.Writes), notes...), Status: e.Status, Lease: s.Lease, End: e.End, Wake: e.Wake, Progress: progress,
 			Messages: s.messages(e),
 		})
-		posted = done.Posted
+		if posted = done.Posted; err == nil {
+			stored()
+		}
 	}
 	s.learned(posted)
 	if err == nil {

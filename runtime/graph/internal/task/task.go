@@ -41,6 +41,7 @@ type Worker struct {
 	// attempt that has ended, and then reads nothing else.
 	mu      sync.Mutex
 	emit    Emitter // nil if nobody listens
+	watch   func()  // called when the attempt reports progress; nil for nobody
 	task    Task    // of the attempt that runs
 	summary string  // of that task
 	asks    *Asks   // nil for a task that must not ask
@@ -75,6 +76,9 @@ type Host interface {
 	// Asks returns what holds the timers of t; nil for a task that waits in memory. It is called
 	// when a task without Asks sets its first timer.
 	Asks(t *Task) *Asks
+	// Progress notes how far t is, and LastProgress returns the newest note of all attempts.
+	Progress(t *Task, note string)
+	LastProgress(t *Task) (note string, ok bool)
 }
 
 // Attempt is an attempt that begins.
@@ -107,6 +111,14 @@ func (w *Worker) Emitting(emit Emitter) {
 	w.mu.Unlock()
 }
 
+// Watch makes watch be called whenever the attempt that has begun reports progress. Any goroutine
+// of the node calls watch.
+func (w *Worker) Watch(watch func()) {
+	w.mu.Lock()
+	w.watch = watch
+	w.mu.Unlock()
+}
+
 // Begin returns the context of a new attempt.
 func (w *Worker) Begin(a Attempt) *Context {
 	if len(w.free) == 0 {
@@ -128,7 +140,7 @@ func (w *Worker) Begin(a Attempt) *Context {
 // returns the summary, the durable calls and the questions of the task.
 func (w *Worker) End() (summary string, calls *Calls, asks *Asks) {
 	w.mu.Lock()
-	w.current.ended = true
+	w.current.ended, w.watch = true, nil
 	summary, calls, asks = w.summary, w.calls, w.asks
 	cancel := w.cancel
 	if cancel != nil {
@@ -253,6 +265,57 @@ func (c *Context) emitter() (emit Emitter, attempt int, summary string) {
 		return nil, 0, ""
 	}
 	return w.emit, w.task.Attempt, w.summary
+}
+
+// Alive says that the task that runs under ctx makes progress. It says the same of the tasks whose
+// subgraph calls the task is in.
+func Alive(ctx context.Context) {
+	for c, _ := find(ctx); c != nil; c, _ = find(c.worker.parent) {
+		if watch := c.watcher(); watch != nil {
+			watch()
+		}
+	}
+}
+
+// watcher returns the function that is called when the attempt of c reports progress; nil for none.
+func (c *Context) watcher() func() {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	return w.watch
+}
+
+// Progress notes how far the task that runs under ctx is. It does nothing if none runs.
+func Progress(ctx context.Context, note string) {
+	c, _ := find(ctx)
+	if c == nil {
+		return
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.ended {
+		w.host.Progress(&w.task, note)
+	}
+}
+
+// LastProgress returns the newest note of the task that runs under ctx, of all its attempts. ok is
+// false if there is none.
+func LastProgress(ctx context.Context) (note string, ok bool) {
+	c, _ := find(ctx)
+	if c == nil {
+		return "", false
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return "", false
+	}
+	return w.host.LastProgress(&w.task)
 }
 
 // Summarise sets the summary of the task that runs under ctx. It does nothing if none runs.
