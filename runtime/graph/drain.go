@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// ErrDraining is returned by calls that would start a run after Drain. A run that Drain ends has
-// the status Ready and no error.
-var ErrDraining = errors.New("the graph is draining")
+// ErrDraining is returned by calls that would start a run after Graph.Drain, or during a
+// Thread.Drain. A run that a drain ends has the status Ready and no error.
+var ErrDraining = errors.New("the graph or the thread is draining")
 
 // Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after
 // it has committed its current superstep. From then on, calls that would start a run return
@@ -26,16 +26,87 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	}
 }
 
-// runs counts the runs of a graph that are in progress. The zero runs has none.
+// Drain ends the runs of the thread in this process. The run in progress ends with the status Ready
+// after it has committed its current superstep. Until Drain returns, calls on this graph that would
+// start a run of the thread return ErrDraining; so do calls that wait for the thread. Drain returns
+// when all of them have ended, or with the error of ctx if ctx ends first. Then the run still ends
+// after its superstep.
+//
+// If no such run is in progress, Drain returns immediately. Runs in other processes continue. The
+// thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node that
+// drains its own thread waits for itself until ctx ends.
+func (t Thread[S, U]) Drain(ctx context.Context) error {
+	if err := t.ready(); err != nil {
+		return err
+	}
+	if t.inside != nil {
+		return t.fail("%w: drain the thread itself", ErrInside)
+	}
+	own := t.g.runs.thread(t.id)
+	if own == nil {
+		return nil
+	}
+	select {
+	case <-own.drain():
+		return nil
+	case <-ctx.Done():
+		return t.fail("drain: %d runs are still in progress: %w", own.count(), ctx.Err())
+	}
+}
+
+// runs counts the runs of a graph, or of a thread of it, that are in progress. The zero runs has
+// none.
 type runs struct {
 	mu       sync.Mutex
+	threads  map[string]*runs // of a graph: the threads with runs in progress
 	n        int
 	draining chan struct{} // closed once no run is left; nil until Drain
 	idle     bool          // draining is closed
 	begun    chan struct{} // closed by Drain; nil until a run waits for it
 }
 
-// begin counts a new run, unless the graph drains. Each begin that returns true needs one end.
+// thread returns the runs of a thread; nil if none is in progress.
+func (r *runs) thread(id string) *runs {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.threads[id]
+}
+
+// beginOn is begin for a run of a thread. It returns the runs of the thread, or nil if the graph or
+// the thread drains. Each beginOn that succeeds needs one endOn.
+func (r *runs) beginOn(id string) *runs {
+	if !r.begin() {
+		return nil
+	}
+	r.mu.Lock()
+	own := r.threads[id]
+	if own == nil {
+		own = new(runs)
+		if r.threads == nil {
+			r.threads = make(map[string]*runs)
+		}
+		r.threads[id] = own
+	}
+	begun := own.begin()
+	r.mu.Unlock()
+	if !begun {
+		r.end()
+		return nil
+	}
+	return own
+}
+
+// endOn ends a run of a thread.
+func (r *runs) endOn(id string, own *runs) {
+	r.mu.Lock()
+	if own.end(); own.count() == 0 {
+		delete(r.threads, id)
+	}
+	r.mu.Unlock()
+	r.end()
+}
+
+// begin counts a new run, unless the runs drain. Each begin that returns true needs one end.
 func (r *runs) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +144,7 @@ func (r *runs) settle() {
 	}
 }
 
-// stops returns a channel that is closed when the graph begins to drain.
+// stops returns a channel that is closed when the runs begin to drain.
 func (r *runs) stops() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,6 +172,7 @@ func (r *runs) count() int {
 // drains are what ends a run after its current superstep. The zero drains never end one.
 type drains struct {
 	graph  *runs           // of the graph that was called; nil for none
+	thread *runs           // of the thread; nil for none
 	worker <-chan struct{} // closed when the worker that opened the run drains; nil for none
 }
 
@@ -110,6 +182,6 @@ func (d drains) stopping() bool {
 	case <-d.worker:
 		return true
 	default:
-		return d.graph != nil && d.graph.stopping()
+		return d.graph != nil && d.graph.stopping() || d.thread != nil && d.thread.stopping()
 	}
 }

@@ -190,11 +190,11 @@ func (d *due) opened(fence checkpoint.ID) {
 }
 
 // drains returns what ends the run after its current superstep.
-func (d *due) drains(graph *runs) drains {
+func (d *due) drains(graph, thread *runs) drains {
 	if d == nil {
-		return drains{graph: graph}
+		return drains{graph: graph, thread: thread}
 	}
-	return drains{graph: graph, worker: d.Drain}
+	return drains{graph: graph, thread: thread, worker: d.Drain}
 }
 
 // exhausted returns an *AttemptsError if the thread has had too many attempts, and nil otherwise.

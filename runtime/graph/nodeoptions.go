@@ -56,9 +56,9 @@ func Timeout(d time.Duration) NodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
 
-// IdleTimeout cancels the context of an attempt of the node if neither Emit nor Progress was called
-// for d, by the node or by a subgraph call in it. So a long node is stopped when it hangs, and not
-// when it is slow. Then the attempt fails as with Timeout. The error is ErrIdleTimeout, and
+// IdleTimeout cancels the context of an attempt of the node if it calls neither Emit nor Progress
+// for d. Calls in a subgraph of the node count. So a node is stopped when it hangs, and not when it
+// is slow. Then the attempt fails as with Timeout. The error is ErrIdleTimeout, and
 // context.DeadlineExceeded too.
 //
 // The time begins with the attempt, and again with each call of Emit or Progress. With a Queue it

@@ -24,11 +24,11 @@ var ErrProgressTooLong = errors.New("the note is too long")
 // the heartbeat of a long node: it starts the time of IdleTimeout again. The next attempt gets the
 // newest note from LastProgress, and TaskState.Progress shows it.
 //
-// Progress writes nothing by itself, so it may be called often. On a thread, a changed note is
-// stored by the next write of the run that is no checkpoint, such as the result of another task or
-// of Do. It is stored at the latest with the next renewal of the lease, if no checkpoint is stored
-// before: after a third of the lease (5 s by default). The end of the run stores it too. With OnExit
-// only the end of the run does. After the commit of the superstep the note is gone.
+// Progress writes nothing by itself, so it may be called often. On a thread, the next write of the
+// run that stores no checkpoint stores a changed note. Such writes are the result of another task,
+// the result of Do, the renewal of the lease and the end of the run. The lease is renewed after a
+// third of its time (5 s by default) without a write. With OnExit only the end of the run stores
+// the note. After the commit of the superstep the note is gone.
 //
 // In the worker of a Queue the note is not stored. Under the context of a route, and after the node
 // has returned, Progress does nothing. It returns ErrProgressTooLong, and keeps the note before, if

@@ -69,6 +69,7 @@ type runOptions struct {
 	rehearse   bool                // no function of a node or a route is called, see Rehearse
 	lease      context.Context     // ends if another run takes the thread; nil without a thread, or if nothing needs it
 	beats      *journal.Heartbeats // of a run, shared with its subgraph calls; nil for an edit and in the worker of a queue
+	own        *runs               // of the thread in this process; nil for an edit
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the

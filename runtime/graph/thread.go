@@ -91,10 +91,10 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 			return res, err
 		}
 	}
-	if !t.g.runs.begin() {
+	if o.own = t.g.runs.beginOn(t.id); o.own == nil {
 		return res, t.fail("%w", ErrDraining)
 	}
-	defer t.g.runs.end()
+	defer t.g.runs.endOn(t.id, o.own)
 	o.interceptors = t.g.opt.interceptors
 	if !o.interceptors.runs() {
 		return t.stored(ctx, o, out, in)
@@ -148,8 +148,8 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 		}
 	}
 	err = t.contend(ctx, o, busyOptions, func() error {
-		if t.g.runs.stopping() {
-			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
+		if t.g.runs.stopping() || o.own.stopping() {
+			return t.fail("%w", ErrDraining) // the drain began while the call waited for the thread
 		}
 		for o.due != nil {
 			r = t.opener(held, o, out, nil, lost)
@@ -223,7 +223,7 @@ func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U
 		out.state.edits = []U{*t.edit}
 	}
 	r := &opener{edited: out.state.edits != nil, run: &run{
-		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs),
+		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
 	}}
 	o.stopAt.addTo(&r.plan)
 	r.init()

@@ -166,8 +166,8 @@ func (r *run) await() (again bool, err error) {
 // lease returns for how long a run of the graph holds its thread between two renewals.
 func (g *core) lease() time.Duration { return cmp.Or(g.opt.lease, checkpoint.DefaultLease) }
 
-// rest waits until due, on the saver's clock. It returns false if the graph or the worker drains
-// first.
+// rest waits until due, on the saver's clock. It returns false if the graph, the thread or the
+// worker drains first.
 func (r *run) rest(due time.Time) (bool, error) {
 	t := time.NewTimer(due.Sub(r.log.Now()))
 	defer t.Stop()
@@ -175,6 +175,8 @@ func (r *run) rest(due time.Time) (bool, error) {
 	case <-t.C:
 		return true, nil
 	case <-r.drains.graph.stops():
+		return false, nil
+	case <-r.drains.thread.stops():
 		return false, nil
 	case <-r.drains.worker:
 		return false, nil
