@@ -9,7 +9,7 @@ import (
 
 // ErrDraining is returned by calls that would start a run after Graph.Drain, or during a
 // Thread.Drain. A run that a drain ends has the status Ready and no error.
-var ErrDraining = errors.New("the graph or the thread is draining")
+var ErrDraining = errors.New("the graph is draining, or the thread is")
 
 // Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after
 // it has committed its current superstep. From then on, calls that would start a run return
