@@ -41,7 +41,13 @@ func (a *Append) checkRun() error {
 	case a.Release && !a.End:
 		return &InvalidError{"release", "set without End", "both: a version is released by the write its run ends on"}
 	}
+	if err := checkDescription("", "", a.Labels, 0); err != nil {
+		return err
+	}
 	if a.Open != nil {
+		if len(a.Labels) > 0 {
+			return &InvalidError{"Labels", "set for an opening", "Open.Labels"}
+		}
 		if err := a.Open.check(); err != nil {
 			return err
 		}

@@ -214,6 +214,10 @@ type Append struct {
 
 	// Messages are the messages that the write takes or refuses.
 	Messages Handled
+
+	// Labels replace the labels of the thread as Opening.Labels do, in the same act. They are for
+	// an Append without Open, of any namespace.
+	Labels map[string]string
 }
 
 // Opening describes the run that an opening Append starts.

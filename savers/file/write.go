@@ -137,11 +137,11 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 		if busy, err = v.busy(now); err != nil {
 			return checkpoint.AppendResult{}, err
 		}
-		if after, changed, err := version.About.Opened(a, now); err != nil {
-			tooMany = err
-		} else if changed {
-			about = &after
-		}
+	}
+	if after, changed, err := version.About.After(a, now); err != nil {
+		tooMany = err
+	} else if changed {
+		about = &after
 	}
 	repeated, err := version.Accept(a, busy)
 	if err != nil {

@@ -40,12 +40,11 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	if v == nil && !starts {
 		return checkpoint.AppendResult{}, missing(a, t)
 	}
-	about, tooMany := t.about, error(nil)
 	var busy error
 	if a.Open != nil {
 		busy = t.busy(now)
-		about, _, tooMany = t.about.Opened(a, now)
 	}
+	about, _, tooMany := t.about.After(a, now)
 	if v == nil {
 		if tooMany != nil {
 			return checkpoint.AppendResult{}, tooMany
@@ -64,9 +63,7 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 		if v != t.open() {
 			t.start(v)
 		}
-		if a.Open != nil {
-			t.about, v.About = about, about
-		}
+		t.about, v.About = about, about
 		var e ledger.Event
 		v.Append(&e, a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)
 		t.apply(v, &e)

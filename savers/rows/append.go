@@ -230,6 +230,8 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		if err := next.opens(a, t); err != nil {
 			return done, err
 		}
+	} else if next.About, _, err = t.About.After(a, t.now); err != nil {
+		return done, err
 	}
 	w := writer{s: s, t: t, next: &next}
 	w.records(a, h)
@@ -322,7 +324,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 
 // opens makes t the thread after the opening a, which found it as old.
 func (t *threadRow) opens(a *checkpoint.Append, old *thread) (err error) {
-	if t.About, _, err = old.About.Opened(a, old.now); err != nil {
+	if t.About, _, err = old.About.After(a, old.now); err != nil {
 		return err
 	}
 	first := a.Records[0].ID

@@ -1,6 +1,7 @@
 package savertest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,6 +84,57 @@ func testDescribed(tb testing.TB, place Storage) {
 	r, _ = tryBegin(tb, s, about(tb, "t", r.heads[""], "orders v2", "", map[string]string{"user": "", "shop": ""}))
 	r.end()
 	wantDescribed(tb, s, "an opening that removes all labels", "t", "orders v2", "Order 7", nil)
+}
+
+func testRelabelled(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	r, _ := tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "title", map[string]string{"user": "ada", "phase": "new"}))
+	listed := func(phase string, want int) {
+		tb.Helper()
+		if got := threads(tb, s, checkpoint.ThreadQuery{Labels: map[string]string{"phase": phase}}); len(got) != want {
+			tb.Errorf("by phase %q: got %v, want %d", phase, got, want)
+		}
+	}
+	change := func(namespace string, labels map[string]string) checkpoint.Append {
+		a := r.next(namespace)
+		a.Labels = labels
+		return a
+	}
+	first := change("", map[string]string{"phase": "half", "more": "x"})
+	r.append(first)
+	wantDescribed(tb, s, "a commit that changes labels", "t", "g", "title", map[string]string{"user": "ada", "phase": "half", "more": "x"})
+	listed("half", 1)
+	listed("new", 0)
+	r.append(change("child", map[string]string{"phase": "most", "more": "", "none": ""}))
+	want := map[string]string{"user": "ada", "phase": "most"}
+	wantDescribed(tb, s, "a commit of a call", "t", "g", "title", want)
+	r.commit("")
+	wantDescribed(tb, s, "a commit without labels", "t", "g", "title", want)
+
+	late := change("", map[string]string{"phase": "late"})
+	late.Fence = newID(tb)
+	_, err := s.Append(tb.Context(), late)
+	wantConflict(tb, "a commit under another fence", err)
+	many := make(map[string]string)
+	for i := range checkpoint.MaxLabels - 1 {
+		many[fmt.Sprint(i)] = "x"
+	}
+	var invalid *checkpoint.InvalidError
+	if _, err := s.Append(tb.Context(), change("", many)); !errors.As(err, &invalid) {
+		tb.Errorf("too many labels: got %v, want an InvalidError", err)
+	}
+	wantDescribed(tb, s, "after refused commits", "t", "g", "title", want)
+	listed("most", 1)
+	last := change("", map[string]string{"phase": "done"})
+	last.End, last.Status = true, checkpoint.Done
+	r.append(last)
+	listed("done", 1)
+	last.Labels = map[string]string{"phase": "sent again"}
+	if _, err := s.Append(tb.Context(), last); err != nil {
+		tb.Errorf("a commit sent again: %v", err)
+	}
+	listed("done", 1)
 }
 
 func testDescribedRefused(tb testing.TB, place Storage) {

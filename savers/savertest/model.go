@@ -334,6 +334,9 @@ func (m *modeller) append(thread string) checkpoint.Append {
 		a.Fence = checkpoint.ID{}
 		m.fences[thread] = append(m.fences[thread], a.Records[0].ID)
 	}
+	if a.Open == nil && m.rare() {
+		a.Labels = m.labels()
+	}
 	m.last = &a
 	return a
 }

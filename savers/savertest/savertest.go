@@ -180,6 +180,7 @@ func Cases() []Case {
 		{Listings, "every status is stored", testStatuses},
 		{Listings, "a thread has a graph, a time of creation, a title and labels", testDescribed},
 		{Listings, "a refused opening describes nothing", testDescribedRefused},
+		{Listings, "a commit changes labels", testRelabelled},
 		{Listings, "a description stays until the thread is deleted", testDescribedStays},
 		{Listings, "descriptions are copied", testDescribedCopied},
 		{Listings, "descriptions have limits", testDescribedLimits},

@@ -738,6 +738,12 @@ var breaks = []struct {
 	{"removes labels without a value", "a thread has a graph, a time of creation, a title and labels", changedOpening(func(a *checkpoint.Append) {
 		maps.DeleteFunc(a.Open.Labels, func(_, value string) bool { return value == "" })
 	})},
+	{"changes labels with a commit", "a commit changes labels", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			a.Labels = nil
+			return b.Saver.Append(ctx, a)
+		}
+	}},
 	{"keeps labels", "a thread has a graph, a time of creation, a title and labels", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open != nil {

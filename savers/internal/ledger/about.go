@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// About describes a thread in all its versions. It never changes: Opened and Imported return new
+// About describes a thread in all its versions. It never changes: After and Imported return new
 // ones.
 type About struct {
 	Graph    string
@@ -19,9 +19,12 @@ type About struct {
 	Priority checkpoint.Priority // zero is Normal
 }
 
-// Opened returns the description after an opening that was accepted at the time now. changed
-// reports whether it differs.
-func (b About) Opened(a *checkpoint.Append, now time.Time) (after About, changed bool, err error) {
+// After returns the description after an Append that was accepted at the time now. changed reports
+// whether it differs.
+func (b About) After(a *checkpoint.Append, now time.Time) (after About, changed bool, err error) {
+	if a.Open == nil {
+		return b.with(About{Created: now, Labels: a.Labels}, "Labels")
+	}
 	return b.with(About{Graph: a.Records[0].Graph, Created: now, Title: a.Open.Title, Labels: a.Open.Labels, Priority: a.Open.Priority}, "open.Labels")
 }
 
