@@ -113,7 +113,9 @@ func ThreadLabel(ctx context.Context, name string) (value string, err error) {
 // label gives the nodes and routes of r the labels of its thread: before, and those of the call,
 // which the opening adds.
 func label(r *opener, before *task.Labels) {
-	r.labels = before.With(r.opt.labels)
+	if r.labels = before.With(r.opt.labels); r.labels == nil {
+		r.labels = task.NewLabels(nil, nil) // nodes may set some
+	}
 	r.ctx = task.WithLabels(r.ctx, r.labels)
 }
 

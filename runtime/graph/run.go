@@ -199,21 +199,28 @@ func (r *run) commit() (err error) {
 			return err
 		}
 	}
+	labels := r.stepLabels()
 	turn, err := r.settle()
 	if err != nil {
 		return err
 	}
 	o := r.decide(turn)
-	if r.log != nil {
+	if r.log == nil {
+		err = r.labelParent(labels)
+	} else {
+		o.Labels = labels
 		o.Messages.Return = append(o.Messages.Return, back...)
 		if err := r.store(source, dropped, o); err != nil {
 			r.exec.Over()
 			return r.uncommitted(err)
 		}
 		r.opt.box.back(back)
+		if labels != nil {
+			task.Relabel(r.ctx, labels)
+		}
 	}
 	r.status = o.Status
-	return nil
+	return err
 }
 
 // uncommitted records that a commit failed with err, and returns err.

@@ -149,7 +149,7 @@ func (r pooled) take(step *queuedStep, q *queuedTask) (bool, error) {
 	r.log.Head = c.Last.ID
 	r.gather(c.Writes)
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
-	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
+	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c).Fixed())
 	var err error
 	if r.ctx, err = r.root.opt.propagators.extract(r.ctx, journal.Metadata(c.Last.Meta)); err != nil {
 		return false, fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), err)

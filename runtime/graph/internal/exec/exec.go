@@ -66,14 +66,15 @@ type Task struct {
 	plan.Task
 	Attempt  int // from 1; 0 if it has not run
 	Progress Progress
-	Stored   bool        // the Host has stored its result or its questions
-	Asks     *task.Asks  // of a node that may ask, else nil
-	Calls    *task.Calls // its durable calls; nil for none
-	Summary  string      // that its attempts set; empty for none
-	Err      error       // of the last attempt
-	FailedAt time.Time   // when its last attempt ended with Err, if it did not run alone
-	Failure  error       // what the Fallback handles: of the last attempt of the node; nil before that
-	cut      error       // why the last attempt was cancelled; nil if it was not
+	Stored   bool              // the Host has stored its result or its questions
+	Asks     *task.Asks        // of a node that may ask, else nil
+	Calls    *task.Calls       // its durable calls; nil for none
+	Labels   map[string]string // that the last attempt has set; nil for none
+	Summary  string            // that its attempts set; empty for none
+	Err      error             // of the last attempt
+	FailedAt time.Time         // when its last attempt ended with Err, if it did not run alone
+	Failure  error             // what the Fallback handles: of the last attempt of the node; nil before that
+	cut      error             // why the last attempt was cancelled; nil if it was not
 }
 
 // Progress says how far a task has come.

@@ -249,7 +249,7 @@ func (b *Branch) putFirst(ctx context.Context, writes []checkpoint.Write, o Outc
 func (b *Branch) write(ctx context.Context, e Entry) error {
 	e.Namespace = b.Namespace
 	if b.Namespace != "" {
-		e.Outcome = Outcome{Messages: e.Messages}
+		e.Outcome = Outcome{Messages: e.Messages, Labels: e.Labels}
 	}
 	return b.Write(ctx, e)
 }

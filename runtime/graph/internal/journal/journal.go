@@ -27,7 +27,7 @@ import (
 )
 
 // Outcome is what a write says of the run in addition to its records. The writes of a subgraph
-// call say nothing.
+// call have only messages and labels.
 type Outcome struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
@@ -35,6 +35,7 @@ type Outcome struct {
 	Wake   time.Time         // with End: when the thread is due without anybody's call; zero is never
 
 	Messages checkpoint.Handled // the messages that the write takes, refuses or returns; Seen is set by the Log
+	Labels   map[string]string  // changes of the labels of the thread, with records only; nil for none
 }
 
 // Inputs says which inputs wait in the inbox of a thread.

@@ -33,6 +33,7 @@ type OnExit struct {
 	asked   []checkpoint.Write // the questions that were open when the run opened
 	answers writeSet           // to questions that may be stored
 	handled checkpoint.Handled // the messages of held entries
+	labels  map[string]string  // the labels of held entries
 	owners  map[uint64]string  // by the number of a signal: the namespace that took it
 	last    []Entry            // what the last write still has to store; nil before it was tried
 	refused bool               // the storage has refused the last write for its size
@@ -87,6 +88,7 @@ func (l *OnExit) Write(ctx context.Context, e Entry) error {
 // a call is dropped with the call.
 func (l *OnExit) hold(e Entry) {
 	addMessages(&l.handled, &e.Messages)
+	l.labels = mergeLabels(l.labels, e.Labels)
 	l.own(&e)
 	for _, w := range e.Writes {
 		l.holdWrite(heldWrite{w, e.Namespace})
@@ -224,12 +226,12 @@ func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 			return err
 		}
 	}
-	o.Messages = l.handled
+	o.Messages, o.Labels = l.handled, l.labels
 	entries, err := l.entries(o)
 	if err != nil {
 		return err
 	}
-	l.last, l.answers, l.handled = entries, writeSet{}, checkpoint.Handled{}
+	l.last, l.answers, l.handled, l.labels = entries, writeSet{}, checkpoint.Handled{}, nil
 	clear(l.held)
 	return l.repeat(ctx)
 }
@@ -271,6 +273,9 @@ func (l *OnExit) entries(o Outcome) ([]Entry, error) {
 			return nil, fmt.Errorf("join the changes of the run: %w", err)
 		}
 		root.After, root.Records = h.after, []checkpoint.Record{rec}
+	}
+	if n := len(entries); n > 0 && len(root.Records) == 0 {
+		entries[n-1].Labels = o.Labels // the superstep of a call has set them
 	}
 	entries = append(entries, root)
 	for _, w := range l.writes() {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -137,10 +138,24 @@ func (b *batch) join(e Entry) bool {
 	}
 	b.Records, b.Writes = append(b.Records, e.Records...), append(b.Writes, e.Writes...)
 	addMessages(&b.Messages, &e.Messages)
+	b.Labels = mergeLabels(b.Labels, e.Labels)
 	if e.Status != 0 {
 		b.Status = e.Status
 	}
 	return true
+}
+
+// mergeLabels returns changes of labels followed by later ones.
+func mergeLabels(changes, later map[string]string) map[string]string {
+	switch {
+	case len(later) == 0:
+		return changes
+	case len(changes) == 0:
+		return later
+	}
+	all := maps.Clone(changes)
+	maps.Copy(all, later)
+	return all
 }
 
 // drop removes the writes of a base that is committed by the same call: a saver would drop them.

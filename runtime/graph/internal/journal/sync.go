@@ -71,7 +71,7 @@ func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
 		Status: e.Status, Lease: s.Lease, End: e.End, Release: s.releases(e),
-		Wake: e.Wake, Messages: s.messages(e),
+		Wake: e.Wake, Messages: s.messages(e), Labels: e.Labels,
 	}
 }
 

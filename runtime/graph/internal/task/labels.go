@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 )
@@ -11,6 +12,91 @@ type Labels struct {
 	mu    sync.Mutex
 	known map[string]string // never changed; an empty value is no label
 	load  Load              // nil if all are known
+	fixed bool              // tasks cannot set any
+	set   map[string]bool   // the names that tasks have set, committed or not
+}
+
+// Errors of SetLabel. See graph.ErrNoTask and graph.ErrTooManyLabels, which are these.
+var (
+	ErrNoTask        = errors.New("no node runs under the context")
+	ErrTooManyLabels = errors.New("the thread has too many labels")
+	ErrQueuedLabel   = errors.New("a task in the worker of a queue cannot set labels; set them in a node after it")
+)
+
+// SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels a
+// thread can have.
+func SetLabel(ctx context.Context, name, value string, most int) error {
+	c, _ := find(ctx)
+	if c == nil {
+		return ErrNoTask
+	}
+	l := labelsOf(ctx)
+	switch {
+	case l == nil:
+	case l.fixed:
+		return ErrQueuedLabel
+	case value != "":
+		if err := l.reserve(ctx, name, most); err != nil {
+			return err
+		}
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return ErrNoTask
+	}
+	if w.labels == nil {
+		w.labels = make(map[string]string)
+	}
+	w.labels[name] = value
+	return nil
+}
+
+// reserve notes that a task sets a label. It returns an error if the thread would have more than
+// most.
+func (l *Labels) reserve(ctx context.Context, name string, most int) error {
+	if _, err := l.get(ctx, name); err != nil { // knows all from here on, or the label itself
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := map[string]bool{name: true}
+	for name, value := range l.known {
+		if value != "" {
+			names[name] = true
+		}
+	}
+	for name := range l.set {
+		names[name] = true
+	}
+	if len(names) > most {
+		return ErrTooManyLabels
+	}
+	if l.set == nil {
+		l.set = make(map[string]bool)
+	}
+	l.set[name] = true
+	return nil
+}
+
+// Relabel changes the labels of the run under ctx, after a commit has changed those of the thread.
+func Relabel(ctx context.Context, changed map[string]string) {
+	l := labelsOf(ctx)
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := make(map[string]string, len(l.known)+len(changed))
+	maps.Copy(known, l.known)
+	maps.Copy(known, changed)
+	l.known = known
+	for name, value := range changed {
+		if value == "" {
+			delete(l.set, name)
+		}
+	}
 }
 
 // Load reads all labels of a thread.
@@ -19,6 +105,15 @@ type Load func(ctx context.Context) (map[string]string, error)
 // NewLabels returns the labels that are known. load reads the others when one is first asked for;
 // it is nil if all are known. The caller must not modify known after the call.
 func NewLabels(known map[string]string, load Load) *Labels { return &Labels{known: known, load: load} }
+
+// Fixed returns the labels of l, which may be nil, such that tasks cannot set any.
+func (l *Labels) Fixed() *Labels {
+	if l == nil {
+		l = new(Labels)
+	}
+	l.fixed = true
+	return l
+}
 
 // With returns the labels after the given ones were added. Those of l do not change.
 func (l *Labels) With(given map[string]string) *Labels {

@@ -40,12 +40,13 @@ type Worker struct {
 	// Begin changes what mu guards without mu. No reader conflicts: it has the context of an
 	// attempt that has ended, and then reads nothing else.
 	mu      sync.Mutex
-	emit    Emitter // nil if nobody listens
-	watch   func()  // called when the attempt reports progress; nil for nobody
-	task    Task    // of the attempt that runs
-	summary string  // of that task
-	asks    *Asks   // nil for a task that must not ask
-	calls   *Calls  // nil until the task makes a durable call
+	emit    Emitter           // nil if nobody listens
+	labels  map[string]string // that the attempt has set; nil for none
+	watch   func()            // called when the attempt reports progress; nil for nobody
+	task    Task              // of the attempt that runs
+	summary string            // of that task
+	asks    *Asks             // nil for a task that must not ask
+	calls   *Calls            // nil until the task makes a durable call
 
 	fallback bool // the attempt is that of the Fallback
 
@@ -128,7 +129,7 @@ func (w *Worker) Begin(a Attempt) *Context {
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.current, w.asks, w.summary, w.calls, w.fallback = c, a.Asks, a.Summary, a.Calls, a.Fallback
+	w.current, w.asks, w.summary, w.calls, w.fallback, w.labels = c, a.Asks, a.Summary, a.Calls, a.Fallback, nil
 	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = a.Node, a.Index, a.Step, a.Number, ""
 	if a.Calls != nil {
 		a.Calls.restart(a.Fallback)
@@ -137,11 +138,12 @@ func (w *Worker) Begin(a Attempt) *Context {
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary, the durable calls and the questions of the task.
-func (w *Worker) End() (summary string, calls *Calls, asks *Asks) {
+// returns the summary, the durable calls and the questions of the task, and the labels that the
+// attempt has set.
+func (w *Worker) End() (summary string, calls *Calls, asks *Asks, labels map[string]string) {
 	w.mu.Lock()
 	w.current.ended, w.watch = true, nil
-	summary, calls, asks = w.summary, w.calls, w.asks
+	summary, calls, asks, labels = w.summary, w.calls, w.asks, w.labels
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -153,7 +155,7 @@ func (w *Worker) End() (summary string, calls *Calls, asks *Asks) {
 	if calls != nil {
 		calls.end()
 	}
-	return summary, calls, asks
+	return summary, calls, asks, labels
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt

@@ -1,0 +1,103 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// Errors of SetLabel.
+var (
+	// ErrNoTask says that no node runs under the context: it is that of a route, the node has
+	// returned, or it is the context of no run.
+	ErrNoTask = task.ErrNoTask
+	// ErrTooManyLabels says that the thread would have more than checkpoint.MaxLabels labels.
+	ErrTooManyLabels = task.ErrTooManyLabels
+	// ErrQueuedLabel says that the node runs in the worker of a Queue, which cannot set labels.
+	ErrQueuedLabel = task.ErrQueuedLabel
+)
+
+// SetLabel gives the thread a label when the superstep of the node that runs under ctx commits, for
+// example SetLabel(ctx, "phase", "review"). So lists of threads find the progress of a node: see
+// checkpoint.ThreadQuery. An empty value removes the label. The label is as one of Label.
+//
+// The label is stored in the same act as the checkpoint. With OnExit that is the end of the run. If
+// several tasks of a superstep set a name, the last task in their order counts. Only a task whose
+// result counts sets labels: an attempt that fails, waits or is cancelled, and a task that loses its
+// race, set none. ThreadLabel returns the new value in later supersteps. The tasks of a subgraph
+// with Unstored set labels with the superstep of their call.
+//
+// It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels,
+// ErrQueuedLabel or ErrNoTask. The labels that tasks of this run have set count, also before they
+// are stored. A run without a thread has no labels and drops the label. SetLabel is safe for
+// concurrent use.
+func SetLabel(ctx context.Context, name, value string) error {
+	err := checkpoint.Thread{Labels: map[string]string{name: value}}.CheckDescription()
+	if err == nil {
+		err = task.SetLabel(ctx, name, value, checkpoint.MaxLabels)
+	}
+	if err != nil {
+		return fmt.Errorf("graph: SetLabel %q: %w", name, err)
+	}
+	return nil
+}
+
+// labelPrefix begins the names of the stored labels that a task sets.
+const labelPrefix = "label:"
+
+// labelWrites returns the writes of the labels that a task sets. of is a write about the task
+// without its kind, name and payload.
+func labelWrites(of checkpoint.Write, t *exec.Task) (writes []checkpoint.Write) {
+	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
+		of.Kind, of.Name, of.Payload = checkpoint.Result, labelPrefix+name, []byte(t.Labels[name])
+		writes = append(writes, of)
+	}
+	return writes
+}
+
+// storedLabels returns the labels among the named results of a task; nil for none.
+func storedLabels(parts map[string][]byte) (labels map[string]string) {
+	for part, value := range parts {
+		if name, ok := strings.CutPrefix(part, labelPrefix); ok {
+			if labels == nil {
+				labels = make(map[string]string)
+			}
+			labels[name] = string(value)
+		}
+	}
+	return labels
+}
+
+// stepLabels returns the labels that the tasks of the superstep set; nil for none.
+func (r *run) stepLabels() (labels map[string]string) {
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if t.Progress != exec.Succeeded || len(t.Labels) == 0 {
+			continue
+		}
+		if labels == nil {
+			labels = make(map[string]string)
+		}
+		maps.Copy(labels, t.Labels)
+	}
+	return labels
+}
+
+// labelParent makes the task of a call that stores nothing set the labels of the superstep.
+func (r *run) labelParent(labels map[string]string) error {
+	if r.call == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if err := SetLabel(r.ctx, name, labels[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
