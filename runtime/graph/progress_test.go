@@ -162,6 +162,7 @@ func TestARenewalOfTheLeaseStoresProgress(t *testing.T) {
 				if last, ok := graph.LastProgress(ctx); ok {
 					return logged(last), nil
 				}
+				rest(ctx, 100*time.Millisecond) // no note comes at the moment of a renewal
 				for i := range 60 {
 					if err := graph.Progress(ctx, fmt.Sprint("second ", i)); err != nil {
 						return update{}, err
