@@ -247,10 +247,10 @@ func TestManySendsCostAWorkerNoMoreEach(t *testing.T) {
 			return worker.RunQueued(ctx, task)
 		}}
 		done(t, graph.Done)(p.invoke(t, scattered(t, n, s, node, again).Thread("t")))
-		executions, loadsMost, most := int64(n), int64(slots), int64(2*slots*n) // each task is due, and handed out
+		executions, loadsMost, most := int64(n), int64(slots), int64(3*slots*n) // each task is due, is handed out, and can have an outcome
 		if retried {
 			executions, loadsMost = 2*n, 2*slots
-			most += 4 * slots * n // then it has an outcome, too, and is handed out again
+			most += 5 * slots * n // then it has an outcome, is handed out again, and can have another one
 		}
 		most += executions
 		loads, calls, read := counted.loads.Load(), counted.calls.Load(), counted.read.Load()
