@@ -173,7 +173,7 @@ func (in *Inspector) graphsOf(r *http.Request, rows []row, filtered string) []st
 
 // Limits of the due threads that a page counts.
 const (
-	loadSize   = 100 // threads of a graph, more than checkpoint.AgedShare: one of them is the oldest
+	loadSize   = 100 // threads of a graph
 	loadGraphs = 12  // graphs; each costs a query
 )
 

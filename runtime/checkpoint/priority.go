@@ -2,7 +2,7 @@ package checkpoint
 
 import "strconv"
 
-// Priority is one of four classes of threads. [Saver.Ready] returns the due threads of a higher
+// Priority is one of four classes of threads. [Saver.Ready] returns all due threads of a higher
 // class first. Urgent is the highest class. Zero stands for the present priority of a thread, and
 // for Normal if the thread is new.
 type Priority uint8
@@ -16,9 +16,6 @@ const (
 
 // Priorities is the number of classes.
 const Priorities = int(Low)
-
-// AgedShare is the share of threads that Ready returns by age alone: one of AgedShare.
-const AgedShare = 8
 
 // String returns "urgent", "high", "normal" or "low".
 func (p Priority) String() string {

@@ -107,9 +107,7 @@ type Saver interface {
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
 	// Within a graph it returns those of the highest Priority first, and within a priority those
-	// that have been due for longest. But one thread of AgedShare is the one of its graph that has
-	// been due for longest, whatever its priority. A Saver counts this over all of its calls with
-	// a Reserve. So no thread waits for ever.
+	// that have been due for longest.
 	//
 	// Ready moves the Wake of the returned threads to q.Reserve from now, so that other callers do
 	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the

@@ -71,8 +71,8 @@ func Label(name, value string) interface {
 }
 
 // Priority gives the thread a priority, such as Priority(checkpoint.High). It replaces an earlier
-// one; a new thread has checkpoint.Normal. Workers take due threads of a higher priority first.
-// Those of a lower one still get a share: see checkpoint.AgedShare.
+// one; a new thread has checkpoint.Normal. Of the due threads of a graph, workers take all of a
+// higher priority first.
 //
 // The priority belongs to the thread and not to the input. Submit sets it when it stores the
 // input, also while earlier inputs wait or run. It stays when the thread is released. An unknown

@@ -49,7 +49,6 @@ import (
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // Saver stores threads in a folder. Open returns one. A Saver is safe for concurrent use. Other
@@ -70,8 +69,6 @@ type Saver struct {
 	held    int64                    // bytes that the volumes hold
 	listed  map[string]listing       // by base name
 	backlog backlog
-
-	turns ledger.Turns
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)

@@ -21,7 +21,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 		return checkpoint.ReadyThreads{}, err
 	}
 	defer s.calls.Done()
-	known := ledger.NewRound(&q, time.Now(), &s.turns)
+	known := ledger.NewRound(&q, time.Now())
 	for _, t := range s.knownDue(&q) {
 		known.Look(t, time.Time{})
 	}
@@ -30,7 +30,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 		return known.Result, err
 	}
 	q.Limit -= len(known.Result.Threads)
-	round := ledger.NewRound(&q, time.Now(), &s.turns)
+	round := ledger.NewRound(&q, time.Now())
 	err := s.lookAtAll(ctx, round)
 	if err == nil {
 		err = s.take(ctx, round)

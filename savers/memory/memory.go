@@ -25,7 +25,6 @@ type Saver struct {
 	threads map[string]*thread
 
 	watchers watchers
-	turns    ledger.Turns
 	wakes    wakes
 }
 

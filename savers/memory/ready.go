@@ -27,7 +27,7 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 	defer s.end()
 	now := time.Now()
 	for size, enough := q.Limit+len(q.Except)+1, false; !enough; size *= 2 {
-		round := ledger.NewRound(q, now, &s.turns)
+		round := ledger.NewRound(q, now)
 		var n int
 		n, enough = s.look(round, size, now)
 		looked += n

@@ -66,7 +66,7 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return false, err
 	}
 	choose := func(found [][]Row) (*Change, error) {
-		b.round, b.c, b.moved = ledger.NewRound(b.q, b.now, &b.s.turns), Change{}, nil
+		b.round, b.c, b.moved = ledger.NewRound(b.q, b.now), Change{}, nil
 		for _, wake := range later {
 			b.round.Later(wake)
 		}

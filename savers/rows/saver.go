@@ -53,7 +53,6 @@ type Saver struct {
 	packing pack.Policy
 	packer  *pack.Queue[job]
 
-	turns   ledger.Turns    // of Ready
 	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
 	order   atomic.Uint64   // the greatest order of a pending write that was seen or given
 

@@ -129,38 +129,28 @@ func testPostNamesGraph(tb testing.TB, place Storage) {
 	}
 }
 
-// testPriorityAges counts how many threads of a lower priority Ready returns before those of a
-// higher one, in many calls and in one.
-func testPriorityAges(tb testing.TB, place Storage) {
+// testPriorityBeforeAge reserves threads of a high priority before older ones of a low priority, in
+// many calls and in one.
+func testPriorityBeforeAge(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
-	const n = 3 * checkpoint.AgedShare
-	for i := range n {
-		submitted(tb, s, fmt.Sprintf("low %02d", i), checkpoint.Low, "in")
-	}
-	for i := range n {
-		submitted(tb, s, fmt.Sprintf("high %02d", i), checkpoint.High, "in")
-	}
-	var got []string
-	for _, limit := range []int{1, 1, 2, checkpoint.AgedShare, 1, 3, n} {
-		found := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: limit, Reserve: time.Hour})
-		if len(found.Threads) != limit {
-			tb.Fatalf("got %d threads, want %d", len(found.Threads), limit)
+	const n = 12
+	var want, got []string
+	for _, p := range []checkpoint.Priority{checkpoint.Low, checkpoint.High} {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("%v %02d", p, i))
+			submitted(tb, s, all[i], p, "in")
 		}
+		want = append(all, want...)
+	}
+	for _, limit := range []int{1, 1, 2, 3, n} {
+		found := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: limit, Reserve: time.Hour})
 		for _, t := range found.Threads {
 			got = append(got, t.ID)
 		}
 	}
-	for part := range slices.Chunk(got[:n], checkpoint.AgedShare) { // there are enough of both
-		of := slices.DeleteFunc(slices.Clone(part), func(id string) bool { return id[0] != 'l' })
-		if len(of) != 1 {
-			tb.Errorf("among %q are %d threads of low priority, want 1", part, len(of))
-		}
-	}
-	for _, class := range []string{"low", "high"} {
-		of := slices.DeleteFunc(slices.Clone(got), func(id string) bool { return id[:len(class)] != class })
-		if !slices.IsSorted(of) {
-			tb.Errorf("threads of %s priority: got %q, want those first that have been due for longest", class, of)
-		}
+	if want = want[:1+1+2+3+n]; !slices.Equal(got, want) {
+		tb.Errorf("got %q, want those of high priority first, and of each those that have been due for longest: %q", got, want)
 	}
 }

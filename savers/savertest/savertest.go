@@ -196,7 +196,7 @@ func Cases() []Case {
 		{Wakes, "ready threads come by priority", testPriority},
 		{Wakes, "a post changes the priority of a held thread", testPriorityHeld},
 		{Wakes, "a post gives a thread without a graph its graph", testPostNamesGraph},
-		{Wakes, "low priorities do not starve", testPriorityAges},
+		{Wakes, "old threads of a low priority come last", testPriorityBeforeAge},
 		{Wakes, "a thread is ready when its lease has ended", testReadyLeases},
 		{Wakes, "a wake is set if the fence is that of the newest run", testRewake},
 		{Wakes, "attempts without progress are counted", testAttempts},

@@ -1024,14 +1024,19 @@ var breaks = []struct {
 			return got, err
 		}
 	}},
-	{"reserves by priority", "low priorities do not starve", func(b *broken) {
+	{"reserves by priority", "old threads of a low priority come last", func(b *broken) {
 		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-			return withoutOthers(ctx, b.Saver, q, func(t, other *checkpoint.ReadyThread) bool { return t.Wake.Before(other.Wake) })
-		}
-	}},
-	{"returns old threads of a low priority", "low priorities do not starve", func(b *broken) {
-		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-			return withoutOthers(ctx, b.Saver, q, func(t, other *checkpoint.ReadyThread) bool { return t.Priority < other.Priority })
+			all := q
+			all.Limit, all.Reserve = 1000, 0
+			got, err := b.Saver.Ready(ctx, all)
+			slices.SortStableFunc(got.Threads, func(a, b checkpoint.ReadyThread) int { return a.Wake.Compare(b.Wake) })
+			for _, t := range got.Threads[min(q.Limit, len(got.Threads)):] {
+				q.Except = append(q.Except, t.ID)
+			}
+			if err != nil {
+				return got, err
+			}
+			return b.Saver.Ready(ctx, q)
 		}
 	}},
 	{"reserves once", "a ready thread is reserved once", changedReady(func(q *checkpoint.ReadyQuery) { q.Reserve = min(q.Reserve, 1) })},
@@ -1527,29 +1532,6 @@ func readyChanged(change func(t *checkpoint.ReadyThread)) func(b *broken) {
 			return got, err
 		}
 	}
-}
-
-// withoutOthers calls Ready with only those threads that come first in another order.
-func withoutOthers(ctx context.Context, s checkpoint.Saver, q checkpoint.ReadyQuery, first func(t, other *checkpoint.ReadyThread) bool) (checkpoint.ReadyThreads, error) {
-	all := q
-	all.Limit, all.Reserve = 1000, 0
-	got, err := s.Ready(ctx, all)
-	if err != nil {
-		return got, err
-	}
-	slices.SortStableFunc(got.Threads, func(a, b checkpoint.ReadyThread) int {
-		switch {
-		case first(&a, &b):
-			return -1
-		case first(&b, &a):
-			return 1
-		}
-		return a.Wake.Compare(b.Wake)
-	})
-	for _, t := range got.Threads[min(q.Limit, len(got.Threads)):] {
-		q.Except = append(q.Except, t.ID)
-	}
-	return s.Ready(ctx, q)
 }
 
 func changedReady(change func(q *checkpoint.ReadyQuery)) func(b *broken) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,13 +13,12 @@ type Round struct {
 	Query  *checkpoint.ReadyQuery
 	Result checkpoint.ReadyThreads
 
-	turns *Turns
-	due   []checkpoint.ReadyThread
+	due []checkpoint.ReadyThread
 }
 
 // NewRound begins a call at the time now.
-func NewRound(q *checkpoint.ReadyQuery, now time.Time, turns *Turns) *Round {
-	return &Round{Query: q, turns: turns, Result: checkpoint.ReadyThreads{Now: Micro(now)}}
+func NewRound(q *checkpoint.ReadyQuery, now time.Time) *Round {
+	return &Round{Query: q, Result: checkpoint.ReadyThreads{Now: Micro(now)}}
 }
 
 // Ready returns the version as a thread that Ready may return.
@@ -67,49 +67,24 @@ func (r *Round) Later(wake time.Time) {
 // Due calls take with the due threads in their order, until the limit is reached. take returns the
 // Wake that the thread has now, or zero if the thread is not due any more.
 func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
-	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int { return a.Wake.Compare(b.Wake) })
-	for i, graph := range r.Query.Graphs {
-		if slices.Index(r.Query.Graphs, graph) < i {
+	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(r.Query.Graphs, a.Graph), slices.Index(r.Query.Graphs, b.Graph)),
+			cmp.Compare(a.Priority, b.Priority), a.Wake.Compare(b.Wake),
+		)
+	})
+	for _, t := range r.due {
+		if len(r.Result.Threads) == r.Query.Limit {
+			r.Later(t.Wake)
 			continue
 		}
-		var due ByPriority[checkpoint.ReadyThread]
-		for _, t := range r.due {
-			if t.Graph == graph {
-				due.Add(t.Priority, t)
-			}
-		}
-		if err := r.graph(graph, &due, take); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// graph is Due for one graph.
-func (r *Round) graph(graph string, due *ByPriority[checkpoint.ReadyThread], take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
-	for given := 0; len(r.Result.Threads) < r.Query.Limit; {
-		next := due.Take(r.turns.Next(graph)+given, 1, func(a, b *checkpoint.ReadyThread) bool { return a.Wake.Before(b.Wake) })
-		if len(next) == 0 {
-			break
-		}
-		wake, err := take(next[0])
+		wake, err := take(t)
 		if err != nil {
 			return err
 		}
-		if wake.IsZero() {
-			continue
-		}
-		r.Result.Threads = append(r.Result.Threads, next[0])
-		r.Later(wake)
-		if r.Query.Reserve > 0 {
-			r.turns.Given(graph, 1)
-		} else {
-			given++
-		}
-	}
-	for i := range due {
-		if len(due[i]) > 0 {
-			r.Later(due[i][0].Wake)
+		if !wake.IsZero() {
+			r.Result.Threads = append(r.Result.Threads, t)
+			r.Later(wake)
 		}
 	}
 	return nil
