@@ -31,7 +31,6 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 	if err := w.beginWalks(ctx); err != nil {
 		return w.failed(ctx, err)
 	}
-	w.startWaiting(runs)
 	for full := true; full; {
 		full = false
 		for _, q := range w.queries() {
@@ -40,7 +39,9 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 				return w.failed(ctx, err)
 			}
 			w.health.answered()
-			w.startAll(runs, got)
+			for _, due := range got.Threads {
+				w.start(runs, due, got.Now)
+			}
 			found = found || len(got.Threads) > 0
 			full = full || len(got.Threads) == q.Limit
 			asked, now = true, got.Now
@@ -82,7 +83,7 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 	share := (free + len(w.turns) - 1) / len(w.turns)
 	except := w.except()
 	var queries []checkpoint.ReadyQuery
-	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: w.crowd.reserve()}
+	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve}
 	for _, t := range w.turns {
 		switch {
 		case t.draining || w.pauses.paused(t):
@@ -95,16 +96,27 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 			all.Graphs = append(all.Graphs, t.names...)
 		case t.running < t.max:
 			limit := min(share, t.max-t.running, free)
-			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: w.crowd.reserve()})
+			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve})
 			free -= limit
 		}
 	}
 	if all.Limit = min(share, free); len(all.Graphs) > 0 && all.Limit > 0 {
-		all.Limit += w.crowd.more()
 		queries = append(queries, all)
 	}
 	return queries
 }
+
+// free returns how many slots are free. The caller must hold w.mu.
+func (w *Worker) free() int {
+	if w.rests() {
+		return 0
+	}
+	return w.opt.Slots - (len(w.held) - w.tasks)
+}
+
+// rests reports whether the worker takes nothing, because runs are late. The caller must hold
+// w.mu.
+func (w *Worker) rests() bool { return w.late > 0 || time.Now().Before(w.resumes) }
 
 // except returns the threads that Ready leaves out: those that the worker runs, and those that it
 // cannot read.

@@ -22,10 +22,6 @@ type Options struct {
 	QueuesOnly bool
 	// Limits bound the threads of single graphs that run at the same time in this worker.
 	Limits []Limit
-	// LabelLimits bound, for each value of a label, the threads that run at the same time in this
-	// worker: for example those of each tenant. Threads over the limit wait in the worker, and
-	// other workers do not get them for up to a minute.
-	LabelLimits []LabelLimit
 	// Retention says what the worker removes of finished threads and old checkpoints. All workers
 	// of a graph should have the same. By default, nothing is removed.
 	Retention []Retention
@@ -61,13 +57,6 @@ type Options struct {
 // Limit bounds how many threads of a graph run at the same time in one worker.
 type Limit struct {
 	Graph string // the name of the graph; threads under its FormerNames count
-	Max   int    // at least 1
-}
-
-// LabelLimit bounds how many threads with the same value of a label run at the same time in one
-// worker. Threads without the label have no bound.
-type LabelLimit struct {
-	Label string // the name of the label
 	Max   int    // at least 1
 }
 

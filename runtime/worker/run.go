@@ -35,7 +35,6 @@ func (w *Worker) run(ctx context.Context, h *holding) {
 	}
 	w.mu.Lock()
 	delete(w.held, h.ID)
-	w.crowd.leave(&h.ReadyThread)
 	if h.turn.running--; h.turn.tasks {
 		w.tasks--
 	}

@@ -18,7 +18,6 @@ func (w *Worker) stop(runs context.Context, cancel context.CancelCauseFunc) erro
 	w.health.drains()
 	close(w.drain)
 	w.emit(Event{Kind: EventDraining})
-	w.giveWaitersBack(runs)
 	if w.idleWithin(w.opt.DrainTimeout) {
 		return nil
 	}

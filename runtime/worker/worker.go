@@ -46,7 +46,6 @@ type Worker struct {
 	held    map[string]*holding // the threads and tasks that the worker runs, by id
 	tasks   int                 // of them are tasks of queues
 	left    leftThreads
-	crowd   crowd
 	pauses  pauses
 	late    int       // the runs that cannot renew their leases in time
 	resumes time.Time // when the worker claims threads again after its runs were late
@@ -145,9 +144,6 @@ func (w *Worker) begin() (err error) {
 		t.max = l.Max
 	}
 	if err := w.addKeepers(); err != nil {
-		return err
-	}
-	if err := w.crowd.limit(w.opt.LabelLimits); err != nil {
 		return err
 	}
 	if err := w.addQueues(); err != nil {

@@ -444,15 +444,38 @@ func TestWrongOptionsAreErrorsOfRun(t *testing.T) {
 		`names graph "x"`:        worker.New(s, worker.Options{Limits: []worker.Limit{{Graph: "x", Max: 1}}}, g),
 		"want at least 1":        worker.New(s, worker.Options{Limits: []worker.Limit{{Graph: "orders"}}}, g),
 		"has two limits":         worker.New(s, worker.Options{Limits: []worker.Limit{{Graph: "orders", Max: 1}, {Graph: "orders", Max: 1}}}, g),
-		"without a label":        worker.New(s, worker.Options{LabelLimits: []worker.LabelLimit{{Max: 1}}}, g),
-		`label "x" is 0`:         worker.New(s, worker.Options{LabelLimits: []worker.LabelLimit{{Label: "x"}}}, g),
-		`label "x" has two`:      worker.New(s, worker.Options{LabelLimits: []worker.LabelLimit{{Label: "x", Max: 1}, {Label: "x", Max: 2}}}, g),
 		"the graph has no saver": worker.New(s, worker.Options{}, lineOf(t, "orders", []node{say("a")})),
 	} {
 		if err := w.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+}
+
+func TestARefusedMessageIsAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		a := line(t, "orders", s, say("a"))
+		w := start(t, s, worker.Options{}, a)
+		if _, err := a.Thread("t").Submit(t.Context(), said("in")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := w.of(worker.EventMessageRefused); len(got) != 0 {
+			t.Errorf("got the events %v, want none", got)
+		}
+		if err := a.Thread("t").Cancel(t.Context(), "too late"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		const want = "message 2 is refused: the thread had no unfinished work before the cancel"
+		if got := w.of(worker.EventMessageRefused); len(got) != 1 || got[0].Thread != "t" || got[0].Graph != "orders" || fmt.Sprint(got[0].Err) != want {
+			t.Errorf("got the events %v, want one of the thread t: %s", got, want)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAPanicOfOnEventEndsTheWorker(t *testing.T) {
