@@ -202,42 +202,6 @@ func ExampleNewTextIndex() {
 	// 1 cat <nil>
 }
 
-// A hybrid search finds the facts that are near in meaning, and those that have the words.
-func ExampleHybrid() {
-	ctx := context.Background()
-	embed := func(_ context.Context, texts []string) ([][]float32, error) { // by a model, in a program
-		vectors := make([][]float32, len(texts))
-		for i, text := range texts {
-			vectors[i] = []float32{1, 0}
-			if strings.Contains(text, "tea") || strings.Contains(text, "drink") {
-				vectors[i] = []float32{0, 1}
-			}
-		}
-		return vectors, nil
-	}
-	texts := func(f *Fact) []string { return []string{f.Text} }
-	meaning := store.NewVectorIndex("text", store.Embedder{Model: "drinks-1", Dims: 2, Embed: embed}, texts)
-	words := store.NewTextIndex("text", texts)
-	facts, err := store.NewCollection[Fact](memory.NewStore(), store.Namespace{"facts"}, meaning, words)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for key, text := range map[string]string{"order": "order 4711: a lamp", "tea": "likes tea", "home": "lives in Rome"} {
-		if _, err := facts.In("ada").Put(ctx, key, Fact{Text: text}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	found, err := facts.Search(ctx, store.Hybrid(meaning, words), "a drink with order 4711", store.Limit(2))
-	for _, match := range found {
-		fmt.Printf("%s %.4f\n", match.Key, match.Score)
-	}
-	fmt.Println(err)
-	// Output:
-	// order 0.0323
-	// tea 0.0164
-	// <nil>
-}
-
 // A scope confines nodes to the items of the user that their context names.
 func ExampleScoped() {
 	type userKey struct{}

@@ -24,8 +24,7 @@ type searching struct {
 	err    error
 }
 
-// SearchIndex is an index for searches: a [*VectorIndex], by meaning, a [*TextIndex], by words, or
-// both with [Hybrid].
+// SearchIndex is an index for searches: a [*VectorIndex], by meaning, or a [*TextIndex], by words.
 type SearchIndex[T any] interface {
 	search(ctx context.Context, c *core[T], text string, s *searching) ([]Hit, error)
 }
@@ -46,8 +45,7 @@ type offset int
 func (n offset) search(s *searching) { s.offset = int(n) }
 
 // Offset leaves out the n best items of a search, for paging. Limit and offset together may be at
-// most [MaxPage], and [MaxFused] in a hybrid search. More, and a negative n, are an
-// [*InvalidError].
+// most [MaxPage]. More, and a negative n, are an [*InvalidError].
 func Offset(n int) SearchOption { return offset(n) }
 
 // Search returns the items of c and of the namespaces below it that match text best, the best
@@ -60,8 +58,6 @@ func Offset(n int) SearchOption { return offset(n) }
 // With a [*TextIndex], the items have at least one of the words of text. The score is BM25. It is
 // larger for more of the words, rarer words, more repetitions and shorter texts. The scores of two
 // searches cannot be compared. A text without words finds nothing.
-//
-// With [Hybrid], the order is that of both indexes together.
 //
 // Items with equal scores are in the order of their namespaces and keys. There are fewer items
 // than the limit only if fewer match. An item that cannot be read is left out, and Search returns

@@ -139,7 +139,6 @@ func Cases() []Case {
 		{"words follow their item", testWordsFollow},
 		{"old items get words", testReindexWords},
 		{"concurrent writers leave the words of the last", testWordWriters},
-		{"a hybrid search fuses both ranks", testHybrid},
 
 		{"a cancelled context", testCancelled},
 		{"use after close", testClosed},

@@ -65,11 +65,6 @@ func textFaults() map[string]*broken {
 			}
 		}},
 		"concurrent writers leave the words of the last": {op: added},
-		"a hybrid search fuses both ranks": {search: func(ctx context.Context, b store.Backend, q store.VectorQuery) ([]store.Hit, error) {
-			hits, err := b.Search(ctx, q)
-			slices.Reverse(hits)
-			return hits, err
-		}},
 	}
 }
 
