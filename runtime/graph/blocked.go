@@ -51,8 +51,8 @@ func (r *run) decideHeld(c *checkpoint.Chain, inside bool, writes []checkpoint.W
 			return v, nil, r.cancelled()
 		}
 		t := &now[read]
-		branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(tasks[read].Key)))
-		asked, in, err := r.g.nodes[t.Node].sub.decideHeldCall(r.ctx, branch, r.pathTo(t), writes)
+		inside := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(tasks[read].Key)))
+		asked, in, err := r.g.nodes[t.Node].sub.decideHeldCall(r.ctx, inside, r.pathTo(t), writes)
 		if err != nil {
 			return v, nil, err
 		}
@@ -83,7 +83,7 @@ func (r *run) describeDue(c *checkpoint.Chain, now []plan.Task, inside bool) []h
 // decideHeldCall decides the same for a call of the graph in another run, and returns its open
 // questions. It only reads. writes are those that the opening of that run will store.
 func (g *core) decideHeldCall(
-	ctx context.Context, log *journal.Branch, path []journal.PathElement, writes []checkpoint.Write,
+	ctx context.Context, log *journal.Writer, path []journal.PathElement, writes []checkpoint.Write,
 ) (asked []subgraph.Asked, in bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
@@ -130,7 +130,7 @@ func (r *run) restoreHeld(below asksBelow) error {
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
 		if asked := below[r.taskKey(&sl.Task)]; asked != nil && sl.Progress == exec.Waiting {
-			r.calls[i] = subgraph.Outcome{Below: asked}
+			r.calls[i] = subgraph.Returned{Below: asked}
 		}
 	}
 	return nil

@@ -278,7 +278,7 @@ func (r *run) reports(status Status) bool { return r.caller != "" && endsLine(st
 func (r *run) untold() time.Time { return r.log.Now().Add(r.g.lease()) }
 
 // failsFinally notes that o ends a child as Failed, and that nothing retries it.
-func (r *run) failsFinally(o *journal.Outcome) {
+func (r *run) failsFinally(o *journal.Change) {
 	if o.Status == Failed && o.Wake.IsZero() && r.reports(Failed) {
 		r.finallyFailed, o.Wake = true, r.untold()
 	}

@@ -13,7 +13,7 @@ import (
 
 // store stores the position of the run as one record, together with writes, as durable as the run
 // asked for.
-func (r *run) store(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *run) store(source checkpoint.Source, writes []checkpoint.Write, o journal.Change) error {
 	if r.log == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (r *run) acknowledge(slots []int) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	err := r.log.Put(r.ctx, writes, journal.Outcome{})
+	err := r.log.Put(r.ctx, writes, journal.Change{})
 	switch {
 	case r.log.Keeps() && err != nil: // of an earlier write
 		return r.saving("put writes", err)
@@ -237,7 +237,7 @@ func (r *run) end(cause error, trimmed bool) error {
 		r.status = Cancelled
 		r.opt.listen.obeyed(r)
 	}
-	o := journal.Outcome{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
+	o := journal.Change{Status: r.status, End: true, Wake: wakeAfter(r, r.status), Messages: messages}
 	writes := r.writesAtEnd(cause)
 	if trimmed {
 		r.putFitting(writes)

@@ -104,9 +104,9 @@ func (r host) Calls(t *Task, fallback bool) *task.Calls {
 	}
 	of := r.log.About(key)
 	calls.Store = func(name string, c task.CallResult) error {
-		err := r.log.Put(r.ctx, []checkpoint.Write{callWrite(of, name, c)}, journal.Outcome{})
+		err := r.log.Put(r.ctx, []checkpoint.Write{callWrite(of, name, c)}, journal.Change{})
 		if err == nil {
-			err = r.log.Stored()
+			err = r.log.WaitStored()
 		}
 		return r.saving("put writes", err)
 	}

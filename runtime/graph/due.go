@@ -266,8 +266,8 @@ func (d *due) ends(r *run) bool {
 	return false
 }
 
-// ended notes when the thread of a run that was not opened is due.
-func (d *due) ended(r *run) {
+// noteWake notes when the thread of a run that was not opened is due.
+func (d *due) noteWake(r *run) {
 	if d != nil && !d.run.Opened {
 		d.run.Wake = wakeAfter(r, r.status)
 		d.seen, _ = r.log.Seen()

@@ -24,14 +24,14 @@ type callEdit struct {
 
 // updateInside is UpdateState inside a subgraph call.
 func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []UpdateOption) (id checkpoint.ID, err error) {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return id, err
 	}
 	o, err := optionsOf(t, opts, UpdateOption.update)
 	switch {
 	case err != nil:
 		return id, err
-	case len(o.as) > 0 || o.jump != nil || o.abandon:
+	case len(o.as) > 0 || o.choice != nil || o.abandon:
 		return id, t.fail("%w: an edit takes no AsNode, Goto or DiscardPending there; the due tasks of a call stay due", ErrInside)
 	case !t.at.IsZero():
 		return id, t.fail("%w: an edit changes the newest checkpoint of the call; leave At out", ErrInside)
@@ -82,7 +82,7 @@ func (r *opener) openInside(e callEdit) error {
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, reach.writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, reach.writes, journal.Change{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the

@@ -43,7 +43,7 @@ const (
 
 // decide returns the outcome of the run after the superstep that was just merged, provided that it
 // is committed.
-func (r *run) decide(turn plan.Decision) journal.Outcome {
+func (r *run) decide(turn plan.Decision) journal.Change {
 	interrupted := r.ctx.Err() != nil || r.drains.stopping()
 	asked, messages := r.opt.listen.cancelled(r) // after the context, which a cancel can end meanwhile
 	status := ending.Reasons{
@@ -52,23 +52,23 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	if status == Cancelled {
 		r.ending = asked
 		r.opt.listen.obeyed(r)
-		return journal.Outcome{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
+		return journal.Change{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
 	}
 	switch {
 	case status == 0:
-		return journal.Outcome{}
+		return journal.Change{}
 	case status == Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
 	case status == Paused:
-		r.plan.Halt()
+		r.plan.StopHere()
 	case status == Failed:
 		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
 	case status == Ready && r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 	}
-	o := journal.Outcome{Status: status, End: true, Wake: wakeAfter(r, status)}
+	o := journal.Change{Status: status, End: true, Wake: wakeAfter(r, status)}
 	if r.reports(status) {
 		o.Keep = true // until the caller knows the end
 		r.failsFinally(&o)

@@ -98,7 +98,7 @@ func (r host) perform(ctx context.Context, i int) error {
 		err = r.state.call(ctx, r.run, i)
 	default:
 		if n.sub != nil {
-			r.calls[i] = subgraph.Outcome{Open: r.calls[i].Open} // the call counts for nothing
+			r.calls[i] = subgraph.Returned{Open: r.calls[i].Open} // the call counts for nothing
 		}
 		err = r.state.fallBack(ctx, t, i)
 	}
@@ -160,8 +160,8 @@ func counts(err error) bool {
 	return errors.As(err, &panicked) || errors.As(err, &queued)
 }
 
-// Ended implements exec.Host.
-func (r host) Ended(tasks []int) error {
+// StoreEnded implements exec.Host.
+func (r host) StoreEnded(tasks []int) error {
 	if err := r.acknowledge(tasks); err != nil {
 		return err
 	}

@@ -32,11 +32,11 @@ func (r *opener) replay(c *checkpoint.Chain) error {
 		return err
 	}
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
-		return r.opened([]checkpoint.Record{fork}, nil, journal.Outcome{Status: checkpoint.Done, End: true})
+		return r.opened([]checkpoint.Record{fork}, nil, journal.Change{Status: checkpoint.Done, End: true})
 	}
-	o := journal.Outcome{Status: checkpoint.Running}
+	o := journal.Change{Status: checkpoint.Running}
 	if r.plan.Stops() { // a stop at that checkpoint holds the replay too
-		o = journal.Outcome{Status: checkpoint.Paused, End: true}
+		o = journal.Change{Status: checkpoint.Paused, End: true}
 	}
 	return r.opened([]checkpoint.Record{fork}, nil, o)
 }
@@ -112,7 +112,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Outcome{End: true, Wake: r.g.wakeOf(&c)})
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Change{End: true, Wake: r.g.wakeOf(&c)})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.
@@ -165,7 +165,7 @@ func (r *opener) seed() error {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: checkpoint.Done, End: true, Keep: true})
 }
 
 // firstRecord returns the record of the first checkpoint of an empty thread. Nothing is due there.
@@ -187,7 +187,7 @@ func (r *opener) fork(c *checkpoint.Chain, as []string) error {
 		return err
 	}
 	rec.Ran = as
-	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
+	return r.opened([]checkpoint.Record{rec}, nil, r.forkChange())
 }
 
 // alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for
@@ -242,7 +242,7 @@ func (r *opener) settleEdit(next *Next) error {
 	}
 	r.state.endStep()
 	r.plan.Begin()
-	return r.jump(next)
+	return r.makeDue(next)
 }
 
 // updateGoto stores an update without a node, after which next is due.
@@ -255,14 +255,14 @@ func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 	}
 	r.g.names.PlaceJoins(&r.plan.Position, c.Last.Joins) // those that the graph does not have are dropped
 	r.plan.Reopen()
-	if err := r.jump(next); err != nil {
+	if err := r.makeDue(next); err != nil {
 		return err
 	}
 	return r.fork(c, nil)
 }
 
-// jump makes exactly the tasks of next due. Goto has checked them.
-func (r *opener) jump(next *Next) error {
+// makeDue makes exactly the tasks of next due. Goto has checked them.
+func (r *opener) makeDue(next *Next) error {
 	for t := range next.targets {
 		n := r.g.index[t.id]
 		if t.sent == nil {
@@ -288,10 +288,10 @@ func nodesOf(tasks []plan.Task) []int {
 	return numbers
 }
 
-// forkOutcome returns the outcome of a fork. Nothing runs.
-func (r *opener) forkOutcome() journal.Outcome {
+// forkChange returns the outcome of a fork. Nothing runs.
+func (r *opener) forkChange() journal.Change {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
-		return journal.Outcome{Status: checkpoint.Done, End: true}
+		return journal.Change{Status: checkpoint.Done, End: true}
 	}
-	return journal.Outcome{Status: checkpoint.Ready, End: true}
+	return journal.Change{Status: checkpoint.Ready, End: true}
 }

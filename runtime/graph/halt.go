@@ -19,7 +19,7 @@ import (
 
 // stopQuestion returns the question for the stop of a subgraph, stored with base. It returns
 // nothing without a stop.
-func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
+func (r *run) stopQuestion(base checkpoint.ID, o journal.Change) []checkpoint.Write {
 	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.W
 // the stop if it is not stored yet. A stop of this run, or one that the graph did not have before,
 // holds nothing while every due task waits for answers.
 func (r *run) holdAtStop(c *checkpoint.Chain) error {
-	o := journal.Outcome{Status: checkpoint.Paused}
+	o := journal.Change{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
 		r.plan.Clear()
@@ -46,7 +46,7 @@ func (r *run) holdAtStop(c *checkpoint.Chain) error {
 			return err
 		}
 		r.status = o.Status
-		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Outcome{}))
+		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Change{}))
 	}
 	return nil
 }

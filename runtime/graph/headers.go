@@ -12,7 +12,7 @@ import (
 // returns checkpoint.ErrNotFound if the thread has neither an open version nor an input that
 // waits. Other errors are *SaverErrors.
 func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return checkpoint.Thread{}, err
 	}
 	p := t.place(checkpoint.ID{})

@@ -20,7 +20,7 @@ import (
 // ErrGraphChanged if the code cannot read it. Other errors are *SaverErrors.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	var none Snapshot[S]
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return none, err
 	}
 	if at, err := stands(ctx, t); err != nil {
@@ -250,7 +250,7 @@ var errLeft = errors.New("left")
 // past calls walk for the version of q: the open one, or the released version that has the
 // checkpoint q.Before.
 func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Thread[S, U], checkpoint.Query) error) error {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return err
 	}
 	if q.Before.IsZero() {

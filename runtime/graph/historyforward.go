@@ -28,7 +28,7 @@ func (t Thread[S, U]) HistoryForward(ctx context.Context, most int) iter.Seq2[Sn
 }
 
 func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot[S], error) bool) error {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return err
 	}
 	w := way[S, U]{past: past[S, U]{t: t}}

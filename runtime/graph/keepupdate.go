@@ -33,7 +33,7 @@ func (r host) keepUpdate(i int, n *node, err error) error {
 	}
 	w := r.writeOf(&r.exec.Tasks[i].Task)
 	w.Kind, w.Name, w.Payload = checkpoint.Result, journal.KeptName(number), update
-	if failed := r.log.Put(r.ctx, []checkpoint.Write{w}, journal.Outcome{}); failed != nil {
+	if failed := r.log.Put(r.ctx, []checkpoint.Write{w}, journal.Change{}); failed != nil {
 		return fmt.Errorf("%w; %w: %w", err, errNotKept, r.saving("put writes", failed))
 	}
 	return err

@@ -58,7 +58,7 @@ func (b *mailbox) read(q checkpoint.MailQuery, newest uint64) error {
 
 // seeTaken notes that a run has seen the messages that a decision takes, as far as they follow
 // those that it had seen. A message after a gap must make the thread due when the run ends.
-func seeTaken(log *journal.Branch, a *inbox.Act) {
+func seeTaken(log *journal.Writer, a *inbox.Act) {
 	for _, number := range a.Messages.Take {
 		if seen, waits := log.Seen(); number == seen+1 {
 			log.See(number, waits)
@@ -106,16 +106,16 @@ func (b *mailbox) receive(r *run, key string, w task.Awaited, check func([]byte)
 		if a.Empty() {
 			return nil, nil
 		}
-		return nil, r.saving("put writes", b.root.log.Put(r.ctx, nil, journal.Outcome{Messages: a.Messages}))
+		return nil, r.saving("put writes", b.root.log.Put(r.ctx, nil, journal.Change{Messages: a.Messages}))
 	}
 	b.given[id] = m
 	of := r.log.About(key)
 	of.Name = w.Place
 	a.Writes = inbox.Received(of, &m, b.root.log.Base)
-	if err := r.log.Put(r.ctx, a.Writes, journal.Outcome{Messages: a.Messages}); err != nil {
+	if err := r.log.Put(r.ctx, a.Writes, journal.Change{Messages: a.Messages}); err != nil {
 		return nil, r.saving("put writes", err)
 	}
-	if err := r.log.Stored(); err != nil {
+	if err := r.log.WaitStored(); err != nil {
 		return nil, r.saving("put writes", err)
 	}
 	delete(b.given, id)

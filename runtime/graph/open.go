@@ -42,7 +42,7 @@ type opener struct {
 // what the call does, and open reads what it asks for. No user code runs on a thread that others
 // may hold: if a route chooses the first nodes, only the input is stored first.
 func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
-	f := opening.Facts{Call: opening.Call{
+	f := opening.Facts{Request: opening.Request{
 		Kind: kind, Named: r.opt.request != "", Discard: r.opt.abandon, TakeOver: r.opt.takeOver, Edit: r.edited, Rehearse: r.opt.rehearse,
 	}}
 	var c checkpoint.Chain
@@ -88,7 +88,7 @@ func headOf(c *checkpoint.Chain) opening.Head {
 }
 
 // perform does what package opening has decided. in is the input of BeginMail.
-func (r *opener) perform(step opening.Step, c *checkpoint.Chain, in *journal.Input) error {
+func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Input) error {
 	switch step {
 	case opening.Continue:
 		return r.resume(c)
@@ -200,7 +200,7 @@ func (r *opener) openRouted(first checkpoint.Record) error {
 		return r.nodeError(&r.exec.Tasks[0], err)
 	}
 	r.exec.Tasks = r.exec.Tasks[:0] // the loop restores it from storage
-	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
+	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Change{Status: checkpoint.Running})
 }
 
 // openEnded stores a record of a resume that runs nothing, with the decisions about messages, and
@@ -222,7 +222,7 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
-	o := journal.Outcome{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
+	o := journal.Change{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
 	if status == Waiting {
 		_, o.Wake = inbox.Expire(r.g.questions(openQuestions(r.log.Namespace, c)), nil, time.Time{})
 	}
@@ -235,7 +235,7 @@ func (r *opener) openEmpty() error {
 	if err != nil {
 		return err
 	}
-	o := journal.Outcome{Status: Cancelled, End: true}
+	o := journal.Change{Status: Cancelled, End: true}
 	switch {
 	case r.obeyed != nil:
 		r.ending = r.obeyed
@@ -307,12 +307,12 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	o := journal.Outcome{Status: checkpoint.Running}
+	o := journal.Change{Status: checkpoint.Running}
 	switch next {
 	case opening.Wait:
-		o = journal.Outcome{Status: checkpoint.Waiting, End: true, Wake: wake}
+		o = journal.Change{Status: checkpoint.Waiting, End: true, Wake: wake}
 	case opening.Pause:
-		o = journal.Outcome{Status: checkpoint.Paused, End: true}
+		o = journal.Change{Status: checkpoint.Paused, End: true}
 	}
 	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
@@ -325,7 +325,7 @@ func (r *opener) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
-		err = r.opened(records, nil, journal.Outcome{End: true, Wake: r.g.wakeOf(c)})
+		err = r.opened(records, nil, journal.Change{End: true, Wake: r.g.wakeOf(c)})
 	}
 	r.status = checkpoint.Done
 	return err
@@ -405,7 +405,7 @@ func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes [
 }
 
 // opened writes the opening Append, and restores the results that are already stored.
-func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Change) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}

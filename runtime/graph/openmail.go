@@ -274,7 +274,7 @@ func (r *opener) readPast(c *checkpoint.Chain) error {
 
 // readAfter reads the inbox after an opening that began a run line in person and did not know of
 // the newest message. Cancels that came before the opening are older than the run line.
-func (r *opener) readAfter(o journal.Outcome) error {
+func (r *opener) readAfter(o journal.Change) error {
 	seen, _ := r.log.Seen()
 	posted := r.log.Opened()
 	r.mail.Opened = posted
@@ -293,7 +293,7 @@ func (r *opener) readAfter(o journal.Outcome) error {
 	if a.Empty() {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Outcome{Messages: a.Messages}))
+	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Change{Messages: a.Messages}))
 }
 
 // olderThanRun returns the number of the newest message that is older than the run.

@@ -63,7 +63,7 @@ func shownStops(stops []journal.Stop) []Stop {
 }
 
 // noteStops records in rec the stops at which a run ends.
-func (r *run) noteStops(rec *checkpoint.Record, o journal.Outcome) {
+func (r *run) noteStops(rec *checkpoint.Record, o journal.Change) {
 	if o.Status != Paused {
 		return
 	}
@@ -80,7 +80,7 @@ func (r *run) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 // reasonWrite returns the write of the reason why the run ends although tasks are due at base. The
 // reason is the text of cause, of the cause of its context, or of a drain. There is none for a
 // subgraph call, and if the status explains the end.
-func (r *run) reasonWrite(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
+func (r *run) reasonWrite(base checkpoint.ID, o journal.Change, cause error) []checkpoint.Write {
 	var text string
 	switch {
 	case r.call != nil || o.Status != Failed && o.Status != Ready && o.Status != Cancelled:

@@ -64,7 +64,7 @@ func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thre
 	}
 	opts.rehearse, opts.durability = true, Sync
 	opts.due = &due{found: &checkpoint.ReadyThread{ID: thread, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
-	_, err = driver[S, U]{t}.stored(ctx, opts, new(stream[S, U]), nil)
+	_, err = driver[S, U]{t}.runStored(ctx, opts, new(stream[S, U]), nil)
 	var cancelled *CancelledError
 	if errors.Is(err, errRehearsed) || errors.As(err, &cancelled) {
 		err = nil

@@ -25,7 +25,7 @@ func (t Thread[S, U]) Version(n int) ThreadVersion[S, U] {
 // State returns the last checkpoint of the version. Errors are those of Thread.State. To read an
 // older checkpoint of the version, use Thread.At.
 func (v ThreadVersion[S, U]) State(ctx context.Context) (Snapshot[S], error) {
-	if err := v.ready(); err != nil {
+	if err := v.usable(); err != nil {
 		return Snapshot[S]{}, err
 	}
 	snap, err := v.thread.State(ctx)
@@ -39,7 +39,7 @@ func (v ThreadVersion[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 // those of Thread.History.
 func (v ThreadVersion[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
-		if err := v.ready(); err != nil {
+		if err := v.usable(); err != nil {
 			yield(Snapshot[S]{}, err)
 			return
 		}
@@ -54,9 +54,9 @@ func (v ThreadVersion[S, U]) History(ctx context.Context, q checkpoint.Query) it
 	}
 }
 
-// ready reports whether the version can exist.
-func (v ThreadVersion[S, U]) ready() error {
-	if err := v.thread.ready(); err != nil {
+// usable returns an error unless the version can exist.
+func (v ThreadVersion[S, U]) usable() error {
+	if err := v.thread.usable(); err != nil {
 		return err
 	}
 	if v.thread.version < 1 {

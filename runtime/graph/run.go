@@ -30,13 +30,13 @@ type run struct {
 	state   typedState
 	plan    plan.Planner
 	exec    exec.Superstep
-	log     *journal.Branch // nil for a run that stores nothing
+	log     *journal.Writer // nil for a run that stores nothing
 	keys    journal.Keys
 	pending journal.Pending // stored results and questions of the first superstep after an opening
 
-	call   *subgraph.Call     // of a subgraph; nil for the run itself
-	calls  []subgraph.Outcome // by task: the outcome of its subgraph call; nil in a graph without subgraphs
-	memory subgraph.Memory    // of the subgraphs that remember
+	call   *subgraph.Call      // of a subgraph; nil for the run itself
+	calls  []subgraph.Returned // by task: what its subgraph call returned; nil in a graph without subgraphs
+	memory subgraph.Memory     // of the subgraphs that remember
 
 	steps  int               // committed supersteps, without that of Start
 	status checkpoint.Status // the final status; zero while the run is in progress
@@ -83,20 +83,20 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 	if g.opt.interceptors.runs() {
 		return g.intercepted(ctx, in, o, out)
 	}
-	return g.unstored(ctx, in, o, out)
+	return g.runUnstored(ctx, in, o, out)
 }
 
 // intercepted is unstored inside the interceptors of runs.
 func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *stream[S, U]) (res Result[S], err error) {
 	err = g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
-		res, err = g.unstored(ctx, in, o, out)
+		res, err = g.runUnstored(ctx, in, o, out)
 		return res.Status, err
 	})
 	return res, err
 }
 
 // unstored is run without the interceptors of runs.
-func (g *Graph[S, U]) unstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
+func (g *Graph[S, U]) runUnstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
 	o.strict, o.interceptors, o.beats = g.opt.strict, g.opt.interceptors, new(journal.Heartbeats)
 	a := newAdapter(g, o.strict)
 	a.input = &in

@@ -45,7 +45,7 @@ type runOptions struct {
 	wait       bool
 	abandon    bool
 	as         []ID
-	jump       *Next
+	choice     *Next
 	stops      *stops         // of this run alone; nil for none
 	stopAt     *numberedStops // the same stops by node number
 	request    string

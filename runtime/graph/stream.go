@@ -186,7 +186,7 @@ func relay[S, U any](e Event[S, U]) relayed {
 type feed struct {
 	g      *core
 	thread string
-	log    *journal.Branch // nil for a run that stores nothing
+	log    *journal.Writer // nil for a run that stores nothing
 	sink   sink            // nil for a run without a stream
 }
 

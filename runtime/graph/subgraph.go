@@ -165,7 +165,7 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
 	// An attempt may end before it reaches the nodes that asked in an earlier one.
-	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c), Elsewhere: c.waitsForQueues()}
+	r.calls[i] = subgraph.Returned{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c), Elsewhere: c.waitsForQueues()}
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
@@ -275,7 +275,7 @@ func (r *run) storeBase() error {
 	}
 	for _, i := range r.exec.Due() {
 		if n := &r.g.nodes[r.exec.Tasks[i].Node]; n.sub != nil && !n.unstored {
-			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
+			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Change{}))
 		}
 	}
 	return nil
@@ -377,5 +377,5 @@ func (r *run) beginCall() (err error) {
 	if r.status == 0 {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Outcome{}))
+	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Change{}))
 }

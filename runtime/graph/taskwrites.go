@@ -33,7 +33,7 @@ func questionWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Wri
 
 // callWrites returns the writes of the results of durable calls that are not stored.
 func callWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) {
-	sl.Calls.Unstored(func(name string, c task.CallResult) {
+	sl.Calls.EachUnstored(func(name string, c task.CallResult) {
 		writes = append(writes, callWrite(of, name, c))
 	})
 	return writes
@@ -41,7 +41,7 @@ func callWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) 
 
 // callWrite returns the write of the result of a durable call.
 func callWrite(of checkpoint.Write, name string, c task.CallResult) checkpoint.Write {
-	of.Kind, of.Name, of.Payload = checkpoint.Result, name, journal.AppendCall(nil, journal.Call{Number: c.Number, Value: c.Value})
+	of.Kind, of.Name, of.Payload = checkpoint.Result, name, journal.AppendCall(nil, journal.DurableCall{Number: c.Number, Value: c.Value})
 	return of
 }
 

@@ -97,18 +97,18 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	defer t.g.runs.endOn(t.id, o.own)
 	o.interceptors = t.g.opt.interceptors
 	if !o.interceptors.runs() {
-		return t.stored(ctx, o, out, in)
+		return t.runStored(ctx, o, out, in)
 	}
 	info := RunInfo{Graph: t.g.name, Thread: t.id, Resume: in == nil && o.due == nil, Worker: o.due != nil}
 	err = o.interceptors.run(ctx, info, func(ctx context.Context) (_ Status, err error) {
-		res, err = t.stored(ctx, o, out, in)
+		res, err = t.runStored(ctx, o, out, in)
 		return res.Status, err
 	})
 	return res, err
 }
 
 // stored is drive inside the interceptors of runs.
-func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
 	defer t.g.news.Changed(t.id)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return res, t.fail("%w", err)
@@ -201,7 +201,7 @@ func (t driver[S, U]) stored(ctx context.Context, o runOptions, out *stream[S, U
 	err = errors.Join(err, r.tellCaller(ctx, err))
 	r.feed().publishQuestions(r.plan.Step+1, waitingFor(r.asked()))
 	ended = true
-	o.due.ended(r.run)
+	o.due.noteWake(r.run)
 	res = resultOf(r.run, out.state)
 	t.keep(r, out.state, err)
 	if lost := (*SaverError)(nil); errors.As(err, &lost) {
@@ -241,11 +241,11 @@ func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U
 	return r
 }
 
-// journal returns the branch of a run that has not opened its thread. It calls kept with the
+// journal returns the Writer of a run that has not opened its thread. It calls kept with the
 // errors of its Prunes.
 func (g *core) journal(
 	thread string, o runOptions, tail *journal.Tail, lost func(error), kept func(step int, err error),
-) *journal.Branch {
+) *journal.Writer {
 	c := journal.Config{
 		Saver: g.opt.saver, ThreadID: thread, Lease: g.opt.lease, Timeout: g.opt.saverTimeout, Release: g.opt.releaseOnDone,
 		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) }, Room: g.news,
@@ -258,11 +258,11 @@ func (g *core) journal(
 	}
 	switch o.durability {
 	case Async:
-		return journal.NewBranch(journal.NewAsync(c))
+		return journal.NewWriter(journal.NewAsync(c))
 	case OnExit:
-		return journal.NewBranch(journal.NewOnExit(c))
+		return journal.NewWriter(journal.NewOnExit(c))
 	}
-	return journal.NewBranch(journal.NewSync(c))
+	return journal.NewWriter(journal.NewSync(c))
 }
 
 // busyOptions are the options of most calls for a thread that another run holds.
@@ -336,8 +336,8 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 	return v, err
 }
 
-// ready reports whether the thread can be used at all.
-func (t Thread[S, U]) ready() error {
+// usable returns an error unless the thread can be used at all.
+func (t Thread[S, U]) usable() error {
 	if t.g == nil {
 		return errors.New("graph: a zero Thread; make it by Graph.Thread")
 	}
@@ -349,7 +349,7 @@ func (t Thread[S, U]) ready() error {
 
 // calling returns the options of a call on t, which must not be inside a subgraph.
 func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return runOptions{}, err
 	}
 	if t.inside != nil {

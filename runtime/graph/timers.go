@@ -85,11 +85,11 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 		if len(woken) == 0 && a.Messages.Empty() {
 			return nil
 		}
-		if err := r.log.Put(r.ctx, append(questions, a.Writes...), journal.Outcome{Messages: a.Messages}); err != nil {
+		if err := r.log.Put(r.ctx, append(questions, a.Writes...), journal.Change{Messages: a.Messages}); err != nil {
 			return r.saving("put writes", err)
 		}
 		if len(a.Messages.Take) > 0 {
-			return r.saving("put writes", r.log.Stored())
+			return r.saving("put writes", r.log.WaitStored())
 		}
 		return nil
 	})
@@ -153,7 +153,7 @@ func (r *run) await() (again bool, err error) {
 		if err := r.acknowledge(r.exec.Unstored()); err != nil {
 			return false, err
 		}
-		if err := r.log.Stored(); err != nil { // else a crash would move the time
+		if err := r.log.WaitStored(); err != nil { // else a crash would move the time
 			return false, r.saving("put writes", err)
 		}
 		if again, err := r.rest(until); !again || err != nil {

@@ -119,6 +119,6 @@ func (r *opener) dropUnfit(err error) bool {
 // other errors.
 func (r *run) putFitting(writes []checkpoint.Write) {
 	for i := range writes {
-		_ = r.log.Put(r.ctx, writes[i:i+1], journal.Outcome{})
+		_ = r.log.Put(r.ctx, writes[i:i+1], journal.Change{})
 	}
 }

@@ -83,12 +83,12 @@ func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U],
 // update stores the updates of an edit: a single update without a node, or one for each node of
 // as.
 func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as []ID) (checkpoint.ID, error) {
-	e, err := t.g.editOf(as, o.jump)
+	e, err := t.g.editOf(as, o.choice)
 	switch {
 	case err != nil || !o.abandon:
 	case len(as) == 0:
 		err = errors.New("DiscardPending without AsNode; an edit leaves all that is due, and Goto replaces it")
-	case o.jump != nil:
+	case o.choice != nil:
 		err = errors.New("DiscardPending with Goto, which replaces all that is due; leave DiscardPending out")
 	}
 	if err != nil {
@@ -228,5 +228,5 @@ func AsNode(id ID) UpdateOption {
 // or UpdateStates name. After graph.To(graph.End) nothing is due. Each node must be one of the
 // graph; it need not be a target of another one.
 func Goto(next Next) UpdateOption {
-	return singleRunOption("Goto", func(o *runOptions) { o.jump = &next })
+	return singleRunOption("Goto", func(o *runOptions) { o.choice = &next })
 }

@@ -112,12 +112,12 @@ func (s *stream[S, U]) send(ms []message) error {
 // last one it writes the end, unless a run is in progress. The caller must hold a replay slot of
 // the Hub. catchUp releases the slot before it writes, because a client may be slow.
 func (s *stream[S, U]) catchUp(ctx context.Context) error {
-	out, err := s.stored(ctx)
+	out, err := s.toCatchUp(ctx)
 	return errors.Join(s.send(out), err)
 }
 
-// stored returns the messages that catchUp writes.
-func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
+// toCatchUp returns the messages that catchUp writes.
+func (s *stream[S, U]) toCatchUp(ctx context.Context) (out []message, err error) {
 	defer func() { <-s.hub.replays }()
 	if s.replay == nil {
 		if s.replay, err = s.missed(ctx); err != nil {

@@ -58,7 +58,7 @@ func (h *host) Panicked(v any) error { return v.(error) }
 
 func (h *host) Counts(err error) bool { return errors.Is(err, errPanic) }
 
-func (h *host) Ended(tasks []int) error {
+func (h *host) StoreEnded(tasks []int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stored = append(h.stored, slices.Clone(tasks))

@@ -252,7 +252,7 @@ func (f *fanOut) collect() error {
 			continue
 		}
 		if f.s.Eager {
-			switch err := f.s.host.Ended(batch); {
+			switch err := f.s.host.StoreEnded(batch); {
 			case errors.Is(err, ErrLeft):
 				f.leave()
 			case err != nil:

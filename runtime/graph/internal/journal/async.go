@@ -42,7 +42,7 @@ func (a *Async) Write(ctx context.Context, e Entry) error {
 }
 
 // Stored implements Log.
-func (a *Async) Stored() error { return a.queue.stored() }
+func (a *Async) WaitStored() error { return a.queue.waitStored() }
 
 // Load implements Log. It waits until everything queued is stored.
 func (a *Async) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {

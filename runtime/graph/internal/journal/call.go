@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// call is the context of one call of the saver. It has the values of a run's context and a
+// saverCall is the context of one call of the saver. It has the values of a run's context and a
 // deadline of its own. It does not end if the run is cancelled, so a cancelled run knows what it
 // has stored. It costs a timer only once somebody waits for its Done. It is never used for a
 // second call, because a saver may have kept it.
-type call struct {
+type saverCall struct {
 	run     context.Context
 	began   time.Time
 	timeout time.Duration
@@ -22,13 +22,13 @@ type call struct {
 }
 
 // Deadline implements context.Context.
-func (c *call) Deadline() (time.Time, bool) { return c.began.Add(c.timeout), true }
+func (c *saverCall) Deadline() (time.Time, bool) { return c.began.Add(c.timeout), true }
 
 // Done implements context.Context.
-func (c *call) Done() <-chan struct{} { return c.wait().Done() }
+func (c *saverCall) Done() <-chan struct{} { return c.wait().Done() }
 
 // Err implements context.Context.
-func (c *call) Err() error {
+func (c *saverCall) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expire()
@@ -36,7 +36,7 @@ func (c *call) Err() error {
 }
 
 // Value implements context.Context.
-func (c *call) Value(key any) any {
+func (c *saverCall) Value(key any) any {
 	c.mu.Lock()
 	ctx := c.waited
 	c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *call) Value(key any) any {
 }
 
 // expire notes the end of a call that has run out of time.
-func (c *call) expire() {
+func (c *saverCall) expire() {
 	switch {
 	case c.err != nil:
 	case c.waited != nil:
@@ -58,7 +58,7 @@ func (c *call) expire() {
 }
 
 // wait returns a context that ends when c does.
-func (c *call) wait() context.Context {
+func (c *saverCall) wait() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waited == nil {
@@ -71,7 +71,7 @@ func (c *call) wait() context.Context {
 }
 
 // end ends c: the saver has returned.
-func (c *call) end() {
+func (c *saverCall) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel != nil {

@@ -33,7 +33,7 @@ func commitOn(t *testing.T, ctx context.Context, appends func(ctx context.Contex
 	s.Saver = &appending{s.Saver, appends}
 	sc := begin(t, s, journal.NewSync(config(s)))
 	defer sc.log.Close()
-	return sc.root.Commit(ctx, sc.next(sc.root, 1), nil, journal.Outcome{})
+	return sc.root.Commit(ctx, sc.next(sc.root, 1), nil, journal.Change{})
 }
 
 func TestACallOfASaverEndsAtItsTimeout(t *testing.T) {

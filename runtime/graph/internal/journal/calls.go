@@ -6,20 +6,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Call is the stored result of a durable call.
-type Call struct {
+// DurableCall is the stored result of a durable call.
+type DurableCall struct {
 	Number int // among the calls of the attempt that have an order, from 1; else 0
 	Value  []byte
 }
 
 // AppendCall appends the result of a call.
-func AppendCall(b []byte, c Call) []byte {
+func AppendCall(b []byte, c DurableCall) []byte {
 	b = wire.AppendInt(wire.AppendArrayLen(b, 2), int64(c.Number))
 	return wire.AppendBytes(b, c.Value)
 }
 
 // ReadCall reads what AppendCall wrote.
-func ReadCall(b []byte) (c Call, err error) {
+func ReadCall(b []byte) (c DurableCall, err error) {
 	r := wire.NewReader("call", b)
 	r.FixedArray(2)
 	c.Number, c.Value = r.Int(), r.Bytes()
@@ -28,7 +28,7 @@ func ReadCall(b []byte) (c Call, err error) {
 	}
 	err = r.End()
 	if !r.Framed() {
-		return Call{}, err
+		return DurableCall{}, err
 	}
 	return c, nil
 }

@@ -51,7 +51,7 @@ func TestErrorsOfStoredBytesSayWhatWasFound(t *testing.T) {
 			`signal: got the message 0 with id "e"; want a number above 0, and an id`,
 		},
 		"a durable call": {
-			second(journal.ReadCall(journal.AppendCall(nil, journal.Call{Number: -1, Value: []byte{1}}))),
+			second(journal.ReadCall(journal.AppendCall(nil, journal.DurableCall{Number: -1, Value: []byte{1}}))),
 			"call: got the call -1 with a result of 1 bytes; want a number from 0, and a result",
 		},
 	} {

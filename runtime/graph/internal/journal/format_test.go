@@ -127,11 +127,11 @@ func TestStoredPayloads(t *testing.T) {
 		{"no stops", journal.AppendStops(nil, nil), "90"},
 		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []journal.PathElement{{Node: "sub", Index: 2}}, Node: "y"}}), "91939192a373756202a179c2"},
 		{"a stop after a node", journal.AppendStops(nil, []journal.Stop{{Node: "a", After: true}}), "919390a161c3"},
-		{"a durable call", journal.AppendCall(nil, journal.Call{Number: 300, Value: []byte("result")}), "92cd012cc406726573756c74"},
+		{"a durable call", journal.AppendCall(nil, journal.DurableCall{Number: 300, Value: []byte("result")}), "92cd012cc406726573756c74"},
 		{"a signal", journal.AppendSignal(nil, &checkpoint.Message{
 			Number: 7, ID: "e", Name: "paid", Key: "k", Posted: time.Unix(1, 0), Payload: []byte{0xc3},
 		}), "9607a165a470616964a16bd6ff00000001c401c3"},
-		{"a durable call without a number", journal.AppendCall(nil, journal.Call{Value: []byte{}}), "9200c400"},
+		{"a durable call without a number", journal.AppendCall(nil, journal.DurableCall{Value: []byte{}}), "9200c400"},
 		{"a question that expires", journal.AppendQuestion(nil, journal.Question{Node: "n", Due: time.Unix(1, 0)}), "9790a16e00a0c0a0d6ff00000001"},
 		{"a question of a branch that was left", journal.SetLeft(journal.AppendQuestion(nil, journal.Question{}), true), "919590a000a0c0"},
 		{"an empty question", journal.AppendQuestion(nil, journal.Question{}), "9590a000a0c0"},

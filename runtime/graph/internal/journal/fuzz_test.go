@@ -122,7 +122,7 @@ func FuzzReadSignal(f *testing.F) {
 }
 
 func FuzzReadCall(f *testing.F) {
-	fuzzDecoder(f, journal.ReadCall, func(c journal.Call) []byte { return journal.AppendCall(nil, c) })
+	fuzzDecoder(f, journal.ReadCall, func(c journal.DurableCall) []byte { return journal.AppendCall(nil, c) })
 }
 
 func FuzzReadStops(f *testing.F) {

@@ -155,7 +155,7 @@ type scene struct {
 	testing.TB
 	*spy
 	log  journal.Log
-	root *journal.Branch
+	root *journal.Writer
 }
 
 // begin opens a run of a new thread.
@@ -167,7 +167,7 @@ func begin(tb testing.TB, s *spy, log journal.Log) *scene {
 // beginAs is begin with the id of the opening record.
 func beginAs(tb testing.TB, s *spy, log journal.Log, id checkpoint.ID) *scene {
 	tb.Helper()
-	sc := &scene{TB: tb, spy: s, log: log, root: journal.NewBranch(log)}
+	sc := &scene{TB: tb, spy: s, log: log, root: journal.NewWriter(log)}
 	rec := sc.record(sc.root, 0)
 	rec.ID, rec.Base = id, id
 	rec.Source, rec.Commits = checkpoint.Input, checkpoint.ID{}
@@ -185,7 +185,7 @@ func (sc *scene) resume(log journal.Log) *scene {
 // resumeAs is resume with the id of the opening record.
 func (sc *scene) resumeAs(log journal.Log, id checkpoint.ID) *scene {
 	sc.Helper()
-	next := &scene{TB: sc.TB, spy: sc.spy, log: log, root: journal.NewBranch(log)}
+	next := &scene{TB: sc.TB, spy: sc.spy, log: log, root: journal.NewWriter(log)}
 	next.root.Head, next.root.Base = sc.root.Head, sc.root.Base
 	rec := next.record(next.root, 0)
 	rec.ID, rec.Source, rec.Base, rec.Commits = id, checkpoint.Resume, next.root.Base, checkpoint.ID{}
@@ -196,19 +196,19 @@ func (sc *scene) resumeAs(log journal.Log, id checkpoint.ID) *scene {
 
 func (sc *scene) open(rec checkpoint.Record) {
 	sc.Helper()
-	if _, err := sc.root.Open(sc.Context(), checkpoint.Opening{TakeOver: true}, []checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Running}); err != nil {
+	if _, err := sc.root.Open(sc.Context(), checkpoint.Opening{TakeOver: true}, []checkpoint.Record{rec}, nil, journal.Change{Status: checkpoint.Running}); err != nil {
 		sc.Fatalf("Open: %v", err)
 	}
 }
 
 // call returns the branch of a call that node makes in the namespace of b.
-func (sc *scene) call(b *journal.Branch, node string) *journal.Branch {
+func (sc *scene) call(b *journal.Writer, node string) *journal.Writer {
 	key := journal.TaskKey(checkpoint.ID{1}, journal.Scope(b.Namespace), 1, node, 0)
 	return b.Child(journal.Within(b.Namespace, journal.CallName(key, b.Base, checkpoint.ID{})))
 }
 
 // again returns the branch of a call that another run has stored a part of.
-func (sc *scene) again(namespace string) *journal.Branch {
+func (sc *scene) again(namespace string) *journal.Writer {
 	sc.Helper()
 	b := sc.root.Child(namespace)
 	c := sc.load(namespace)
@@ -217,7 +217,7 @@ func (sc *scene) again(namespace string) *journal.Branch {
 }
 
 // record returns the record that follows the head of b, with the state n. It has one due task.
-func (sc *scene) record(b *journal.Branch, n int) checkpoint.Record {
+func (sc *scene) record(b *journal.Writer, n int) checkpoint.Record {
 	sc.Helper()
 	id := newID(sc)
 	return checkpoint.Record{
@@ -227,14 +227,14 @@ func (sc *scene) record(b *journal.Branch, n int) checkpoint.Record {
 }
 
 // next is record, as Commit takes it.
-func (sc *scene) next(b *journal.Branch, n int) *checkpoint.Record {
+func (sc *scene) next(b *journal.Writer, n int) *checkpoint.Record {
 	sc.Helper()
 	rec := sc.record(b, n)
 	return &rec
 }
 
 // enter begins a call: its first record waits for its next write.
-func (sc *scene) enter(b *journal.Branch, n int) {
+func (sc *scene) enter(b *journal.Writer, n int) {
 	sc.Helper()
 	rec := sc.record(b, n)
 	rec.Source, rec.Commits = checkpoint.Input, checkpoint.ID{}
@@ -243,7 +243,7 @@ func (sc *scene) enter(b *journal.Branch, n int) {
 }
 
 // commit stores a record of b with the state n, and remembers calls in it by node.
-func (sc *scene) commit(b *journal.Branch, n int, memory map[string]string, writes ...checkpoint.Write) checkpoint.Record {
+func (sc *scene) commit(b *journal.Writer, n int, memory map[string]string, writes ...checkpoint.Write) checkpoint.Record {
 	sc.Helper()
 	rec := sc.record(b, n)
 	for node, namespace := range memory {
@@ -252,27 +252,27 @@ func (sc *scene) commit(b *journal.Branch, n int, memory map[string]string, writ
 		}
 		journal.SetMemory(rec.Meta, node, namespace)
 	}
-	if err := b.Commit(sc.Context(), &rec, writes, journal.Outcome{}); err != nil {
+	if err := b.Commit(sc.Context(), &rec, writes, journal.Change{}); err != nil {
 		sc.Fatalf("Commit: %v", err)
 	}
 	return rec
 }
 
 // put stores pending writes of b.
-func (sc *scene) put(b *journal.Branch, writes ...checkpoint.Write) {
+func (sc *scene) put(b *journal.Writer, writes ...checkpoint.Write) {
 	sc.Helper()
-	if err := b.Put(sc.Context(), writes, journal.Outcome{}); err != nil {
+	if err := b.Put(sc.Context(), writes, journal.Change{}); err != nil {
 		sc.Fatalf("Put: %v", err)
 	}
 }
 
 // end makes the last write of the run.
 func (sc *scene) end(status checkpoint.Status, writes ...checkpoint.Write) error {
-	return sc.root.Put(sc.Context(), writes, journal.Outcome{Status: status, End: true})
+	return sc.root.Put(sc.Context(), writes, journal.Change{Status: status, End: true})
 }
 
 // write returns a pending write of b.
-func write(b *journal.Branch, kind checkpoint.Kind, task, name string) checkpoint.Write {
+func write(b *journal.Writer, kind checkpoint.Kind, task, name string) checkpoint.Write {
 	return checkpoint.Write{Namespace: b.Namespace, Base: b.Base, Task: task, Kind: kind, Name: name, Payload: []byte{0xc0}}
 }
 

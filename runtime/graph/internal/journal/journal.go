@@ -4,11 +4,11 @@
 // a name or in a form of its own.
 //
 // A Log is a run's connection to its thread, in one of three durabilities: Sync, Async and OnExit.
-// A Branch is one namespace as the run writes it: that of the run itself, or of a subgraph call.
+// A Writer is one namespace as the run writes it: that of the run itself, or of a subgraph call.
 //
 // Invariants:
 //   - Only Open takes the fence. Every later write names it.
-//   - Records of a branch are stored in the order in which they were given. A record is never
+//   - Records of a namespace are stored in the order in which they were given. A record is never
 //     stored before the record that made its call due.
 //   - Load returns what the run has written, stored or not.
 //   - After a write was refused because another run has the thread, Lost returns the reason and
@@ -26,9 +26,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
-// Outcome is what a write says of the run in addition to its records. The writes of a subgraph
+// Change is what a write changes of the thread in addition to its records. The writes of a subgraph
 // call have only messages and labels.
-type Outcome struct {
+type Change struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
 	Keep   bool              // it leaves the version open, also with Config.Release
@@ -37,6 +37,9 @@ type Outcome struct {
 	Messages checkpoint.Handled // the messages that the write takes, refuses or returns; Seen is set by the Log
 	Labels   map[string]string  // changes of the labels of the thread, with records only; nil for none
 }
+
+// Outcome is a Change.
+type Outcome = Change
 
 // Inputs says which inputs wait in the inbox of a thread.
 type Inputs int32
@@ -54,7 +57,7 @@ type Entry struct {
 	After     checkpoint.ID       // the record that Records follow
 	Records   []checkpoint.Record // none to store only Writes
 	Writes    []checkpoint.Write
-	Outcome
+	Change
 }
 
 // Log writes to one thread on behalf of one run. Write, Stored, Load, Lost and Broken are safe for
@@ -83,9 +86,9 @@ type Log interface {
 	// Now returns the time on the saver's clock. It is never ahead of that clock, and at most a
 	// round trip behind. Before Open it is zero.
 	Now() time.Time
-	// Stored waits until the entries that were written before are stored, unless they are held for
+	// WaitStored waits until the entries that were written before are stored, unless they are held for
 	// the end of the run. It returns the error of the one that failed.
-	Stored() error
+	WaitStored() error
 	// Load reads a checkpoint of the thread with what this run has written.
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 	// Keeps reports whether entries are used after Write has returned, so that their memory must
@@ -142,6 +145,6 @@ func (c *Config) rescue(err *error) {
 }
 
 // calling returns the context of a call of the saver that begins now, with ctx's values.
-func (c *Config) calling(ctx context.Context, now time.Time) *call {
-	return &call{run: ctx, began: now, timeout: c.Timeout}
+func (c *Config) calling(ctx context.Context, now time.Time) *saverCall {
+	return &saverCall{run: ctx, began: now, timeout: c.Timeout}
 }

@@ -103,15 +103,15 @@ func TestNothingIsWrittenAfterLost(t *testing.T) {
 			sc.load("") // with Async everything is stored then
 			other := sc.root
 			if l.name == "on exit" {
-				other = &journal.Branch{Head: sc.stored("").Head, Base: sc.stored("").Head}
+				other = &journal.Writer{Head: sc.stored("").Head, Base: sc.stored("").Head}
 			}
 			thief := &scene{TB: t, spy: s, log: sc.log, root: other}
 			thief = thief.resume(journal.NewSync(config(s)))
 
-			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 2), nil, journal.Outcome{})
+			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 2), nil, journal.Change{})
 			call := sc.call(sc.root, "sub")
 			sc.enter(call, 10)
-			_ = call.Put(t.Context(), []checkpoint.Write{write(call, checkpoint.Question, "task", "q")}, journal.Outcome{})
+			_ = call.Put(t.Context(), []checkpoint.Write{write(call, checkpoint.Question, "task", "q")}, journal.Change{})
 			if err := sc.end(checkpoint.Done); !errors.Is(err, checkpoint.ErrConflict) {
 				t.Errorf("the last write: %v, want ErrConflict", err)
 			}
@@ -201,7 +201,7 @@ func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 	first := sc.commit(sc.root, 1, nil)
 	for n := range 10 {
 		rec := sc.record(sc.root, n)
-		if err := sc.root.Commit(t.Context(), &rec, nil, journal.Outcome{}); err != nil && !errors.Is(err, errDown) {
+		if err := sc.root.Commit(t.Context(), &rec, nil, journal.Change{}); err != nil && !errors.Is(err, errDown) {
 			t.Errorf("Commit: %v, want nil or the error of the saver", err)
 		}
 	}
@@ -229,7 +229,7 @@ func TestAPanicOfASaverIsAnError(t *testing.T) {
 			s := newSpy()
 			sc := begin(t, s, l.make(config(s)))
 			s.failing(func(int) bool { panic("saver") })
-			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 1), nil, journal.Outcome{})
+			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 1), nil, journal.Change{})
 			err := sc.log.Close()
 			if l.name != "async" {
 				err = sc.end(checkpoint.Done)

@@ -81,7 +81,7 @@ func (l *OnExit) Write(ctx context.Context, e Entry) error {
 	if !e.End {
 		return nil
 	}
-	return l.flush(ctx, e.Outcome)
+	return l.flush(ctx, e.Change)
 }
 
 // hold adds an entry to what is held. The writes come first, so that what withdraws a question of
@@ -218,7 +218,7 @@ func (l *OnExit) holdWrite(w heldWrite) {
 
 // flush makes the last write of the run. Called again after an error it repeats what it has not
 // stored, and then stores what was held since.
-func (l *OnExit) flush(ctx context.Context, o Outcome) error {
+func (l *OnExit) flush(ctx context.Context, o Change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) > 0 {
@@ -251,7 +251,7 @@ func (l *OnExit) repeat(ctx context.Context) error {
 }
 
 // entries turns what is held into entries: inner calls first, the run itself last.
-func (l *OnExit) entries(o Outcome) ([]Entry, error) {
+func (l *OnExit) entries(o Change) ([]Entry, error) {
 	var entries []Entry
 	at := make(map[string]int) // by namespace
 	for _, namespace := range l.namespaces() {
@@ -266,7 +266,7 @@ func (l *OnExit) entries(o Outcome) ([]Entry, error) {
 		at[namespace] = len(entries)
 		entries = append(entries, Entry{Namespace: namespace, After: h.after, Records: []checkpoint.Record{rec}})
 	}
-	root := Entry{Outcome: o}
+	root := Entry{Change: o}
 	if h := l.held[""]; h.records() {
 		rec, err := h.record()
 		if err != nil {

@@ -130,7 +130,7 @@ func TestOnExitJoinsASnapshotInTheMiddle(t *testing.T) {
 	first := sc.commit(sc.root, 1, nil)
 	whole := sc.record(sc.root, 2)
 	whole.Snapshot, whole.Payload = true, snapshotOf(2)
-	if err := sc.root.Commit(t.Context(), &whole, nil, journal.Outcome{}); err != nil {
+	if err := sc.root.Commit(t.Context(), &whole, nil, journal.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	last := sc.commit(sc.root, 3, nil)
@@ -271,7 +271,7 @@ func TestOnExitRepeatsItsLastWrite(t *testing.T) {
 	s.late = true
 	rec := sc.record(sc.root, 1)
 	rec.Due = nil
-	if err := sc.root.Commit(t.Context(), &rec, nil, journal.Outcome{Status: checkpoint.Done, End: true}); err == nil {
+	if err := sc.root.Commit(t.Context(), &rec, nil, journal.Change{Status: checkpoint.Done, End: true}); err == nil {
 		t.Fatal("the last write succeeded, want the error of the saver")
 	}
 	s.up()

@@ -97,9 +97,9 @@ func (q *queue) run(next batch) {
 	}
 }
 
-// stored waits until the entries that were added before are stored, and returns the first error.
+// waitStored waits until the entries that were added before are stored, and returns the first error.
 // It does not wait for entries that are added in the meantime.
-func (q *queue) stored() error {
+func (q *queue) waitStored() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for added := q.added; q.failed == nil && q.done < added; {

@@ -114,7 +114,7 @@ func TestStoredWaitsForTheEntriesBefore(t *testing.T) {
 		sc := beginHeld(t, s)
 		sc.commit(sc.root, 1, nil)
 		stored := make(chan error, 1)
-		go func() { stored <- sc.root.Stored() }()
+		go func() { stored <- sc.root.WaitStored() }()
 		synctest.Wait()
 		sc.commit(sc.root, 2, nil)
 		if len(stored) > 0 {

@@ -35,7 +35,7 @@ type part struct {
 	node            string
 	outer           *part
 	base            checkpoint.ID // of the record that made it due
-	sync, exit      *journal.Branch
+	sync, exit      *journal.Writer
 	step, tasks     int
 	done            bool
 	calls           map[string]*part  // in progress, by name
@@ -76,7 +76,7 @@ func tell(tb testing.TB, seed uint64) *story {
 }
 
 // branch is that of a call which an earlier run has begun.
-func (s *story) branch(sc *scene, p *part) *journal.Branch {
+func (s *story) branch(sc *scene, p *part) *journal.Writer {
 	b := sc.root.Child(p.namespace)
 	b.Head, b.Base = p.sync.Head, p.sync.Base
 	return b
@@ -180,8 +180,8 @@ func (s *story) commit(p *part, last bool) {
 	} else if s.IntN(4) == 0 {
 		writes = append(writes, checkpoint.Write{Namespace: p.namespace, Base: rec.ID, Task: journal.StopTask, Kind: checkpoint.Question})
 	}
-	for _, b := range []*journal.Branch{p.sync, p.exit} {
-		if err := b.Commit(s.Context(), &rec, writes, journal.Outcome{}); err != nil {
+	for _, b := range []*journal.Writer{p.sync, p.exit} {
+		if err := b.Commit(s.Context(), &rec, writes, journal.Change{}); err != nil {
 			s.Fatalf("Commit in %q: %v", p.namespace, err)
 		}
 	}

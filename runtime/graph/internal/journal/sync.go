@@ -77,7 +77,7 @@ func (s *Sync) append(e *Entry) checkpoint.Append {
 
 // releases reports whether the write of e releases the version.
 func (s *Sync) releases(e *Entry) bool {
-	return e.End && e.Status == checkpoint.Done && s.Release && !e.Outcome.Keep
+	return e.End && e.Status == checkpoint.Done && s.Release && !e.Change.Keep
 }
 
 // Write implements Log.
@@ -101,7 +101,7 @@ func (s *Sync) Now() time.Time {
 }
 
 // Stored implements Log.
-func (s *Sync) Stored() error { return nil }
+func (s *Sync) WaitStored() error { return nil }
 
 // store makes the saver call for e.
 func (s *Sync) store(ctx context.Context, e Entry) error {
@@ -120,7 +120,7 @@ func (s *Sync) store(ctx context.Context, e Entry) error {
 }
 
 // save stores e under ctx, and ends that. It returns the Seq of the last record of e.
-func (s *Sync) save(ctx *call, e *Entry) (head uint64, err error) {
+func (s *Sync) save(ctx *saverCall, e *Entry) (head uint64, err error) {
 	defer ctx.end()
 	defer s.rescue(&err)
 	progress := s.note(e)
@@ -165,7 +165,7 @@ func (s *Sync) keepBase(e *Entry) {
 // bare returns the last entry of a run whose records or writes the storage has refused for their
 // size. Of e it has the outcome, and the reason for that, at the newest record that is stored.
 func (s *Sync) bare(e *Entry) Entry {
-	end := Entry{Outcome: e.Outcome}
+	end := Entry{Change: e.Change}
 	for _, w := range e.Writes {
 		if w.Task == RunTask {
 			w.Base = s.base

@@ -23,8 +23,8 @@ const (
 	Due                // by a worker
 )
 
-// Call is what the caller asks for.
-type Call struct {
+// Request is what the caller asks for.
+type Request struct {
 	Kind     Kind
 	Named    bool // its input has a request id
 	Discard  bool // it drops the due tasks
@@ -47,26 +47,27 @@ type Head struct {
 // idle reports whether an input can begin without dropping tasks.
 func (h *Head) idle() bool { return !h.Due || h.Status == checkpoint.Cancelled }
 
-// Facts is what the call knows. Set Call first, and the other fields in the steps that name them.
+// Facts is what the call knows. Set Request first, and the other fields after the moves that name
+// them.
 type Facts struct {
-	Call   Call
-	Head   Head // Load
-	Same   bool // Compare: the newest input is that of the call
-	Cancel bool // ReadMail: a cancel waits
-	Ends   bool // Judge: it ends the due tasks
-	Input  bool // Pick: an input waits that can begin
-	Drops  bool // Pick: that input drops the due tasks
-	Noted  bool // Refuse: the opening takes or refuses messages
+	Request Request
+	Head    Head // Load
+	Same    bool // Compare: the newest input is that of the call
+	Cancel  bool // ReadMail: a cancel waits
+	Ends    bool // Judge: it ends the due tasks
+	Input   bool // Pick: an input waits that can begin
+	Drops   bool // Pick: that input drops the due tasks
+	Noted   bool // Refuse: the opening takes or refuses messages
 
-	done [Begin]bool // the steps that Next has returned
+	done [Begin]bool // the moves that Next has returned
 }
 
-// Step is what the call does next.
-type Step uint8
+// Move is what the call does next.
+type Move uint8
 
-// The steps that read, and the decisions.
+// The moves that read, and the decisions.
 const (
-	Load     Step = iota // read the head
+	Load     Move = iota // read the head
 	Compare              // read the newest input, and compare it with that of the call
 	ReadMail             // read the messages
 	ReadPast             // read the messages for a run line that takes no input from the inbox
@@ -93,8 +94,8 @@ const (
 	Pause // store what has come, and end as paused
 )
 
-// Next returns the next step.
-func (f *Facts) Next() Step {
+// Next returns the next move.
+func (f *Facts) Next() Move {
 	s := f.next()
 	if s < Begin {
 		f.done[s] = true
@@ -102,9 +103,9 @@ func (f *Facts) Next() Step {
 	return s
 }
 
-// next is Next without the note that the step was returned.
-func (f *Facts) next() Step {
-	h, c := &f.Head, &f.Call
+// next is Next without the note that the move was returned.
+func (f *Facts) next() Move {
+	h, c := &f.Head, &f.Request
 	switch {
 	case !f.done[Load]:
 		return Load
@@ -129,8 +130,8 @@ func (f *Facts) next() Step {
 }
 
 // begin returns the next step of a call with an input that the thread does not have.
-func (f *Facts) begin() Step {
-	h, c := &f.Head, &f.Call
+func (f *Facts) begin() Move {
+	h, c := &f.Head, &f.Request
 	switch {
 	case h.idle() || c.Discard:
 	case h.Leased && !c.TakeOver:
@@ -145,7 +146,7 @@ func (f *Facts) begin() Step {
 }
 
 // due returns the next step of a worker when no cancel ends the due tasks.
-func (f *Facts) due() Step {
+func (f *Facts) due() Move {
 	h := &f.Head
 	switch {
 	case !f.done[Pick]:
@@ -153,7 +154,7 @@ func (f *Facts) due() Step {
 	case f.Input && (f.Drops || h.idle()):
 		return BeginMail
 	case !h.idle():
-		if h.Status == checkpoint.Paused && !f.Call.Rehearse {
+		if h.Status == checkpoint.Paused && !f.Request.Rehearse {
 			return Stay
 		}
 		return Continue
@@ -178,7 +179,7 @@ type Waiting struct {
 }
 
 // Next returns the decision: Run, Wait or Pause, or Stay if there is nothing to store.
-func (w *Waiting) Next() Step {
+func (w *Waiting) Next() Move {
 	switch {
 	case w.Held && !w.Writes && !w.Edited && !w.Noted && w.Listed:
 		return Stay

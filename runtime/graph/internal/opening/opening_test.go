@@ -18,52 +18,52 @@ func TestNext(t *testing.T) {
 	for _, row := range []struct {
 		rule, name string
 		facts      Facts
-		want       []Step
+		want       []Move
 	}{
-		{"10.1", "input on a new thread", Facts{Head: Head{Empty: true}}, []Step{Load, Begin}},
-		{"10.3", "input on a finished thread", Facts{Head: done}, []Step{Load, Begin}},
-		{"10.4", "input while something is due", Facts{Head: due}, []Step{Load, Unfinished}},
-		{"10.4", "input while a run is in progress", Facts{Head: held}, []Step{Load, Busy}},
-		{"10.4", "input that takes over", Facts{Call: Call{TakeOver: true}, Head: held}, []Step{Load, Unfinished}},
-		{"10.4", "input that drops the due tasks", Facts{Call: Call{Discard: true}, Head: due}, []Step{Load, Begin}},
-		{"10.4", "request sent again", Facts{Call: Call{Named: true}, Head: due, Same: true}, []Step{Load, Compare, ReadMail, Continue}},
-		{"10.4", "request sent again while a run is in progress", Facts{Call: Call{Named: true}, Head: held, Same: true}, []Step{Load, Compare, ReadMail, Continue}},
-		{"10.4", "another request", Facts{Call: Call{Named: true}, Head: due}, []Step{Load, Compare, Unfinished}},
-		{"10.4", "first request", Facts{Call: Call{Named: true}, Head: Head{Empty: true}}, []Step{Load, Begin}},
-		{"21.4", "input while another waits", Facts{Head: with(func(h *Head) { *h = done; h.Mail = true })}, []Step{Load, ReadPast, Begin}},
-		{"21.4", "input that is refused reads no messages", Facts{Head: with(func(h *Head) { h.Mail = true })}, []Step{Load, Unfinished}},
-		{"21.10", "request sent again, and cancelled", Facts{Call: Call{Named: true}, Head: due, Same: true, Cancel: true, Ends: true}, []Step{Load, Compare, ReadMail, Judge, End}},
-		{"21.11", "input on a cancelled thread", Facts{Head: cancelled}, []Step{Load, Begin}},
+		{"10.1", "input on a new thread", Facts{Head: Head{Empty: true}}, []Move{Load, Begin}},
+		{"10.3", "input on a finished thread", Facts{Head: done}, []Move{Load, Begin}},
+		{"10.4", "input while something is due", Facts{Head: due}, []Move{Load, Unfinished}},
+		{"10.4", "input while a run is in progress", Facts{Head: held}, []Move{Load, Busy}},
+		{"10.4", "input that takes over", Facts{Request: Request{TakeOver: true}, Head: held}, []Move{Load, Unfinished}},
+		{"10.4", "input that drops the due tasks", Facts{Request: Request{Discard: true}, Head: due}, []Move{Load, Begin}},
+		{"10.4", "request sent again", Facts{Request: Request{Named: true}, Head: due, Same: true}, []Move{Load, Compare, ReadMail, Continue}},
+		{"10.4", "request sent again while a run is in progress", Facts{Request: Request{Named: true}, Head: held, Same: true}, []Move{Load, Compare, ReadMail, Continue}},
+		{"10.4", "another request", Facts{Request: Request{Named: true}, Head: due}, []Move{Load, Compare, Unfinished}},
+		{"10.4", "first request", Facts{Request: Request{Named: true}, Head: Head{Empty: true}}, []Move{Load, Begin}},
+		{"21.4", "input while another waits", Facts{Head: with(func(h *Head) { *h = done; h.Mail = true })}, []Move{Load, ReadPast, Begin}},
+		{"21.4", "input that is refused reads no messages", Facts{Head: with(func(h *Head) { h.Mail = true })}, []Move{Load, Unfinished}},
+		{"21.10", "request sent again, and cancelled", Facts{Request: Request{Named: true}, Head: due, Same: true, Cancel: true, Ends: true}, []Move{Load, Compare, ReadMail, Judge, End}},
+		{"21.11", "input on a cancelled thread", Facts{Head: cancelled}, []Move{Load, Begin}},
 
-		{"15.1", "resume", Facts{Call: Call{Kind: Resume}, Head: due}, []Step{Load, ReadMail, Continue}},
-		{"15.2", "resume of a finished thread", Facts{Call: Call{Kind: Resume}, Head: done}, []Step{Load, ReadMail, Continue}},
-		{"15.1", "resume of nothing", Facts{Call: Call{Kind: Resume}, Head: Head{Empty: true}}, []Step{Load, Missing}},
-		{"13.3", "resume of a stopped thread", Facts{Call: Call{Kind: Resume}, Head: paused}, []Step{Load, ReadMail, Continue}},
-		{"16.2", "replay", Facts{Call: Call{Kind: Resume}, Head: Head{Due: true, Committed: true}}, []Step{Load, Replay}},
-		{"16.4", "edit of an older checkpoint", Facts{Call: Call{Kind: Resume, Edit: true}, Head: Head{Due: true}}, []Step{Load, Replay}},
-		{"16.1", "edit of the head", Facts{Call: Call{Kind: Resume, Edit: true}, Head: due}, []Step{Load, ReadMail, Continue}},
-		{"21.19", "a replay takes no messages", Facts{Call: Call{Kind: Resume}, Head: Head{Due: true, Committed: true, Mail: true}}, []Step{Load, Replay}},
-		{"16.3", "a branch that was left", Facts{Call: Call{Kind: Resume}, Head: Head{Due: true}}, []Step{Load, ReadMail, Continue}},
-		{"21.10", "resume of a thread that was cancelled meanwhile", Facts{Call: Call{Kind: Resume}, Head: due, Cancel: true, Ends: true}, []Step{Load, ReadMail, Judge, End}},
-		{"21.9", "resume after an older cancel", Facts{Call: Call{Kind: Resume}, Head: due, Cancel: true}, []Step{Load, ReadMail, Judge, Continue}},
-		{"21.11", "resume of a cancelled thread", Facts{Call: Call{Kind: Resume}, Head: cancelled}, []Step{Load, ReadMail, Continue}},
+		{"15.1", "resume", Facts{Request: Request{Kind: Resume}, Head: due}, []Move{Load, ReadMail, Continue}},
+		{"15.2", "resume of a finished thread", Facts{Request: Request{Kind: Resume}, Head: done}, []Move{Load, ReadMail, Continue}},
+		{"15.1", "resume of nothing", Facts{Request: Request{Kind: Resume}, Head: Head{Empty: true}}, []Move{Load, Missing}},
+		{"13.3", "resume of a stopped thread", Facts{Request: Request{Kind: Resume}, Head: paused}, []Move{Load, ReadMail, Continue}},
+		{"16.2", "replay", Facts{Request: Request{Kind: Resume}, Head: Head{Due: true, Committed: true}}, []Move{Load, Replay}},
+		{"16.4", "edit of an older checkpoint", Facts{Request: Request{Kind: Resume, Edit: true}, Head: Head{Due: true}}, []Move{Load, Replay}},
+		{"16.1", "edit of the head", Facts{Request: Request{Kind: Resume, Edit: true}, Head: due}, []Move{Load, ReadMail, Continue}},
+		{"21.19", "a replay takes no messages", Facts{Request: Request{Kind: Resume}, Head: Head{Due: true, Committed: true, Mail: true}}, []Move{Load, Replay}},
+		{"16.3", "a branch that was left", Facts{Request: Request{Kind: Resume}, Head: Head{Due: true}}, []Move{Load, ReadMail, Continue}},
+		{"21.10", "resume of a thread that was cancelled meanwhile", Facts{Request: Request{Kind: Resume}, Head: due, Cancel: true, Ends: true}, []Move{Load, ReadMail, Judge, End}},
+		{"21.9", "resume after an older cancel", Facts{Request: Request{Kind: Resume}, Head: due, Cancel: true}, []Move{Load, ReadMail, Judge, Continue}},
+		{"21.11", "resume of a cancelled thread", Facts{Request: Request{Kind: Resume}, Head: cancelled}, []Move{Load, ReadMail, Continue}},
 
-		{"15.1", "worker: something is due", Facts{Call: Call{Kind: Due}, Head: due}, []Step{Load, ReadMail, Pick, Continue}},
-		{"21.2", "worker: an input waits for the due tasks", Facts{Call: Call{Kind: Due}, Head: due, Input: true}, []Step{Load, ReadMail, Pick, Continue}},
-		{"21.2", "worker: an input drops the due tasks", Facts{Call: Call{Kind: Due}, Head: due, Input: true, Drops: true}, []Step{Load, ReadMail, Pick, BeginMail}},
-		{"21.2", "worker: an input on a finished thread", Facts{Call: Call{Kind: Due}, Head: done, Input: true}, []Step{Load, ReadMail, Pick, BeginMail}},
-		{"21.2", "worker: an input on a cancelled thread", Facts{Call: Call{Kind: Due}, Head: cancelled, Input: true}, []Step{Load, ReadMail, Pick, BeginMail}},
-		{"21.2", "worker: an input drops a stop", Facts{Call: Call{Kind: Due}, Head: paused, Input: true, Drops: true}, []Step{Load, ReadMail, Pick, BeginMail}},
-		{"21.10", "worker: cancelled", Facts{Call: Call{Kind: Due}, Head: due, Cancel: true, Ends: true}, []Step{Load, ReadMail, Judge, End}},
-		{"21.11", "worker: a cancelled thread", Facts{Call: Call{Kind: Due}, Head: cancelled}, []Step{Load, ReadMail, Pick, Refuse, Stay}},
-		{"15.9", "worker: a stop", Facts{Call: Call{Kind: Due}, Head: paused}, []Step{Load, ReadMail, Pick, Stay}},
-		{"15.9", "rehearsal: a stop", Facts{Call: Call{Kind: Due, Rehearse: true}, Head: paused}, []Step{Load, ReadMail, Pick, Continue}},
-		{"21.8", "worker: nothing can be done", Facts{Call: Call{Kind: Due}, Head: done}, []Step{Load, ReadMail, Pick, Refuse, Stay}},
-		{"21.6", "worker: messages that cannot take effect", Facts{Call: Call{Kind: Due}, Head: done, Noted: true}, []Step{Load, ReadMail, Pick, Refuse, Note}},
-		{"21.12", "worker: cancelled before it has begun", Facts{Call: Call{Kind: Due}, Head: Head{Empty: true}, Cancel: true, Noted: true}, []Step{Load, ReadMail, Judge, Pick, Refuse, Seed}},
+		{"15.1", "worker: something is due", Facts{Request: Request{Kind: Due}, Head: due}, []Move{Load, ReadMail, Pick, Continue}},
+		{"21.2", "worker: an input waits for the due tasks", Facts{Request: Request{Kind: Due}, Head: due, Input: true}, []Move{Load, ReadMail, Pick, Continue}},
+		{"21.2", "worker: an input drops the due tasks", Facts{Request: Request{Kind: Due}, Head: due, Input: true, Drops: true}, []Move{Load, ReadMail, Pick, BeginMail}},
+		{"21.2", "worker: an input on a finished thread", Facts{Request: Request{Kind: Due}, Head: done, Input: true}, []Move{Load, ReadMail, Pick, BeginMail}},
+		{"21.2", "worker: an input on a cancelled thread", Facts{Request: Request{Kind: Due}, Head: cancelled, Input: true}, []Move{Load, ReadMail, Pick, BeginMail}},
+		{"21.2", "worker: an input drops a stop", Facts{Request: Request{Kind: Due}, Head: paused, Input: true, Drops: true}, []Move{Load, ReadMail, Pick, BeginMail}},
+		{"21.10", "worker: cancelled", Facts{Request: Request{Kind: Due}, Head: due, Cancel: true, Ends: true}, []Move{Load, ReadMail, Judge, End}},
+		{"21.11", "worker: a cancelled thread", Facts{Request: Request{Kind: Due}, Head: cancelled}, []Move{Load, ReadMail, Pick, Refuse, Stay}},
+		{"15.9", "worker: a stop", Facts{Request: Request{Kind: Due}, Head: paused}, []Move{Load, ReadMail, Pick, Stay}},
+		{"15.9", "rehearsal: a stop", Facts{Request: Request{Kind: Due, Rehearse: true}, Head: paused}, []Move{Load, ReadMail, Pick, Continue}},
+		{"21.8", "worker: nothing can be done", Facts{Request: Request{Kind: Due}, Head: done}, []Move{Load, ReadMail, Pick, Refuse, Stay}},
+		{"21.6", "worker: messages that cannot take effect", Facts{Request: Request{Kind: Due}, Head: done, Noted: true}, []Move{Load, ReadMail, Pick, Refuse, Note}},
+		{"21.12", "worker: cancelled before it has begun", Facts{Request: Request{Kind: Due}, Head: Head{Empty: true}, Cancel: true, Noted: true}, []Move{Load, ReadMail, Judge, Pick, Refuse, Seed}},
 	} {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {
-			var got []Step
+			var got []Move
 			for len(got) == 0 || got[len(got)-1] < Begin && len(got) < 20 {
 				got = append(got, row.facts.Next())
 			}
@@ -78,7 +78,7 @@ func TestWaiting(t *testing.T) {
 	for _, row := range []struct {
 		rule, name string
 		w          Waiting
-		want       Step
+		want       Move
 	}{
 		{"15.1", "a task can run", Waiting{Listed: true}, Run},
 		{"12.3", "the last answer has come", Waiting{Writes: true, Listed: true}, Run},

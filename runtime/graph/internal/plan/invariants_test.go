@@ -128,7 +128,7 @@ func (w *walk) step(met map[string]int) error {
 		return fmt.Errorf("Chosen returned %s, and Turn left %s", names(chosen), names(left))
 	}
 	if d == plan.Stop {
-		p.Halt()
+		p.StopHere()
 	}
 	met[decisionText(d)]++
 	if err := w.checkStep(&before, met); err != nil {

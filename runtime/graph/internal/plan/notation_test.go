@@ -264,7 +264,7 @@ func begin(p *plan.Planner, ran []plan.Task, chose choices) {
 func turn(p *plan.Planner) plan.Decision {
 	d := p.Turn()
 	if d == plan.Stop {
-		p.Halt()
+		p.StopHere()
 	}
 	return d
 }

@@ -269,9 +269,9 @@ func (p *Planner) Turn() Decision {
 	return Go
 }
 
-// Halt makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes End,
-// so that the run does not end before the stop is answered.
-func (p *Planner) Halt() {
+// StopHere makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes
+// End, so that the run does not end before the stop is answered.
+func (p *Planner) StopHere() {
 	if p.Done() {
 		p.Pending = []int{End}
 	}

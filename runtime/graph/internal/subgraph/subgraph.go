@@ -95,8 +95,8 @@ func (e *PartError) Error() string {
 
 func (e *PartError) Unwrap() error { return e.Err }
 
-// Outcome is the outcome of a call, except the update of its task.
-type Outcome struct {
+// Returned is what a call returns in addition to the update of its task.
+type Returned struct {
 	Below  []Asked        // what it waits for
 	Memory Remembered     // what is remembered of it, in a run that stores nothing
 	Open   bool           // it or one in it has asked, or stopped for people

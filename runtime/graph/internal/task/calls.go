@@ -84,8 +84,8 @@ func (c *Calls) Failed() bool {
 	return c.failed
 }
 
-// Unstored calls yield with each result that Store has not stored.
-func (c *Calls) Unstored(yield func(name string, r CallResult)) {
+// EachUnstored calls yield with each result that Store has not stored.
+func (c *Calls) EachUnstored(yield func(name string, r CallResult)) {
 	if c == nil {
 		return
 	}
@@ -147,7 +147,7 @@ func Do(ctx context.Context, name string, named bool, call func(context.Context)
 	if err != nil {
 		return nil, err
 	}
-	defer calls.ended(id)
+	defer calls.noteEnd(id)
 	if r.Value == nil {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -261,8 +261,8 @@ func plain(id string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(id, fallbackMark), orderedMark)
 }
 
-// ended notes that a call has returned.
-func (c *Calls) ended(id string) {
+// noteEnd notes that a call has returned.
+func (c *Calls) noteEnd(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, id)

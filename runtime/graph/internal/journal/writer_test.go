@@ -43,7 +43,7 @@ func TestFillMakesASnapshotWhenRestoringIsCheaper(t *testing.T) {
 		{"when asked", sized{live: 100}, 0, false, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := journal.NewBranch(journal.NewSync(config(newSpy())))
+			b := journal.NewWriter(journal.NewSync(config(newSpy())))
 			b.Chained, b.Stale = test.chained, test.stale
 			var rec checkpoint.Record
 			if err := b.Fill(&rec, &test.state, test.whole); err != nil {
@@ -66,7 +66,7 @@ func TestFillReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
 	for _, l := range logs {
 		t.Run(l.name, func(t *testing.T) {
 			log := l.make(config(newSpy()))
-			b := journal.NewBranch(log)
+			b := journal.NewWriter(log)
 			var first, second checkpoint.Record
 			if err := errors.Join(b.Fill(&first, &sized{}, true), b.Fill(&second, &sized{}, true)); err != nil {
 				t.Fatal(err)
@@ -93,7 +93,7 @@ func TestDueReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
 	for _, l := range logs {
 		t.Run(l.name, func(t *testing.T) {
 			log := l.make(config(newSpy()))
-			b := journal.NewBranch(log)
+			b := journal.NewWriter(log)
 			if due := b.Due(0); due != nil {
 				t.Errorf("got %v for no tasks, want nil", due)
 			}
@@ -115,7 +115,7 @@ func TestDueReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
 }
 
 func TestTheNameOfTheOnlyNodeThatRanNeedsNoMemory(t *testing.T) {
-	b := journal.NewBranch(journal.NewSync(config(newSpy())))
+	b := journal.NewWriter(journal.NewSync(config(newSpy())))
 	got := testing.AllocsPerRun(100, func() {
 		b.Keep() // as a run that begins
 		b.Names(1)[0] = "node"
@@ -157,7 +157,7 @@ func TestAFailedFirstWriteOfACallIsRepeated(t *testing.T) {
 		sc.enter(call, 10)
 		s.down(0)
 		s.late = late
-		if err := call.Put(t.Context(), nil, journal.Outcome{}); !errors.Is(err, errDown) {
+		if err := call.Put(t.Context(), nil, journal.Change{}); !errors.Is(err, errDown) {
 			t.Fatalf("Put: %v, want the error of the saver", err)
 		}
 		s.up()
@@ -176,7 +176,7 @@ func TestACallSaysNothingOfTheRun(t *testing.T) {
 			sc := begin(t, s, l.make(config(s)))
 			call := sc.call(sc.root, "sub")
 			sc.enter(call, 10)
-			if err := call.Commit(t.Context(), sc.next(call, 11), nil, journal.Outcome{Status: checkpoint.Done, End: true}); err != nil {
+			if err := call.Commit(t.Context(), sc.next(call, 11), nil, journal.Change{Status: checkpoint.Done, End: true}); err != nil {
 				t.Fatal(err)
 			}
 			sc.load("")
@@ -191,7 +191,7 @@ func TestACallSaysNothingOfTheRun(t *testing.T) {
 // The clock of the machine that made the head is ahead of this one.
 func TestIDsFollowTheHeadWhateverTheClocksSay(t *testing.T) {
 	head := checkpoint.ID{0x7f, 0xff}
-	b := journal.NewBranch(nil)
+	b := journal.NewWriter(nil)
 	b.Head = head
 	for range 3 { // an opening makes several before any is stored
 		id, err := b.NewID()

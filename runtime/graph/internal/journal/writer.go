@@ -17,7 +17,7 @@ const (
 	snapshotOver = 64 << 10
 )
 
-// State is what a Branch stores the changes of.
+// State is what a Writer stores the changes of.
 type State interface {
 	AppendSnapshot(b []byte) ([]byte, error)
 	// AppendDelta appends the change since the last call of either.
@@ -26,8 +26,8 @@ type State interface {
 	Sizes() (live, dead int)
 }
 
-// Branch writes the records of one namespace. It is for one goroutine, except Put and Stored.
-type Branch struct {
+// Writer writes the records of one namespace. It is for one goroutine, except Put and WaitStored.
+type Writer struct {
 	Log
 	Namespace string        // "" for the run itself, else that of a subgraph call
 	Head      checkpoint.ID // the newest record, stored or not
@@ -59,15 +59,18 @@ type scratch struct {
 	payload []byte
 }
 
-// NewBranch returns the branch of a run.
-func NewBranch(l Log) *Branch { return &Branch{Log: l} }
+// NewWriter returns the Writer of the log of a run.
+func NewWriter(l Log) *Writer { return &Writer{Log: l} }
 
-// Child returns the branch of a subgraph call.
-func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
+// NewBranch is NewWriter.
+func NewBranch(l Log) *Writer { return NewWriter(l) }
+
+// Child returns the Writer of the log of a subgraph call.
+func (b *Writer) Child(namespace string) *Writer { return &Writer{Log: b.Log, Namespace: namespace} }
 
 // NewID returns an id for the next record. It is greater than those of all records before it,
 // stored or not.
-func (b *Branch) NewID() (id checkpoint.ID, err error) {
+func (b *Writer) NewID() (id checkpoint.ID, err error) {
 	after := b.Head
 	if bytes.Compare(b.made[:], after[:]) > 0 {
 		after = b.made
@@ -77,10 +80,10 @@ func (b *Branch) NewID() (id checkpoint.ID, err error) {
 }
 
 // Call returns the name of the subgraph call of a due task.
-func (b *Branch) Call(key string) string { return CallName(key, b.Base, b.Again[key]) }
+func (b *Writer) Call(key string) string { return CallName(key, b.Base, b.Again[key]) }
 
 // CallLine returns the run line of the tasks in that call. line is that of the task itself.
-func (b *Branch) CallLine(key string, line checkpoint.ID) checkpoint.ID {
+func (b *Writer) CallLine(key string, line checkpoint.ID) checkpoint.ID {
 	if resume, ok := b.Again[key]; ok {
 		return resume
 	}
@@ -88,7 +91,7 @@ func (b *Branch) CallLine(key string, line checkpoint.ID) checkpoint.ID {
 }
 
 // BeginAgain has the subgraph call of a due task begin again, because of a resume record.
-func (b *Branch) BeginAgain(key string, resume checkpoint.ID) {
+func (b *Writer) BeginAgain(key string, resume checkpoint.ID) {
 	if b.Again == nil {
 		b.Again = make(map[string]checkpoint.ID)
 	}
@@ -97,7 +100,7 @@ func (b *Branch) BeginAgain(key string, resume checkpoint.ID) {
 
 // Fill gives rec its payload: the change since the last payload, or the whole state if whole says
 // so or that is cheaper to restore.
-func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
+func (b *Writer) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	live, dead := s.Sizes()
 	rec.Snapshot = whole || b.Stale || dead+b.Chained*headerSize > live+snapshotOver
 	into := b.next.payload[:0]
@@ -121,12 +124,12 @@ func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 }
 
 // About returns a write about a task of the base, without its kind, name and payload.
-func (b *Branch) About(task string) checkpoint.Write {
+func (b *Writer) About(task string) checkpoint.Write {
 	return checkpoint.Write{Namespace: b.Namespace, Base: b.Base, Task: task}
 }
 
 // Due returns memory for n due tasks of the next record. Their contents are undefined.
-func (b *Branch) Due(n int) []checkpoint.Task {
+func (b *Writer) Due(n int) []checkpoint.Task {
 	if n == 0 {
 		return nil
 	}
@@ -140,7 +143,7 @@ func (b *Branch) Due(n int) []checkpoint.Task {
 
 // Names returns memory for the names of n nodes that ran, in the next record. Its contents are
 // undefined.
-func (b *Branch) Names(n int) []string {
+func (b *Writer) Names(n int) []string {
 	if n == 0 {
 		return nil
 	}
@@ -155,11 +158,11 @@ func (b *Branch) Names(n int) []string {
 }
 
 // Keep makes what Fill and Due returned last the caller's: the next record gets memory of its own.
-func (b *Branch) Keep() { b.next = scratch{} }
+func (b *Writer) Keep() { b.next = scratch{} }
 
 // Open opens the run with records after the head, and returns the pending writes of the thread.
-func (b *Branch) Open(ctx context.Context, o checkpoint.Opening, records []checkpoint.Record, writes []checkpoint.Write, out Outcome) ([]checkpoint.Write, error) {
-	stand, err := b.Log.Open(ctx, o, Entry{After: b.Head, Records: records, Writes: writes, Outcome: out})
+func (b *Writer) Open(ctx context.Context, o checkpoint.Opening, records []checkpoint.Record, writes []checkpoint.Write, out Change) ([]checkpoint.Write, error) {
+	stand, err := b.Log.Open(ctx, o, Entry{After: b.Head, Records: records, Writes: writes, Change: out})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +173,7 @@ func (b *Branch) Open(ctx context.Context, o checkpoint.Opening, records []check
 }
 
 // Begin keeps a record for the next write: a subgraph call opens nothing.
-func (b *Branch) Begin(rec checkpoint.Record) {
+func (b *Writer) Begin(rec checkpoint.Record) {
 	if len(b.first) == 0 {
 		b.stored = b.Head
 	}
@@ -180,17 +183,17 @@ func (b *Branch) Begin(rec checkpoint.Record) {
 }
 
 // Began reports whether records wait to be stored with the next write.
-func (b *Branch) Began() bool { return len(b.first) > 0 }
+func (b *Writer) Began() bool { return len(b.first) > 0 }
 
 // Next returns memory for the record of the next Commit, which then needs no copy of it. The
 // record is empty.
-func (b *Branch) Next() *checkpoint.Record {
+func (b *Writer) Next() *checkpoint.Record {
 	b.next.record = [1]checkpoint.Record{}
 	return &b.next.record[0]
 }
 
 // Commit stores a record with writes in the same act.
-func (b *Branch) Commit(ctx context.Context, rec *checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
+func (b *Writer) Commit(ctx context.Context, rec *checkpoint.Record, writes []checkpoint.Write, o Change) error {
 	records := b.next.record[:]
 	switch {
 	case len(b.first) > 0 || b.Keeps():
@@ -206,12 +209,12 @@ func (b *Branch) Commit(ctx context.Context, rec *checkpoint.Record, writes []ch
 }
 
 // append stores records. All but the last are in first.
-func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
+func (b *Writer) append(ctx context.Context, records []checkpoint.Record, writes []checkpoint.Write, o Change) error {
 	after, last := b.Head, records[len(records)-1].ID
 	if len(b.first) > 0 {
 		after = b.stored // the log is still without them
 	}
-	if err := b.write(ctx, Entry{After: after, Records: records, Writes: writes, Outcome: o}); err != nil {
+	if err := b.write(ctx, Entry{After: after, Records: records, Writes: writes, Change: o}); err != nil {
 		return err
 	}
 	b.Head, b.first = last, nil
@@ -220,19 +223,19 @@ func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes
 
 // Put stores pending writes. With none it stores what waits for the next write, and the outcome
 // of the run. The tasks of a superstep may call it concurrently.
-func (b *Branch) Put(ctx context.Context, writes []checkpoint.Write, o Outcome) error {
+func (b *Writer) Put(ctx context.Context, writes []checkpoint.Write, o Change) error {
 	if done, err := b.putFirst(ctx, writes, o); done || err != nil {
 		return err
 	}
 	if b.Namespace != "" && len(writes) == 0 {
 		return nil
 	}
-	return b.write(ctx, Entry{Writes: writes, Outcome: o})
+	return b.write(ctx, Entry{Writes: writes, Change: o})
 }
 
 // putFirst stores the records that wait for the next write, with pending writes. done reports
 // whether that stored the writes.
-func (b *Branch) putFirst(ctx context.Context, writes []checkpoint.Write, o Outcome) (done bool, err error) {
+func (b *Writer) putFirst(ctx context.Context, writes []checkpoint.Write, o Change) (done bool, err error) {
 	b.putting.Lock()
 	defer b.putting.Unlock()
 	if len(b.first) == 0 {
@@ -246,10 +249,10 @@ func (b *Branch) putFirst(ctx context.Context, writes []checkpoint.Write, o Outc
 	return !before, nil // else they may have been stored with other writes
 }
 
-func (b *Branch) write(ctx context.Context, e Entry) error {
+func (b *Writer) write(ctx context.Context, e Entry) error {
 	e.Namespace = b.Namespace
 	if b.Namespace != "" {
-		e.Outcome = Outcome{Messages: e.Messages, Labels: e.Labels}
+		e.Change = Change{Messages: e.Messages, Labels: e.Labels}
 	}
 	return b.Write(ctx, e)
 }
