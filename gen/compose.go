@@ -38,6 +38,7 @@ func partOf(f *types.Var, raw string) *types.Named {
 // part of t does.
 func hasReducer(t types.Type) bool { return reducerIn(t, nil) }
 
+// reducerIn is hasReducer. seen are the structs around t.
 func reducerIn(t types.Type, seen []types.Type) bool {
 	st, ok := t.Underlying().(*types.Struct)
 	if !ok || slices.Contains(seen, t) {

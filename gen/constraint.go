@@ -74,6 +74,7 @@ func (src *source) originOf(pos token.Pos) origin {
 	return origin{file: name, build: join(conditions), test: isTestFile(name)}
 }
 
+// isTestFile reports whether a file has the name of a test.
 func isTestFile(name string) bool { return strings.HasSuffix(name, "_test.go") }
 
 // buildLine returns the condition of the //go:build line of a file, if there is one.

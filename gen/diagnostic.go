@@ -37,6 +37,7 @@ type diagnostics struct {
 	list []Diagnostic
 }
 
+// empty reports whether nothing is wrong.
 func (ds *diagnostics) empty() bool { return len(ds.list) == 0 }
 
 // add records a fault. It ignores a repeated message at the same position.

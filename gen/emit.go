@@ -149,6 +149,7 @@ func (e *emitter) payloadShape(t *target) []jen.Code {
 	return ended(parts)
 }
 
+// payloadAppend emits the body of the function that encodes the payload v behind b.
 func (e *emitter) payloadAppend(t *typ, b, v expr) []jen.Code {
 	if t.hasCodec() {
 		return []jen.Code{jen.Return(e.call(t, "Append", b.code(), v.code()))}

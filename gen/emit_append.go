@@ -79,6 +79,7 @@ func (e *emitter) appendBody(t *typ) []jen.Code {
 	return append(head, body...)
 }
 
+// appendParts emits the body of the append function of a composite type.
 func (e *emitter) appendParts(t *typ) []jen.Code {
 	b, v := expr(e.n.b), expr(e.n.v)
 	ifNil := jen.If(v.deref().code().Op("==").Nil()).Block(jen.Return(wireCall("AppendNil", b.code()), jen.Nil()))

@@ -11,6 +11,7 @@ import (
 // expr is an expression that can be assigned to, made of names, selectors, indexes and stars.
 type expr string
 
+// code returns the expression as code.
 func (x expr) code() *jen.Statement { return jen.Id(string(x)) }
 
 // operand writes x so that a selector or an index can follow.
@@ -21,6 +22,7 @@ func (x expr) operand() string {
 	return string(x)
 }
 
+// dot returns a field or method of x.
 func (x expr) dot(name string) expr { return expr(x.operand() + "." + name) }
 
 // into returns the selector path of x, or x if path is empty.
@@ -31,8 +33,11 @@ func (x expr) into(path string) expr {
 	return x.dot(path)
 }
 
+// index returns an element of x.
 func (x expr) index(name string) expr { return expr(x.operand() + "[" + name + "]") }
-func (x expr) deref() expr            { return "*" + x }
+
+// deref returns what the pointer x points at.
+func (x expr) deref() expr { return "*" + x }
 
 // addr writes the address of x.
 func (x expr) addr() *jen.Statement {
@@ -185,6 +190,8 @@ func (e *emitter) typ(t *typ) *jen.Statement { return typeCode(e.m.pkgPath, t.ty
 // show writes a type for messages and comments.
 func (e *emitter) show(t *typ) string { return e.showType(t.typ) }
 
+// showType returns a type as messages and comments write it, with names of packages but not their
+// paths.
 func (e *emitter) showType(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == e.m.pkg {
@@ -208,6 +215,7 @@ type basic struct {
 	returns  string // the type of its result
 }
 
+// basicCodec returns the functions of runtime/wire that read and write a basic type.
 func basicCodec(b *types.Basic) basic {
 	name := types.Typ[b.Kind()].Name() // not the aliases byte or rune
 	info := b.Info()

@@ -35,6 +35,8 @@ func (t *typ) isOperator() bool {
 	return t.comparable()
 }
 
+// equalCall emits a call that reports whether x and y are equal, for a type that == does not
+// compare.
 func (e *emitter) equalCall(t *typ, x, y expr) *jen.Statement {
 	switch t.kind {
 	case kindBasic:

@@ -94,6 +94,7 @@ func (e *emitter) slotPointer(f *field) jen.Code {
 	return pointer
 }
 
+// viewBody emits the body of View: the fields as they are, with slices that cannot grow in place.
 func (e *emitter) viewBody(t *target) []jen.Code {
 	s := expr(e.n.s)
 	body := []jen.Code{s.define(expr(e.n.l).dot("s").code())}
@@ -106,6 +107,7 @@ func (e *emitter) viewBody(t *target) []jen.Code {
 	return append(body, jen.Return(s.code()))
 }
 
+// mergeBody emits the body of Merge, which merges the changed fields of an update.
 func (e *emitter) mergeBody(t *target) []jen.Code {
 	l, u := expr(e.n.l), expr(e.n.u)
 	body := []jen.Code{l.call("Begin", jen.Id(e.n.task))}

@@ -77,6 +77,7 @@ func (e *emitter) readBody(t *typ) []jen.Code {
 // unless writes a return when ok is false.
 func unless(ok jen.Code) jen.Code { return jen.If(jen.Op("!").Add(ok)).Block(jen.Return()) }
 
+// readStruct emits a loop that reads the stored fields of a struct.
 func (e *emitter) readStruct(t *typ) jen.Code {
 	r, key := expr(e.n.r), expr(e.n.key)
 	var cases []jen.Code
@@ -87,6 +88,7 @@ func (e *emitter) readStruct(t *typ) jen.Code {
 	return jen.For(jen.Range().Add(r.call("MapLen"))).Block(jen.Switch(key.define(r.call("Key")), key.code()).Block(cases...))
 }
 
+// readSlice emits code that reads a slice.
 func (e *emitter) readSlice(t *typ) []jen.Code {
 	r, list, n := expr(e.n.r), expr(e.n.list), expr(e.n.n)
 	over := jen.Range().Add(n.code())
@@ -105,6 +107,7 @@ func (e *emitter) readSlice(t *typ) []jen.Code {
 	}
 }
 
+// readMap emits code that reads a map.
 func (e *emitter) readMap(t *typ) []jen.Code {
 	r, m, n, k, x := expr(e.n.r), expr(e.n.m), expr(e.n.n), expr(e.n.k), expr(e.n.x)
 	var loop []jen.Code
@@ -126,6 +129,7 @@ func (e *emitter) readMap(t *typ) []jen.Code {
 	}
 }
 
+// readUnion emits code that reads a member of a union by its tag.
 func (e *emitter) readUnion(t *typ) []jen.Code {
 	r, v, x, key, at := expr(e.n.r), expr(e.n.v), expr(e.n.x), expr(e.n.key), expr(e.n.n)
 	name := jen.Lit(e.show(t))

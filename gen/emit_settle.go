@@ -79,6 +79,7 @@ func (e *emitter) settlePointer(elem *typ, pointer, target expr) []jen.Code {
 	}
 }
 
+// settleMap emits a loop that settles the keys and elements of a map.
 func (e *emitter) settleMap(t *typ) jen.Code {
 	v, k, x, changed := expr(e.n.v), expr(e.n.k), expr(e.n.x), expr(e.n.changed)
 	var loop []jen.Code
@@ -96,6 +97,7 @@ func (e *emitter) settleMap(t *typ) jen.Code {
 	return jen.For(jen.List(vars...).Op(":=").Range().Add(v.deref().code())).Block(loop...)
 }
 
+// settleUnion emits a switch that settles the member of a union.
 func (e *emitter) settleUnion(t *typ) jen.Code {
 	s, v, x := expr(e.n.s), expr(e.n.v), expr(e.n.x)
 	var cases []jen.Code

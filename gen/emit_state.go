@@ -39,6 +39,7 @@ func stateType(name string, args ...jen.Code) *jen.Statement { return typeOf(sta
 // cellType writes a type or a function of runtime/state/cell.
 func cellType(name string, args ...jen.Code) *jen.Statement { return typeOf(cellPath, name, args) }
 
+// typeOf returns the type name of the package path, with type arguments if there are any.
 func typeOf(path, name string, args []jen.Code) *jen.Statement {
 	code := jen.Qual(path, name)
 	if len(args) > 0 {
@@ -173,6 +174,7 @@ func (t *target) stored() []*member {
 	return list
 }
 
+// stateClone emits the body of the function that clones a state.
 func (e *emitter) stateClone(t *target) []jen.Code {
 	var body []jen.Code
 	for _, f := range t.fields {

@@ -99,6 +99,7 @@ func (e *emitter) emitDecodeUpdate(t *target) {
 	e.f.Func().Id(t.helper + "DecodeUpdate").Params(params...).Error().Block(e.decodeUpdateBody(t)...)
 }
 
+// appendUpdateBody emits the body of the function that encodes an update.
 func (e *emitter) appendUpdateBody(t *target) []jen.Code {
 	w, f, u := expr(e.n.w), expr(e.n.f), expr(e.n.u)
 	body := []jen.Code{w.define(jen.Qual(cellPath, "NewUpdateWriter").Call(jen.Id(e.n.b)))}
@@ -112,6 +113,7 @@ func (e *emitter) appendUpdateBody(t *target) []jen.Code {
 	return append(body, jen.Return(w.call("End")))
 }
 
+// decodeUpdateBody emits the body of the function that decodes an update.
 func (e *emitter) decodeUpdateBody(t *target) []jen.Code {
 	r, f, u, key := expr(e.n.r), expr(e.n.f), expr(e.n.u), expr(e.n.key)
 	body := []jen.Code{

@@ -104,6 +104,7 @@ func whyNone(ctx context.Context, cfg Config) error {
 	return fmt.Errorf("gen: %s: no packages; name a folder or an import path with Go files", patterns)
 }
 
+// newSource returns the source of a loaded package.
 func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 	src := &source{pkg: pkg, dir: cfg.Dir}
 	if pkg.Dir != "" {
@@ -137,6 +138,7 @@ type parseHook struct {
 	calls   map[string][]*ast.CallExpr
 }
 
+// isOutput reports whether a file is output of graphgen.
 func (h *parseHook) isOutput(filename string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -334,6 +336,7 @@ func generatesName(pkg *types.Package, name string) bool {
 	})
 }
 
+// isStruct reports whether an object is a struct type.
 func isStruct(obj types.Object) bool {
 	if _, ok := obj.(*types.TypeName); !ok {
 		return false
@@ -357,6 +360,7 @@ func (src *source) inInitializer(pos token.Pos) bool {
 	return false
 }
 
+// inValues reports whether pos is in a value of a declaration of variables.
 func inValues(decl *ast.GenDecl, pos token.Pos) bool {
 	for _, spec := range decl.Specs {
 		for _, value := range spec.(*ast.ValueSpec).Values {

@@ -55,6 +55,7 @@ func (l *locker) target(t *target) {
 	}
 }
 
+// lockPlace returns a place as the lock names it.
 func lockPlace(at place) lock.Place {
 	return lock.Place{Pos: at.pos, Subject: at.subject, Path: strings.TrimPrefix(at.path, ".")}
 }
@@ -175,6 +176,7 @@ func (l *locker) label(t *typ, hint string) string {
 	return label
 }
 
+// union adds the members of a union to the lock.
 func (l *locker) union(t *typ, label string) {
 	g := lock.NewGroup(l.placeOf(t, label))
 	l.lock.Unions[label] = g

@@ -223,6 +223,8 @@ func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
 	return false
 }
 
+// reachableFields is reachable for the fields of a struct. foreign says that another package
+// declares it.
 func (r *resolver) reachableFields(u *types.Struct, foreign bool, seen []types.Type) bool {
 	for i := range u.NumFields() {
 		f := u.Field(i)

@@ -365,6 +365,7 @@ func article(t types.Type) string {
 	return "of type " + t.String()
 }
 
+// upperFirst returns s with its first letter in upper case.
 func upperFirst(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]

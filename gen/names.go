@@ -72,6 +72,7 @@ func trimNumber(name string) string {
 	return name
 }
 
+// comparePath orders packages by their paths.
 func comparePath(a, b *types.Package) int {
 	switch {
 	case a.Path() < b.Path():

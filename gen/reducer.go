@@ -64,6 +64,7 @@ func (r *resolver) misfit(f *field, t types.Type, at place, want, fix string) {
 	r.fault(at, t, "reducer %q needs %s, got %%T%s", f.reducer, want, fix)
 }
 
+// isBasic reports whether t is a basic type with one of the properties info.
 func isBasic(t *typ, info types.BasicInfo) bool {
 	return t.kind == kindBasic && t.basic.Info()&info != 0
 }

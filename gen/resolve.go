@@ -48,6 +48,7 @@ func (at place) holder(r *resolver, t string) string {
 	return t
 }
 
+// into returns the place of a step inside the value at a place, such as ".Name" or "[]".
 func (at place) into(step string) place {
 	at.path += step
 	return at
@@ -316,6 +317,7 @@ func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
 	}
 }
 
+// fillBasic resolves a basic type.
 func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 	switch u.Kind() {
 	case types.Invalid:
@@ -331,6 +333,7 @@ func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 	}
 }
 
+// fillPointer resolves a pointer.
 func (r *resolver) fillPointer(res *typ, u *types.Pointer, t types.Type, at place) {
 	switch e := u.Elem().Underlying().(type) {
 	case *types.Pointer:
@@ -351,6 +354,7 @@ func (r *resolver) fillPointer(res *typ, u *types.Pointer, t types.Type, at plac
 	res.elem = r.resolve(u.Elem(), at)
 }
 
+// fillMap resolves a map.
 func (r *resolver) fillMap(res *typ, u *types.Map, t types.Type, at place) {
 	if fault := keyFault(u.Key()); fault != "" {
 		r.fault(at, t, "map key %s of %%T %s", r.show(u.Key()), fault)
@@ -373,6 +377,7 @@ func (r *resolver) resolveKey(t types.Type, at place) *typ {
 	return &typ{kind: kindBasic, typ: t, named: named, ident: identOf(t), basic: u, traits: traits{pointless: true, strict: true, byValue: true}}
 }
 
+// fillInterface resolves an interface, which must be a union.
 func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at place) {
 	named, _ := t.(*types.Named)
 	if named != nil {

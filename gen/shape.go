@@ -19,6 +19,7 @@ type shapes struct {
 	types shape.Types
 }
 
+// newShapes returns shapes without types, for the states of pkg.
 func newShapes(pkg *types.Package) *shapes {
 	return &shapes{pkg: pkg, names: make(map[*typ]string), taken: make(map[string]bool)}
 }
@@ -47,6 +48,7 @@ func describePayload(pkg *types.Package, t *target) shape.Payload {
 	return shape.Payload{Type: s.text(t.typ), Types: s.sorted()}
 }
 
+// sorted returns the types by name.
 func (s *shapes) sorted() shape.Types {
 	slices.SortFunc(s.types, func(a, b shape.Type) int { return strings.Compare(a.Name, b.Name) })
 	return s.types

@@ -122,6 +122,7 @@ func (t *tag) setReducer(part, word, value string, hasValue bool) string {
 	return ""
 }
 
+// isReducer reports whether a word of a tag names a reducer.
 func isReducer(word string) bool {
 	for _, r := range reducers {
 		if r == word {

@@ -42,6 +42,7 @@ func typeCode(path string, t types.Type) *jen.Statement {
 	return jen.Id(t.String())
 }
 
+// typeName returns the name of a type as code of the package path, with its type arguments.
 func typeName(path string, obj *types.TypeName, args *types.TypeList) *jen.Statement {
 	code := jen.Id(obj.Name())
 	if obj.Pkg() != nil && obj.Pkg().Path() != path {
@@ -57,6 +58,7 @@ func typeName(path string, obj *types.TypeName, args *types.TypeList) *jen.State
 	return code.Types(list...)
 }
 
+// chanCode returns a channel type as code of the package path.
 func chanCode(path string, t *types.Chan) *jen.Statement {
 	switch t.Dir() {
 	case types.SendOnly:
@@ -102,6 +104,7 @@ func fieldsCode(path string, t *types.Struct) []jen.Code {
 	return list
 }
 
+// tagCode returns the tag of a struct field as code.
 func tagCode(tag string) *jen.Statement {
 	switch {
 	case tag == "":
@@ -112,6 +115,7 @@ func tagCode(tag string) *jen.Statement {
 	return jen.Lit(tag)
 }
 
+// interfaceCode returns an interface type as code of the package path.
 func interfaceCode(path string, t *types.Interface) *jen.Statement {
 	if t.Empty() && !t.IsComparable() {
 		return jen.Id("any")
@@ -168,6 +172,7 @@ func packagesIn(path string, t types.Type, visit func(*types.Package)) {
 	}
 }
 
+// packagesOfName calls visit with the packages that the code of a named type imports.
 func packagesOfName(path string, obj *types.TypeName, args *types.TypeList, visit func(*types.Package)) {
 	if obj.Pkg() != nil && obj.Pkg().Path() != path {
 		visit(obj.Pkg())

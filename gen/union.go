@@ -23,6 +23,7 @@ func (r *resolver) readUnions() {
 	}
 }
 
+// readUnion reads a union directive, and notes its interface and members.
 func (r *resolver) readUnion(d directive) {
 	subject := directivePrefix[2:] + "union " + d.name
 	named, ok := r.eval(d, d.name).(*types.Named)

@@ -258,6 +258,7 @@ func (src *source) role(obj *types.TypeName, first bool) role {
 	return rolePayload
 }
 
+// objectKind returns what messages call an object, such as "function".
 func objectKind(obj types.Object) string {
 	switch obj.(type) {
 	case *types.Func:

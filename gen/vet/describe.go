@@ -55,6 +55,7 @@ func (x *index) describe(v ssa.Value) string {
 	return "it"
 }
 
+// describeTuple describes the n-th value of a tuple, such as that of a range.
 func (x *index) describeTuple(t ssa.Value, n int) string {
 	switch t := t.(type) {
 	case *ssa.Next:
@@ -140,6 +141,7 @@ func outside(v ssa.Value) ssa.Value {
 	}
 }
 
+// fieldName returns the name of the n-th field of a struct type.
 func fieldName(t types.Type, n int) string {
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		return s.Field(n).Name()

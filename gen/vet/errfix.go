@@ -86,6 +86,7 @@ func assignEdits(pass *analysis.Pass, s *ast.AssignStmt, check string) []analysi
 	}
 }
 
+// isBlank reports whether an expression is the blank identifier.
 func isBlank(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == "_"

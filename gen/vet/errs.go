@@ -120,6 +120,7 @@ func waits(c *ssa.CallCommon) bool {
 	return calls(callee(c), graphPath, "Question.Ask", "Signal.Receive", "Sleep", "SleepUntil")
 }
 
+// reportErr reports a call whose error is dropped, or is returned on no path.
 func reportErr(pass *analysis.Pass, c ssa.CallInstruction) {
 	name := callee(c.Common()).Name()
 	err := errorOf(c)

@@ -242,6 +242,7 @@ func holdsGraph(t types.Type, depth int) bool {
 	return false
 }
 
+// deref returns the type that a pointer points at, and other types as they are.
 func deref(t types.Type) types.Type {
 	if p, ok := t.(*types.Pointer); ok {
 		return p.Elem()

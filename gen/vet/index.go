@@ -191,6 +191,7 @@ func (x *index) addRegistered(c *ssa.CallCommon) {
 	}
 }
 
+// addNode adds a function with a body to the nodes.
 func (x *index) addNode(fn *ssa.Function) {
 	if fn != nil && fn.Blocks != nil && !x.isNode(fn) {
 		x.nodes = append(x.nodes, node{fn: fn})

@@ -99,6 +99,7 @@ func (f *flow) of(v ssa.Value) reach {
 	return r
 }
 
+// compute returns what memory v reaches; of returns the same, from its notes.
 func (f *flow) compute(v ssa.Value) reach {
 	switch v := v.(type) {
 	case *ssa.Parameter:
@@ -157,6 +158,7 @@ func (f *flow) inside(v ssa.Value) reach {
 	return none
 }
 
+// extract is compute for one value of a tuple.
 func (f *flow) extract(v *ssa.Extract) reach {
 	switch t := v.Tuple.(type) {
 	case *ssa.Next:

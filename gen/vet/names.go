@@ -140,6 +140,7 @@ func calls(f *types.Func, path string, names ...string) bool {
 // references reports whether a value of type t can lead to memory that other values share.
 func references(t types.Type) bool { return refers(t, nil) }
 
+// refers is references. seen are the structs around t.
 func refers(t types.Type, seen []types.Type) bool {
 	if namedIs(t, "time", "Time") {
 		return false // it refers to a location, which never changes

@@ -161,6 +161,7 @@ func (f *flow) isNodeContext(v ssa.Value, seen map[ssa.Value]bool) bool {
 // That is a variable of the package, the receiver, or a variable around a closure.
 func (f *flow) outlives(addr ssa.Value) bool { return f.outlivesValue(placeOf(addr).root) }
 
+// outlivesValue is outlives for the value that is the root of an address.
 func (f *flow) outlivesValue(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Global:

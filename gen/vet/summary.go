@@ -43,6 +43,7 @@ func (f *flow) summary(c *ssa.CallCommon) *summary {
 	return f.x.summarise(fn, args, f.depth+1)
 }
 
+// summarise analyses a function that gets args, or returns what it found for equal args before.
 func (x *index) summarise(fn *ssa.Function, args []reach, depth int) *summary {
 	key := fmt.Sprintf("%p %v", fn, args)
 	if s := x.sums[key]; s != nil {
@@ -167,11 +168,13 @@ func embedded(t types.Type, field int) bool {
 	return ok && s.Field(field).Embedded()
 }
 
+// isSlice reports whether t is a slice.
 func isSlice(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Slice)
 	return ok
 }
 
+// isGlobal reports whether v is a variable of a package.
 func isGlobal(v ssa.Value) bool {
 	_, ok := v.(*ssa.Global)
 	return ok

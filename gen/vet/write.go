@@ -46,6 +46,7 @@ func newWrite(indexer *analysis.Analyzer) *analysis.Analyzer {
 	})
 }
 
+// reportWrite reports a write to memory of the run, with the way to mend it.
 func reportWrite(pass *analysis.Pass, w write) {
 	d := analysis.Diagnostic{Pos: w.pos}
 	by := "this node"
@@ -113,6 +114,7 @@ func callAt(pass *analysis.Pass, pos token.Pos) *ast.CallExpr {
 // pathAt returns the syntax around pos, innermost first.
 func pathAt(pass *analysis.Pass, pos token.Pos) []ast.Node { return path(pass.Files, pos) }
 
+// path returns the syntax around a position, innermost first.
 func path(files []*ast.File, pos token.Pos) []ast.Node {
 	for _, file := range files {
 		if file.FileStart <= pos && pos < file.FileEnd {

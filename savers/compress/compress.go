@@ -133,6 +133,8 @@ func newReader(concurrency int) (*zstd.Decoder, error) {
 // unsized is the size of the largest payload whose frame does not state its size.
 const unsized = 255
 
+// decode returns a decompressed payload. It refuses one that claims to be larger than memory
+// allows.
 func decode(r *zstd.Decoder, stored []byte) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(stored); err != nil {

@@ -207,6 +207,7 @@ func (c *codec) gcm(key, thread string) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
+// ofRecord reports whether a payload is that of a record.
 func ofRecord(p *payloads.Place) bool {
 	return p.Kind == payloads.Snapshot || p.Kind == payloads.Delta
 }

@@ -34,6 +34,7 @@ type builder struct {
 // locked was left by a process that died.
 const building = "building"
 
+// newBuilder creates the file of a version that is built as a whole, and writes its header.
 func (s *Saver) newBuilder(thread string) (*builder, error) {
 	f, err := s.newBuilding()
 	if err != nil {
@@ -98,6 +99,8 @@ func (s *Saver) sweep(dir string) error {
 	return nil
 }
 
+// sweepFile removes a file that a process left behind while it built it. It leaves one that a
+// process still locks.
 func (s *Saver) sweepFile(path string) error {
 	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
@@ -118,6 +121,7 @@ func (b *builder) discard() error {
 // batch is how many bytes the builder writes in one call.
 const batch = 1 << 20
 
+// record adds a record of a namespace to the file. It buffers records up to the size of a batch.
 func (b *builder) record(namespace string, r checkpoint.Record) error {
 	if namespace != b.namespace {
 		if err := b.flush(); err != nil {
@@ -133,6 +137,7 @@ func (b *builder) record(namespace string, r checkpoint.Record) error {
 	return b.flush()
 }
 
+// write adds a pending write to the file. It buffers writes up to the size of a batch.
 func (b *builder) write(w checkpoint.Write) error {
 	if len(b.records) > 0 {
 		if err := b.flush(); err != nil {
@@ -158,6 +163,7 @@ func (b *builder) flush() error {
 	return err
 }
 
+// event appends an event with its records to the file and to the version that the file holds.
 func (b *builder) event(e *ledger.Event, records []checkpoint.Record) error {
 	var before *checkpoint.Record
 	if head := b.v.Head(e.Namespace); head != nil {
@@ -519,11 +525,14 @@ type snapshot struct {
 	mail   []checkpoint.Message
 }
 
+// namespaceLog is the records of one namespace in a snapshot, oldest first.
 type namespaceLog struct {
 	namespace string
 	entries   []*ledger.Entry
 }
 
+// snapshot returns the index of a version as it is now. The payloads are read later, from its
+// open file.
 func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snapshot, error) {
 	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
 		return snapshot{}, err

@@ -17,6 +17,7 @@ type disk struct {
 	syncDir  func(path string) error
 }
 
+// realDisk returns a disk that calls the operating system.
 func realDisk() disk {
 	return disk{
 		write: func(f *os.File, b []byte, at int64) error {

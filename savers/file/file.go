@@ -76,8 +76,10 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // Option is an option of Open.
 type Option interface{ apply(*Saver) }
 
+// option is an Option as a function that sets it.
 type option func(*Saver)
 
+// apply implements Option.
 func (o option) apply(s *Saver) { o(s) }
 
 // OpenFiles sets how many files the Saver keeps open, each with an index in memory. Files of runs

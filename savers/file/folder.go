@@ -89,6 +89,7 @@ func checkType(path string, want fs.FileMode) error {
 	return fmt.Errorf("%s is of type %s, want %s: %w; remove it", path, typeName(info.Mode()), typeName(want), checkpoint.ErrDamaged)
 }
 
+// typeName returns what errors call a file of a mode, such as "symbolic link".
 func typeName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -39,6 +39,7 @@ const sector = 512
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// sum returns the CRC-32C checksum of b.
 func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // damaged returns an ErrDamaged that names the file, the byte and the finding.
@@ -105,6 +106,7 @@ type frames struct {
 	buf  []byte
 }
 
+// newFrames returns a reader of the frames of f from byte at up to byte size.
 func newFrames(path string, f io.ReaderAt, at, size int64, salt uint32) *frames {
 	r := bufio.NewReaderSize(io.NewSectionReader(f, at, size-at), 32<<10)
 	return &frames{path: path, f: f, r: r, at: at, size: size, salt: salt}
@@ -342,6 +344,7 @@ func wakeMicro(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// eventFlags returns the bits of the parts that the frame of e has.
 func eventFlags(e *ledger.Event, records int) (flags uint64) {
 	for _, f := range [...]struct {
 		bit uint64
@@ -384,6 +387,7 @@ func header(r *checkpoint.Record) checkpoint.Record {
 	}
 }
 
+// appendWrites appends pending writes, each encoded as a difference from the one before.
 func appendWrites(b []byte, writes []checkpoint.Write) []byte {
 	b = binary.AppendUvarint(b, uint64(len(writes)))
 	var before *checkpoint.Write
@@ -445,6 +449,8 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 	return e, r.End()
 }
 
+// readEntries decodes the records of an event into entries, which point at their payloads in the
+// file. last is the newest record of the namespace before them, or nil.
 func readEntries(r *codec.Reader, e *ledger.Event, payload []byte, start int64, last *ledger.Entry) {
 	var before *checkpoint.Record
 	if last != nil {
@@ -464,6 +470,7 @@ func readEntries(r *codec.Reader, e *ledger.Event, payload []byte, start int64, 
 	}
 }
 
+// readWrites decodes what appendWrites has encoded.
 func readWrites(r *codec.Reader, e *ledger.Event) {
 	var before *checkpoint.Write
 	for range r.Count() {

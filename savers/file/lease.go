@@ -140,6 +140,7 @@ func named(f *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(mine, now), err
 }
 
+// writeUntil stores the end of a lease in its file.
 func writeUntil(f *os.File, until time.Time) error {
 	_, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(until.UnixMicro())), 0)
 	return err
@@ -287,6 +288,7 @@ func (v *volume) hold(d time.Duration, now time.Time) error {
 	return v.adopt(f, v.v.Fence, until)
 }
 
+// leaseEnd returns the end of a lease of length d from now on. Zero is checkpoint.DefaultLease.
 func leaseEnd(d time.Duration, now time.Time) time.Time {
 	if d == 0 {
 		d = checkpoint.DefaultLease

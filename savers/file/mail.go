@@ -35,6 +35,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	return all, nil
 }
 
+// post stores the messages of p in the file of their thread, which it creates if necessary.
 func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.Posted, err error) {
 	v := s.use(p.Thread, baseName(p.Thread), 0)
 	defer s.done(v)
@@ -45,6 +46,7 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 	return done, err
 }
 
+// post stores the messages of p under the lock of the file.
 func (v *volume) post(ctx context.Context, p *checkpoint.Post) (checkpoint.Posted, error) {
 	if err := v.enter(ctx, true); err != nil {
 		return checkpoint.Posted{}, err

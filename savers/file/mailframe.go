@@ -38,6 +38,7 @@ func appendMessages(b []byte, e *ledger.Event) []byte {
 	return b
 }
 
+// readMessages decodes the messages of an event.
 func readMessages(r *codec.Reader, e *ledger.Event) {
 	e.Posted = r.Uvarint()
 	for range r.Count() {
@@ -75,6 +76,7 @@ func appendHandled(b []byte, h *checkpoint.Handled) []byte {
 	return b
 }
 
+// readHandled decodes which messages an event takes, refuses and returns.
 func readHandled(r *codec.Reader) (h checkpoint.Handled) {
 	for range r.Count() {
 		h.Take = append(h.Take, r.Uvarint())

@@ -63,6 +63,7 @@ func parseName(name string) (base, id string, ok bool) {
 	return base, id, ok && baseName(id) == base
 }
 
+// unescape returns the text that a file name stands for, and false if no text has that name.
 func unescape(s string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

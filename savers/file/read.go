@@ -23,6 +23,7 @@ type span struct {
 	about        ledger.About // of the thread; zero if the file of the open version is missing
 }
 
+// count returns how many versions the thread has.
 func (sp *span) count() int {
 	if sp.started {
 		return sp.open - sp.oldest + 1

@@ -216,6 +216,8 @@ func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID
 	return v.release(ifHead)
 }
 
+// release closes the open version, and renames its file to that of a released version. The caller
+// must hold the locks of the folder and of the file.
 func (v *volume) release(ifHead checkpoint.ID) (checkpoint.Version, error) {
 	version := v.version()
 	if version.Empty() {

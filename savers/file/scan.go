@@ -89,6 +89,8 @@ func (v *volume) take(at int64, payload []byte) error {
 	return nil
 }
 
+// takeHeader checks the header of a file and makes v the empty version that it names. at is the
+// byte at which the header begins.
 func (v *volume) takeHeader(at int64, payload []byte) error {
 	id, number, err := readHeader(payload)
 	switch {
@@ -101,6 +103,7 @@ func (v *volume) takeHeader(at int64, payload []byte) error {
 	return nil
 }
 
+// short cuts a thread id for an error message.
 func short(id string) string {
 	if len(id) > 64 {
 		return id[:64] + "..."

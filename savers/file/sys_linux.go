@@ -70,6 +70,7 @@ func statx(dir int, path string, flags int, stat func() (os.FileInfo, error)) (f
 	}
 }
 
+// factsFrom returns what identifies a file, from the result of a Stat.
 func factsFrom(info os.FileInfo, err error) (facts, error) {
 	if err != nil {
 		return facts{}, err

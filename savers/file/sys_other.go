@@ -30,6 +30,7 @@ func factsOf(f *os.File) (facts, error) { return factsFrom(f.Stat()) }
 // factsAt returns the facts of the file at a path. It follows no symbolic link.
 func factsAt(path string) (facts, error) { return factsFrom(os.Lstat(path)) }
 
+// factsFrom returns what identifies a file, from the result of a Stat.
 func factsFrom(info os.FileInfo, err error) (facts, error) {
 	if err != nil {
 		return facts{}, err

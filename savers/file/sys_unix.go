@@ -97,6 +97,7 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	}
 }
 
+// unlock gives up the lock of a file.
 func unlock(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
 		return &os.PathError{Op: "unlock", Path: f.Name(), Err: err}

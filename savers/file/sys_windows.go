@@ -94,6 +94,7 @@ func isSealed(info fs.FileInfo) bool {
 // othersMayWrite reports false: the mode of a folder does not say who may write to it.
 func othersMayWrite(fs.FileInfo) bool { return false }
 
+// outOfReach reports true: nothing says who can enter a folder.
 func outOfReach(string) (bool, error) { return true, nil }
 
 // A lock of Windows stops others from reading and writing the locked bytes. So the saver locks a
@@ -120,6 +121,7 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	}
 }
 
+// unlock gives up the lock of a file.
 func unlock(f *os.File) error {
 	if err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte()); err != nil {
 		return &os.PathError{Op: "unlock", Path: f.Name(), Err: err}

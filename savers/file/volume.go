@@ -45,6 +45,8 @@ type volume struct {
 	buf    []byte
 }
 
+// newVolume returns the volume of a version of a thread, whose file is not open yet. number is 0
+// for the open version.
 func (s *Saver) newVolume(id, base string, number int) *volume {
 	return &volume{s: s, id: id, base: base, path: s.path(base, number), undo: -1}
 }
@@ -65,6 +67,7 @@ func newHandle(f *os.File) (*handle, error) {
 	return (&handle{File: f, facts: of}).share(), nil
 }
 
+// share counts one more user of an open file, which the last of them closes.
 func (h *handle) share() *handle {
 	h.users.Add(1)
 	return h
@@ -172,6 +175,8 @@ func (v *volume) lock(ctx context.Context) error {
 // lockUnder is lock for a caller that has the folder's lock.
 func (v *volume) lockUnder(ctx context.Context) error { return v.lockWith(ctx, v.unblock) }
 
+// lockWith opens and locks the file of the open version, again if another process has replaced or
+// sealed it. It calls unblock if a release was interrupted.
 func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
 	for {
 		if v.h == nil {
@@ -233,6 +238,8 @@ func (v *volume) look(ctx context.Context) error {
 	return err
 }
 
+// lookAtAll reads all that is new in the file. It waits for the lock only if the file looks
+// damaged, because a writer may be in the middle of a write.
 func (v *volume) lookAtAll(ctx context.Context) error {
 	if v.h != nil {
 		same, err := v.current()

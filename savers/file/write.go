@@ -105,6 +105,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, err
 }
 
+// append stores an Append, and counts the bytes that it adds to memory.
 func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, err error) {
 	err = v.counting(func() error {
 		done, err = v.tryAppend(ctx, a)
@@ -113,6 +114,7 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpo
 	return done, err
 }
 
+// tryAppend stores an Append under the lock of the file.
 func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
 	err := v.enter(ctx, a.Open != nil && a.After.IsZero())
 	if errors.Is(err, errAbsent) {
@@ -241,6 +243,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoi
 	return done, err
 }
 
+// putWrites stores pending writes under the lock of the file.
 func (v *volume) putWrites(ctx context.Context, w *checkpoint.PutWrites) error {
 	err := v.enter(ctx, false)
 	if errors.Is(err, errAbsent) {

@@ -29,6 +29,8 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	return done, nil
 }
 
+// post stores the messages of p in the open version, or in the one that begins next. The caller
+// holds the thread.
 func (t *thread) post(p *checkpoint.Post, now time.Time) checkpoint.Posted {
 	v := t.current()
 	if v == nil {

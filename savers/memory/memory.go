@@ -61,6 +61,7 @@ func (s *Saver) begin(ctx context.Context) error {
 	return nil
 }
 
+// end ends a call that begin has counted.
 func (s *Saver) end() { s.calls.RUnlock() }
 
 // Close drops all threads. It returns nil.

@@ -9,6 +9,7 @@ import (
 // empty.
 type sorted[V any] struct{ chunks [][]pair[V] }
 
+// pair is a value with its key.
 type pair[V any] struct {
 	key   string
 	value V
@@ -31,6 +32,7 @@ func (s *sorted[V]) place(key string) (chunk, i int, found bool) {
 	return chunk, i, found
 }
 
+// get returns the value of a key.
 func (s *sorted[V]) get(key string) (v V, found bool) {
 	chunk, i, found := s.place(key)
 	if found {
@@ -39,6 +41,7 @@ func (s *sorted[V]) get(key string) (v V, found bool) {
 	return v, found
 }
 
+// put sets the value of a key.
 func (s *sorted[V]) put(key string, v V) {
 	chunk, i, found := s.place(key)
 	if found {
@@ -61,6 +64,7 @@ func (s *sorted[V]) put(key string, v V) {
 	}
 }
 
+// remove removes a key, if it is there.
 func (s *sorted[V]) remove(key string) {
 	chunk, i, found := s.place(key)
 	if !found {

@@ -71,6 +71,7 @@ func (s *Store) ready(ctx context.Context) error {
 // now returns the time as it is stored.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
+// live reports whether an item has not expired at a time.
 func (i *item) live(at time.Time) bool { return i.Expires.IsZero() || at.Before(i.Expires) }
 
 // place returns the key of an item in Store.items.
@@ -124,6 +125,7 @@ type batch struct {
 	undone []func() // undo what the batch did, newest last
 }
 
+// undo undoes everything that the batch has done.
 func (b *batch) undo() {
 	for _, f := range slices.Backward(b.undone) {
 		f()
@@ -136,6 +138,8 @@ func (b *batch) set(at string, old, it *item) {
 	b.undone = append(b.undone, func() { b.s.set(at, it, old) })
 }
 
+// set replaces the item old at a place by it, with their index entries and words. Either is nil
+// for none.
 func (s *Store) set(at string, old, it *item) {
 	if old != nil {
 		for _, e := range old.index {
@@ -153,6 +157,7 @@ func (s *Store) set(at string, old, it *item) {
 	}
 }
 
+// do runs one operation of the batch.
 func (b *batch) do(op *store.Op) (store.Result, error) {
 	at := place(op.Namespace, op.Key)
 	old, _ := b.s.items.get(at)
@@ -271,6 +276,7 @@ func (b *batch) use(key string, op *store.Op, version int64) {
 	b.undone = append(b.undone, func() { delete(b.s.uses, key) })
 }
 
+// cloneEntries returns a deep copy of index entries.
 func cloneEntries(entries []store.Entry) []store.Entry {
 	all := make([]store.Entry, 0, len(entries))
 	for _, e := range entries {

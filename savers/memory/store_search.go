@@ -7,6 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 )
 
+// cloneVectors returns a deep copy of vectors.
 func cloneVectors(vectors []store.Vector) []store.Vector {
 	all := slices.Clone(vectors)
 	for i := range all {

@@ -14,6 +14,7 @@ type posting struct {
 	count, total int    // of the word, and of all words of the item in the index
 }
 
+// cloneTexts returns a deep copy of texts.
 func cloneTexts(texts []store.Text) []store.Text {
 	all := slices.Clone(texts)
 	for i := range all {

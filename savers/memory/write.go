@@ -253,6 +253,8 @@ func (t *thread) newest() time.Time {
 	return t.about.Created
 }
 
+// prune removes records and writes from a version, and returns how many records it removed. It
+// folds those that a kept record needs into a snapshot.
 func prune(v *ledger.Version, keep checkpoint.Retention) (int, error) {
 	pruned, removed := v.Prune(keep), 0
 	logs := make([][]*ledger.Entry, len(pruned))
@@ -274,6 +276,7 @@ func prune(v *ledger.Version, keep checkpoint.Retention) (int, error) {
 	return removed, nil
 }
 
+// records returns the records of entries.
 func records(entries []*ledger.Entry) []checkpoint.Record {
 	all := make([]checkpoint.Record, len(entries))
 	for i, e := range entries {

@@ -64,6 +64,7 @@ func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
 // Option changes how Open opens a database.
 type Option func(*options)
 
+// options are the settings that an Option changes.
 type options struct {
 	mode     sqlsaver.Mode
 	retry    time.Duration
@@ -219,6 +220,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // them for sqlsaver.IdleLimit. The pool closes idle connections earlier.
 const waitLimit = 10 * time.Second
 
+// seconds returns d in whole seconds.
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
 // Error numbers of MySQL and MariaDB.
@@ -244,6 +246,7 @@ const (
 	errReadOnlyMode   = 1836
 )
 
+// classify returns what an error of MySQL or MariaDB means for the saver.
 func classify(err error) sqlsaver.Fault {
 	var e *mysql.MySQLError
 	if errors.As(err, &e) {

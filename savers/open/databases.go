@@ -23,6 +23,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
+// openSQLite opens the saver of a sqlite URL.
 func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	path := s.path()
 	var opts []sqlite.Option
@@ -67,6 +68,7 @@ func tables[O any](s *settings, verify func() O, conns func(int) O, retry func(t
 	return opts
 }
 
+// openMySQL opens the saver of a mysql URL.
 func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
 	opts := tables(s, mysql.VerifySchema, mysql.MaxConns, mysql.RetryTimeout, mysql.ReadableState)
 	if s.err != nil {
@@ -158,6 +160,7 @@ func mysqlFault(settings string) string {
 	return "its settings cannot be parsed"
 }
 
+// openPostgres opens the saver of a postgres URL.
 func openPostgres(ctx context.Context, s *settings) (checkpoint.Saver, error) {
 	opts := tables(s, postgres.VerifySchema, postgres.MaxConns, postgres.RetryTimeout, postgres.ReadableState)
 	if s.yes("prepare_statements") {
@@ -176,6 +179,7 @@ func postgresURL(s *settings) string {
 	return u.String()
 }
 
+// openRedis opens the saver of a redis URL, whose Close also closes the client.
 func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	opts := []redis.Option{redis.CloseClient()}
 	if prefix := s.take("prefix"); prefix != "" {
@@ -297,6 +301,7 @@ func (s *settings) sentinels(u *url.URL) {
 	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+more.Encode(), "&")
 }
 
+// redisOptionsOf parses the rest of a redis URL by the functions of the client.
 func redisOptionsOf(u *url.URL, cluster, sentinels bool) (o *redisOptions, err error) {
 	o = new(redisOptions)
 	switch {

@@ -110,6 +110,7 @@ type scheme struct {
 	open   func(ctx context.Context, s *settings) (checkpoint.Saver, error)
 }
 
+// schemes returns the schemes of all savers, with the functions that open them.
 func schemes() []scheme {
 	return []scheme{
 		{[]string{"memory"}, false, openMemory},
@@ -121,6 +122,7 @@ func schemes() []scheme {
 	}
 }
 
+// unknownScheme returns the error of a URL that no saver serves.
 func unknownScheme(u *url.URL, schemes []scheme) error {
 	var known []string
 	for _, s := range schemes {
@@ -133,6 +135,7 @@ func unknownScheme(u *url.URL, schemes []scheme) error {
 	return &URLError{URL: shown(u), Reason: reason}
 }
 
+// openMemory returns a new memory saver.
 func openMemory(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.u.Host != "" || s.u.Path != "" || s.u.Opaque != "" {
 		return nil, s.bad("a memory URL has no path; want memory:")
@@ -143,6 +146,7 @@ func openMemory(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	return memory.New(), nil
 }
 
+// openFile opens the saver of a file URL.
 func openFile(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	path := s.path()
 	var opts []file.Option

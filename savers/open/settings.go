@@ -108,6 +108,7 @@ func (s *settings) one(name string, words ...string) string {
 	return value
 }
 
+// wrong notes that the setting name has a value other than it may have.
 func (s *settings) wrong(name, value, want string) {
 	s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%s is %q; want %s", name, value, want)))
 }

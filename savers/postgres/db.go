@@ -83,6 +83,7 @@ func (d *db) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows
 	return query(d.pool.Query(ctx, text, args...))
 }
 
+// query returns the rows of a query of pgx as the saver reads them.
 func query(r pgx.Rows, err error) (sqlsaver.Rows, error) {
 	if err != nil {
 		return nil, explain(err)
@@ -285,6 +286,7 @@ func (t *tx) Commit(ctx context.Context) error {
 	return nil
 }
 
+// release gives the connection of the transaction back to the pool.
 func (t *tx) release() {
 	t.conn.Release() // closes one whose transaction is not over
 	t.conn = nil

@@ -62,6 +62,7 @@ func (s *Saver) InTx(tx pgx.Tx) checkpoint.Poster { return s.Saver.InTx(runner{t
 // Option changes how Open opens a database.
 type Option func(*options)
 
+// options are the settings that an Option changes.
 type options struct {
 	mode     sqlsaver.Mode
 	retry    time.Duration
@@ -173,6 +174,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	return &Saver{s, pool}, nil
 }
 
+// classify returns what an error of PostgreSQL or of the connection means for the saver.
 func classify(err error) sqlsaver.Fault {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {

@@ -106,6 +106,7 @@ type hnsw struct {
 // vec returns the column of vectors as a type of pgvector.
 func (h *hnsw) vec(kind string) string { return "vec::" + h.cast(kind) }
 
+// cast returns the SQL type of the vectors of the index. kind is "vector" or "halfvec".
 func (h *hnsw) cast(kind string) string { return fmt.Sprintf("%s.%s(%d)", h.schema, kind, h.dims) }
 
 // product returns the negative dot product of the column and the vector of a query.
@@ -113,6 +114,7 @@ func (h *hnsw) product(kind string) string {
 	return fmt.Sprintf("(v.%s OPERATOR(%s.<#>) $3::real[]::%s)", h.vec(kind), h.schema, h.cast(kind))
 }
 
+// search returns the statements that search by the index.
 func (h *hnsw) search() *sqlsaver.VectorSearch {
 	statement := func(order string) string {
 		return "SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires, -" + h.product("vector") + ` AS score

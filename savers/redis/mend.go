@@ -54,6 +54,7 @@ type mending struct {
 	notes   []noted
 }
 
+// none reports whether there is nothing to mend.
 func (m *mending) none() bool { return !m.lost && !m.compare && len(m.notes) == 0 }
 
 // readMending reads what the script says of the index.
@@ -173,6 +174,7 @@ type placing struct {
 	ended  []string // notes that go
 }
 
+// placingOf returns the index entries that a thread with a row must have.
 func (s *rowStore) placingOf(id string, t *rows.Standing, rev uint64) placing {
 	p := placing{thread: id, exists: true, rev: revText(rev)}
 	p.places, p.expiry = s.placesOf(id, t)

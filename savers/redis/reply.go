@@ -17,6 +17,7 @@ type reply struct {
 	err    error
 }
 
+// fail notes the first error of the reply, after which nothing more is read.
 func (r *reply) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("redis: a script's answer: value %d: %s: %w", r.at, fmt.Sprintf(format, args...), checkpoint.ErrDamaged)
@@ -39,8 +40,10 @@ func (r *reply) peek() any {
 	return r.values[r.at]
 }
 
+// more reports whether values are left.
 func (r *reply) more() bool { return r.err == nil && r.at < len(r.values) }
 
+// next returns the next value.
 func (r *reply) next() any {
 	if r.at >= len(r.values) {
 		r.fail("there is none")
@@ -50,6 +53,7 @@ func (r *reply) next() any {
 	return r.values[r.at-1]
 }
 
+// text returns the next value, which must be a string.
 func (r *reply) text() string {
 	v := r.next()
 	s, ok := v.(string)
@@ -59,6 +63,7 @@ func (r *reply) text() string {
 	return s
 }
 
+// number returns the next value, which must be a string of digits.
 func (r *reply) number() int64 {
 	s := r.text()
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -68,6 +73,7 @@ func (r *reply) number() int64 {
 	return n
 }
 
+// int is number as an int.
 func (r *reply) int() int { return int(r.number()) }
 
 // time reads microseconds; 0 is the zero time.

@@ -46,6 +46,7 @@ const (
 // Packing returns when a saver on the rows packs records. It is zero but in tests.
 func (s *rowStore) Packing() pack.Policy { return s.packing }
 
+// newRowStore returns a store of rows whose keys on the server begin with prefix.
 func newRowStore(s *server, prefix string, ttl time.Duration) *rowStore {
 	tag := prefix + "{%}"
 	return &rowStore{server: s, prefix: prefix, ttl: ttl, script: newScripts(), index: [...]string{rowsKey: tag + "rows", placedKey: tag + "placed", notesKey: tag + "notes"}}
@@ -105,6 +106,7 @@ type request struct {
 	args []any
 }
 
+// newRequest returns a request that uses keys.
 func newRequest(keys ...string) *request {
 	r := &request{at: make(map[string]int, 2)}
 	for _, k := range keys {
@@ -124,6 +126,7 @@ func (r *request) key(k string) int {
 	return n
 }
 
+// add adds arguments to the request.
 func (r *request) add(args ...any) { r.args = append(r.args, args...) }
 
 // appendList appends a list as scripts read it.

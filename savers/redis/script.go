@@ -58,6 +58,7 @@ type storeScripts struct {
 	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
 }
 
+// newStoreScripts returns the scripts of the store, each with the functions that they share.
 func newStoreScripts() storeScripts {
 	items := func(source string) *goredis.Script { return goredis.NewScript(storeLua + source) }
 	return storeScripts{

@@ -285,6 +285,8 @@ func (t *itemStore) load(ctx context.Context, script *goredis.Script) error {
 	return script.Load(ctx, t.s.server.client).Err()
 }
 
+// eval calls a script with the keys of the store. writes says whether the script changes
+// something.
 func (t *itemStore) eval(ctx context.Context, writes bool, command, script string, args []any) ([]any, error) {
 	all := make([]any, 0, 3+len(t.keys)+len(args))
 	all = append(all, command, script, len(t.keys))

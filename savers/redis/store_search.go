@@ -52,6 +52,7 @@ func eachVector(b string, f func(hash, index string, values []float32) error) er
 	return nil
 }
 
+// cut cuts the first n bytes off b. ok is false if b is shorter.
 func cut(b string, n int) (part, rest string, ok bool) {
 	if len(b) < n {
 		return "", "", false

@@ -56,6 +56,7 @@ type packRow struct {
 	body        []byte // in the form of package pack
 }
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (p *packRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(binary.AppendUvarint(append(b, packed), p.first), p.last)
@@ -98,6 +99,7 @@ func (r *Row) records() (*checkpoint.Record, *packRow, error) {
 // name is the value of a row of Logs: a namespace.
 type name string
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (n name) appendTo(b, key []byte) []byte { return seal(append(b, n...), len(b), key) }
 
 // name returns the namespace of a row.
@@ -112,6 +114,7 @@ type writeRow struct {
 	Order uint64 // grows with the writes of a thread
 }
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (w *writeRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	return seal(codec.AppendWrite(binary.AppendUvarint(b, w.Order), &w.Write, nil), from, key)
@@ -134,11 +137,13 @@ func (r *Row) write() (*writeRow, error) {
 // mark is the value of a row of Writes which says that its base is committed.
 type mark struct{}
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (mark) appendTo(b, key []byte) []byte { return seal(b, len(b), key) }
 
 // messageRow is the value of a row of Messages.
 type messageRow struct{ checkpoint.Message }
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (m *messageRow) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, m.Number)
@@ -171,6 +176,7 @@ type place struct {
 	handled uint64 // the count of its row among the handled messages; 0 if it is untaken
 }
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (p place) appendTo(b, key []byte) []byte {
 	from := len(b)
 	return seal(binary.AppendUvarint(binary.AppendUvarint(b, p.number), p.handled), from, key)
@@ -202,6 +208,7 @@ type version struct {
 	records  int           // of the root
 }
 
+// appendTo appends the encoded value with its checksum. key is that of its row.
 func (v *version) appendTo(b, key []byte) []byte {
 	from := len(b)
 	b = append(binary.AppendUvarint(b, uint64(v.number)), v.root[:]...)
@@ -261,6 +268,7 @@ const idSize = len(checkpoint.ID{})
 // version is added, because the first record of a released version may be sent again.
 type root [12]byte
 
+// rootOf returns the root of a version whose first record has the id first.
 func rootOf(first checkpoint.ID, version int) (r root) {
 	copy(r[:6], first[:6])
 	copy(r[6:], first[10:])
@@ -279,6 +287,7 @@ func hash(n int, parts ...string) []byte {
 	return append(make([]byte, 0, n+32), sum[:n]...)
 }
 
+// threadKey returns the key of the row of a thread.
 func threadKey(id string) Key { return Key{Table: Threads, Thread: id, Bytes: []byte(id)} }
 
 // log returns what the keys of the records of a log begin with.
@@ -316,19 +325,22 @@ const (
 	byID    = 'i' // with a hash of the id
 )
 
-// messagesKey is what the keys of the messages of a thread begin with, and those of its versions.
-func messagesKey(id string) []byte { return hash(idSize, id) }
+// threadHash returns the hash of a thread id, with which the keys of messages and versions begin.
+func threadHash(id string) []byte { return hash(idSize, id) }
 
+// messageKey returns the key of a row of Messages with a number. kind is untaken or handled.
 func messageKey(id string, kind byte, n uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(messagesKey(id), kind), n)
+	return binary.BigEndian.AppendUint64(append(threadHash(id), kind), n)
 }
 
+// messageIDKey returns the key of the row that finds a message of a thread by its id.
 func messageIDKey(id, message string) []byte {
-	return append(append(messagesKey(id), byID), hash(idSize, message)...)
+	return append(append(threadHash(id), byID), hash(idSize, message)...)
 }
 
+// versionKey returns the key of the row of a released version.
 func versionKey(id string, number int) []byte {
-	return binary.BigEndian.AppendUint64(messagesKey(id), uint64(number))
+	return binary.BigEndian.AppendUint64(threadHash(id), uint64(number))
 }
 
 // after returns the least key that is greater than all keys with a prefix.
@@ -354,6 +366,7 @@ func last(r Range) Range {
 	return r
 }
 
+// micro returns a time in microseconds as rows store it; 0 for no time.
 func micro(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -361,6 +374,7 @@ func micro(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// moment returns the time that micro has encoded.
 func moment(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}

@@ -15,7 +15,7 @@ import (
 
 // mailOf selects the messages of one kind of key of a thread.
 func mailOf(id string, kind byte) Range {
-	return within(Key{Messages, id, append(messagesKey(id), kind)})
+	return within(Key{Messages, id, append(threadHash(id), kind)})
 }
 
 // handle does with messages what a write says. opens is that write if it is an opening: then each
@@ -436,6 +436,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 	return all, err
 }
 
+// byNumber sorts messages by their numbers.
 func byNumber(all []checkpoint.Message) {
 	slices.SortFunc(all, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 }

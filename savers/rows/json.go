@@ -27,6 +27,8 @@ func appendJSON(b, msgpack []byte) ([]byte, error) {
 	return b, r.End()
 }
 
+// appendValue appends the next value of r as JSON. It replaces values that are nested too deeply
+// by "...".
 func appendValue(b []byte, r *wire.Reader, depth int) []byte {
 	switch c := r.Peek(); {
 	case wire.IsMap(c) || wire.IsArray(c):
@@ -59,6 +61,7 @@ func appendValue(b []byte, r *wire.Reader, depth int) []byte {
 	return appendExtension(b, r)
 }
 
+// appendMap appends the next map of r as a JSON object.
 func appendMap(b []byte, r *wire.Reader, depth int) []byte {
 	b = append(b, '{')
 	n := r.MapLen()
@@ -72,6 +75,7 @@ func appendMap(b []byte, r *wire.Reader, depth int) []byte {
 	return append(b, '}')
 }
 
+// appendArray appends the next array of r as a JSON array.
 func appendArray(b []byte, r *wire.Reader, depth int) []byte {
 	b = append(b, '[')
 	n := r.ArrayLen()
@@ -106,6 +110,7 @@ func appendExtension(b []byte, r *wire.Reader) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(b, '"'), []byte(r.Raw())), '"')
 }
 
+// appendFloat appends a number as JSON. NaN and the infinities are strings.
 func appendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

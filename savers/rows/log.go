@@ -15,6 +15,7 @@ type log struct {
 	prefix    []byte // of the keys of its records
 }
 
+// logOf returns the log of a namespace in the version of a thread with the root r.
 func logOf(id string, r root, namespace string) log { return log{id, namespace, r.log(namespace)} }
 
 // key returns the key of the record that follows another one; zero for the first.

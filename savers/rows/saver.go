@@ -112,6 +112,7 @@ type head struct {
 	chain  int    // how many records restore its state; 0 if that is unknown
 }
 
+// headOf returns the head of a log that begins with r.
 func headOf(r *checkpoint.Record) *head { return (&head{packed: r.Seq, seq: r.Seq - 1}).then(r) }
 
 // then returns the head after r.
@@ -142,6 +143,7 @@ func (s *Saver) begin(ctx context.Context) error {
 	return nil
 }
 
+// end ends a call that begin has counted.
 func (s *Saver) end() { s.calls.RUnlock() }
 
 // wrap says which saver failed. Conflicts and invalid arguments say it themselves.

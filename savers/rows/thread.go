@@ -82,6 +82,7 @@ func (t *thread) busy() error {
 	return &checkpoint.BusyError{Thread: t.ID, Holder: t.Holder, Until: t.Until}
 }
 
+// conflict returns the error of a call whose want is not what the thread has.
 func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) error {
 	return &checkpoint.ConflictError{Thread: t.ID, Namespace: namespace, Want: want, Found: found, Reason: reason}
 }
@@ -220,8 +221,10 @@ func (t *threadRow) index() [][]byte {
 // others are Running for a short time.
 func hasIndex(s checkpoint.Status) bool { return s != checkpoint.Done && s != checkpoint.Running }
 
+// graphIndex returns what the index rows of the threads of a graph begin with.
 func graphIndex(graph string) []byte { return codec.AppendString([]byte{byGraph}, graph) }
 
+// labelIndex returns what the index rows of the threads with a label begin with.
 func labelIndex(name, value string) []byte {
 	return codec.AppendString(codec.AppendString([]byte{byLabel}, name), value)
 }
@@ -298,6 +301,7 @@ func (c *Change) removeThread(t *thread) {
 	}
 }
 
+// hasKey reports whether keys contain key.
 func hasKey(keys [][]byte, key []byte) bool {
 	for _, k := range keys {
 		if bytes.Equal(k, key) {
@@ -307,6 +311,7 @@ func hasKey(keys [][]byte, key []byte) bool {
 	return false
 }
 
+// flag returns a boolean as a number for a row.
 func flag(is bool) uint64 {
 	if is {
 		return 1

@@ -9,7 +9,7 @@ import (
 )
 
 // versionsOf selects the released versions of a thread, oldest first.
-func versionsOf(id string) Range { return within(Key{Versions, id, messagesKey(id)}) }
+func versionsOf(id string) Range { return within(Key{Versions, id, threadHash(id)}) }
 
 // release closes the open version, whose head and size v has, and returns it whole. It refuses the
 // messages for the version.
@@ -240,7 +240,7 @@ func (s *Saver) remove(ctx context.Context, t *thread) error {
 	if t.Open != 0 {
 		c.removeVersion(t.ID, t.Root)
 	}
-	c.Deletes = append(c.Deletes, versionsOf(t.ID), within(Key{Messages, t.ID, messagesKey(t.ID)}))
+	c.Deletes = append(c.Deletes, versionsOf(t.ID), within(Key{Messages, t.ID, threadHash(t.ID)}))
 	c.removeThread(t)
 	if _, _, err = s.store.Apply(ctx, &c); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// testAbsent reads and changes a thread that does not exist.
 func testAbsent(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	chain := load(tb, s, checkpoint.Ref{Thread: "none"})
@@ -79,6 +80,7 @@ func full(tb testing.TB) checkpoint.Record {
 	}
 }
 
+// testRecord checks that a record comes back as it was stored.
 func testRecord(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
@@ -121,6 +123,7 @@ func testRecord(tb testing.TB, place Storage) {
 	}
 }
 
+// testCopies checks that the caller may change its arguments after a call.
 func testCopies(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
@@ -145,6 +148,7 @@ func testCopies(tb testing.TB, place Storage) {
 		r.write("task", checkpoint.Answer, "", "answer"), r.write("task", checkpoint.Question, "", "question"))
 }
 
+// testChain checks that a chain starts with a snapshot.
 func testChain(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	opened := opening(tb, "t", checkpoint.ID{})
@@ -184,6 +188,7 @@ func testChain(tb testing.TB, place Storage) {
 	}
 }
 
+// testByID checks that every checkpoint loads by its id.
 func testByID(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -213,6 +218,7 @@ func testByID(tb testing.TB, place Storage) {
 	}
 }
 
+// testMany checks that an append of many records is whole.
 func testMany(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
@@ -251,6 +257,7 @@ func testMany(tb testing.TB, place Storage) {
 	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, chain.Writes...)
 }
 
+// testWrongHead checks that a wrong head is a conflict.
 func testWrongHead(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -280,6 +287,7 @@ func testWrongHead(tb testing.TB, place Storage) {
 	r.commit("child")
 }
 
+// testIncreasing checks that ids increase within a log.
 func testIncreasing(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	unused := newID(tb)
@@ -331,6 +339,7 @@ func testIncreasing(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "child", unused)
 }
 
+// testRepeat checks that an append sent again changes nothing.
 func testRepeat(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -421,6 +430,7 @@ func testRepeatPruned(tb testing.TB, place Storage) {
 	}
 }
 
+// testRepeatOpening checks that an opening sent again changes nothing.
 func testRepeatOpening(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
@@ -458,6 +468,7 @@ func testRepeatOpening(tb testing.TB, place Storage) {
 	}
 }
 
+// testInvalid checks that invalid calls return errors.
 func testInvalid(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -509,6 +520,7 @@ func testInvalid(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "", r.heads[""])
 }
 
+// testApart checks that threads and namespaces are apart.
 func testApart(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a, b := begin(tb, s, "a", checkpoint.ID{}), begin(tb, s, "b", checkpoint.ID{})

@@ -49,6 +49,7 @@ func listed(tb testing.TB, s checkpoint.Saver, thread string) checkpoint.Thread 
 	return checkpoint.Thread{}
 }
 
+// testDescribed checks that a thread has a graph, a time of creation, a title and labels.
 func testDescribed(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -86,6 +87,7 @@ func testDescribed(tb testing.TB, place Storage) {
 	wantDescribed(tb, s, "an opening that removes all labels", "t", "orders v2", "Order 7", nil)
 }
 
+// testRelabelled checks that commits change labels of the thread.
 func testRelabelled(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -137,6 +139,7 @@ func testRelabelled(tb testing.TB, place Storage) {
 	listed("done", 1)
 }
 
+// testDescribedRefused checks that a refused opening describes nothing.
 func testDescribedRefused(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -154,6 +157,7 @@ func testDescribedRefused(tb testing.TB, place Storage) {
 	}
 }
 
+// testDescribedStays checks that a description stays until the thread is deleted.
 func testDescribedStays(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -213,6 +217,7 @@ func testDescribedStays(tb testing.TB, place Storage) {
 	}
 }
 
+// testDescribedCopied checks that descriptions are copied.
 func testDescribedCopied(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, ctx := open(tb, place), tb.Context()
@@ -245,6 +250,7 @@ func testDescribedCopied(tb testing.TB, place Storage) {
 	}
 }
 
+// testDescribedLimits checks that descriptions have limits.
 func testDescribedLimits(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -287,6 +293,7 @@ func withOne(labels map[string]string) map[string]string {
 	return more
 }
 
+// testThreadsDescribed checks that threads are listed by graph and label.
 func testThreadsDescribed(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -336,6 +343,7 @@ func testThreadsDescribed(tb testing.TB, place Storage) {
 	}
 }
 
+// testThreadsCreated checks that threads are listed by the time of their creation.
 func testThreadsCreated(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)

@@ -6,8 +6,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// take returns that a write takes messages.
 func take(numbers ...uint64) checkpoint.Handled { return checkpoint.Handled{Take: numbers} }
 
+// refuse returns that a write refuses messages.
 func refuse(reason string, numbers ...uint64) (h checkpoint.Handled) {
 	for _, n := range numbers {
 		h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: n, Reason: reason})
@@ -15,6 +17,7 @@ func refuse(reason string, numbers ...uint64) (h checkpoint.Handled) {
 	return h
 }
 
+// testTake checks that a write takes messages.
 func testTake(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -56,6 +59,7 @@ func testTake(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
+// testRefuse checks that a refused message is kept.
 func testRefuse(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	post(tb, s, "t", signal("a"), input("b"), signal("c"), signal("d"))
@@ -89,6 +93,7 @@ func numbered(n uint64, m checkpoint.Message) checkpoint.Message {
 	return m
 }
 
+// testReturn checks that a message is returned to the inbox.
 func testReturn(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	c := checkpoint.Message{ID: "c", Kind: checkpoint.SignalMessage, Name: "name", Key: "key", Payload: []byte("c")}
@@ -124,6 +129,7 @@ func testReturn(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
+// testPosted checks that a write reports the newest message.
 func testPosted(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	newest := post(tb, s, "t", signal("a"))

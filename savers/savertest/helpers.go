@@ -29,6 +29,7 @@ func open(tb testing.TB, place Storage) checkpoint.Saver {
 	return s
 }
 
+// newID returns a new id, or ends the test.
 func newID(tb testing.TB) checkpoint.ID {
 	tb.Helper()
 	id, err := checkpoint.NewID()
@@ -82,6 +83,7 @@ func opening(tb testing.TB, thread string, after checkpoint.ID) checkpoint.Appen
 	}
 }
 
+// tryBegin opens a run by a, or ends the test. It also returns the result of the Append.
 func tryBegin(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, checkpoint.AppendResult) {
 	tb.Helper()
 	done, err := s.Append(tb.Context(), a)
@@ -134,6 +136,7 @@ func (r *run) put(writes ...checkpoint.Write) {
 	r.putWith(checkpoint.PutWrites{Writes: writes})
 }
 
+// putWith makes a PutWrites of the run.
 func (r *run) putWith(w checkpoint.PutWrites) {
 	r.tb.Helper()
 	w.Thread, w.Fence = r.thread, r.fence
@@ -156,6 +159,7 @@ func (r *run) write(task string, kind checkpoint.Kind, name, payload string) che
 	return checkpoint.Write{Base: r.heads[""], Task: task, Kind: kind, Name: name, Payload: []byte(payload)}
 }
 
+// load loads a chain, or ends the test.
 func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref) checkpoint.Chain {
 	tb.Helper()
 	chain, err := s.Load(tb.Context(), p)
@@ -165,6 +169,7 @@ func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref) checkpoint.Chain 
 	return chain
 }
 
+// describe returns p for messages.
 func describe(p checkpoint.Ref) string {
 	return fmt.Sprintf("%.40q version %d namespace %.40q at %s", p.Thread, p.Version, p.Namespace, p.At)
 }
@@ -214,6 +219,7 @@ func wantBusy(tb testing.TB, what string, err error, thread, holder string) {
 	}
 }
 
+// wantErr fails unless err is want.
 func wantErr(tb testing.TB, what string, err, want error) {
 	tb.Helper()
 	if !errors.Is(err, want) {
@@ -221,6 +227,7 @@ func wantErr(tb testing.TB, what string, err, want error) {
 	}
 }
 
+// wantInvalid fails unless err is a *checkpoint.InvalidError.
 func wantInvalid(tb testing.TB, what string, err error) {
 	tb.Helper()
 	var invalid *checkpoint.InvalidError
@@ -241,6 +248,7 @@ func collect[V any](seq iter.Seq2[V, error]) ([]V, error) {
 	return all, nil
 }
 
+// history returns the records of a History, or ends the test.
 func history(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref, q checkpoint.Query) []checkpoint.Record {
 	tb.Helper()
 	all, err := collect(s.History(tb.Context(), p, q))
@@ -250,6 +258,7 @@ func history(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref, q checkpoint.Q
 	return all
 }
 
+// threads returns the threads of a listing, or ends the test.
 func threads(tb testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery) []checkpoint.Thread {
 	tb.Helper()
 	all, err := collect(s.Threads(tb.Context(), q))
@@ -259,6 +268,7 @@ func threads(tb testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery) []chec
 	return all
 }
 
+// ids returns the ids of records.
 func ids(records []checkpoint.Record) []checkpoint.ID {
 	var all []checkpoint.ID
 	for _, r := range records {

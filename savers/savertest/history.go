@@ -77,8 +77,10 @@ func ascending(records []checkpoint.Record) []checkpoint.Record {
 	return records
 }
 
+// isCheckpoint reports whether a record is a checkpoint, not the mark of a resume.
 func isCheckpoint(r checkpoint.Record) bool { return r.Source != checkpoint.Resume }
 
+// testHistoryOrder checks that history is newest first.
 func testHistoryOrder(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	all := past(tb, s, 100)
@@ -89,6 +91,7 @@ func testHistoryOrder(tb testing.TB, place Storage) {
 	}
 }
 
+// testHistoryFilters reads the history with each filter.
 func testHistoryFilters(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	all := past(tb, s, 20)
@@ -135,6 +138,7 @@ func testHistoryFilters(tb testing.TB, place Storage) {
 	}
 }
 
+// testHistoryHeaders reads the history without payloads.
 func testHistoryHeaders(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	want := pick(past(tb, s, 50), isCheckpoint)
@@ -158,6 +162,7 @@ func testHistoryHeaders(tb testing.TB, place Storage) {
 	}
 }
 
+// testHistoryPages reads the history in pages.
 func testHistoryPages(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	all := past(tb, s, 50)
@@ -182,6 +187,7 @@ func testHistoryPages(tb testing.TB, place Storage) {
 	wantErr(tb, "before a record of another namespace", err, checkpoint.ErrNotFound)
 }
 
+// testHistoryStops leaves loops over the history.
 func testHistoryStops(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	past(tb, s, 100)
@@ -199,6 +205,7 @@ func testHistoryStops(tb testing.TB, place Storage) {
 	}
 }
 
+// testHistoryFollows checks that history shows no later records.
 func testHistoryFollows(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})

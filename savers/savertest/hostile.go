@@ -49,6 +49,7 @@ func testLongNames(tb testing.TB, place Storage) {
 	}
 }
 
+// testHostileNames stores threads, namespaces and tasks with hostile names.
 func testHostileNames(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	names := hostile()
@@ -104,6 +105,7 @@ func testHostileNames(tb testing.TB, place Storage) {
 	}
 }
 
+// testLarge stores large payloads, alone and many together.
 func testLarge(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	size := 16 << 20
@@ -164,6 +166,7 @@ func testLarge(tb testing.TB, place Storage) {
 	}
 }
 
+// testCancelled makes each call under a cancelled context.
 func testCancelled(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -220,6 +223,7 @@ func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[st
 	return errs
 }
 
+// testClosed makes each call on a closed saver.
 func testClosed(tb testing.TB, place Storage) {
 	s, err := place.Open()
 	if err != nil {
@@ -292,6 +296,7 @@ func testCloseWaits(tb testing.TB, place Storage) {
 	}
 }
 
+// testReload checks that a new saver finds all that another has stored.
 func testReload(tb testing.TB, place Storage) {
 	if !place.Shared {
 		return
@@ -318,6 +323,7 @@ func testReload(tb testing.TB, place Storage) {
 	begin(tb, s, "held", held.fence) // closing the saver ended the lease
 }
 
+// testShared checks that two savers share one place.
 func testShared(tb testing.TB, place Storage) {
 	if !place.Shared {
 		return

@@ -25,8 +25,11 @@ func message(id string, kind checkpoint.MessageKind) checkpoint.Message {
 	return checkpoint.Message{ID: id, Kind: kind, Payload: []byte("payload of " + id)}
 }
 
+// signal returns a signal with the id.
 func signal(id string) checkpoint.Message { return message(id, checkpoint.SignalMessage) }
-func input(id string) checkpoint.Message  { return message(id, checkpoint.InputMessage) }
+
+// input returns an input with the id.
+func input(id string) checkpoint.Message { return message(id, checkpoint.InputMessage) }
 
 // tryPost posts to one thread.
 func tryPost(tb testing.TB, s checkpoint.Saver, p checkpoint.Post) checkpoint.Posted {
@@ -48,6 +51,7 @@ func post(tb testing.TB, s checkpoint.Saver, thread string, messages ...checkpoi
 	return done.Messages[len(messages)-1].Number
 }
 
+// mail returns the messages that q selects, or ends the test.
 func mail(tb testing.TB, s checkpoint.Saver, q checkpoint.MailQuery) []checkpoint.Message {
 	tb.Helper()
 	found, err := s.Mail(tb.Context(), q)
@@ -89,6 +93,7 @@ func wantRefused(tb testing.TB, s checkpoint.Saver, what, thread, want, reason s
 	}
 }
 
+// testMail checks that messages come back as they were posted.
 func testMail(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	all := []checkpoint.Message{
@@ -172,6 +177,7 @@ func testNewsOfRuns(tb testing.TB, s checkpoint.Saver) {
 	check("of the next version", checkpoint.News{Posted: 1, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true})
 }
 
+// testMailInvalid checks that invalid messages are refused.
 func testMailInvalid(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	ctx, long := tb.Context(), strings.Repeat("x", checkpoint.MaxMessageID+1)
@@ -216,6 +222,7 @@ func testMailInvalid(tb testing.TB, s checkpoint.Saver) {
 	wantMail(tb, s, "after invalid refusals", "r", "1:a")
 }
 
+// testPostAgain checks that a message posted again changes nothing.
 func testPostAgain(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	post(tb, s, "t", signal("a"), input("b"))
@@ -280,6 +287,7 @@ func testPostForgets(tb testing.TB, s checkpoint.Saver) {
 	wantMail(tb, s, "after the return of the message that was taken last", "t", "1:early")
 }
 
+// testPostLimits checks that an inbox has limits.
 func testPostLimits(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	full := func(what string, p checkpoint.Post, want error) {
@@ -335,6 +343,7 @@ func testPostLimits(tb testing.TB, s checkpoint.Saver) {
 	wantMail(tb, s, "of four posts", "two", "1:a")
 }
 
+// testPostIdle checks that a post may ask for an idle thread.
 func testPostIdle(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	n := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// testBusy checks that a lease keeps others out.
 func testBusy(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	a := opening(tb, "t", checkpoint.ID{})
@@ -35,6 +36,7 @@ func testBusy(tb testing.TB, place Storage) {
 	begin(tb, s, "another", checkpoint.ID{})
 }
 
+// testTakeOver checks that a lease is taken over.
 func testTakeOver(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	old := begin(tb, s, "t", checkpoint.ID{})
@@ -50,6 +52,7 @@ func testTakeOver(tb testing.TB, place Storage) {
 	begin(tb, s, "t", r.heads[""])
 }
 
+// testExpiry checks that a lease expires.
 func testExpiry(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
@@ -72,6 +75,7 @@ func testExpiry(tb testing.TB, place Storage) {
 	r.commit("")
 }
 
+// testRenewal checks that a lease is renewed by every write.
 func testRenewal(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	busy := func(r *run) bool {
@@ -110,6 +114,7 @@ func testRenewal(tb testing.TB, place Storage) {
 	}
 }
 
+// testEnd checks that a lease ends with its run.
 func testEnd(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -132,6 +137,7 @@ func testEnd(tb testing.TB, place Storage) {
 	begin(tb, s, "t", last.heads[""])
 }
 
+// testZombie checks that a run that lost its fence is refused everywhere.
 func testZombie(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	zombie := begin(tb, s, "t", checkpoint.ID{})
@@ -281,6 +287,7 @@ func race(tb testing.TB, savers []checkpoint.Saver, writers int) (winners []chec
 	return winners
 }
 
+// testSameFence checks that one of many appends under a fence wins.
 func testSameFence(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})

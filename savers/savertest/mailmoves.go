@@ -8,6 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// testMailRelease checks that a release keeps inputs.
 func testMailRelease(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -81,6 +82,7 @@ func testMailRelease(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
+// testMailCopies checks that a copy has the messages.
 func testMailCopies(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	ctx := tb.Context()

@@ -25,6 +25,7 @@ func readyThread(tb testing.TB, s checkpoint.Saver, what string) checkpoint.Read
 	return got.Threads[0]
 }
 
+// testMailWakes checks that a message makes a thread due.
 func testMailWakes(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	wake := later(tb, s)
@@ -70,6 +71,7 @@ func testMailWakes(tb testing.TB, s checkpoint.Saver) {
 	until(tb, "a lease ends", func() bool { return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "t" })
 }
 
+// testUnseen checks that a run that ends with unseen messages is due.
 func testUnseen(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	wake := later(tb, s)
@@ -105,6 +107,7 @@ func testUnseen(tb testing.TB, s checkpoint.Saver) {
 	wantReady(tb, s, "an opening that ends with unseen messages", "g", "t")
 }
 
+// testWakeMessage checks that a wake message starts a failed thread.
 func testWakeMessage(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	failed := func(head checkpoint.ID) *run {
@@ -144,6 +147,7 @@ func testWakeMessage(tb testing.TB, s checkpoint.Saver) {
 	wantReady(tb, s, "after the end of a run that did not see the wake message", "g", "t")
 }
 
+// testNoVersion checks that a thread has messages before its first version.
 func testNoVersion(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -281,6 +285,7 @@ func testPostAtEnd(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
+// testMailLasts checks that two savers share an inbox.
 func testMailLasts(tb testing.TB, place Storage) {
 	tb.Helper()
 	first := open(tb, place)

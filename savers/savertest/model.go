@@ -89,6 +89,7 @@ type modeller struct {
 	touched    map[string]bool // threads that a call may have changed since Ready reserved them
 }
 
+// newModeller returns a modeller of one round, which depends on the seed alone.
 func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint64) *modeller {
 	tb.Helper()
 	prefix := fmt.Sprint("round ", round, " ")
@@ -110,6 +111,7 @@ func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint
 	}
 }
 
+// oneOf draws an element, or the zero V if there is none.
 func oneOf[V any](m *modeller, from []V) (v V) {
 	if len(from) == 0 {
 		return v
@@ -125,8 +127,11 @@ func recent[V any](m *modeller, from []V) (v V) {
 	return oneOf(m, from)
 }
 
+// often draws true in three of four calls.
 func (m *modeller) often() bool { return m.random.IntN(4) > 0 }
-func (m *modeller) rare() bool  { return m.random.IntN(8) == 0 }
+
+// rare draws true in one of eight calls.
+func (m *modeller) rare() bool { return m.random.IntN(8) == 0 }
 
 // each makes a call of both savers.
 func (m *modeller) each(what string, call func(s checkpoint.Saver) (any, error)) (string, string, string) {
@@ -219,6 +224,7 @@ func (m *modeller) outcome(
 	return each(fmt.Sprintf("outcomes %+v", q), func(s checkpoint.Saver) (any, error) { return s.Outcomes(ctx, q) })
 }
 
+// appendText returns an Append for messages.
 func appendText(a checkpoint.Append) string {
 	open := a.Open
 	if a.Open = nil; open == nil {
@@ -279,10 +285,12 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 	}
 }
 
+// status draws a status.
 func (m *modeller) status() checkpoint.Status {
 	return checkpoint.Status(m.random.IntN(int(checkpoint.Cancelled) + 1))
 }
 
+// keep draws what a Prune keeps of a thread.
 func (m *modeller) keep(thread string) checkpoint.Retention {
 	keep := checkpoint.Retention{Last: m.random.IntN(5), Released: m.random.IntN(4) - 1}
 	if m.rare() {
@@ -357,14 +365,17 @@ func (m *modeller) describe(o *checkpoint.Opening) {
 	}
 }
 
+// priority draws a priority; zero leaves that of the thread.
 func (m *modeller) priority() checkpoint.Priority {
 	return checkpoint.Priority(m.random.IntN(checkpoint.Priorities + 1))
 }
 
+// labels draws a label.
 func (m *modeller) labels() map[string]string {
 	return map[string]string{oneOf(m, m.tasks): oneOf(m, m.namespaces[1:])}
 }
 
+// created returns the time at which a step creates its records.
 func (m *modeller) created(step int) time.Time {
 	return created.Add(time.Duration(step) * time.Second)
 }
@@ -377,6 +388,7 @@ func (m *modeller) id() (id checkpoint.ID) {
 	return id
 }
 
+// record draws a record that follows before.
 func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkpoint.Record {
 	id := m.id()
 	// After a Prune, savers need not tell a known id from a repeated call.

@@ -196,6 +196,7 @@ var (
 	otherBirth = checkpoint.ID{2}
 )
 
+// birth draws a Birth to compare with: none, that of the thread, or that of another.
 func (m *modeller) birth() checkpoint.ID {
 	if m.rare() {
 		return otherBirth
@@ -234,6 +235,7 @@ func (m *modeller) wake() time.Time {
 	return oneOf(m, []time.Time{{}, atOnce, farOff})
 }
 
+// rewake draws a Rewake of a thread.
 func (m *modeller) rewake(thread string) checkpoint.Rewake {
 	chain := load(m.tb, m.want, checkpoint.Ref{Thread: thread})
 	r := checkpoint.Rewake{Thread: thread, Posted: chain.Thread.Posted, Wake: m.wake(), Birth: m.birth()}
@@ -274,6 +276,7 @@ func messagesText(all []checkpoint.Message) string {
 	return b.String()
 }
 
+// messageText returns a message for comparisons, without its time.
 func messageText(m checkpoint.Message) string {
 	if len(m.Payload) == 0 {
 		m.Payload = nil

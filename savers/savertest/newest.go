@@ -74,6 +74,7 @@ func newestFirst() []checkpoint.Thread {
 	}
 }
 
+// testThreadsNewest checks that threads are listed newest first.
 func testThreadsNewest(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, other := openTwo(tb, place)

@@ -78,6 +78,7 @@ func (m *modeller) readMail(b *strings.Builder, s checkpoint.Saver, thread strin
 	}
 }
 
+// readVersion writes all that a saver returns of a version.
 func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread string, version int) {
 	ctx := m.tb.Context()
 	for _, namespace := range m.namespaces {
@@ -108,6 +109,7 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 	}))
 }
 
+// loaded returns a chain as text for comparisons, without times.
 func loaded(c checkpoint.Chain, err error) (any, error) {
 	return fmt.Sprint(c.Version, c.Last, state(&c), c.Chained, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
 }

@@ -51,6 +51,7 @@ func wantReady(tb testing.TB, s checkpoint.Saver, what, graph, want string) chec
 	return got
 }
 
+// readyIDs returns the ids of ready threads, in their order.
 func readyIDs(r checkpoint.ReadyThreads) string {
 	var ids []string
 	for _, t := range r.Threads {
@@ -59,11 +60,13 @@ func readyIDs(r checkpoint.ReadyThreads) string {
 	return strings.Join(ids, " ")
 }
 
+// wakeOf returns the Wake of a thread.
 func wakeOf(tb testing.TB, s checkpoint.Saver, thread string) time.Time {
 	tb.Helper()
 	return load(tb, s, checkpoint.Ref{Thread: thread}).Thread.Wake
 }
 
+// testReady checks that threads are ready when they are due.
 func testReady(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -184,6 +187,7 @@ func testReadyLabels(tb testing.TB, place Storage) {
 	}
 }
 
+// testReadyLeases checks that a thread is ready when its lease has ended.
 func testReadyLeases(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -226,6 +230,7 @@ func testReadyLeases(tb testing.TB, place Storage) {
 	wantReady(tb, s, "after an opening that ends", "g", "short")
 }
 
+// testRewake checks that a wake is set if the fence is that of the newest run.
 func testRewake(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, ctx := open(tb, place), tb.Context()
@@ -269,6 +274,7 @@ func testRewake(tb testing.TB, place Storage) {
 	wantReady(tb, s, "an import that was woken", "g", "copy")
 }
 
+// testAttempts checks that attempts without progress are counted.
 func testAttempts(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)

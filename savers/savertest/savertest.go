@@ -69,6 +69,7 @@ func Run(t *testing.T, open func(tb testing.TB) Storage, opts ...Option) {
 // Option is an option of [Run].
 type Option func(*options)
 
+// options are the settings that an Option changes.
 type options struct {
 	areas   []Area
 	reasons []string

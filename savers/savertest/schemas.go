@@ -40,6 +40,7 @@ func wantSchemas(tb testing.TB, s checkpoint.Saver, thread string, version int, 
 	}
 }
 
+// testSchemas checks that schemas are described once a version.
 func testSchemas(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"), described(1<<63, "\x00\xff"))
@@ -83,6 +84,7 @@ func testSchemas(tb testing.TB, place Storage) {
 	wantInvalid(tb, "schemas of the empty thread", err)
 }
 
+// testSchemasApart checks that descriptions of schemas are no pending writes.
 func testSchemasApart(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r, done := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"))
@@ -113,6 +115,7 @@ func testSchemasApart(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "", plain.Records[0].ID)
 }
 
+// testSchemasStay checks that descriptions of schemas stay with their version.
 func testSchemasStay(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"))
@@ -150,6 +153,7 @@ func testSchemasStay(tb testing.TB, place Storage) {
 	wantSchemas(tb, s, "t", 0, nil)
 }
 
+// testSchemasCopied checks that descriptions of schemas are copied.
 func testSchemasCopied(tb testing.TB, place Storage) {
 	s, other, ctx := open(tb, place), memory.New(), tb.Context()
 	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(2, "two"), described(1, "one"))

@@ -65,6 +65,7 @@ func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkp
 	}
 }
 
+// testCopy checks that a copy resumes.
 func testCopy(tb testing.TB, place Storage) {
 	s, other, ctx := open(tb, place), memory.New(), tb.Context()
 	r := rich(tb, s, "t")
@@ -108,6 +109,7 @@ func testCopy(tb testing.TB, place Storage) {
 	begin(tb, s, "of a run", running.fence)
 }
 
+// testCopyReleased copies a released version.
 func testCopyReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := rich(tb, s, "t")
@@ -132,6 +134,7 @@ func testCopyReleased(tb testing.TB, place Storage) {
 	wantVersions(tb, s, "copy", 1, 2)
 }
 
+// testExportView checks that an export is one view.
 func testExportView(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -166,6 +169,7 @@ func testExportView(tb testing.TB, place Storage) {
 	wantWrites(tb, "writes of an export", writes, put)
 }
 
+// testImportFails checks that an import is whole or not at all.
 func testImportFails(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	rich(tb, s, "t")
@@ -213,6 +217,7 @@ func seq(items ...checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error]
 	}
 }
 
+// testImportOrder checks that an import must be in order.
 func testImportOrder(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	rich(tb, s, "t")
@@ -262,6 +267,7 @@ func snapshots(tb testing.TB, s checkpoint.Saver, thread string, namespaces []st
 	return r
 }
 
+// testPrune checks that prune keeps what loads.
 func testPrune(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
@@ -307,6 +313,7 @@ func testPrune(tb testing.TB, place Storage) {
 	}
 }
 
+// testPruneNeeded checks that prune keeps what is needed.
 func testPruneNeeded(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -361,6 +368,7 @@ func logSnapshot(elements ...string) []byte {
 	return appendList(b, elements)
 }
 
+// logDelta returns an encoded delta that appends elements to the list log.
 func logDelta(elements ...string) []byte {
 	const opAppend = 1
 	b := wire.AppendInt(wire.AppendArrayLen(nil, 2), 0)
@@ -368,6 +376,7 @@ func logDelta(elements ...string) []byte {
 	return appendList(wire.AppendInt(wire.AppendArrayLen(b, 2), opAppend), elements)
 }
 
+// appendList appends an encoded list of texts.
 func appendList(b []byte, elements []string) []byte {
 	b = wire.AppendArrayLen(b, len(elements))
 	for _, e := range elements {
@@ -376,6 +385,7 @@ func appendList(b []byte, elements []string) []byte {
 	return b
 }
 
+// testPruneFolds checks that prune folds what it cuts.
 func testPruneFolds(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	a := opening(tb, "t", checkpoint.ID{})
@@ -572,6 +582,7 @@ func testPruneEnded(tb testing.TB, place Storage) {
 	wantErr(tb, "prune of no thread", err, checkpoint.ErrNotFound)
 }
 
+// testPruneReleased checks that prune removes released versions.
 func testPruneReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	for range 4 {

@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// testRelease checks that a release starts an empty version.
 func testRelease(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	var heads []checkpoint.ID
@@ -114,6 +115,7 @@ func wantVersions(tb testing.TB, s checkpoint.Saver, thread string, want ...int)
 	}
 }
 
+// testReleaseRefused checks that a release checks the head and the lease.
 func testReleaseRefused(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -130,6 +132,7 @@ func testReleaseRefused(tb testing.TB, place Storage) {
 	}
 }
 
+// testReleaseAtEnd checks that the last write of a run releases.
 func testReleaseAtEnd(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -165,6 +168,7 @@ func testReleaseAtEnd(tb testing.TB, place Storage) {
 	wantVersions(tb, s, "at once", 1, 2)
 }
 
+// testOtherVersion checks that a head of another version is a conflict.
 func testOtherVersion(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	for thread, leave := range map[string]func(thread string) error{
@@ -203,6 +207,7 @@ func testOtherVersion(tb testing.TB, place Storage) {
 	}
 }
 
+// testDelete checks that delete removes all versions.
 func testDelete(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	for range 2 {
@@ -243,6 +248,7 @@ func testDelete(tb testing.TB, place Storage) {
 	}
 }
 
+// testThreadsDamaged checks that a damaged thread does not end a listing.
 func testThreadsDamaged(tb testing.TB, place Storage) {
 	if place.Damage == nil {
 		return
@@ -310,6 +316,7 @@ func testThreadsDamaged(tb testing.TB, place Storage) {
 	}
 }
 
+// testThreads checks that threads are listed by id.
 func testThreads(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	names := []string{"b", "a", "a/1", "a-v1", "A", "Z", "\x00", "\xff", "zz", "a/2", "é"}
@@ -344,6 +351,7 @@ func testThreads(tb testing.TB, place Storage) {
 	}
 }
 
+// testThreadsWaiting checks that threads are listed by what they wait for.
 func testThreadsWaiting(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	before := time.Now()
@@ -423,6 +431,7 @@ func testStatuses(tb testing.TB, place Storage) {
 	}
 }
 
+// testThreadAlone checks that a load where no records are describes the thread.
 func testThreadAlone(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	nowhere := checkpoint.Ref{Thread: "t", Namespace: "nowhere"}

@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
+// testWrites stores pending writes of a task.
 func testWrites(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -44,6 +45,7 @@ func testWrites(tb testing.TB, place Storage) {
 	}
 }
 
+// testEarly checks that a write can precede its base.
 func testEarly(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -59,6 +61,7 @@ func testEarly(tb testing.TB, place Storage) {
 	wantWrites(tb, "a write of a committed base", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes)
 }
 
+// testReplace checks that a result is final and the rest is replaced.
 func testReplace(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -78,6 +81,7 @@ func testReplace(tb testing.TB, place Storage) {
 		r.write("c", checkpoint.Failure, "", "2"))
 }
 
+// testDiscard checks that a discard drops the results of a task.
 func testDiscard(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -136,6 +140,7 @@ func testDiscardAnswer(tb testing.TB, place Storage) {
 	wantWrites(tb, "open questions after another answer", load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions)
 }
 
+// testCommit checks that pending writes go with the commit.
 func testCommit(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -176,6 +181,7 @@ func testCommit(tb testing.TB, place Storage) {
 	wantWrites(tb, "writes of the next opening", done.Writes, forked.Writes...)
 }
 
+// testOpeningWrites checks that an opening returns the pending writes.
 func testOpeningWrites(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})

@@ -60,6 +60,7 @@ func (s *Saver) InTx(tx *sql.Tx) checkpoint.Poster {
 // Option changes how Open opens a file.
 type Option func(*options)
 
+// options are the settings that an Option changes.
 type options struct {
 	synchronous SyncMode
 	busy        time.Duration
@@ -233,6 +234,7 @@ func fileURL(path string, q url.Values) string {
 	return "file:" + url.PathEscape(path) + "?" + q.Encode()
 }
 
+// pool returns a pool of size connections to the database file.
 func pool(dsn string, o *options, size int) (*sql.DB, error) {
 	c, err := sqlite.NewConnector(dsn)
 	if err != nil {
@@ -260,6 +262,7 @@ const (
 	codeUnique     = 2067
 )
 
+// classify returns what an error of SQLite means for the saver.
 func classify(err error) sqlsaver.Fault {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

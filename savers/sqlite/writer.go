@@ -46,6 +46,7 @@ const (
 	rollbackTo = "ROLLBACK TO job"
 )
 
+// newWriter returns a writer on std in which nobody has the turn.
 func newWriter(std *sqlsaver.Std) *writer { return &writer{Std: std, turn: make(chan struct{}, 1)} }
 
 // Prepare prepares texts, and the statements that undo a job.
@@ -110,6 +111,7 @@ func (t *ownTx) Rollback(ctx context.Context) {
 	t.Tx.Rollback(ctx)
 }
 
+// end gives up the turn. Its second call does nothing.
 func (t *ownTx) end() {
 	if !t.over {
 		t.over = true

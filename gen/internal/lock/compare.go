@@ -58,6 +58,7 @@ func (l *Lock) clone() *Lock {
 	}
 }
 
+// cloneGroups returns a deep copy of groups.
 func cloneGroups(groups map[string]*Group) map[string]*Group {
 	res := make(map[string]*Group, len(groups))
 	for name, g := range groups {
@@ -66,6 +67,7 @@ func cloneGroups(groups map[string]*Group) map[string]*Group {
 	return res
 }
 
+// cloneEntries returns a deep copy of entries.
 func cloneEntries(entries map[string]*Entry) map[string]*Entry {
 	res := make(map[string]*Entry, len(entries))
 	for name, e := range entries {
@@ -95,6 +97,7 @@ type pair struct {
 // accept ends the text of refused changes.
 const accept = "if no thread can have stored it, run graphgen lock -accept"
 
+// report adds a change to the result.
 func (c *comparer) report(at Place, v Verdict, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if at.Path != "" {
@@ -108,6 +111,7 @@ func (c *comparer) refuse(at Place, format string, args ...any) {
 	c.report(at, Refused, format+"; or, "+accept, args...)
 }
 
+// states compares the states. declared reports whether the program still declares a type.
 func (c *comparer) states(declared func(kind, name string) bool) {
 	fits := func(from, to string) bool {
 		return c.probe(func(p *comparer) string {
@@ -159,6 +163,7 @@ func successors[V any](old, now map[string]*V, gone func(name string) bool, fits
 	return heirs
 }
 
+// renamedType reports that a type has another name.
 func (c *comparer) renamedType(from, to string, at Place) {
 	if from != to {
 		c.report(at, Allowed, "the type has the name %s in %s; the names of types are not stored", from, Name)
@@ -171,10 +176,12 @@ func (c *comparer) probe(compare func(p *comparer) (reason string)) bool {
 	return compare(p) == "" && !slices.ContainsFunc(p.changes, func(ch Change) bool { return ch.Verdict == Refused })
 }
 
+// fits reports whether the type to reads all that was stored as the type from.
 func (c *comparer) fits(from, to string) bool {
 	return c.probe(func(p *comparer) string { return p.read(from, to, false) })
 }
 
+// payloads compares the payloads of sends. declared is that of states.
 func (c *comparer) payloads(declared func(kind, name string) bool) {
 	fits := func(from, to string) bool { return c.fits(c.old.Payloads[from].Type, c.now.Payloads[to].Type) }
 	gone := func(name string) bool { return !declared("payload", name) }

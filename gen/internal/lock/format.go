@@ -33,6 +33,7 @@ func (l *Lock) Text() []byte {
 // formatter writes lines. A blank line separates the lines of each type.
 type formatter struct{ b strings.Builder }
 
+// line writes one line of words, quoted where necessary.
 func (f *formatter) line(words ...string) {
 	for i, word := range words {
 		if i > 0 {
@@ -43,6 +44,7 @@ func (f *formatter) line(words ...string) {
 	f.b.WriteByte('\n')
 }
 
+// groups writes groups of entries, sorted by name.
 func (f *formatter) groups(kind string, groups map[string]*Group) {
 	for _, name := range sorted(groups) {
 		if entries := groups[name].Entries; len(entries) > 0 {
@@ -91,6 +93,7 @@ func (e *Entry) words() []string {
 	return words
 }
 
+// pairs writes a line for each name with its value, sorted by name.
 func (f *formatter) pairs(kind string, pairs map[string]string) {
 	if len(pairs) > 0 {
 		f.b.WriteByte('\n')
@@ -111,4 +114,5 @@ func quote(word string) string {
 	return strconv.Quote(word)
 }
 
+// sorted returns the keys of m in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -44,6 +44,7 @@ func Parse(data []byte) (*Lock, error) {
 	return p.lock, nil
 }
 
+// parseHeader checks the first line of a lock.
 func parseHeader(line string) error {
 	if isMergeMark(line) {
 		return errMergeMark
@@ -81,6 +82,7 @@ type use struct {
 	text string
 }
 
+// read reads one line after the header.
 func (p *parser) read(line string) error {
 	if isMergeMark(line) {
 		return errMergeMark
@@ -260,6 +262,7 @@ func (p *parser) pair(pairs map[string]string, words []string, allowed string) e
 	return nil
 }
 
+// place returns the present line as the place of subject.
 func (p *parser) place(subject string) Place {
 	return Place{Pos: token.Position{Filename: Name, Line: p.line, Column: 1}, Subject: subject}
 }

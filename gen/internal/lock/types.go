@@ -50,6 +50,7 @@ func (c *comparer) elements(key pair, o, n layer) string {
 	return ""
 }
 
+// changed returns the reason why a stored type cannot be read as another.
 func changed(from, to string) string {
 	return fmt.Sprintf("the stored type is %s, which %s cannot read", from, to)
 }

@@ -125,6 +125,8 @@ func (r *Reader) HeaderWithoutID(id checkpoint.ID, before *checkpoint.Record) ch
 	return r.header(id, before, first, second)
 }
 
+// header decodes the rest of a header. first and second are its flags, and before is the header
+// that it was encoded against, or nil.
 func (r *Reader) header(id checkpoint.ID, before *checkpoint.Record, first, second byte) checkpoint.Record {
 	if before == nil {
 		before = &none
@@ -223,6 +225,7 @@ func AppendBody(b []byte, r *checkpoint.Record) []byte {
 	return b
 }
 
+// appendDue appends the tasks that are due.
 func appendDue(b []byte, due []checkpoint.Task) []byte {
 	b = binary.AppendUvarint(b, uint64(len(due)))
 	for i := range due {

@@ -23,6 +23,7 @@ func AppendBytes(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))+1), s...)
 }
 
+// appendNames appends a list of names.
 func appendNames(b []byte, names []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range names {
@@ -65,6 +66,7 @@ func (r *Reader) End() error {
 // Offset returns how many bytes have been read.
 func (r *Reader) Offset() int { return r.at }
 
+// fail notes the first error, after which nothing more is read.
 func (r *Reader) fail(what string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: at byte %d: %s", errMalformed, r.at, what)
@@ -147,6 +149,7 @@ func (r *Reader) Int() int {
 	return int(v)
 }
 
+// uint32 reads a number of up to 32 bits.
 func (r *Reader) uint32() uint32 {
 	v := r.Uvarint()
 	if v > math.MaxUint32 {
@@ -196,14 +199,17 @@ func (r *Reader) SharedBytes() []byte {
 	return r.take(n - 1)
 }
 
+// skipString skips a string.
 func (r *Reader) skipString() { r.take(r.Uvarint()) }
 
+// skipNames skips a list of names.
 func (r *Reader) skipNames() {
 	for range r.count(1) {
 		r.skipString()
 	}
 }
 
+// names reads a list of names; nil for an empty one.
 func (r *Reader) names() []string {
 	n := r.count(1)
 	if n == 0 {

@@ -86,6 +86,7 @@ func (v *Version) AcceptPrune(keep *checkpoint.Retention, busy error) error {
 	return nil
 }
 
+// conflict returns the error of a call whose want is not what the version has.
 func (v *Version) conflict(reason, namespace string, want, found checkpoint.ID) error {
 	return &checkpoint.ConflictError{Thread: v.Thread, Namespace: namespace, Want: want, Found: found, Reason: reason}
 }

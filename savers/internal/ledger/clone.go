@@ -15,6 +15,7 @@ func Normal(r checkpoint.Record) checkpoint.Record {
 	return r
 }
 
+// makeNormal gives r the form that Normal returns.
 func makeNormal(r *checkpoint.Record) {
 	if r.Base != r.ID || len(r.Due) == 0 {
 		r.Due = nil
@@ -113,4 +114,5 @@ func CloneBytes(b []byte) []byte {
 	return clone
 }
 
+// cloneNames returns a copy of names.
 func cloneNames(s []string) []string { return slices.Clip(slices.Clone(s)) }

@@ -120,6 +120,7 @@ func (v *Version) Verify(e *Event) error {
 	return v.verifyMessages(e)
 }
 
+// verifyMessages reports messages of an event that cannot follow those of the version.
 func (v *Version) verifyMessages(e *Event) error {
 	var untaken uint64
 	if n := len(v.Mail.untaken); n > 0 {

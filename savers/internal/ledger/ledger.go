@@ -76,6 +76,7 @@ type identity struct {
 	kind                  checkpoint.Kind
 }
 
+// stored is a pending write with its place in the order of storing.
 type stored struct {
 	checkpoint.Write
 	order uint64
@@ -122,6 +123,7 @@ func (v *Version) Head(namespace string) *Entry {
 	return log[len(log)-1]
 }
 
+// headID returns the id of the newest record of a namespace; zero for none.
 func (v *Version) headID(namespace string) checkpoint.ID {
 	if e := v.Head(namespace); e != nil {
 		return e.ID

@@ -24,6 +24,7 @@ type Mail struct {
 // messageBytes is the memory of a message without its bytes.
 const messageBytes = 360
 
+// memoryOf returns about how many bytes a message takes in memory.
 func memoryOf(m *checkpoint.Message) int64 {
 	return messageBytes + int64(2*len(m.ID)+len(m.Name)+len(m.Key)+len(m.Payload)+len(m.Refused))
 }
@@ -127,6 +128,7 @@ func (b *Mail) handle(number uint64, reason string) {
 	b.forget()
 }
 
+// giveBack makes a taken message untaken again, with the payload that r gives.
 func (b *Mail) giveBack(r *checkpoint.Message) {
 	i := b.handledAt(r)
 	if i < 0 {
@@ -224,6 +226,7 @@ func CloneMessage(m *checkpoint.Message) *checkpoint.Message {
 	return &c
 }
 
+// byNumber sorts messages by their numbers.
 func byNumber(messages []*checkpoint.Message) {
 	slices.SortFunc(messages, func(a, c *checkpoint.Message) int { return cmp.Compare(a.Number, c.Number) })
 }

@@ -104,6 +104,8 @@ func lastCheckpoints(log []*Entry, n int) int {
 	return 0
 }
 
+// prune decides which entries of a log stay: those from first on, and those that are needed. An
+// entry whose chain is cut gets the records that become its snapshot.
 func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]bool) Pruned {
 	p := Pruned{Namespace: namespace}
 	chain := 0 // where the chain of log[i] starts

@@ -74,6 +74,7 @@ func (v *Version) Writes() []checkpoint.Write {
 // Schemas returns the descriptions of schemas, in the order first stored. They belong to no base.
 func (v *Version) Schemas() []checkpoint.Write { return inOrder(v.pending[checkpoint.ID{}]) }
 
+// inOrder returns pending writes of several bases in the order in which they were stored.
 func inOrder(bases ...map[identity]*stored) []checkpoint.Write {
 	var all []*stored
 	for _, writes := range bases {

@@ -128,6 +128,7 @@ func (v *Version) Follow(e *Event) error {
 	return nil
 }
 
+// set returns 1 for true, to count.
 func set(is bool) int {
 	if is {
 		return 1

@@ -108,6 +108,7 @@ func Encode(thread, namespace string, records []Record) []byte {
 	return binary.LittleEndian.AppendUint32(b, in.sum(b))
 }
 
+// mark returns the byte of a pack that says whether a record commits.
 func mark(committed bool) byte {
 	if committed {
 		return 1
@@ -137,6 +138,7 @@ func appendPayloads(b []byte, records []Record) []byte {
 	return b
 }
 
+// sum returns the checksum of b as the content of the pack at p.
 func (p *Place) sum(b []byte) uint32 {
 	var room [256]byte
 	bound := codec.AppendString(codec.AppendString(room[:0], p.Thread), p.Namespace)
@@ -188,6 +190,7 @@ func Open(in Place, b []byte) (p Payloads, err error) {
 	return p, nil
 }
 
+// damaged returns err as an ErrDamaged.
 func damaged(err error) error { return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err) }
 
 // open returns the payloads and a reader of the headers and bodies.

@@ -46,6 +46,7 @@ func (q *Queue[J]) Add(jobs ...J) {
 	}
 }
 
+// work does the jobs of the queue one after another, until there are none.
 func (q *Queue[J]) work() {
 	for {
 		q.mu.Lock()
@@ -77,6 +78,7 @@ func (q *Queue[J]) Close(d time.Duration) {
 	}
 }
 
+// stop drops the jobs that wait, and cancels the one in progress.
 func (q *Queue[J]) stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -24,6 +24,7 @@ func (s *Saver) sealRecord(thread, namespace string, r *checkpoint.Record) (err 
 	return at(thread, "record "+r.ID.String(), err)
 }
 
+// openRecordIn opens the payload of a record of a namespace, in place.
 func (s *Saver) openRecordIn(thread, namespace string, r *checkpoint.Record) error {
 	return s.openRecord(thread, namespace, r, false)
 }
@@ -99,6 +100,7 @@ type chained struct {
 	last              checkpoint.ID
 }
 
+// open opens the next payload of a chain, and checks that it follows the one before.
 func (l *chained) open(kind Kind, stored []byte) ([]byte, error) {
 	p := Place{Thread: l.thread, Namespace: l.namespace, Kind: kind}
 	p.ID, p.Before, l.named = l.s.codec.Record(stored)

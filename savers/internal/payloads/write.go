@@ -22,10 +22,12 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (_ checkp
 	return s.Saver.PutWrites(ctx, w)
 }
 
+// sealWrites returns writes with sealed payloads.
 func (s *Saver) sealWrites(thread string, writes []checkpoint.Write) ([]checkpoint.Write, error) {
 	return changeWrites(thread, writes, s.codec.Seal)
 }
 
+// openWrites returns writes with opened payloads.
 func (s *Saver) openWrites(thread string, writes []checkpoint.Write) ([]checkpoint.Write, error) {
 	return changeWrites(thread, writes, s.codec.Open)
 }

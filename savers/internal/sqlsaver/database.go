@@ -119,6 +119,7 @@ func (s *Database) begin(ctx context.Context) error {
 	return nil
 }
 
+// end ends a call that begin has counted.
 func (s *Database) end() { s.calls.RUnlock() }
 
 // Close closes the database. A second Close does nothing.

@@ -40,6 +40,7 @@ type form struct {
 	n     int
 }
 
+// formKind is the kind of a form.
 type formKind uint8
 
 // The kinds of statements of changes.
@@ -93,6 +94,7 @@ func size(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
+// tableName returns the name of a table of rows in the database.
 func tableName(t rows.Table) string { return "graph_" + t.String() }
 
 // part is a part of a Read that one SELECT does: a range, or several that are alike.

@@ -55,6 +55,7 @@ func (s *Saver) Store() store.Backend { return NewStore(s.base) }
 // InTx returns a Poster that posts in a transaction of the caller. It does not retry.
 func (s *Saver) InTx(tx Runner) checkpoint.Poster { return poster{s, tx} }
 
+// poster is a Saver that posts in a transaction of the caller.
 type poster struct {
 	*Saver
 	tx Runner

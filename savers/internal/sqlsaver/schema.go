@@ -73,6 +73,7 @@ func (s *Database) migrate(ctx context.Context, t tables, mode Mode) error {
 	return s.wrap(ctx, "schema", err)
 }
 
+// migration makes tables, or those columns and indexes that they lack, in one transaction.
 type migration struct {
 	s     *Database
 	tx    Tx

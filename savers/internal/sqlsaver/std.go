@@ -76,6 +76,7 @@ func (s *Std) Exec(ctx context.Context, text string, args ...any) (int64, error)
 	return found(st.ExecContext(ctx, args...))
 }
 
+// found returns how many rows a statement changed.
 func found(r sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -121,6 +122,7 @@ func (s *Std) Close() error {
 	return errors.Join(errs...)
 }
 
+// stdTx is a Tx of database/sql.
 type stdTx struct {
 	s  *Std
 	db *sql.DB

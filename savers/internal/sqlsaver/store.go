@@ -148,6 +148,7 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 	return results, nil
 }
 
+// getArgs returns the arguments of a statement that reads the item of op.
 func getArgs(op *store.Op) []any { return []any{op.Namespace.Append(nil), []byte(op.Key)} }
 
 // targets are where the columns of stStoreGet are scanned.
@@ -227,6 +228,7 @@ func appendSum(value, namespace, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Clone(value), valueSum(value, namespace, key))
 }
 
+// valueSum returns the checksum of an item: of its namespace, key and value.
 func valueSum(value, namespace, key []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	var length [binary.MaxVarintLen64]byte

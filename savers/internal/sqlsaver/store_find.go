@@ -242,6 +242,7 @@ func (t *Store) Namespaces(ctx context.Context, q store.NamespaceQuery) (found [
 	return found, nil
 }
 
+// namespaces returns the namespaces that q selects, by one seek for each.
 func (t *Store) namespaces(ctx context.Context, tx Tx, q *store.NamespaceQuery) (found []store.Namespace, err error) {
 	limit := store.MaxPage
 	if q.Limit > 0 {

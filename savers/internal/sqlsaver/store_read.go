@@ -14,6 +14,7 @@ type asking struct {
 	scans []func(Rows) error
 }
 
+// ask adds a statement to the batch. scan is called with its rows.
 func (a *asking) ask(scan func(Rows) error, st statement, args ...any) {
 	a.calls, a.scans = append(a.calls, a.s.ask(st, args...)), append(a.scans, scan)
 }
@@ -102,12 +103,14 @@ func (l *hexList) add(flag bool, parts ...[]byte) {
 // json returns the list, which must have elements.
 func (l *hexList) json() string { return string(append(*l, ']')) }
 
+// scan reads the row of an item without its value.
 func (s *storeSlot) scan(rows Rows) error {
 	r := &s.stored
 	r.found = true
 	return rows.Scan(&r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
 }
 
+// scanValue reads the value of an item.
 func (s *storeSlot) scanValue(rows Rows) error {
 	var r storeRow
 	var now int64
@@ -116,6 +119,7 @@ func (s *storeSlot) scanValue(rows Rows) error {
 	return err
 }
 
+// scan reads the version of the item that was used.
 func (u *storeUse) scan(rows Rows) error {
 	u.found = true
 	return rows.Scan(&u.version)

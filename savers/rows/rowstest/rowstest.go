@@ -24,6 +24,7 @@ import (
 // Option is an option of [Run].
 type Option func(*options)
 
+// options are the settings that an Option changes.
 type options struct{ largest int }
 
 // MaxValue declares the greatest length of a value that the Store keeps, in bytes. The default is
@@ -112,12 +113,14 @@ func row(k rows.Key, text string) rows.Put {
 	return p
 }
 
+// newRow returns a row that must not exist yet.
 func newRow(k rows.Key, text string) rows.Put {
 	p := row(k, text)
 	p.New = true
 	return p
 }
 
+// point returns the range of one key.
 func point(k rows.Key) rows.Range { return rows.Range{Key: k} }
 
 // between selects the rows of a table between two keys.
@@ -222,6 +225,7 @@ func quoted(keys []string) string {
 	return "[" + b.String() + " ]"
 }
 
+// testEmpty reads an empty store.
 func testEmpty(s place) {
 	for t := range tables {
 		got := s.read(all(rows.Table(t), ""), point(key(rows.Table(t), "a", "b")))
@@ -243,6 +247,7 @@ var ends = []string{
 	"a\xff", "b", "e\u0301", "z", "{", "\x7f", "\x80", "\xc3\x28", "\u00df", "\u00e9", "\ufffd", "\xf4\x8f\xbf\xbf", "\xfe", "\xff", "\xff\x00", "\xff\xff",
 }
 
+// testOrder reads rows in both orders, in all tables.
 func testOrder(s place) {
 	for t := range tables {
 		t := rows.Table(t)
@@ -297,6 +302,7 @@ func (s place) check(thread string) rows.Check {
 	return rows.Check{Thread: thread, Rev: rev}
 }
 
+// testRanges reads ranges with bounds and limits, among rows of other threads.
 func testRanges(s place) {
 	check := s.check("t")
 	for _, t := range []rows.Table{rows.Records, rows.Index} {
@@ -359,6 +365,7 @@ func testRanges(s place) {
 	}
 }
 
+// testTables stores rows with the same key in all tables.
 func testTables(s place) {
 	check := s.check("t")
 	for t := range tables {
@@ -382,6 +389,7 @@ func testTables(s place) {
 	}
 }
 
+// testBytes stores keys and values with every byte, and large ones.
 func testBytes(s place) {
 	every := make([]byte, 0, 512)
 	for i := range 256 {
@@ -400,6 +408,7 @@ func testBytes(s place) {
 	}
 }
 
+// testChecks makes changes with revisions that hold, and that do not.
 func testChecks(s place) {
 	t, u := key(rows.Threads, "t", ""), key(rows.Threads, "u", "")
 	mark := row(key(rows.Writes, "t", "mark"), "x")
@@ -436,6 +445,7 @@ func testChecks(s place) {
 	s.want("the rows of changes that were stored", got[0], "t/blind")
 }
 
+// testNew puts rows that must be new, where there is one already and where there is none.
 func testNew(s place) {
 	k, o := key(rows.Records, "t", "new"), key(rows.Records, "t", "other")
 	check := s.check("t")
@@ -478,6 +488,7 @@ func (s place) snapshot(threads ...string) string {
 	return b.String()
 }
 
+// testWhole lets each part of a change fail, and wants nothing of it stored.
 func testWhole(s place) {
 	t := key(rows.Threads, "t", "")
 	puts := []rows.Put{row(key(rows.Index, "t", "old"), "")}
@@ -523,6 +534,7 @@ func testWhole(s place) {
 	}
 }
 
+// testDeletes deletes points and ranges, with puts in the same change.
 func testDeletes(s place) {
 	for tab := rows.Records; tab <= rows.Index; tab++ {
 		k := func(end string) rows.Key { return key(tab, "t", end) }
@@ -552,6 +564,7 @@ func testDeletes(s place) {
 	s.want("threads, after one was removed", s.read(all(rows.Threads, ""))[0], "u")
 }
 
+// testReads reads in the call that changes rows, and wants the rows after the change.
 func testReads(s place) {
 	k := func(end string) rows.Key { return key(rows.Writes, "t", end) }
 	s.create("t", row(k("a"), "old"), row(k("b"), "old"), row(k("c"), "old"))
@@ -576,6 +589,7 @@ func testReads(s place) {
 	}
 }
 
+// testRevisions changes rows again and again, and wants growing revisions.
 func testRevisions(s place) {
 	t := key(rows.Threads, "t", "")
 	var last uint64
@@ -600,6 +614,7 @@ func testRevisions(s place) {
 	}
 }
 
+// testMany changes and reads many rows in one call.
 func testMany(s place) {
 	const n = 500
 	check := s.check("t")
@@ -631,6 +646,7 @@ func testMany(s place) {
 	}
 }
 
+// testClock wants a clock that does not go back, and is finer than a second.
 func testClock(s place) {
 	var before time.Time
 	fine := false
@@ -649,6 +665,7 @@ func testClock(s place) {
 	}
 }
 
+// testEnded makes calls under a context that has ended.
 func testEnded(s place) {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()

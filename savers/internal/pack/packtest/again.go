@@ -74,6 +74,7 @@ func (th *thread) with(f func(s checkpoint.Saver) error) {
 	}
 }
 
+// turns runs n turns of the thread.
 func (th *thread) turns(n int) {
 	th.t.Helper()
 	s := th.open(th.t)

@@ -176,6 +176,8 @@ func opens(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID)
 	appends(t, s, checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)}})
 }
 
+// staleHead returns an Append of first after a record that other has committed and pruned
+// meanwhile.
 func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	const thread = "stale"
@@ -192,6 +194,7 @@ func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID)
 	return following(thread, "", ids, 2)
 }
 
+// movedHead returns an Append of first after a record that is not the head any more.
 func movedHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	const thread = "moved"

@@ -28,6 +28,7 @@ func InboxModel(t *testing.T, s checkpoint.Saver, calls int) {
 	}
 }
 
+// inboxModel makes the same random calls on two savers, and compares their answers.
 type inboxModel struct {
 	t      *testing.T
 	rand   *rand.Rand
@@ -60,6 +61,7 @@ func (m *inboxModel) both(what string, call func(s checkpoint.Saver) (any, error
 	return got, err
 }
 
+// handled draws which messages of a thread a run takes, refuses and returns.
 func (m *inboxModel) handled(thread string, r *modelRun) (h checkpoint.Handled) {
 	h.Seen = r.seen
 	messages := make(map[uint64]checkpoint.Message)
@@ -84,6 +86,7 @@ func (m *inboxModel) handled(thread string, r *modelRun) (h checkpoint.Handled) 
 	return h
 }
 
+// step makes the n-th random call.
 func (m *inboxModel) step(n int) {
 	m.t.Helper()
 	ctx, thread := m.t.Context(), fmt.Sprint("thread ", m.rand.IntN(3))
@@ -132,6 +135,7 @@ func (m *inboxModel) step(n int) {
 	}
 }
 
+// post makes a random Post of one to three posts.
 func (m *inboxModel) post(n int) {
 	m.t.Helper()
 	posts := make([]checkpoint.Post, 1+m.rand.IntN(3))
@@ -163,6 +167,7 @@ func (m *inboxModel) post(n int) {
 	})
 }
 
+// open opens a thread for a run of the model.
 func (m *inboxModel) open(thread string) {
 	m.t.Helper()
 	chain, err := m.savers[0].Load(m.t.Context(), checkpoint.Ref{Thread: thread})

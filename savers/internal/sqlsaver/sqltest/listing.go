@@ -27,6 +27,7 @@ func GraphOf(i int) string { return fmt.Sprintf("graph-%03d", i%200) }
 // UserOf returns the value of the label "user" of thread i.
 func UserOf(i int) string { return fmt.Sprintf("u%03d", i%1000) }
 
+// user returns the label of the i-th thread.
 func user(i int) map[string]string { return map[string]string{"user": UserOf(i)} }
 
 // query is one that selects some threads.
@@ -35,6 +36,7 @@ type query struct {
 	found int
 }
 
+// queries returns the listings that are measured, each with how many threads it returns.
 func (l *Listing) queries() map[string]query {
 	return map[string]query{
 		"all":                  {checkpoint.ThreadQuery{}, l.N},

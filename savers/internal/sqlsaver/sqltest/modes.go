@@ -231,6 +231,7 @@ func opened(t *testing.T, open func() (checkpoint.Saver, error)) checkpoint.Save
 	return s
 }
 
+// newID returns a new id, or ends the test.
 func newID(tb testing.TB) checkpoint.ID {
 	tb.Helper()
 	id, err := checkpoint.NewID()

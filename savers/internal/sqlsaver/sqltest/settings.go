@@ -73,6 +73,7 @@ func storeOf(open func() (checkpoint.Saver, error)) func() (store.Backend, error
 	}
 }
 
+// closingStore is a store whose Close also closes its saver.
 type closingStore struct {
 	store.Backend
 	saver checkpoint.Saver

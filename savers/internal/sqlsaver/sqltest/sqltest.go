@@ -39,6 +39,7 @@ func (b *Backend) through(t *testing.T, conns int) (checkpoint.Saver, *testenv.P
 	return b.open(t, b.At(t, dsn, proxy.Addr), conns), proxy
 }
 
+// open opens a saver that the end of the test closes.
 func (b *Backend) open(t *testing.T, dsn string, conns int) checkpoint.Saver {
 	t.Helper()
 	return closing(t, b.Open, dsn, conns)
@@ -77,6 +78,7 @@ func opening(t *testing.T, s checkpoint.Saver, thread string, after checkpoint.I
 	return r
 }
 
+// tryOpening opens a thread for a run, and returns its error.
 func tryOpening(
 	ctx context.Context, s checkpoint.Saver, thread string, after checkpoint.ID, writes ...checkpoint.Write,
 ) (*run, error) {

@@ -103,6 +103,7 @@ func execute(t *testing.T, conn *sql.Conn, text string, parameters []string) (co
 	return columns, lines
 }
 
+// rowsOf runs a statement, and returns its columns and its rows as text.
 func rowsOf(ctx context.Context, tx *sql.Tx, text string, args []any) (columns, lines []string, err error) {
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
