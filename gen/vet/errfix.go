@@ -110,8 +110,8 @@ func returnText(pass *analysis.Pass, path []ast.Node) string {
 	return ""
 }
 
-// zeros is returnText for the type of a function. The zero value of a type parameter has no simple
-// text.
+// zeros returns what returnText returns for a function of type t. It returns "" if a result is a
+// type parameter, whose zero value has no simple text.
 func zeros(pass *analysis.Pass, t *ast.FuncType) string {
 	if t.Results == nil {
 		return ""

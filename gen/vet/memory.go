@@ -276,7 +276,8 @@ func isFresh(v ssa.Value) bool {
 	return isNil(v)
 }
 
-// deepIf returns the reach of a shallow copy of type t.
+// deepIf returns the reach of a shallow copy of a slice or map: deep if its elements refer to more
+// memory.
 func deepIf(t types.Type) reach {
 	switch u := t.Underlying().(type) {
 	case *types.Slice:

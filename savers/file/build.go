@@ -437,7 +437,7 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	if err := v.settleLocked(ctx); err != nil {
 		return err
 	}
-	if err := v.vacant(ctx); err != nil {
+	if err := v.lockOrCreate(ctx); err != nil {
 		return err
 	}
 	defer v.unlock()
@@ -458,9 +458,9 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	return b.place(v)
 }
 
-// vacant locks a thread's file for writing, and creates the file if there is none. The caller
+// lockOrCreate locks a thread's file for writing, and creates the file if there is none. The caller
 // must have settled the thread.
-func (v *volume) vacant(ctx context.Context) error {
+func (v *volume) lockOrCreate(ctx context.Context) error {
 	for {
 		err := v.lockUnder(ctx)
 		if err == nil {

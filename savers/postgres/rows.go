@@ -56,7 +56,8 @@ func rangeArgs(ranges []rows.Range) []any {
 	return []any{kinds, from, to, limits}
 }
 
-// kind is twice the number of a table, and 1 more for what is.
+// kind returns a table and a flag as one number, as the statements take them: twice the number of
+// the table, plus the flag.
 func kind(t rows.Table, is bool) int32 {
 	if is {
 		return 2*int32(t) + 1

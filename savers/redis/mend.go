@@ -197,7 +197,7 @@ func (s *rowStore) place(ctx context.Context, all ...placing) error {
 	return err
 }
 
-// ask runs a script on the index.
+// ask runs a script on the index, again if the server is unavailable for now.
 func (s *rowStore) ask(ctx context.Context, script *goredis.Script, args []any) ([]any, error) {
 	return do(ctx, s.server, func(ctx context.Context, _ int) ([]any, error) { return s.eval(ctx, script, s.index[:], args) })
 }

@@ -591,7 +591,7 @@ func (s *rowStore) standing(p *rows.Put) (places [][]byte, expiry int64) {
 	return s.placesOf(p.Thread, &st)
 }
 
-// placesOf is standing for what a row says.
+// placesOf returns what standing returns, for a row that is decoded.
 func (s *rowStore) placesOf(thread string, st *rows.Standing) (places [][]byte, expiry int64) {
 	places = append(places, indexMember(rows.Threads, []byte(thread)))
 	for _, k := range st.Index {

@@ -103,7 +103,7 @@ func check1(ctx context.Context, c *goredis.Client) ([]Setting, error) {
 	return weak, nil
 }
 
-// refused reports whether the server answered that it does not tell.
+// refused reports whether the server answered, but refused to show its settings.
 func refused(err error) bool {
 	_, answered := err.(goredis.Error) //nolint:errorlint // the client returns a server's answer as it is
 	return answered

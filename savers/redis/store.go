@@ -246,7 +246,7 @@ func (t *itemStore) call(ctx context.Context, what string, script *goredis.Scrip
 	}
 }
 
-// asked asks the server. what is the name of the call.
+// asked calls ask, again if the server is unavailable for now. what names the call in errors.
 func (t *itemStore) asked(ctx context.Context, what string, ask func(ctx context.Context) (*reply, error)) (*reply, error) {
 	r, err := do(ctx, t.s.server, func(ctx context.Context, _ int) (*reply, error) { return ask(ctx) })
 	if err != nil {

@@ -77,7 +77,7 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 	if err != nil {
 		return done, err
 	}
-	if a.Release && (t.was() || t.Versions > 1) {
+	if a.Release && (t.onlyReleased() || t.Versions > 1) {
 		if done, ok, err := s.releasedBefore(ctx, a, t); err != nil || ok {
 			return done, err
 		}
@@ -88,7 +88,7 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 		if a.Open != nil {
 			want, reason = a.After, "head"
 		}
-		return done, ledger.Missing(a.Thread, a.Namespace, want, reason, t.was())
+		return done, ledger.Missing(a.Thread, a.Namespace, want, reason, t.onlyReleased())
 	}
 	var h head
 	if t.Open != 0 {
@@ -314,7 +314,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 			return done, err
 		}
 		done.Writes = inOrder(live)
-		s.spend(t.ID, spent)
+		s.noteSpent(t.ID, spent)
 	}
 	if a.End || s.packing.AtOnce {
 		err = s.packEnded(ctx, &next)
@@ -458,7 +458,7 @@ func (s *Saver) PutWrites(ctx context.Context, p checkpoint.PutWrites) (done che
 		}
 		switch {
 		case t.Open == 0:
-			return ledger.Missing(p.Thread, "", p.Fence, "fence", t.was())
+			return ledger.Missing(p.Thread, "", p.Fence, "fence", t.onlyReleased())
 		case t.Fence != p.Fence || p.Fence.IsZero():
 			s.forget(p.Thread)
 			return t.conflict("fence", "", p.Fence, t.Fence)

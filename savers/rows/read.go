@@ -80,7 +80,8 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Ch
 	return chain, nil
 }
 
-// page returns how many rows Load reads first. h is the head of the root, as far as it is known.
+// page returns how many rows of a log Load reads first. h is the head of the root, as far as it is
+// known.
 func (t *thread) page(p *checkpoint.Ref, h head) int {
 	if !t.runs() {
 		h = head{id: t.Head, chain: t.Chain}

@@ -417,8 +417,8 @@ func (s *Saver) noteOpen(t *thread, base checkpoint.ID) {
 	k.open[base] = true
 }
 
-// spend notes committed bases with pending writes.
-func (s *Saver) spend(id string, bases []checkpoint.ID) {
+// noteSpent notes that bases are committed, whose pending writes the end of a run can remove.
+func (s *Saver) noteSpent(id string, bases []checkpoint.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.known[id]; k != nil {

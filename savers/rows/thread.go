@@ -87,10 +87,10 @@ func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) e
 	return &checkpoint.ConflictError{Thread: t.ID, Namespace: namespace, Want: want, Found: found, Reason: reason}
 }
 
-// was reports whether the thread has a version that was released.
-func (t *thread) was() bool { return t.Open == 0 && t.Versions > 0 }
+// onlyReleased reports whether the thread has released versions, and no open one.
+func (t *thread) onlyReleased() bool { return t.Open == 0 && t.Versions > 0 }
 
-// shown is the status in lists: zero if the thread is in none.
+// shown returns the status that lists show; zero if they leave the thread out.
 func (t *threadRow) shown() checkpoint.Status {
 	switch {
 	case t.Open != 0:

@@ -204,7 +204,8 @@ func (m *modeller) birth() checkpoint.ID {
 	return oneOf(m, []checkpoint.ID{{}, ownBirth})
 }
 
-// birthIn returns a birth as a saver has it.
+// birthIn returns the Birth for a call of s: for ownBirth, that of the thread in s, because savers
+// give other ones.
 func (m *modeller) birthIn(s checkpoint.Saver, thread string, birth checkpoint.ID) checkpoint.ID {
 	if birth != ownBirth {
 		return birth

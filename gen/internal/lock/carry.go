@@ -13,8 +13,8 @@ func (c *comparer) removed(was *Entry) *Entry {
 	return e
 }
 
-// carried returns an entry of old as one of next. Its types get their names in next later, when
-// all types are compared.
+// carried returns a copy of an entry of the old lock for the next one. Its types get their names in
+// next later, when all types are compared.
 func (c *comparer) carried(was *Entry) *Entry {
 	e := *was
 	e.Was = slices.Clone(was.Was)
@@ -22,7 +22,7 @@ func (c *comparer) carried(was *Entry) *Entry {
 	return &e
 }
 
-// keep returns a group of old as one of next.
+// keep returns a copy of a group of the old lock for the next one.
 func (c *comparer) keep(was *Group) *Group {
 	g := NewGroup(was.At)
 	for name, e := range was.Entries {

@@ -92,7 +92,7 @@ func (c *comparer) reused(was *Entry, old, now *Group) {
 
 const usedAgain = "has the stored name of a removed field; threads that stored that field still have its value"
 
-// differs reports a field that cannot read a type as it is stored.
+// differs reports that the field e cannot read what threads have stored of it. reason says why.
 func (c *comparer) differs(e *Entry, reused, migrates, isState bool, reason string) {
 	remedy := "keep the type, and add a field of another name"
 	switch {
@@ -127,7 +127,8 @@ func (c *comparer) formerNames(name string, was *Entry, now, next *Group) {
 	}
 }
 
-// reducers notes changes that affect only operations on their way.
+// reducers notes a change of the reducer. It affects only operations that are stored but not merged
+// yet.
 func (c *comparer) reducers(was, e *Entry) {
 	const effect = "no checkpoint is affected, but " + pending
 	switch {

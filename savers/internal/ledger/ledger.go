@@ -46,7 +46,7 @@ const (
 // Memory returns about how many bytes v takes. It costs nothing.
 func (v *Version) Memory() int64 { return int64(len(v.where))*entryBytes + v.waiting + v.Mail.memory }
 
-// memory returns what a pending write takes.
+// memory returns about how many bytes a pending write takes in memory.
 func (w *stored) memory() int64 {
 	return writeBytes + int64(len(w.Payload)+len(w.Task)+len(w.Name)+len(w.Namespace))
 }

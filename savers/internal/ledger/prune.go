@@ -75,7 +75,8 @@ func (v *Version) needed(keep checkpoint.Retention) map[checkpoint.ID]bool {
 	return needed
 }
 
-// cut returns the index of the first entry that keep keeps for its place.
+// cut returns the index of the first entry that Last or Since of keep selects. It is at most that
+// of the head.
 func cut(log []*Entry, keep checkpoint.Retention) int {
 	first := len(log) - 1 // a head stays, whatever its age
 	if keep.Last > 0 {

@@ -102,7 +102,7 @@ type part struct {
 	first, n int
 }
 
-// isLast reports whether a range selects the last row of some.
+// isLast reports whether a range selects only the last row between two keys.
 func isLast(r *rows.Range) bool { return r.Limit == 1 && r.Reverse && r.To != nil }
 
 // alike reports whether one SELECT can read both ranges.
