@@ -18,12 +18,12 @@ type Untyped struct{ g untypedGraph }
 // untypedGraph is a Graph of any state.
 type untypedGraph interface {
 	shapes() *shape.Graph
-	updateStored(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption) (checkpoint.ID, error)
-	submitStored(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
-	signalStored(ctx context.Context, thread string, s SentSignal) error
-	answerStored(ctx context.Context, thread string, answers []AnswerOption) error
-	resultStored(ctx context.Context, thread string, opts []ResultOption) (Status, error)
-	resumeStored(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error)
+	updateEncoded(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption) (checkpoint.ID, error)
+	submitEncoded(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
+	signalEncoded(ctx context.Context, thread string, s SentSignal) error
+	answerEncoded(ctx context.Context, thread string, answers []AnswerOption) error
+	resultUntyped(ctx context.Context, thread string, opts []ResultOption) (Status, error)
+	resumeUntyped(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error)
 }
 
 // Untyped returns the graph for tools without its types.
@@ -35,45 +35,45 @@ func (u Untyped) Shape() *shape.Graph { return u.g.shapes() }
 // Update works like Thread.UpdateState for the checkpoint at, or for the head if at is zero. The
 // update is encoded by the AppendUpdate of the schema.
 func (u Untyped) Update(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts ...UpdateOption) (checkpoint.ID, error) {
-	return u.g.updateStored(ctx, thread, at, update, opts)
+	return u.g.updateEncoded(ctx, thread, at, update, opts)
 }
 
 // Submit works like Thread.Submit. The update is encoded by the AppendUpdate of the schema.
 func (u Untyped) Submit(ctx context.Context, thread string, update []byte, opts ...SubmitOption) (Submitted, error) {
-	return u.g.submitStored(ctx, thread, update, opts)
+	return u.g.submitEncoded(ctx, thread, update, opts)
 }
 
 // Signal works like Thread.Signal for one signal. The payload is encoded by the AppendWire of its
 // type. It returns ErrNotReceivable if no node lists the signal, or if the payload has another
 // type.
 func (u Untyped) Signal(ctx context.Context, thread, name string, payload []byte, opts ...SignalOption) error {
-	return u.g.signalStored(ctx, thread, encodedSignal(name, payload, opts))
+	return u.g.signalEncoded(ctx, thread, encodedSignal(name, payload, opts))
 }
 
 // Answer works like Thread.Answer. AnswerBytes makes an answer without its Go type.
 func (u Untyped) Answer(ctx context.Context, thread string, answers ...AnswerOption) error {
-	return u.g.answerStored(ctx, thread, answers)
+	return u.g.answerEncoded(ctx, thread, answers)
 }
 
 // Resume works like Thread.Resume, or like a replay from the checkpoint at if at is not zero. It
 // returns the status after the run.
 func (u Untyped) Resume(ctx context.Context, thread string, at checkpoint.ID, opts ...ResumeOption) (Status, error) {
-	return u.g.resumeStored(ctx, thread, at, opts)
+	return u.g.resumeUntyped(ctx, thread, at, opts)
 }
 
 // Result works like Thread.Result. It returns the status of the result.
 func (u Untyped) Result(ctx context.Context, thread string, opts ...ResultOption) (Status, error) {
-	return u.g.resultStored(ctx, thread, opts)
+	return u.g.resultUntyped(ctx, thread, opts)
 }
 
-func (g *Graph[S, U]) resultStored(ctx context.Context, thread string, opts []ResultOption) (Status, error) {
+func (g *Graph[S, U]) resultUntyped(ctx context.Context, thread string, opts []ResultOption) (Status, error) {
 	res, err := g.Thread(thread).Result(ctx, opts...)
 	return res.Status, err
 }
 
 func (g *Graph[S, U]) shapes() *shape.Graph { return g.describe()[g.fingerprint] }
 
-func (g *Graph[S, U]) updateStored(
+func (g *Graph[S, U]) updateEncoded(
 	ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption,
 ) (checkpoint.ID, error) {
 	u, err := g.decodeUpdate(thread, update)
@@ -83,7 +83,7 @@ func (g *Graph[S, U]) updateStored(
 	return g.Thread(thread).At(at).UpdateState(ctx, u, opts...)
 }
 
-func (g *Graph[S, U]) submitStored(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error) {
+func (g *Graph[S, U]) submitEncoded(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error) {
 	u, err := g.decodeUpdate(thread, update)
 	if err != nil {
 		return Submitted{}, err
@@ -100,7 +100,7 @@ func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (u U, err error
 	return u, nil
 }
 
-func (g *Graph[S, U]) signalStored(ctx context.Context, thread string, s SentSignal) error {
+func (g *Graph[S, U]) signalEncoded(ctx context.Context, thread string, s SentSignal) error {
 	if s.err == nil && g.signals[s.name] {
 		if err := g.checkSignal(s.name, s.payload); err != nil {
 			return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
@@ -124,11 +124,11 @@ func (g *Graph[S, U]) checkSignal(name string, payload []byte) (err error) {
 	return nil
 }
 
-func (g *Graph[S, U]) answerStored(ctx context.Context, thread string, answers []AnswerOption) error {
+func (g *Graph[S, U]) answerEncoded(ctx context.Context, thread string, answers []AnswerOption) error {
 	return g.Thread(thread).Answer(ctx, answers...)
 }
 
-func (g *Graph[S, U]) resumeStored(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error) {
+func (g *Graph[S, U]) resumeUntyped(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error) {
 	res, err := g.Thread(thread).At(at).Resume(ctx, opts...)
 	return res.Status, err
 }
