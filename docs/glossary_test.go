@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // product are the folders whose identifiers keep to the glossary.
@@ -152,11 +153,29 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// words of an identifier such as HTTPServer2.
-var wordsOf = regexp.MustCompile(`[A-Z]+(?:[^a-z]|$)|[A-Z]?[a-z]+`)
+// wordsOf returns the words of an identifier in lower case: http and branch of HTTPBranch.
+func wordsOf(id string) []string {
+	var b strings.Builder
+	for i, c := range id {
+		next := strings.TrimLeft(id[i+1:], "0123456789")
+		if unicode.IsUpper(c) && i > 0 && (!unicode.IsUpper(rune(id[i-1])) || next != "" && unicode.IsLower(rune(next[0]))) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return strings.FieldsFunc(b.String(), func(c rune) bool { return !unicode.IsLetter(c) })
+}
 
-// acts reports whether a function does something: it returns nothing but errors, or it takes a
-// context.
+// TestWordsOfIdentifiers splits names of each form.
+func TestWordsOfIdentifiers(t *testing.T) {
+	for id, want := range map[string]string{"HTTPBranch": "http branch", "newID": "new id", "toBranch2": "to branch", "x": "x", "A_b": "a b"} {
+		if got := strings.Join(wordsOf(id), " "); got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+// acts reports whether a function does something: it returns only errors, or it takes a context.
 func acts(fn *ast.FuncType) bool {
 	for _, p := range fn.Params.List {
 		if sel, ok := p.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Context" {
@@ -183,8 +202,8 @@ func TestIdentifiersKeepToTheGlossary(t *testing.T) {
 	n := 0
 	identifiers(t, func(d declared) {
 		n++
-		for _, w := range wordsOf.FindAllString(d.id, -1) {
-			if word := not[strings.ToLower(w)]; word != "" {
+		for _, w := range wordsOf(d.id) {
+			if word := not[w]; word != "" {
 				fail(d, "the glossary of rules.md has the word %q for that", word)
 			}
 		}
