@@ -458,8 +458,8 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	return b.place(v)
 }
 
-// lockOrCreate locks a thread's file for writing, and creates the file if there is none. The caller
-// must have settled the thread.
+// lockOrCreate locks a thread's file for writing, and creates the file if there is none. The
+// caller must have settled the thread.
 func (v *volume) lockOrCreate(ctx context.Context) error {
 	for {
 		err := v.lockUnder(ctx)

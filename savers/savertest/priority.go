@@ -129,8 +129,8 @@ func testPostNamesGraph(tb testing.TB, place Storage) {
 	}
 }
 
-// testPriorityBeforeAge reserves threads of a high priority before older ones of a low priority, in
-// many calls and in one.
+// testPriorityBeforeAge reserves threads of a high priority before older ones of a low priority,
+// in many calls and in one.
 func testPriorityBeforeAge(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)

@@ -41,7 +41,7 @@ func (a *Async) Write(ctx context.Context, e Entry) error {
 	return err
 }
 
-// Stored implements Log.
+// WaitStored implements Log.
 func (a *Async) WaitStored() error { return a.queue.waitStored() }
 
 // Load implements Log. It waits until everything queued is stored.

@@ -100,7 +100,7 @@ func (s *Sync) Now() time.Time {
 	return s.now.Add(time.Since(s.since))
 }
 
-// Stored implements Log.
+// WaitStored implements Log.
 func (s *Sync) WaitStored() error { return nil }
 
 // store makes the saver call for e.
