@@ -35,7 +35,6 @@ var excepted = map[string]string{
 	"runtime/graph.Stop":                       "the stop as users see it",
 	"runtime/graph.Outcome":                    "exec.Outcome for users, because pkg.go.dev shows no constants of an alias",
 	"runtime/graph.stream":                     "the events of one run; the other type is the part of them that one client gets",
-	"runtime/graph/internal/journal.NewBranch": "tasks of queues still call it",
 }
 
 // glossary returns the words of the glossary, and those that code must not use for them.

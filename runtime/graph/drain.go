@@ -36,7 +36,7 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 // thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node that
 // drains its own thread waits for itself until ctx ends.
 func (t Thread[S, U]) Drain(ctx context.Context) error {
-	if err := t.ready(); err != nil {
+	if err := t.usable(); err != nil {
 		return err
 	}
 	if t.inside != nil {

@@ -150,7 +150,7 @@ func (r *run) handOut(tasks []int) error {
 		return nil
 	}
 	if r.call != nil { // workers load its first checkpoint, which may wait for the next write
-		if err := r.log.Put(r.ctx, nil, journal.Outcome{}); err != nil {
+		if err := r.log.Put(r.ctx, nil, journal.Change{}); err != nil {
 			return r.saving("put writes", err)
 		}
 	}

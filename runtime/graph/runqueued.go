@@ -127,7 +127,7 @@ func (r pooled) enter(p *callPlace, q *queuedTask) {
 	if r.watchers == nil {
 		r.watchers = &watchers{observing: new(observing)}
 	}
-	r.log = journal.NewBranch(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
+	r.log = journal.NewWriter(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
 	if q.Namespace != "" {
 		r.call = &subgraph.Call{Path: p.path, DropUnknown: p.dropUnknown}
 		r.keys.Scope = journal.Scope(q.Namespace)

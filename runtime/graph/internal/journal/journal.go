@@ -38,9 +38,6 @@ type Change struct {
 	Labels   map[string]string  // changes of the labels of the thread, with records only; nil for none
 }
 
-// Outcome is a Change.
-type Outcome = Change
-
 // Inputs says which inputs wait in the inbox of a thread.
 type Inputs int32
 

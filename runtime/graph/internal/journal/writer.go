@@ -62,9 +62,6 @@ type scratch struct {
 // NewWriter returns the Writer of the log of a run.
 func NewWriter(l Log) *Writer { return &Writer{Log: l} }
 
-// NewBranch is NewWriter.
-func NewBranch(l Log) *Writer { return NewWriter(l) }
-
 // Child returns the Writer of the log of a subgraph call.
 func (b *Writer) Child(namespace string) *Writer { return &Writer{Log: b.Log, Namespace: namespace} }
 
