@@ -22,19 +22,19 @@ var adjectives = []string{"deferred", "due", "ended", "left", "paused", "ready",
 
 // excepted are identifiers that the glossary does not rule, with the reason.
 var excepted = map[string]string{
-	"gen/vet.isBranch":                         "of the control flow of Go",
-	"gen/vet.flow.copiedInBranch":              "of the control flow of Go",
-	"gen/vet.flow.storedInBranch":              "of the control flow of Go",
-	"runtime/checkpoint/tree.Style.Branch":     "of the tree that checkpoints form: a branch of the glossary",
-	"savers/postgres.ErrNoNotification":        "PostgreSQL calls it that",
-	"runtime/graph/internal/held.Task":         "the task as the decisions of the room see it",
-	"runtime/graph/internal/plan.Task":         "the task as the decisions of the room see it",
-	"runtime/graph/internal/task.Task":         "the task as its node sees it: graph.Task",
-	"runtime/graph/internal/opening.Head":      "the head as the decisions of the room see it",
-	"runtime/graph/graphhttp.Message":          "an event of the HTML standard; the other type is the same in a queue",
-	"runtime/graph.Stop":                       "the stop as users see it",
-	"runtime/graph.Outcome":                    "exec.Outcome for users, because pkg.go.dev shows no constants of an alias",
-	"runtime/graph.stream":                     "the events of one run; the other type is the part of them that one client gets",
+	"gen/vet.isBranch":                     "of the control flow of Go",
+	"gen/vet.flow.copiedInBranch":          "of the control flow of Go",
+	"gen/vet.flow.storedInBranch":          "of the control flow of Go",
+	"runtime/checkpoint/tree.Style.Branch": "of the tree that checkpoints form: a branch of the glossary",
+	"savers/postgres.ErrNoNotification":    "PostgreSQL calls it that",
+	"runtime/graph/internal/held.Task":     "the task as the decisions of the room see it",
+	"runtime/graph/internal/plan.Task":     "the task as the decisions of the room see it",
+	"runtime/graph/internal/task.Task":     "the task as its node sees it: graph.Task",
+	"runtime/graph/internal/opening.Head":  "the head as the decisions of the room see it",
+	"runtime/graph/graphhttp.Message":      "an event of the HTML standard; the other type is the same in a queue",
+	"runtime/graph.Stop":                   "the stop as users see it",
+	"runtime/graph.Outcome":                "exec.Outcome for users, because pkg.go.dev shows no constants of an alias",
+	"runtime/graph.stream":                 "the events of one run; the other type is the part of them that one client gets",
 }
 
 // glossary returns the words of the glossary, and those that code must not use for them.

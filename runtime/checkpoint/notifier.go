@@ -10,9 +10,9 @@ import (
 // Workers need not poll it. A saver can be a Notifier only if all calls that change its threads go
 // through it.
 type Notifier interface {
-	// Notify calls due after each write that sets or removes the Wake of a thread, after each Post,
-	// and after the removal of a thread, until stop is called. A call can be one too many. due must
-	// return immediately, and must not call the saver.
+	// Notify calls due after each write that sets or removes the Wake of a thread, after each
+	// Post, and after the removal of a thread, until stop is called. A call can be one too many.
+	// due must return immediately, and must not call the saver.
 	Notify(ctx context.Context, due func(Notice)) (stop func(), err error)
 }
 

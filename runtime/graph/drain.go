@@ -26,15 +26,15 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	}
 }
 
-// Drain ends the runs of the thread in this process. The run in progress ends with the status Ready
-// after it has committed its current superstep. Until Drain returns, calls on this graph that would
-// start a run of the thread return ErrDraining; so do calls that wait for the thread. Drain returns
-// when all of them have ended, or with the error of ctx if ctx ends first. Then the run still ends
-// after its superstep.
+// Drain ends the runs of the thread in this process. The run in progress ends with the status
+// Ready after it has committed its current superstep. Until Drain returns, calls on this graph
+// that would start a run of the thread return ErrDraining; so do calls that wait for the thread.
+// Drain returns when all of them have ended, or with the error of ctx if ctx ends first. Then the
+// run still ends after its superstep.
 //
 // If no such run is in progress, Drain returns immediately. Runs in other processes continue. The
-// thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node that
-// drains its own thread waits for itself until ctx ends.
+// thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node
+// that drains its own thread waits for itself until ctx ends.
 func (t Thread[S, U]) Drain(ctx context.Context) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (r *runs) thread(id string) *runs {
 	return r.threads[id]
 }
 
-// beginOn is begin for a run of a thread. It returns the runs of the thread, or nil if the graph or
-// the thread drains. Each beginOn that succeeds needs one endOn.
+// beginOn is begin for a run of a thread. It returns the runs of the thread, or nil if the graph
+// or the thread drains. Each beginOn that succeeds needs one endOn.
 func (r *runs) beginOn(id string) *runs {
 	if !r.begin() {
 		return nil

@@ -99,15 +99,15 @@ func NodeErrors(err error) []*NodeError {
 	return nil
 }
 
-// FailedError reports that the newest run of a thread has failed. It is made from stored data, for a
-// caller who did not run the thread: see Thread.Result.
+// FailedError reports that the newest run of a thread has failed. It is made from stored data, for
+// a caller who did not run the thread: see Thread.Result.
 type FailedError struct {
 	Graph  string
 	Thread string
 	// Reason is the text of the error of the run, as in Snapshot.
 	Reason string
-	// Nodes are the failed tasks of the superstep, in task order; nil if no task failed. Err of each
-	// has only the text of the error.
+	// Nodes are the failed tasks of the superstep, in task order; nil if no task failed. Err of
+	// each has only the text of the error.
 	Nodes []*NodeError
 }
 

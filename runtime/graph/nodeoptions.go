@@ -57,8 +57,8 @@ func Timeout(d time.Duration) NodeOption {
 }
 
 // IdleTimeout cancels the context of an attempt of the node if it calls neither Emit nor Progress
-// for d. Calls in a subgraph of the node count. So a node is stopped when it hangs, and not when it
-// is slow. Then the attempt fails as with Timeout. The error is ErrIdleTimeout, and
+// for d. Calls in a subgraph of the node count. So a node is stopped when it hangs, and not when
+// it is slow. Then the attempt fails as with Timeout. The error is ErrIdleTimeout, and
 // context.DeadlineExceeded too.
 //
 // The time begins with the attempt, and again with each call of Emit or Progress. With a Queue it
@@ -75,17 +75,17 @@ func IdleTimeout(d time.Duration) NodeOption {
 //   - the failure of a sibling, and a lost race.
 //
 // A cancel of the run takes effect when the superstep has committed. The siblings of the node, its
-// retries and its routes finish before that. If the superstep cannot commit, because a task waits or
-// fails, the cancel takes effect when its tasks have ended. The results are then stored. A cancel
-// from before the superstep takes effect before the node begins.
+// retries and its routes finish before that. If the superstep cannot commit, because a task waits
+// or fails, the cancel takes effect when its tasks have ended. The results are then stored. A
+// cancel from before the superstep takes effect before the node begins.
 //
 // A failed sibling and a lost race cancel the other tasks of the superstep as without the option.
 // The result of a lost race does not count.
 //
-// The context ends when the Timeout or IdleTimeout of the node has passed, and if another run takes the thread. A
-// drain ends the run after the superstep, as without the option. After a crash, a cancel ends the
-// thread without another attempt. A worker that shuts down gives up a node that runs longer than
-// DrainTimeout and CancelTimeout together.
+// The context ends when the Timeout or IdleTimeout of the node has passed, and if another run
+// takes the thread. A drain ends the run after the superstep, as without the option. After a
+// crash, a cancel ends the thread without another attempt. A worker that shuts down gives up a
+// node that runs longer than DrainTimeout and CancelTimeout together.
 //
 // On a subgraph the option applies to the whole call. Only a drain ends such a call, after a
 // superstep of the subgraph. Compile reports the option for a node with a Queue.

@@ -62,7 +62,7 @@ func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thre
 	if err != nil {
 		return done, err
 	}
-	opts.rehearse, opts.durability = true, Sync
+	opts.rehearse, opts.durability, opts.own = true, Sync, new(runs)
 	opts.due = &due{found: &checkpoint.ReadyThread{ID: thread, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
 	_, err = driver[S, U]{t}.runStored(ctx, opts, new(stream[S, U]), nil)
 	var cancelled *CancelledError

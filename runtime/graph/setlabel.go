@@ -23,15 +23,15 @@ var (
 	ErrQueuedLabel = task.ErrQueuedLabel
 )
 
-// SetLabel gives the thread a label when the superstep of the node that runs under ctx commits, for
-// example SetLabel(ctx, "phase", "review"). So lists of threads find the progress of a node: see
-// checkpoint.ThreadQuery. An empty value removes the label. The label is as one of Label.
+// SetLabel gives the thread a label when the superstep of the node that runs under ctx commits,
+// for example SetLabel(ctx, "phase", "review"). So lists of threads find the progress of a node:
+// see checkpoint.ThreadQuery. An empty value removes the label. The label is as one of Label.
 //
-// The label is stored in the same act as the checkpoint. With OnExit that is the end of the run. If
-// several tasks of a superstep set a name, the last task in their order counts. Only a task whose
-// result counts sets labels: an attempt that fails, waits or is cancelled, and a task that loses its
-// race, set none. ThreadLabel returns the new value in later supersteps. The tasks of a subgraph
-// with Unstored set labels with the superstep of their call.
+// The label is stored in the same act as the checkpoint. With OnExit that is the end of the run.
+// If several tasks of a superstep set a name, the last task in their order counts. Only a task
+// whose result counts sets labels: an attempt that fails, waits or is cancelled, and a task that
+// loses its race, set none. ThreadLabel returns the new value in later supersteps. The tasks of a
+// subgraph with Unstored set labels with the superstep of their call.
 //
 // It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels,
 // ErrQueuedLabel or ErrNoTask. The labels that tasks of this run have set count, also before they

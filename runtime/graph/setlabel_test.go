@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// labelling is a graph of two parallel nodes that set labels, and a node after them that reads one.
-// While broken, second fails.
+// labelling is a graph of two parallel nodes that set labels, and a node after them that reads
+// one. While broken, second fails.
 func labelling(ran *counter, broken *bool) *graph.Builder[work, update] {
 	b := newWork()
 	set := func(ctx context.Context, labels ...string) (err error) {

@@ -27,8 +27,8 @@ type Event[S, U any] struct {
 // or a token of a model's answer. Emit waits until the consumer has taken v. Without a stream that
 // chose EventCustom, or after the node has returned, v is dropped.
 //
-// If an attempt fails, values that it emitted stay emitted; Event.Attempt identifies them. Each call
-// starts the time of IdleTimeout again.
+// If an attempt fails, values that it emitted stay emitted; Event.Attempt identifies them. Each
+// call starts the time of IdleTimeout again.
 func Emit(ctx context.Context, v any) {
 	task.Alive(ctx)
 	task.Emit(ctx, v)

@@ -11,20 +11,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
-// Result waits for the result of the inputs that were submitted before the call, and returns it. It
-// returns what Invoke would return for the last of these inputs. If no input waits, the result is
-// that of the newest run. With RequestID it is that of the input with that id. Any process can call
-// Result. It runs nothing and stores nothing, so it needs a worker or another caller that runs the
-// thread.
+// Result waits for the result of the inputs that were submitted before the call, and returns it.
+// It returns what Invoke would return for the last of these inputs. If no input waits, the result
+// is that of the newest run. With RequestID it is that of the input with that id. Any process can
+// call Result. It runs nothing and stores nothing, so it needs a worker or another caller that
+// runs the thread.
 //
 // Result returns when the thread is Done, Failed or Cancelled. A thread that is Failed only until
-// its next attempt is not ended. UntilWaiting also returns when the thread is Waiting or Paused. An
-// input that begins later, and a release, do not change the result. Result.Steps is 0.
+// its next attempt is not ended. UntilWaiting also returns when the thread is Waiting or Paused.
+// An input that begins later, and a release, do not change the result. Result.Steps is 0.
 //
-// A failed run returns a *FailedError, which has a *NodeError for each failed task. A cancelled run
-// returns a *CancelledError, and a refused input a *RefusedError. Result returns ErrUnfinished if a
-// later input has dropped the due tasks, and ErrReleased if the version was released before the
-// run was done. The Result then holds the last committed state. Result returns
+// A failed run returns a *FailedError, which has a *NodeError for each failed task. A cancelled
+// run returns a *CancelledError, and a refused input a *RefusedError. Result returns ErrUnfinished
+// if a later input has dropped the due tasks, and ErrReleased if the version was released before
+// the run was done. The Result then holds the last committed state. Result returns
 // checkpoint.ErrNotFound if the thread does not exist, if it was deleted, or if the checkpoint of
 // the result was pruned. Other errors are a *SaverError, and those of State.
 //
@@ -78,8 +78,8 @@ func UntilWaiting() ResultOption {
 	return singleRunOption("UntilWaiting", func(o *runOptions) { o.until = true })
 }
 
-// ReadResult works like Thread.Result for tools that do not have the graph. It returns the snapshot
-// of the last checkpoint, as ReadStored does. The errors are those of Thread.Result.
+// ReadResult works like Thread.Result for tools that do not have the graph. It returns the
+// snapshot of the last checkpoint, as ReadStored does. The errors are those of Thread.Result.
 func ReadResult(ctx context.Context, saver checkpoint.Saver, thread string, opts ...ResultOption) (Snapshot[[]byte], error) {
 	g := &core{compiled: compiled{opt: defaults()}}
 	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)

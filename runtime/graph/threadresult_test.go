@@ -228,7 +228,8 @@ func TestAResultOfACancelledInput(t *testing.T) {
 	})
 }
 
-// TestAResultOfWorkThatNothingFinishes reads runs that were dropped, released or refused (rule 26.3).
+// TestAResultOfWorkThatNothingFinishes reads runs that were dropped, released or refused (rule
+// 26.3).
 func TestAResultOfWorkThatNothingFinishes(t *testing.T) {
 	eachSaver(t, func(t *testing.T, s checkpoint.Saver) {
 		g := compile(t, asker(new(counter)), graph.Saver(s))
@@ -264,8 +265,8 @@ func TestAResultOfWorkThatNothingFinishes(t *testing.T) {
 	})
 }
 
-// TestAResultOfAThreadThatDoesNotExist returns ErrNotFound, also for a thread that is deleted while
-// a call waits (rule 26.4).
+// TestAResultOfAThreadThatDoesNotExist returns ErrNotFound, also for a thread that is deleted
+// while a call waits (rule 26.4).
 func TestAResultOfAThreadThatDoesNotExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, s := range []checkpoint.Saver{memory.New(), silent{memory.New()}} {

@@ -163,7 +163,8 @@ func TestALostRaceDoesNotCutAnUncancellableNode(t *testing.T) {
 	})
 }
 
-// TestALostThreadCutsAnUncancellableNode also cancels the call first: the loss counts all the same.
+// TestALostThreadCutsAnUncancellableNode also cancels the call first: the loss counts all the
+// same.
 func TestALostThreadCutsAnUncancellableNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, first := memory.New(), newWork(), make(chan error, 1)

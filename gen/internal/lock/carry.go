@@ -13,8 +13,8 @@ func (c *comparer) removed(was *Entry) *Entry {
 	return e
 }
 
-// carried returns a copy of an entry of the old lock for the next one. Its types get their names in
-// next later, when all types are compared.
+// carried returns a copy of an entry of the old lock for the next one. Its types get their names
+// in next later, when all types are compared.
 func (c *comparer) carried(was *Entry) *Entry {
 	e := *was
 	e.Was = slices.Clone(was.Was)

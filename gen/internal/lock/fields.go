@@ -127,8 +127,8 @@ func (c *comparer) formerNames(name string, was *Entry, now, next *Group) {
 	}
 }
 
-// reducers notes a change of the reducer. It affects only operations that are stored but not merged
-// yet.
+// reducers notes a change of the reducer. It affects only operations that are stored but not
+// merged yet.
 func (c *comparer) reducers(was, e *Entry) {
 	const effect = "no checkpoint is affected, but " + pending
 	switch {

@@ -25,8 +25,8 @@ const (
 	longestWait = time.Minute
 )
 
-// ResultHandler returns a handler for GET that waits for a result, as graph.Thread.Result does. Any
-// process can run the thread.
+// ResultHandler returns a handler for GET that waits for a result, as graph.Thread.Result does.
+// Any process can run the thread.
 //
 // When the work has ended, the response is 200. Its body is what the Encoder returns for an
 // EventRunEnded with the Result and the error of the run. When the time is up, or the Hub is

@@ -22,8 +22,8 @@ const most = 1000
 
 // Room knows the threads that runs of a process hold, and those that callers watch. It has no
 // goroutine of its own while nobody asks: the seats tick, and the first one that is due asks for
-// all. A checkpoint.Notifier announces messages and runs, so that a Room asks it only once for each
-// seat. A Room is safe for concurrent use.
+// all. A checkpoint.Notifier announces messages and runs, so that a Room asks it only once for
+// each seat. A Room is safe for concurrent use.
 type Room struct {
 	// Wait is how long a run holds its thread before it joins. It saves short runs the work.
 	Wait time.Duration

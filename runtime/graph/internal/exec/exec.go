@@ -134,8 +134,8 @@ func (t *Task) OutcomeOf(err, cut error) Outcome {
 	return OutcomeCancelled
 }
 
-// Host is the run that a superstep belongs to. All methods but StoreEnded are called concurrently, for
-// different tasks; StoreEnded on the goroutine of Run.
+// Host is the run that a superstep belongs to. All methods but StoreEnded are called concurrently,
+// for different tasks; StoreEnded on the goroutine of Run.
 type Host interface {
 	// Key makes the key of a task, and Calls returns its durable calls.
 	task.Host
@@ -161,8 +161,8 @@ type Host interface {
 	Counts(err error) bool
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error
-	// StoreEnded stores the outcomes of the given tasks, while others still run. ErrLeft cancels the
-	// others and is no failure.
+	// StoreEnded stores the outcomes of the given tasks, while others still run. ErrLeft cancels
+	// the others and is no failure.
 	StoreEnded(tasks []int) error
 }
 

@@ -26,8 +26,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
-// Change is what a write changes of the thread in addition to its records. The writes of a subgraph
-// call have only messages and labels.
+// Change is what a write changes of the thread in addition to its records. The writes of a
+// subgraph call have only messages and labels.
 type Change struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
@@ -83,8 +83,8 @@ type Log interface {
 	// Now returns the time on the saver's clock. It is never ahead of that clock, and at most a
 	// round trip behind. Before Open it is zero.
 	Now() time.Time
-	// WaitStored waits until the entries that were written before are stored, unless they are held for
-	// the end of the run. It returns the error of the one that failed.
+	// WaitStored waits until the entries that were written before are stored, unless they are held
+	// for the end of the run. It returns the error of the one that failed.
 	WaitStored() error
 	// Load reads a checkpoint of the thread with what this run has written.
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)

@@ -97,8 +97,8 @@ func (q *queue) run(next batch) {
 	}
 }
 
-// waitStored waits until the entries that were added before are stored, and returns the first error.
-// It does not wait for entries that are added in the meantime.
+// waitStored waits until the entries that were added before are stored, and returns the first
+// error. It does not wait for entries that are added in the meantime.
 func (q *queue) waitStored() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

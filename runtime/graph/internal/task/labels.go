@@ -23,8 +23,8 @@ var (
 	ErrQueuedLabel   = errors.New("a task in the worker of a queue cannot set labels; set them in a node after it")
 )
 
-// SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels a
-// thread can have.
+// SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels
+// a thread can have.
 func SetLabel(ctx context.Context, name, value string, most int) error {
 	c, _ := find(ctx)
 	if c == nil {

@@ -279,7 +279,8 @@ func Alive(ctx context.Context) {
 	}
 }
 
-// watcher returns the function that is called when the attempt of c reports progress; nil for none.
+// watcher returns the function that is called when the attempt of c reports progress; nil for
+// none.
 func (c *Context) watcher() func() {
 	w := c.worker
 	w.mu.Lock()
