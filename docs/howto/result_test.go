@@ -2,6 +2,7 @@ package howto_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -24,7 +25,9 @@ func ExampleFulfil() {
 	go func() { stopped <- w.Run(ctx) }()
 	fmt.Println(howto.Fulfil(ctx, app, "7", howto.StateUpdate{Names: state.Append("a", "b")}))
 	cancel()
-	<-stopped
+	if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
+	}
 	// Output:
 	// [read 2 documents, 0 failed] <nil>
 }

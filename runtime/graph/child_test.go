@@ -233,7 +233,7 @@ func crashFamily(t *testing.T, point int, after bool, more []graph.Option) bool 
 	}
 	time.Sleep(2 * checkpoint.DefaultLease)
 	f := familyOn(t, s, node, nil, more...)
-	for range 3 { // of which a crash can leave one due later
+	for range 3 { // a crash can leave one thread due later
 		if again := f.live(t.Context(), s); again != nil {
 			t.Fatalf("point %d %t, after %v: %v", point, after, err, again)
 		}

@@ -120,6 +120,7 @@ func TestTheNextAttemptGetsTheLastProgress(t *testing.T) {
 	for name, wrap := range map[string]func(*testing.T, *graph.Builder[work, update]) *graph.Builder[work, update]{
 		"node": func(_ *testing.T, b *graph.Builder[work, update]) *graph.Builder[work, update] { return b },
 		"subgraph": func(t *testing.T, b *graph.Builder[work, update]) *graph.Builder[work, update] {
+			t.Helper()
 			around := newWork()
 			around.Subgraph("sub", compile(t, b, graph.SubgraphOnly()))
 			around.Chain(graph.Start, "sub", graph.End)

@@ -53,6 +53,7 @@ func TestNodesSetLabelsWithTheirCommit(t *testing.T) {
 	}
 	for name, opts := range map[string][]graph.NodeOption{"subgraph": nil, "unstored subgraph": {graph.Unstored()}} {
 		wraps[name] = func(t *testing.T, b *graph.Builder[work, update]) *graph.Builder[work, update] {
+			t.Helper()
 			around := newWork()
 			around.Subgraph("sub", compile(t, b, graph.SubgraphOnly()), opts...)
 			around.Chain(graph.Start, "sub", graph.End)

@@ -106,7 +106,10 @@ func TestTheContextOfAnUncancellableNodeOutlivesItsCall(t *testing.T) {
 			}
 			same(t, "next", res.Next, []graph.ID{"after"})
 
-			for range g.Thread("left").Stream(t.Context(), logged("in"), graph.Events(graph.EventTaskStarted)) {
+			for _, err := range g.Thread("left").Stream(t.Context(), logged("in"), graph.Events(graph.EventTaskStarted)) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				break
 			}
 			same(t, "next after a left stream", snapshot(t, g.Thread("left")).Next, []graph.ID{"after"})
@@ -174,7 +177,7 @@ func TestALostThreadCutsAnUncancellableNode(t *testing.T) {
 			}
 			first <- nil
 			<-ctx.Done()
-			<-first
+			_ = <-first // the mark that the attempt has begun
 			first <- context.Cause(ctx)
 			return update{}, ctx.Err()
 		}, graph.Uncancellable())

@@ -40,8 +40,8 @@ func (e *StatusError) Error() string {
 
 // Status returns the HTTP status for the error of a run that could not be opened:
 //   - 409 if the state of the thread does not allow the call: graph.ErrNotAsked,
-//     graph.ErrUnfinished, graph.ErrReleased, or checkpoint.ErrConflict, which includes
-//     *checkpoint.BusyError; also a *graph.CancelledError and a *graph.RefusedError
+//     graph.ErrUnfinished, graph.ErrReleased, checkpoint.ErrConflict, *checkpoint.BusyError,
+//     *graph.CancelledError, *graph.RefusedError
 //   - 404 for checkpoint.ErrNotFound
 //   - 400 for a *checkpoint.InvalidError
 //   - 503 for graph.ErrDraining

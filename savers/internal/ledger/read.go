@@ -128,7 +128,7 @@ func (v *Version) Listing() checkpoint.Version {
 	}
 }
 
-// News returns what has changed last of the thread, of which v is the open version or the one that
+// News returns what has changed last of the thread of v, which is the open version or the one that
 // begins next.
 func (v *Version) News() checkpoint.News {
 	n := checkpoint.News{Posted: v.Mail.Posted, Due: !v.Wake.IsZero()}
