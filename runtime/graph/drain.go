@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// ErrDraining is returned by calls that would start a run after Graph.Drain, or during a
-// Thread.Drain. A run that a drain ends has the status Ready and no error.
+// ErrDraining is returned by calls that would start a run after a Drain of the graph, or during a
+// Drain of the thread. A run that a drain ends has the status Ready and no error.
 var ErrDraining = errors.New("the graph is draining, or the thread is")
 
 // Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after

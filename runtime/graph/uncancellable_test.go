@@ -177,7 +177,9 @@ func TestALostThreadCutsAnUncancellableNode(t *testing.T) {
 			}
 			first <- nil
 			<-ctx.Done()
-			_ = <-first // the mark that the attempt has begun
+			if err := <-first; err != nil { // the mark that the attempt has begun
+				return update{}, err
+			}
 			first <- context.Cause(ctx)
 			return update{}, ctx.Err()
 		}, graph.Uncancellable())
