@@ -118,6 +118,39 @@ func TestRetriesAndPausesAreShown(t *testing.T) {
 	}
 }
 
+// TestWaitsForQueuesAndChildrenAreShown runs a node whose queue nobody serves, and one that waits
+// for a child.
+func TestWaitsForQueuesAndChildrenAreShown(t *testing.T) {
+	saver := newSaver(t)
+	kid := graph.New("kids", ShopSchema)
+	kid.Node("work", func(context.Context, Shop) (ShopUpdate, error) { return ShopUpdate{}, nil })
+	kid.Chain(graph.Start, "work", graph.End)
+	child, err := kid.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.New("parents", ShopSchema)
+	g.Node("render", func(context.Context, Shop) (ShopUpdate, error) { return ShopUpdate{}, nil }, graph.Queue("gpu"))
+	g.Node("call", func(ctx context.Context, _ Shop) (ShopUpdate, error) {
+		_, err := graph.Child(ctx, child, "t-kid", ShopUpdate{})
+		return ShopUpdate{}, err
+	})
+	for _, id := range []graph.ID{"render", "call"} {
+		g.Edge(graph.Start, id)
+		g.Edge(id, graph.End)
+	}
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := app.Thread("t").Invoke(t.Context(), ShopUpdate{}); err != nil || res.Status != graph.Waiting {
+		t.Fatalf("got %v, %v; want Waiting", res.Status, err)
+	}
+	s := serve(t, saver, inspect.Options{}, app)
+	s.has("thread?id=t", `class="status queued"`, "for queue gpu, since <time", `child <a href="thread?id=t-kid">t-kid</a></span> of kids`)
+	s.has("thread?id=t-kid", "__parent")
+}
+
 // TestQuestionsOfOneNodeAreAnsweredInTurn answers the second question of a node, and one without a
 // description by JSON.
 func TestQuestionsOfOneNodeAreAnsweredInTurn(t *testing.T) {

@@ -43,7 +43,7 @@ type threadData struct {
 // taskRow is a due task.
 type taskRow struct {
 	Name    string
-	State   string // "finished", "failed", "waiting", "retrying" or "due"
+	State   string // "finished", "failed", "waiting", "queued", "retrying" or "due"
 	Failure string
 	Summary string
 	// Progress is the newest note that is stored; empty for none.
@@ -55,6 +55,9 @@ type taskRow struct {
 	Node     graph.ID
 	Index    int
 	Retry    bool // a Rerun can begin the attempt now
+
+	Queue  string    // whose workers the task waits for; empty for none
+	Queued time.Time // since when, on the saver's clock
 }
 
 // callRow is a subgraph call.
@@ -197,6 +200,8 @@ func tasksOf(v *view) []taskRow {
 			row.State, row.Next = "sleeping", timer.Due
 		case waits[k]:
 			row.State = "waiting"
+		case t.Queue != "":
+			row.State, row.Queue, row.Queued = "queued", t.Queue, t.Queued
 		}
 		rows = append(rows, row)
 	}
