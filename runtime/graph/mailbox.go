@@ -134,6 +134,13 @@ func (r *run) take(n *node, index int) func(task.Awaited) ([]byte, error) {
 	}
 }
 
+// receives reports whether a node can receive a signal: it lists the signal, or the signal reports
+// the end of a child.
+func (n *node) receives(signal string) bool {
+	_, _, child := task.ChildOf(signal)
+	return child || slices.ContainsFunc(n.signals, func(s receivable) bool { return s.name == signal })
+}
+
 // checkOf returns the function that checks the payload of a signal.
 func (n *node) checkOf(signal string) func([]byte) error {
 	if _, _, child := task.ChildOf(signal); child {
@@ -179,8 +186,7 @@ func (g *core) questions(open []checkpoint.Write) []inbox.Question {
 		}
 		q.At = g.position(&of, 0)
 		n := g.nodeAt(pathOf(of.Path), ID(of.Node))
-		_, _, child := task.ChildOf(name)
-		if n != nil && (child || slices.ContainsFunc(n.signals, func(s receivable) bool { return s.name == name })) {
+		if n != nil && n.receives(name) {
 			q.Check = n.checkOf(name)
 		}
 	}
