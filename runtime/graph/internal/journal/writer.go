@@ -200,21 +200,22 @@ func (b *Writer) Commit(ctx context.Context, rec *checkpoint.Record, writes []ch
 	}
 	err := b.append(ctx, records, writes, o)
 	if err == nil {
-		b.Base = rec.ID
+		b.Head, b.Base = rec.ID, rec.ID
 	}
 	return err
 }
 
-// append stores records. All but the last are in first.
+// append stores records. All but the last are in first. It leaves Head, which tasks in progress
+// read: Begin has set it for those in first.
 func (b *Writer) append(ctx context.Context, records []checkpoint.Record, writes []checkpoint.Write, o Change) error {
-	after, last := b.Head, records[len(records)-1].ID
+	after := b.Head
 	if len(b.first) > 0 {
 		after = b.stored // the log is still without them
 	}
 	if err := b.write(ctx, Entry{After: after, Records: records, Writes: writes, Change: o}); err != nil {
 		return err
 	}
-	b.Head, b.first = last, nil
+	b.first = nil
 	return nil
 }
 
