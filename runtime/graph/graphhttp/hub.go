@@ -20,7 +20,8 @@ type Message struct {
 //
 // An EventCheckpoint of a run has State if the Hub sends EventState. An EventCheckpoint from the
 // history has Kind, Step, Checkpoint, Next and State. An EventRunEnded that a client missed is
-// created again. It has State, Status, Questions, Next and Checkpoint of the Result. Its error is a
+// created again. It has State, Status, Questions, Next and Checkpoint of the Result. Its error is
+// a
 // *graph.FailedError. Encoders are called concurrently for different runs and must not retain
 // the event.
 type Encoder[S, U any] func(e graph.Event[S, U], err error) (Message, error)
