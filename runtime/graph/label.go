@@ -40,8 +40,9 @@ func Title(title string) interface {
 //
 // A label stays until a later call gives another value, also when the thread is released. An empty
 // value removes the label. A thread has at most checkpoint.MaxLabels labels. A name has 1 to
-// checkpoint.MaxLabelName bytes, and a value at most checkpoint.MaxLabelValue. Otherwise the call
-// returns an error and stores nothing.
+// checkpoint.MaxLabelName bytes, and a value at most checkpoint.MaxLabelValue. A name that begins
+// with two underscores is reserved, see ParentLabel. Otherwise the call returns an error and
+// stores nothing.
 func Label(name, value string) interface {
 	InvokeOption
 	SubmitOption
@@ -53,6 +54,8 @@ func Label(name, value string) interface {
 		switch {
 		case name == "":
 			o.fault("Label has an empty name; name every label")
+		case reserved(name):
+			o.fault("Label has the name %q, and those that begin with %q are reserved; choose another name", name, ReservedPrefix)
 		case len(name) > checkpoint.MaxLabelName:
 			o.fault("Label has a name of %d bytes, more than %d", len(name), checkpoint.MaxLabelName)
 		case len(value) > checkpoint.MaxLabelValue:

@@ -110,6 +110,7 @@ func TestWrongTitlesAndLabelsStoreNothing(t *testing.T) {
 		"Priority is 0":               {graph.Priority(0)},
 		"Priority is 5":               {graph.Priority(checkpoint.Low + 1)},
 		"Label has an empty name":     {graph.Label("", "x")},
+		"are reserved":                {graph.Label("__parent", "x")},
 		"Label has a name of 101":     {graph.Label(strings.Repeat("x", 101), "x")},
 		"has a value of 201":          {graph.Label("x", strings.Repeat("x", 201))},
 		`Label "user" is given twice`: {graph.Label("user", "ada"), graph.Label("user", "bob")},

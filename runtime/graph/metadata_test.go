@@ -129,6 +129,7 @@ func TestMetadataThatIsTooLargeIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	for want, kv := range map[string]map[string]string{
 		"Metadata has 2049 bytes, more than the 2048 that a checkpoint can have": {"k": strings.Repeat("v", 2048)},
 		"Metadata has an empty key": {"": "v"},
+		"are reserved":              {"__caller": "v"},
 	} {
 		_, invoked := th.Invoke(t.Context(), input, graph.Metadata(kv))
 		_, edited := th.UpdateState(t.Context(), input, graph.Metadata(kv))

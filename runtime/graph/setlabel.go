@@ -39,6 +39,9 @@ var (
 // concurrent use.
 func SetLabel(ctx context.Context, name, value string) error {
 	err := checkpoint.Thread{Labels: map[string]string{name: value}}.CheckDescription()
+	if err == nil && reserved(name) {
+		err = &checkpoint.InvalidError{Field: "label", Found: name, Want: fmt.Sprintf("a name that does not begin with %q", ReservedPrefix)}
+	}
 	if err == nil {
 		err = task.SetLabel(ctx, name, value, checkpoint.MaxLabels)
 	}

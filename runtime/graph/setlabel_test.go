@@ -100,6 +100,9 @@ func TestWrongLabelsOfANodeAreRefused(t *testing.T) {
 		if err := graph.SetLabel(ctx, "", "x"); !errors.As(err, &invalid) {
 			t.Errorf("no name: got %v, want an InvalidError", err)
 		}
+		if err := graph.SetLabel(ctx, graph.ParentLabel, "x"); !errors.As(err, &invalid) {
+			t.Errorf("a reserved name: got %v, want an InvalidError", err)
+		}
 		if err := graph.SetLabel(ctx, "x", strings.Repeat("x", checkpoint.MaxLabelValue+1)); !errors.As(err, &invalid) {
 			t.Errorf("a long value: got %v, want an InvalidError", err)
 		}
