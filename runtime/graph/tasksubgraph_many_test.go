@@ -37,15 +37,19 @@ func TestManySendsIntoSubgraphsKeepFewStates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is long")
 	}
-	n := 2_500
-	if testing.Short() {
-		n = 1_250
-	}
+	const n = 2_500
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		few, many := heapOfCalls(t, d, n), heapOfCalls(t, d, 4*n)
-		if slope := (many - few) / int64(3*n); slope > sizeOfCall/8 {
-			t.Errorf("the heap grew by %d bytes with %d sends and by %d with %d: %d bytes a send over %d bytes, want at most %d",
-				few, n, many, 4*n, slope, sizeOfCall, sizeOfCall/8)
+		// Garbage of earlier tests can be freed in between, so the least of three counts.
+		for try := 1; ; try++ {
+			few, many := heapOfCalls(t, d, n), heapOfCalls(t, d, 4*n)
+			slope := (many - few) / int64(3*n)
+			if slope <= sizeOfCall/8 {
+				return
+			}
+			if try == 3 {
+				t.Fatalf("the heap grew by %d bytes with %d sends and by %d with %d: %d bytes a send over %d bytes, want at most %d",
+					few, n, many, 4*n, slope, sizeOfCall, sizeOfCall/8)
+			}
 		}
 	})
 }
