@@ -212,8 +212,8 @@ func (s OpenSignal) String() string {
 	return b.String()
 }
 
-// OpenSignals returns the signals that the tasks of a thread wait for. Threads of a saver lists
-// the thread. OpenSignals leaves out what OpenQuestions does.
+// OpenSignals returns the signals that the tasks of a thread wait for, and the ends of children.
+// Threads of a saver lists the thread. OpenSignals leaves out what OpenQuestions does.
 func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(inbox.Listed(&t)) }
 
 // signalsIn reads the receives among the writes of questions.

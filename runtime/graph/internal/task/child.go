@@ -9,15 +9,15 @@ import (
 // These begin the names of the signals that report the ends of children. The name of the graph of
 // the child follows. No signal of a node has such a name, because a name has no slash.
 const (
-	childMark  = "__child/"
-	parentMark = "__kept/" // of a child that continues when its caller ends early
+	childMark = "__child/"
+	keptMark  = "__kept/" // of a child that continues when its caller ends early
 )
 
 // ChildSignal returns the name of the signal that reports the end of a child of a graph. With
 // abandon the child continues when its caller ends early.
 func ChildSignal(graph string, abandon bool) string {
 	if abandon {
-		return parentMark + graph
+		return keptMark + graph
 	}
 	return childMark + graph
 }
@@ -28,7 +28,7 @@ func ChildOf(signal string) (graph string, abandon, ok bool) {
 	if graph, ok = strings.CutPrefix(signal, childMark); ok {
 		return graph, false, true
 	}
-	graph, ok = strings.CutPrefix(signal, parentMark)
+	graph, ok = strings.CutPrefix(signal, keptMark)
 	return graph, true, ok
 }
 
