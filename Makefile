@@ -110,6 +110,8 @@ check-generated:
 	@set -x; for mod in $(GENERATED); do go -C $$mod tool graphgen -check ./... || exit 1; done
 
 check-modules:
+	@large=$$(git ls-files | xargs sh -c 'find "$$@" -size +1M' sh); \
+		[ -z "$$large" ] || { echo "larger than 1 MB; a built program does not belong in the repository:" >&2; echo "$$large" >&2; exit 1; }
 	@for mod in $$(git ls-files '*go.mod' ':!*/testdata/*'); do \
 		go -C $$(dirname $$mod) mod tidy -diff || { echo "$$mod is not tidy; run go mod tidy in its folder" >&2; exit 1; }; \
 	done

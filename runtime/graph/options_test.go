@@ -112,6 +112,7 @@ var optionsOfCalls = map[string]struct {
 	"Metadata":       {graph.Metadata, inputs + resumes + updates + " Submit"},
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs + " Submit With Result"},
+	"UniqueByPeriod": {graph.UniqueByPeriod, "Submit"},
 	"UntilWaiting":   {graph.UntilWaiting, "Result"},
 	"Title":          {graph.Title, inputs + updates + " Submit Child"},
 	"Priority":       {graph.Priority, inputs + updates + " Submit Child"},

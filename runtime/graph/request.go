@@ -43,6 +43,23 @@ func RequestID(id string) interface {
 	})
 }
 
+// UniqueByPeriod makes Submit store one input of the thread in each period, such as 24*time.Hour.
+// It is the RequestID that is the beginning of the period in UTC. A second input in the same
+// period is not stored, and Submitted.Known reports it, for as long as the saver knows the id: see
+// Submit. Choose the id of the thread by what is unique, such as "report-de".
+//
+// The time is that of the caller's clock. Periods are multiples of the period since the zero time,
+// so 24 hours are a day in UTC. Processes whose clocks differ can store two inputs at the border
+// of two periods. A period that is not positive is an error.
+func UniqueByPeriod(period time.Duration) SubmitOption {
+	return singleRunOption("RequestID", func(o *runOptions) {
+		if period <= 0 {
+			o.fault("UniqueByPeriod has a period of %v; give a positive one", period)
+		}
+		o.request = time.Now().UTC().Truncate(period).Format(time.RFC3339Nano)
+	})
+}
+
 // nameRequest stores the request id in the record of an input.
 func (r *opener) nameRequest(rec *checkpoint.Record) error {
 	if r.opt.request == "" {

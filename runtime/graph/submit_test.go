@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -143,6 +145,33 @@ func TestASubmitIsStoredOnceForEachRequest(t *testing.T) {
 	}
 	serve(t, g, s)
 	same(t, "log", snapshot(t, th).State.Log, []string{"in", "a"})
+}
+
+// The clock of a bubble begins at midnight in UTC.
+func TestASubmitIsUniqueByPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		g := compile(t, chain("a"), graph.Saver(s))
+		th := g.Thread("report")
+		daily := graph.UniqueByPeriod(24 * time.Hour)
+		day := graph.Submitted{Thread: "report", Request: "2000-01-01T00:00:00Z"}
+		same(t, "first", submit(t, th, "first", daily), day)
+		time.Sleep(24*time.Hour - 1)
+		day.Known = true
+		same(t, "in the same day", submit(t, th, "again", daily), day)
+		time.Sleep(1)
+		same(t, "on the next day", submit(t, th, "next", daily), graph.Submitted{Thread: "report", Request: "2000-01-02T00:00:00Z"})
+		serve(t, g, s)
+		same(t, "log", snapshot(t, th).State.Log, []string{"first", "a", "next", "a"})
+		for want, opts := range map[string][]graph.SubmitOption{
+			"UniqueByPeriod has a period of 0s": {graph.UniqueByPeriod(0)},
+			"RequestID is given twice":          {daily, graph.RequestID("r")},
+		} {
+			if _, err := th.Submit(t.Context(), logged("no"), opts...); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	})
 }
 
 func TestAnInputPostIsTheInputThatSubmitStores(t *testing.T) {
