@@ -190,7 +190,7 @@ fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
 	@.ci/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## Measure speed and each baseline; docs/performance.md explains
+bench: ## Measure speed and each baseline; docs/measurements.md explains
 	@$(NEEDED)
 	@go -C bench run ./report
 	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x

@@ -4,5 +4,5 @@
 //	go -C bench run ./report
 //
 // It is a separate module, so that the other libraries stay out of graphgen's go.mod.
-// docs/performance.md has figures and says what they mean.
+// docs/measurements.md has figures and says what they mean.
 package bench
