@@ -1,5 +1,5 @@
-// Package gen generates code for a struct with graph tags. The code contains the update type,
-// merging, cloning, comparing and the codec.
+// Package gen (experimental) generates code for a struct with graph tags. The code contains the
+// update type, merging, cloning, comparing and the codec.
 //
 // The package has four stages with plain data between them: load (go/packages), model (this
 // package's own structs, with positions), check and emit (jennifer). The check stage reports all

@@ -1,4 +1,5 @@
-// Package graphotel reports the runs of graphs to OpenTelemetry: as traces and as metrics.
+// Package graphotel (experimental) reports the runs of graphs to OpenTelemetry: as traces and as
+// metrics.
 //
 //	tel, err := graphotel.New()
 //	saver := tel.Saver(db)

@@ -1,4 +1,5 @@
-// Package inspect serves web pages that show the threads of a saver and act on them.
+// Package inspect (experimental) serves web pages that show the threads of a saver and act on
+// them.
 //
 //	pages, err := inspect.New(saver, inspect.Options{}, orders, refunds)
 //	mux.Handle("/inspect/", http.StripPrefix("/inspect", pages))

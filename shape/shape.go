@@ -1,7 +1,7 @@
-// Package shape describes the types of stored data as data. With a description, a tool can name
-// the fields of a state and show its values without the program that wrote them. graphgen
-// generates the descriptions. A state's schema returns its description from Describe, a payload
-// from WireShape.
+// Package shape (experimental) describes the types of stored data as data. With a description, a
+// tool can name the fields of a state and show its values without the program that wrote them.
+// graphgen generates the descriptions. A state's schema returns its description from Describe, a
+// payload from WireShape.
 //
 // # Types
 //

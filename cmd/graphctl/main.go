@@ -1,5 +1,5 @@
-// Graphctl reads and changes the threads of any saver, without the Go types of the programs that
-// wrote them.
+// Graphctl (experimental) reads and changes the threads of any saver, without the Go types of the
+// programs that wrote them.
 //
 //	graphctl --saver sqlite:///var/lib/app/threads.db threads --status waiting
 //	graphctl threads -s postgres://app@db/app --graph orders -o jsonl

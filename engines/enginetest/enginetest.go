@@ -1,5 +1,5 @@
-// Package enginetest tests engines. It has a test for every promise of a [worker.Engine]. A type
-// is a valid engine if Run passes.
+// Package enginetest (experimental) tests engines. It has a test for every promise of a
+// [worker.Engine]. A type is a valid engine if Run passes.
 //
 //	func TestEngine(t *testing.T) {
 //		enginetest.Run(t, func(tb testing.TB) enginetest.Place {

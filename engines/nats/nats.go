@@ -1,4 +1,4 @@
-// Package nats carries the hints of workers over NATS.
+// Package nats (experimental) carries the hints of workers over NATS.
 //
 //	conn, err := nats.Connect("nats://localhost:4222", nats.MaxReconnects(-1)) // github.com/nats-io/nats.go
 //	engine := graphgennats.NewEngine(conn, "graphgen")

@@ -1,4 +1,4 @@
-// Package temporal carries the hints of workers over Temporal.
+// Package temporal (experimental) carries the hints of workers over Temporal.
 //
 //	c, err := client.Dial(client.Options{HostPort: "localhost:7233"}) // go.temporal.io/sdk/client
 //	engine := graphgentemporal.NewEngine(c, "graphgen", graphgentemporal.EngineOptions{})

@@ -1,5 +1,6 @@
-// Package vet contains analyzers that find faults in the nodes and routes of graphs. They are
-// analyzers of go/analysis: graphgen vet runs them, and so do go vet -vettool and golangci-lint.
+// Package vet (experimental) contains analyzers that find faults in the nodes and routes of
+// graphs. They are analyzers of go/analysis: graphgen vet runs them, and so do go vet -vettool and
+// golangci-lint.
 //
 // The package belongs to the generator: it knows the names of the runtime as strings, and does
 // not import the runtime. The analyzers examine one package at a time, and of other packages they

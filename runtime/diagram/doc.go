@@ -1,5 +1,5 @@
-// Package diagram draws graphs. Mermaid, DOT and PlantUML return text for these programs, and SVG
-// returns a picture that needs no other program.
+// Package diagram (experimental) draws graphs. Mermaid, DOT and PlantUML return text for these
+// programs, and SVG returns a picture that needs no other program.
 //
 //	os.WriteFile("graph.svg", diagram.SVG(app.Describe()), 0o644)
 //

@@ -1,4 +1,5 @@
-// Package schedule submits inputs to graphs at the ticks of a cron expression, or at intervals.
+// Package schedule (experimental) submits inputs to graphs at the ticks of a cron expression, or
+// at intervals.
 //
 //	schedules, err := schedule.New(saver)
 //	err = schedules.Create(ctx, "nightly", schedule.Spec{Cron: "30 2 * * *", Zone: "Europe/Lisbon"},

@@ -17,7 +17,7 @@ const (
 )
 
 // TextIndex holds the words of texts of T, by which [Collection.Search] finds items. NewTextIndex
-// makes it.
+// makes it. Search is experimental: any version may change it.
 type TextIndex[T any] struct {
 	name  string
 	texts func(*T) []string

@@ -45,7 +45,7 @@ type Embedder struct {
 const defaultTexts = 96
 
 // VectorIndex holds the vectors of texts of T, by which [Collection.Search] finds items.
-// NewVectorIndex makes it.
+// NewVectorIndex makes it. Search is experimental: any version may change it.
 type VectorIndex[T any] struct {
 	name  string
 	e     Embedder

@@ -1,6 +1,6 @@
-// Package rows implements the commit protocol of package checkpoint once, over a small contract: a
-// [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a call may change.
-// A Store only compares revisions, and stores a [Change] whole or not at all.
+// Package rows (experimental) implements the commit protocol of package checkpoint once, over a
+// small contract: a [Store] of rows. A [Saver] keeps all that it knows in rows, and decides what a
+// call may change. A Store only compares revisions, and stores a [Change] whole or not at all.
 //
 // # How to write a backend
 //

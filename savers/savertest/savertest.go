@@ -1,5 +1,5 @@
-// Package savertest tests savers. It has a test for every promise that package checkpoint makes
-// for a [checkpoint.Saver]. A type is a valid saver if Run passes.
+// Package savertest (experimental) tests savers. It has a test for every promise that package
+// checkpoint makes for a [checkpoint.Saver]. A type is a valid saver if Run passes.
 //
 //	func TestSaver(t *testing.T) {
 //		savertest.Run(t, func(tb testing.TB) savertest.Storage {

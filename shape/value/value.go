@@ -1,6 +1,6 @@
-// Package value reads and writes stored data with a description of package shape, without the
-// types of the program that stored the data. Tools use it to show states, and to make answers,
-// signals and inputs from JSON.
+// Package value (experimental) reads and writes stored data with a description of package shape,
+// without the types of the program that stored the data. Tools use it to show states, and to make
+// answers, signals and inputs from JSON.
 //
 // # JSON
 //

@@ -1,5 +1,5 @@
-// Package golangci is a module plugin of golangci-lint. It adds the linter graphgen, which runs
-// the analyzers of package vet. Name this module in .custom-gcl.yml:
+// Package golangci (experimental) is a module plugin of golangci-lint. It adds the linter
+// graphgen, which runs the analyzers of package vet. Name this module in .custom-gcl.yml:
 //
 //	version: v2.15.0
 //	plugins:

@@ -1,5 +1,5 @@
-// Package archive stores versions of threads in a file, independently of any saver. graphctl
-// export writes such files, and graphctl import reads them.
+// Package archive (experimental) stores versions of threads in a file, independently of any saver.
+// graphctl export writes such files, and graphctl import reads them.
 //
 // A [Writer] takes what Saver.Export yields, and a [Reader] yields what Saver.Import takes. Both
 // work on streams and keep one item in memory. An archive contains any number of versions, of any

@@ -1,4 +1,4 @@
-// Package tree arranges the records of a thread as a tree, with its forks.
+// Package tree (experimental) arranges the records of a thread as a tree, with its forks.
 //
 // A log is a sequence, but its records form a tree: each record names its Parent. A replay or a
 // fork continues an older record, so that record has two children. [Lanes] places records in the

@@ -1,4 +1,4 @@
-// Package graphhttp serves runs of a graph as server-sent events.
+// Package graphhttp (experimental) serves runs of a graph as server-sent events.
 //
 //	hub := graphhttp.New(app, encode) // encode makes a Message of an event, for example by encoding/json
 //	http.Handle("/runs/", hub.Handler(read)) // read returns the thread and the operation of a request

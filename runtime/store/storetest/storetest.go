@@ -1,5 +1,5 @@
-// Package storetest tests backends of package store. It has a test for every promise that package
-// store makes for a [store.Backend]. A type is a valid backend if Run passes.
+// Package storetest (experimental) tests backends of package store. It has a test for every
+// promise that package store makes for a [store.Backend]. A type is a valid backend if Run passes.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(tb testing.TB) storetest.Storage {

@@ -1,4 +1,5 @@
-// Package rowstest tests that a rows.Store keeps its contract. It needs only an empty Store:
+// Package rowstest (experimental) tests that a rows.Store keeps its contract. It needs only an
+// empty Store:
 //
 //	func TestStore(t *testing.T) {
 //		rowstest.Run(t, func(tb testing.TB) rows.Store { return mystore.New(tb.TempDir()) })
