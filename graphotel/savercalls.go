@@ -22,18 +22,6 @@ func (s *saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoi
 	return reported(ctx, s.calls, c, func(ctx context.Context) (checkpoint.PutResult, error) { return s.Saver.PutWrites(ctx, w) })
 }
 
-// PutOutcome implements checkpoint.Outcomes.
-func (s *saver) PutOutcome(ctx context.Context, thread string, outcome checkpoint.Write) error {
-	c := call{operation: "put_outcome", thread: thread, writes: 1}
-	return s.calls.done(ctx, c, func(ctx context.Context) error { return s.Saver.PutOutcome(ctx, thread, outcome) })
-}
-
-// Outcomes implements checkpoint.Outcomes.
-func (s *saver) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
-	c := call{operation: "outcomes", thread: q.Thread}
-	return reported(ctx, s.calls, c, func(ctx context.Context) ([]checkpoint.Write, error) { return s.Saver.Outcomes(ctx, q) })
-}
-
 // Load implements checkpoint.Saver.
 func (s *saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c := call{operation: "load", thread: p.Thread}

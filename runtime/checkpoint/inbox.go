@@ -76,6 +76,7 @@ type News struct {
 	Status  Status // of the open version; 0 if none is open
 	Fence   ID     // the record that opened the newest run of the open version; zero for none
 	Due     bool   // the thread has a Wake
+	Cancels int    // as in Thread
 }
 
 // MessageKind is the kind of a message.
@@ -127,7 +128,22 @@ type Message struct {
 // Post is a set of messages for one thread, stored together.
 type Post struct {
 	Thread   string
-	Messages []Message // at least one; Number, Posted, Taken and Refused are ignored
+	Messages []Message // at least one without Outcomes; Number, Posted, Taken and Refused are ignored
+
+	// Outcomes are the outcomes of tasks that other processes run for the run that holds the thread:
+	// pending writes of kind Outcome. Loads and openings return them with the other pending writes,
+	// and a commit of the base retires them. They have no numbers, and count towards no limit.
+	//
+	// An outcome with the same Namespace, Base, Task and Name that is stored already stays. An
+	// outcome whose base is committed is not stored. If the open version has no record with the id
+	// Base, the Post is refused with ErrNotFound. This is also the case if the version of the base
+	// was released, or its thread deleted.
+	//
+	// A Post with Outcomes has no Messages, or one WakeMessage. The WakeMessage has an effect if an
+	// outcome is stored, the Status is Running, Waiting or Ready, and the Wake has not come. Under a
+	// live lease, it has one if the Wake is later than the opening of the run, and makes it that
+	// time. So of many outcomes, only the first that no run has seen changes the thread.
+	Outcomes []Write
 
 	// Idle refuses the Post with ErrNotIdle if the thread has untaken inputs, a live lease, or an
 	// open version whose status is neither Done nor Cancelled. If the messages are stored already,
@@ -154,12 +170,12 @@ type Post struct {
 
 // Posted is the result of one Post.
 type Posted struct {
-	// Err is an error that is ErrInboxFull or ErrNotIdle, or an error of this thread alone, such
-	// as ErrDamaged. Then no message was stored.
+	// Err is an error that is ErrInboxFull or ErrNotIdle, ErrNotFound for Outcomes, or an error of
+	// this thread alone, such as ErrDamaged. Then nothing was stored.
 	Err error
 	// Messages has the Number of each message, in order; nil if Err is set. Known reports that the
 	// id was posted before: the message was not stored, and Number is that of the earlier one. A
-	// WakeMessage is never Known.
+	// WakeMessage is never Known. Without an effect it has Number 0.
 	Messages []PostedMessage
 }
 
@@ -220,12 +236,25 @@ func (p *Post) Check() error {
 		return err
 	}
 	switch {
-	case len(p.Messages) == 0:
-		return &InvalidError{"messages", "none", "at least one"}
+	case len(p.Messages) == 0 && len(p.Outcomes) == 0:
+		return &InvalidError{"messages", "none", "at least one, or outcomes"}
+	case len(p.Outcomes) > 0 && (len(p.Messages) > 1 || len(p.Messages) == 1 && p.Messages[0].Kind != WakeMessage):
+		return &InvalidError{"messages", "other messages", "none or one WakeMessage, because of the outcomes"}
 	case p.MaxInputs < 0:
 		return &InvalidError{"MaxInputs", strconv.Itoa(p.MaxInputs), "zero for DefaultMaxInputs, or more"}
 	case p.MaxOthers < 0:
 		return &InvalidError{"MaxOthers", strconv.Itoa(p.MaxOthers), "zero for DefaultMaxOthers, or more"}
+	}
+	for i := range p.Outcomes {
+		w := &p.Outcomes[i]
+		err := w.check()
+		if err == nil && w.Kind != Outcome {
+			err = &InvalidError{"Kind", w.Kind.String(), "Outcome"}
+		}
+		if err != nil {
+			err.Field = fmt.Sprintf("outcomes[%d].%s", i, err.Field)
+			return err
+		}
 	}
 	ids := make(map[string]bool, len(p.Messages))
 	for i := range p.Messages {

@@ -127,7 +127,7 @@ const (
 	Failure                  // the task failed; the payload is the error's text, or another part of the failure if the write has a name
 	Discard                  // removes the Result, Failure and Answer of the task with this Name, so that the task runs again; is not stored
 	Schema                   // the description of a state's schema, for tools
-	Outcome                  // how one execution of the task ended in another process, see Outcomes
+	Outcome                  // how one execution of the task ended in another process, see Post.Outcomes
 )
 
 // String returns "result", "question", "answer", "failure", "discard", "schema" or "outcome".

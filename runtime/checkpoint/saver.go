@@ -46,7 +46,6 @@ import (
 // because writes are idempotent. After Close every method fails with [ErrClosed].
 type Saver interface {
 	Inbox
-	Outcomes
 
 	// Append stores records after the head of one namespace. For an opening it also returns the
 	// data that a run needs.

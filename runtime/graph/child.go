@@ -188,7 +188,7 @@ type caller struct {
 
 // begin submits the input of a child, unless an earlier attempt of the task has.
 func (t Thread[S, U]) begin(ctx context.Context, in U, o runOptions, name string) error {
-	before, err := ofQueues{&t.g.core}.listedThread(ctx, t.id)
+	before, err := listedThread(ctx, &t.g.core, t.id)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (r *opener) report(ctx context.Context, end childEnd) error {
 	if err := json.Unmarshal([]byte(r.caller), &by); err != nil {
 		return r.changed(err, "the caller of the child")
 	}
-	parent, err := ofQueues{r.g}.listedThread(ctx, by.Thread)
+	parent, err := listedThread(ctx, r.g, by.Thread)
 	if err != nil || parent.ID == "" {
 		return err
 	}
@@ -326,6 +326,21 @@ func (r *opener) report(ctx context.Context, end childEnd) error {
 		err = send(childEnd{status: Failed, reason: "the storage refuses the result for its size: " + err.Error()})
 	}
 	return err
+}
+
+// listedThread returns a thread as the saver of g lists it. A thread that does not exist has no id.
+func listedThread(ctx context.Context, g *core, id string) (checkpoint.Thread, error) {
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	for t, err := range g.opt.saver.Threads(call, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		if err != nil {
+			return t, &SaverError{Graph: g.name, Thread: id, Step: -1, Op: "threads", Err: err}
+		}
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return checkpoint.Thread{}, nil
 }
 
 // mostChildKey bounds the key of a report in bytes: ids of messages are longer than it.

@@ -177,9 +177,9 @@ func TestACrashOfAWorkerCostsATaskOfASubgraph(t *testing.T) {
 					turn.Lock()
 					defer turn.Unlock()
 					if died {
-						return lives.RunQueued(ctx, task)
+						return lives.RunQueued(ctx, task, false)
 					}
-					err := dies.RunQueued(ctx, task)
+					err := dies.RunQueued(ctx, task, false)
 					died = err != nil
 					return err
 				}}
@@ -275,7 +275,7 @@ func TestALateWorkerOfASubgraphNeverCounts(t *testing.T) {
 					done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))
 				}
 				for _, task := range late {
-					if err := g.RunQueued(t.Context(), task.payload); err != nil {
+					if err := g.RunQueued(t.Context(), task.payload, false); err != nil {
 						t.Errorf("late: %v", err)
 					}
 				}

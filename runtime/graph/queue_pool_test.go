@@ -18,7 +18,9 @@ type pool struct {
 }
 
 // serving returns a pool of the graph g, whose saver is s.
-func serving(g *app, s checkpoint.Saver) *pool { return &pool{s: s, run: g.RunQueued} }
+func serving(g *app, s checkpoint.Saver) *pool {
+	return &pool{s: s, run: func(ctx context.Context, task []byte) error { return g.RunQueued(ctx, task, false) }}
+}
 
 // queuedTask is a task that waits in a queue.
 type queuedTask struct {

@@ -30,7 +30,7 @@ func TestARenamedNodeOfAQueueRunsWhereItsRunIs(t *testing.T) {
 
 		leaves := func(i int) {
 			t.Helper()
-			if err := apps[i].RunQueued(t.Context(), serving(apps[i], s).only(t)); !errors.Is(err, graph.ErrGraphChanged) {
+			if err := apps[i].RunQueued(t.Context(), serving(apps[i], s).only(t), false); !errors.Is(err, graph.ErrGraphChanged) {
 				t.Errorf("a worker of version %d: got %v, want ErrGraphChanged", i, err)
 			}
 			time.Sleep(2 * time.Minute) // the task waits again
@@ -75,15 +75,15 @@ func TestATaskOfAFormerIDIsHandedOutAgain(t *testing.T) {
 			return task
 		}
 		task := gaveUp(older)
-		if err := newer.RunQueued(t.Context(), task); !errors.Is(err, graph.ErrGraphChanged) {
+		if err := newer.RunQueued(t.Context(), task, false); !errors.Is(err, graph.ErrGraphChanged) {
 			t.Errorf("the task of the old version: got %v, want ErrGraphChanged", err)
 		}
 		task = gaveUp(newer) // it is due
-		if err := older.RunQueued(t.Context(), task); !errors.Is(err, graph.ErrGraphChanged) {
+		if err := older.RunQueued(t.Context(), task, false); !errors.Is(err, graph.ErrGraphChanged) {
 			t.Errorf("the task of the new version: got %v, want ErrGraphChanged", err)
 		}
 		same(t, "due after a worker of the old version has left the task", len(ready(t, s)), 0)
-		if err := newer.RunQueued(t.Context(), task); err != nil {
+		if err := newer.RunQueued(t.Context(), task, false); err != nil {
 			t.Fatal(err)
 		}
 		run, err := resumeDue(t, newer, s, graph.DueOptions{})

@@ -201,7 +201,7 @@ func TestATaskWhoseRunFailsRunsAgain(t *testing.T) {
 		if calls++; calls == 1 {
 			return errBroken // nothing ran
 		}
-		if err := g.RunQueued(ctx, task); err != nil || calls == 2 {
+		if err := g.RunQueued(ctx, task, false); err != nil || calls == 2 {
 			return errBroken // the outcome is stored
 		}
 		return nil
@@ -225,7 +225,7 @@ func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if err := g.RunQueued(ctx, task); err != nil {
+				if err := g.RunQueued(ctx, task, false); err != nil {
 					t.Errorf("run: %v", err)
 				}
 			})
@@ -270,7 +270,7 @@ func TestALateWorkerNeverCounts(t *testing.T) {
 			late := serving(g, s).waiting(t)[0]
 			runLate := func(when string) {
 				t.Helper()
-				if err := g.RunQueued(t.Context(), late.payload); err != nil {
+				if err := g.RunQueued(t.Context(), late.payload, false); err != nil {
 					t.Errorf("late, %s: %v", when, err)
 				}
 			}
@@ -310,13 +310,13 @@ func TestARaceOfQueuesHasOneWinner(t *testing.T) {
 	done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	tasks := serving(g, s).waiting(t)
 	same(t, "tasks", len(tasks), 2)
-	if err := g.RunQueued(t.Context(), tasks[1].payload); err != nil {
+	if err := g.RunQueued(t.Context(), tasks[1].payload, false); err != nil {
 		t.Fatal(err)
 	}
 	if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
 		t.Fatalf("got %s, %v; want the thread done", run.Status, err)
 	}
-	if err := g.RunQueued(t.Context(), tasks[0].payload); err != nil {
+	if err := g.RunQueued(t.Context(), tasks[0].payload, false); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "executions", ran.Load(), int32(1))

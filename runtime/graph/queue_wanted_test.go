@@ -42,7 +42,7 @@ func TestATaskOfACancelledThreadDoesNotRun(t *testing.T) {
 						t.Fatalf("got %s, %v; want the thread cancelled", run.Status, err)
 					}
 				}
-				if err := g.RunQueued(t.Context(), task); err != nil {
+				if err := g.RunQueued(t.Context(), task, false); err != nil {
 					t.Error(err)
 				}
 				same(t, "calls of the node", calls.Load(), int32(0))
@@ -102,14 +102,14 @@ func TestAWorkerThatKeepsASuperstepLearnsOfItsCancel(t *testing.T) {
 			t.Fatalf("got %s, %v; want that the run ends while the tasks wait", run.Status, err)
 		}
 		tasks := serving(g, s).waiting(t)
-		if err := g.RunQueued(t.Context(), tasks[0].payload); err != nil {
+		if err := g.RunQueued(t.Context(), tasks[0].payload, false); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Thread("t").Cancel(t.Context(), "enough"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // the worker looks again after a second
-		if err := g.RunQueued(t.Context(), tasks[1].payload); err != nil {
+		if err := g.RunQueued(t.Context(), tasks[1].payload, false); err != nil {
 			t.Error(err)
 		}
 		same(t, "calls of the nodes", calls.Load(), int32(1))
@@ -134,7 +134,7 @@ func TestACancelEndsATaskThatNoRunWaitsFor(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if err := g.RunQueued(t.Context(), task); err != nil || !stopped {
+		if err := g.RunQueued(t.Context(), task, false); err != nil || !stopped {
 			t.Errorf("got %v, the node stopped: %t; want that the node has stopped", err, stopped)
 		}
 	})
@@ -149,7 +149,7 @@ func TestAnOutcomeMakesAThreadDueThatWaitsForIt(t *testing.T) {
 			t.Errorf("before the outcome: got %v due, want nothing", due)
 		}
 		for range 2 { // the second time as after the death of the worker
-			if err := g.RunQueued(t.Context(), task); err != nil {
+			if err := g.RunQueued(t.Context(), task, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestAnOutcomeThatComesBeforeTheEndOfTheRunIsNotLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.before = func() {
-			if err := g.RunQueued(context.Background(), serving(g, s).only(t)); err != nil {
+			if err := g.RunQueued(context.Background(), serving(g, s).only(t), false); err != nil {
 				t.Error(err)
 			}
 		}
@@ -224,5 +224,40 @@ func TestTasksAreHandedOutWhileTheRunExecutesOthers(t *testing.T) {
 			}
 		}
 		same(t, "time of the runs", time.Since(began), time.Hour)
+	})
+}
+
+// TestTheLoserOfARaceEnds tests rule 23.8: one task of a race is still running when another one has
+// won, and the thread continues.
+func TestTheLoserOfARaceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b, stopped := memory.New(), newWork(), false
+		b.Node("fast", say("fast"), graph.Queue("gpu"))
+		b.Node("slow", func(ctx context.Context, _ work) (update, error) {
+			select {
+			case <-ctx.Done():
+				stopped = true
+			case <-time.After(2 * time.Hour):
+			}
+			return update{}, ctx.Err()
+		}, graph.Queue("gpu"))
+		b.Node("z", say("z"))
+		for _, id := range []graph.ID{"fast", "slow"} {
+			b.Edge(graph.Start, id)
+		}
+		b.JoinAny([]graph.ID{"fast", "slow"}, "z")
+		b.Edge("z", graph.End)
+		g := compile(t, b, graph.Saver(s))
+		done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+		time.AfterFunc(time.Hour, func() {
+			if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+				t.Errorf("got %s, %v; want the thread done", run.Status, err)
+			}
+		})
+		began := time.Now()
+		same(t, "tasks", serving(g, s).work(t), 2)
+		if took := time.Since(began); !stopped || took > time.Hour+2*time.Second {
+			t.Errorf("the loser stopped: %t, after %s; want that it stops when the thread continues", stopped, took)
+		}
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -24,18 +24,16 @@ type queuedStep struct {
 	due    map[string]checkpoint.Task    // by key
 	writes map[string][]checkpoint.Write // by task, as of the load
 	bytes  int
-	looked atomic.Int64 // when the thread was known to be not cancelled, in Unix nanoseconds
-
-	// mark is an outcome of the superstep. It is stored as long as the superstep has not
-	// committed. It has nil before there is one. Loads of one superstep share it.
-	mark *atomic.Pointer[checkpoint.OutcomeName]
+	news   checkpoint.News // of the thread, before the load
+	races  bool            // a task can lose a race
+	begun  *sync.Map       // the executions that the worker has begun; loads of one superstep share it
 }
 
 // newQueuedStep returns the superstep at p, whose state is s.
-func newQueuedStep(p callPlace, s typedState, namespace string) *queuedStep {
+func newQueuedStep(p callPlace, s typedState, namespace string, n checkpoint.News) *queuedStep {
 	c := &p.chain
 	step := &queuedStep{
-		place: p, state: s, chain: *c, mark: new(atomic.Pointer[checkpoint.OutcomeName]),
+		place: p, state: s, chain: *c, news: n, begun: new(sync.Map),
 		due: make(map[string]checkpoint.Task, len(c.Due)), writes: make(map[string][]checkpoint.Write),
 	}
 	const each = 256 // about what a task or a write takes without its payload
@@ -51,7 +49,6 @@ func newQueuedStep(p callPlace, s typedState, namespace string) *queuedStep {
 	}
 	size, dead := s.Sizes()
 	step.bytes += headSize(size, dead)
-	step.looked.Store(time.Now().UnixNano())
 	step.place.chain = checkpoint.Chain{}
 	step.chain.Snapshot, step.chain.Deltas, step.chain.Due, step.chain.Writes = nil, nil, nil, nil
 	step.chain.Last.Payload, step.chain.Last.Due, step.chain.Thread.Questions = nil, nil, nil
@@ -83,46 +80,20 @@ func (s *queuedStep) of(task string) (checkpoint.Chain, bool) {
 	return c, found
 }
 
-// inStorage says what storage has of a task of a kept superstep.
-type inStorage uint8
-
-const (
-	asKept  inStorage = iota // the kept superstep has all of it
-	changed                  // more, or the superstep has committed
-	settled                  // the outcome of the execution, or the end of its round
-)
-
-// compare compares a kept superstep with storage, for one task. It is one call of the saver.
-func (s *queuedStep) compare(ctx context.Context, g *core, q *queuedTask) (inStorage, error) {
-	mark := s.mark.Load()
-	if mark == nil {
-		return changed, nil
+// waits reports whether a thread still waits for the tasks of the superstep, if n are its news. No
+// other run has begun, and the one that has handed the tasks out has not committed the superstep.
+func (s *queuedStep) waits(n checkpoint.News) bool {
+	if n.Version != s.news.Version || n.Fence != s.news.Fence || n.Cancels > 0 {
+		return false
 	}
-	named := func(name string) checkpoint.OutcomeName { return checkpoint.OutcomeName{Task: q.Task, Name: name} }
-	execution, ended, calls := named(q.Execution), named(journal.RoundName(q.Round)), named(journal.CallsName(q.Round))
-	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
-	defer cancel()
-	found, err := g.opt.saver.Outcomes(call, checkpoint.OutcomeQuery{
-		Thread: q.Thread, Namespace: q.Namespace, Base: q.Base, Names: []checkpoint.OutcomeName{*mark, execution, ended, calls},
-	})
-	if err != nil {
-		return changed, &SaverError{Graph: g.name, Thread: q.Thread, Step: -1, Op: "outcomes", Err: err}
-	}
-	stored := make(map[checkpoint.OutcomeName]bool, len(found))
-	for i := range found {
-		stored[checkpoint.OutcomeName{Task: found[i].Task, Name: found[i].Name}] = true
-	}
-	switch {
-	case stored[execution], stored[ended]:
-		return settled, nil
-	case !stored[*mark], stored[calls], !s.has(q):
-		return changed, nil
-	}
-	return asKept, nil
+	// Without a race, a run that executes other tasks does not commit before it has all outcomes.
+	return n.Status == Waiting && s.news.Status == Waiting || !s.races && (n.Status == Waiting || n.Status == Running)
 }
 
 // queuedSteps are the supersteps that a worker of queues keeps. It is safe for concurrent use.
 type queuedSteps struct {
+	loads [64]sync.Mutex // held while the supersteps of a thread are loaded, by a hash of the thread
+
 	mu    sync.Mutex
 	kept  []*keptStep // the least recently used first
 	bytes int
@@ -136,6 +107,14 @@ type keptStep struct {
 
 // keepStep is the time for which an unused superstep is kept.
 const keepStep = time.Minute
+
+// alone keeps other tasks of a thread from loading a superstep until the returned function is
+// called. So they find it kept.
+func (k *queuedSteps) alone(at checkpoint.Ref) (unlock func()) {
+	mu := &k.loads[crc32.ChecksumIEEE([]byte(at.Thread))%uint32(len(k.loads))]
+	mu.Lock()
+	return mu.Unlock
+}
 
 // get returns the kept superstep at a checkpoint; nil if there is none.
 func (k *queuedSteps) get(at checkpoint.Ref) *queuedStep {
@@ -159,7 +138,7 @@ func (k *queuedSteps) put(at checkpoint.Ref, s *queuedStep, most int) {
 	defer k.mu.Unlock()
 	for i, before := range k.kept {
 		if before.at == at {
-			s.mark = before.mark
+			s.begun = before.begun
 			k.remove(i)
 			break
 		}
@@ -193,30 +172,56 @@ func (k *queuedSteps) remove(i int) {
 }
 
 // step returns the superstep of a task. It returns nil if the task need not run, because it has
-// its outcome or the thread has continued without it.
-func (r pooled) step(q *queuedTask) (*queuedStep, error) {
-	at := checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
-	if s := r.root.steps.get(at); s != nil && s.wanted(r.ctx, r.root, q.Thread) {
-		switch found, err := s.compare(r.ctx, r.root, q); {
-		case err != nil || found == settled:
-			return nil, err
-		case found == asKept:
-			return s, nil
-		}
+// its outcome or the thread has continued without it. again says that the task may have an outcome.
+func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
+	if s := r.root.steps.get(q.at()); s != nil {
+		_, begun := s.begun.Load(q.Execution + q.Task)
+		again = again || begun
+	}
+	s, cancelled, err := r.current(q, again)
+	if s != nil {
+		s.begun.Store(q.Execution+q.Task, true)
+	}
+	if cancelled {
+		err = r.drop(q)
+	}
+	return s, err
+}
+
+// current returns the kept superstep of a task, or loads it: once for several tasks. It returns
+// nil if the task need not run. cancelled says that the thread was cancelled.
+func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, cancelled bool, _ error) {
+	at := q.at()
+	defer r.root.steps.alone(at)()
+	call, cancel := context.WithTimeout(r.ctx, r.root.opt.saverTimeout)
+	defer cancel()
+	all, err := r.root.opt.saver.News(call, []string{q.Thread})
+	if err != nil {
+		return nil, false, r.failing("news", err)
+	}
+	if s := r.root.steps.get(at); s != nil && !again && s.waits(all[0]) && s.has(q) {
+		return s, false, nil
 	}
 	p, err := r.locate(q)
+	t := &p.chain.Thread
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
 		err = nil
-	case err == nil && cancelled(&p.chain.Thread):
-		err = r.drop(q)
+	case err == nil && (t.Status == Cancelled || t.Cancels > 0):
+		cancelled = true
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
-		return r.restoreStep(at, p, q)
+		s, err := r.restoreStep(at, p, q, all[0])
+		return s, false, err
 	}
 	r.root.steps.drop(at)
-	return nil, err
+	return nil, cancelled, err
+}
+
+// at names the checkpoint with the state of a task.
+func (q *queuedTask) at() checkpoint.Ref {
+	return checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace, At: q.At}
 }
 
 // locate returns the place of a task, with the checkpoint that has its state.
@@ -243,7 +248,7 @@ func (r pooled) locate(q *queuedTask) (callPlace, error) {
 }
 
 // restoreStep restores and keeps the superstep at p. It returns nil if the task has its outcome.
-func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask) (*queuedStep, error) {
+func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask, n checkpoint.News) (*queuedStep, error) {
 	c := &p.chain
 	if err := p.g.owns(q.Thread, &c.Last); err != nil {
 		return nil, err
@@ -258,7 +263,8 @@ func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask) (*que
 			return nil, err
 		}
 	}
-	s := newQueuedStep(p, r.state, q.Namespace)
+	s := newQueuedStep(p, r.state, q.Namespace, n)
+	s.races = r.root.plan.Races+p.g.plan.Races > 0
 	r.root.steps.put(at, s, r.root.opt.hot)
 	mine := journal.Gather(s.writes[q.Task], q.Base, q.Namespace)
 	if _, done := mine.Outcome(q.Task, q.Execution); done || mine.Round(q.Task) != q.Round {

@@ -38,24 +38,32 @@ func addQueues(g *core, names map[string]bool) {
 
 // RunQueued runs a task of a queue of the graph, and stores its outcome. b is the payload of the
 // input of a thread of QueueGraph; the caller holds that thread, and deletes it after RunQueued
-// has returned nil. Package worker calls RunQueued.
+// has returned nil. again says that somebody has held the thread before, so that the task may have
+// an outcome. Package worker calls RunQueued.
 //
 // RunQueued also returns nil if there is nothing to do, because the thread of the task has
 // continued without it, or was cancelled. It ends the context of the node if that happens while
 // the node runs. It returns an error if the task has no outcome: the saver failed, ctx ended, or
 // the code does not fit the stored thread. The task must then run again. An error of the node is
 // an outcome.
-func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte) error {
+func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte, again bool) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
-	t, err := readQueued(b)
+	q, err := readQueued(b)
 	if err != nil {
 		return err
 	}
-	err = pooled{&run{thread: t.Thread, ctx: ctx}, &g.core}.perform(&t)
-	if renamed := (*renamedError)(nil); err == nil || errors.As(err, &renamed) && renamed.former {
-		err = errors.Join(err, ofQueues{&g.core}.wakeFor(ctx, &t))
+	r := newPooled(ctx, &g.core, &q)
+	err = r.perform(&q, again)
+	if renamed := (*renamedError)(nil); errors.As(err, &renamed) && renamed.former {
+		id, failed := checkpoint.NewID()
+		if failed == nil { // a run of this version hands the task out by the new id
+			failed = r.post(&checkpoint.Post{
+				Thread: q.Thread, Graph: g.name, Messages: []checkpoint.Message{{ID: id.String(), Kind: checkpoint.WakeMessage}},
+			})
+		}
+		err = errors.Join(err, failed)
 	}
 	return err
 }
@@ -81,17 +89,22 @@ type pooled struct {
 	root *core
 }
 
+// newPooled returns the run of a task of a queue of the graph root.
+func newPooled(ctx context.Context, root *core, q *queuedTask) pooled {
+	return pooled{&run{thread: q.Thread, ctx: ctx}, root}
+}
+
 // perform runs a task of a queue: it takes the task, executes it and stores its outcome. It stores
 // none if the task need not run, or if the thread stops waiting for it. If the storage refuses the
 // outcome for its size, perform stores a failure instead.
-func (r pooled) perform(q *queuedTask) error {
-	step, err := r.step(q)
+func (r pooled) perform(q *queuedTask, again bool) error {
+	step, err := r.step(q, again)
 	if err != nil || step == nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	stop := ofQueues{r.root}.watchThread(r.ctx, q.Thread, func() { cancel(errUnwanted) })
+	stop := r.watch(q, func() { cancel(errUnwanted) })
 	defer stop()
 	r.ctx = ctx
 	if due, err := r.take(step, q); err != nil || !due {
@@ -99,7 +112,9 @@ func (r pooled) perform(q *queuedTask) error {
 	}
 	e, err := r.execute(q)
 	if err != nil && errors.Is(context.Cause(ctx), errUnwanted) {
-		return r.drop(q)
+		if s, failed := newPooled(context.WithoutCancel(ctx), r.root, q).step(q, false); s == nil {
+			return failed
+		}
 	}
 	if err != nil {
 		return err
@@ -109,11 +124,7 @@ func (r pooled) perform(q *queuedTask) error {
 		e = r.failed(&r.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.refusedResult(0, err))
 		err = r.store(q, e)
 	}
-	if err != nil {
-		return err
-	}
-	step.mark.CompareAndSwap(nil, &checkpoint.OutcomeName{Task: q.Task, Name: q.Execution})
-	return nil
+	return err
 }
 
 // enter makes the run one of the graph at a place.
@@ -265,23 +276,39 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	return e
 }
 
-// store stores the outcome of a task.
+// store stores the outcome of a task, and makes its thread due.
 func (r pooled) store(q *queuedTask, e *journal.Execution) error {
-	return r.putOutcome(q, q.Execution, journal.AppendExecution(nil, e))
+	return r.post(&checkpoint.Post{
+		Thread: q.Thread, Graph: r.root.name, Outcomes: []checkpoint.Write{q.outcome(q.Execution, journal.AppendExecution(nil, e))},
+		Messages: []checkpoint.Message{{ID: q.Execution, Kind: checkpoint.WakeMessage}},
+	})
 }
 
 // drop ends the round of a task of a cancelled thread. So a Resume hands the task out again.
-func (r pooled) drop(q *queuedTask) error { return r.putOutcome(q, journal.RoundName(q.Round), nil) }
+func (r pooled) drop(q *queuedTask) error {
+	return r.post(&checkpoint.Post{Thread: q.Thread, Outcomes: []checkpoint.Write{q.outcome(journal.RoundName(q.Round), nil)}})
+}
 
-// putOutcome stores an outcome of a task. It returns nil if the thread was deleted meanwhile.
-func (r pooled) putOutcome(q *queuedTask, name string, payload []byte) error {
+// outcome returns an outcome of the task.
+func (q *queuedTask) outcome(name string, payload []byte) checkpoint.Write {
+	return checkpoint.Write{Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: name, Payload: payload}
+}
+
+// post stores p. It returns nil if the thread was deleted meanwhile.
+func (r pooled) post(p *checkpoint.Post) error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
 	defer cancel()
-	err := r.root.opt.saver.PutOutcome(call, q.Thread, checkpoint.Write{
-		Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: name, Payload: payload,
-	})
+	done, err := r.root.opt.saver.Post(call, *p)
+	if err == nil {
+		err = done[0].Err
+	}
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		return nil
 	}
-	return &SaverError{Graph: r.root.name, Thread: q.Thread, Step: r.plan.Step, Op: "put outcome", Err: err}
+	return r.failing("post", err)
+}
+
+// failing returns the error of a call of the saver.
+func (r pooled) failing(op string, err error) error {
+	return &SaverError{Graph: r.root.name, Thread: r.thread, Step: -1, Op: op, Err: err}
 }

@@ -16,11 +16,6 @@ import (
 // crashingInbox is a saver that crashes, with an inbox.
 type crashingInbox struct{ *crashing }
 
-func (c crashingInbox) Post(ctx context.Context, posts ...checkpoint.Post) (done []checkpoint.Posted, err error) {
-	err = c.call(func() error { done, err = c.Saver.Post(ctx, posts...); return err })
-	return done, err
-}
-
 func (c crashingInbox) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpoint.Message, err error) {
 	err = c.call(func() error { all, err = c.Saver.Mail(ctx, q); return err })
 	return all, err

@@ -55,11 +55,13 @@ func (b *bounded) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkp
 	return b.Saver.PutWrites(ctx, w)
 }
 
-func (b *bounded) PutOutcome(ctx context.Context, thread string, w checkpoint.Write) error {
-	if err := b.fits(nil, []checkpoint.Write{w}); err != nil {
-		return err
+func (b *bounded) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	for i := range posts {
+		if err := b.fits(nil, posts[i].Outcomes); err != nil {
+			return nil, err
+		}
 	}
-	return b.Saver.PutOutcome(ctx, thread, w)
+	return b.Saver.Post(ctx, posts...)
 }
 
 // huge does not fit in a bounded saver.

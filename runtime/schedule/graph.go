@@ -77,8 +77,8 @@ func (s *Schedules) ResumeDue(ctx context.Context, found checkpoint.ReadyThread,
 func (s *Schedules) Queues() []string { return s.graph.Queues() }
 
 // RunQueued implements worker.App. A worker calls it only for queues that Queues returned.
-func (s *Schedules) RunQueued(ctx context.Context, task []byte) error {
-	return s.graph.RunQueued(ctx, task)
+func (s *Schedules) RunQueued(ctx context.Context, task []byte, again bool) error {
+	return s.graph.RunQueued(ctx, task, again)
 }
 
 // takeLong reports whether the history of a thread has grown, once for each note.

@@ -98,7 +98,8 @@ func (w *Worker) runTask(ctx context.Context, h *holding) error {
 	if err != nil || len(mail) == 0 {
 		return err
 	}
-	return h.turn.app.RunQueued(ctx, mail[0].Payload)
+	again := !h.Wake.Equal(mail[0].Posted) // a worker that takes a task moves its Wake
+	return h.turn.app.RunQueued(ctx, mail[0].Payload, again)
 }
 
 // beat keeps a task from other workers until over is closed.

@@ -41,11 +41,6 @@ func (c *callCounter) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Ch
 	return c.Saver.Load(ctx, p)
 }
 
-func (c *callCounter) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
-	c.calls.Add(1)
-	return c.Saver.Outcomes(ctx, q)
-}
-
 func (c *callCounter) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	c.calls.Add(1)
 	return c.Saver.Post(ctx, posts...)

@@ -132,7 +132,7 @@ func (k *keeper) Serves(checkpoint.Saver) ([]string, error) { return []string{k.
 func (k *keeper) Queues() []string { return nil }
 
 // RunQueued implements App.
-func (k *keeper) RunQueued(context.Context, []byte) error { return nil }
+func (k *keeper) RunQueued(context.Context, []byte, bool) error { return nil }
 
 // ResumeDue makes a pass, and stores it.
 func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ graph.DueOptions) (run graph.DueRun, err error) {

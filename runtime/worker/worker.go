@@ -20,8 +20,8 @@ type App interface {
 	ResumeDue(ctx context.Context, found checkpoint.ReadyThread, o graph.DueOptions) (graph.DueRun, error)
 	// Queues returns the queues of the nodes of the App.
 	Queues() []string
-	// RunQueued runs a task of one of the Queues.
-	RunQueued(ctx context.Context, task []byte) error
+	// RunQueued runs a task of one of the Queues. again says that a worker has held it before.
+	RunQueued(ctx context.Context, task []byte, again bool) error
 }
 
 // Worker resumes due threads. Its methods are safe for concurrent use.

@@ -48,7 +48,11 @@ func (s *Saver) post(ctx context.Context, p *checkpoint.Post) (done checkpoint.P
 
 // post stores the messages of p under the lock of the file.
 func (v *volume) post(ctx context.Context, p *checkpoint.Post) (checkpoint.Posted, error) {
-	if err := v.enter(ctx, true); err != nil {
+	err := v.enter(ctx, len(p.Outcomes) == 0)
+	if errors.Is(err, errAbsent) {
+		return checkpoint.Posted{Err: ledger.NoRecord(p.Thread, p.Outcomes[0].Namespace, p.Outcomes[0].Base)}, nil
+	}
+	if err != nil {
 		return checkpoint.Posted{}, err
 	}
 	defer v.unlock()
@@ -56,7 +60,6 @@ func (v *volume) post(ctx context.Context, p *checkpoint.Post) (checkpoint.Poste
 	open := !version.Empty()
 	var until time.Time
 	if open {
-		var err error
 		if _, until, err = v.holds(now); err != nil {
 			return checkpoint.Posted{}, err
 		}

@@ -21,8 +21,13 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	defer s.end()
 	done := make([]checkpoint.Posted, len(posts))
 	for i := range posts {
-		t := s.lock(posts[i].Thread, true)
-		done[i] = t.post(&posts[i], time.Now())
+		p := &posts[i]
+		t := s.lock(p.Thread, len(p.Outcomes) == 0)
+		if t == nil {
+			done[i].Err = ledger.NoRecord(p.Thread, p.Outcomes[0].Namespace, p.Outcomes[0].Base)
+			continue
+		}
+		done[i] = t.post(p, time.Now())
 		s.changed(t)
 		t.mu.Unlock()
 	}

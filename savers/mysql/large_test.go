@@ -39,7 +39,8 @@ func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.
 		if !errors.As(err, &tooLarge) || tooLarge.Size < size || tooLarge.Size > size+1000 || tooLarge.Limit != 4194304 || !strings.Contains(err.Error(), "max_allowed_packet") {
 			t.Errorf("a write of %d bytes: got %v, want a *checkpoint.SizeError with both sizes", size, err)
 		}
-		if err := s.PutOutcome(t.Context(), "t", checkpoint.Write{Base: id, Task: "task", Kind: checkpoint.Outcome, Name: "0/0.1", Payload: make([]byte, size)}); !errors.Is(err, checkpoint.ErrTooLarge) {
+		outcome := checkpoint.Write{Base: id, Task: "task", Kind: checkpoint.Outcome, Name: "0/0.1", Payload: make([]byte, size)}
+		if _, err := s.Post(t.Context(), checkpoint.Post{Thread: "t", Outcomes: []checkpoint.Write{outcome}}); !errors.Is(err, checkpoint.ErrTooLarge) {
 			t.Errorf("an outcome of %d bytes: got %v, want %v", size, err, checkpoint.ErrTooLarge)
 		}
 		if done, err := s.Post(t.Context(), checkpoint.Post{Thread: "u", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage, Payload: make([]byte, size)}}}); !errors.Is(err, checkpoint.ErrTooLarge) {

@@ -35,8 +35,8 @@ func TestAValueThatTheServerNeverTakesIsTooLarge(t *testing.T) {
 	_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{w}})
 	refused("a result", err)
 	w.Kind, w.Name = checkpoint.Outcome, "0/0.1"
-	refused("an outcome", s.PutOutcome(t.Context(), "t", w))
 	for _, posts := range [][]checkpoint.Post{
+		{{Thread: "t", Outcomes: []checkpoint.Write{w}}},
 		{{Thread: "u", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage, Payload: w.Payload}}}},
 		{{Thread: "u", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage, Payload: w.Payload}}}, {Thread: "v", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}}},
 	} {

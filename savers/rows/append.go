@@ -347,6 +347,7 @@ type writer struct {
 	c    Change
 
 	committed map[checkpoint.ID]bool // bases that the records of the write commit
+	based     bool                   // the bases of pending writes must be records
 }
 
 // put adds a row to the change.

@@ -235,16 +235,25 @@ const mostPosts = 256
 
 // Post stores messages, as checkpoint.Inbox says. It stores posts to different threads together.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-	left := make([]int, len(posts))
+	left := make([]int, 0, len(posts))
 	for i := range posts {
 		if err := posts[i].Check(); err != nil {
 			return nil, err
 		}
-		left[i] = i
+		if len(posts[i].Outcomes) == 0 {
+			left = append(left, i)
+		}
+	}
+	all := make([]checkpoint.Posted, len(posts))
+	for i := range posts {
+		if len(posts[i].Outcomes) > 0 {
+			if err := s.postOutcomes(ctx, &posts[i], &all[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	// In this order, no two processes wait for each other.
 	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(posts[a].Thread, posts[b].Thread) })
-	all := make([]checkpoint.Posted, len(posts))
 	for len(left) > 0 {
 		var now, later []int
 		for _, i := range left {
@@ -323,6 +332,47 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 		}
 		return nil
 	})
+}
+
+// postOutcomes stores the outcomes of a Post. It changes the row of the thread only if they make the
+// thread due, so that most outcomes of a thread are stored at the same time. It first tries that
+// with what is known of the thread.
+func (s *Saver) postOutcomes(ctx context.Context, p *checkpoint.Post, done *checkpoint.Posted) error {
+	known, _, _ := s.recall(p.Thread, "")
+	if known != nil {
+		known = s.knownForPut(&checkpoint.PutWrites{Thread: p.Thread, Fence: known.Fence, Writes: p.Outcomes})
+	}
+	err := s.change(ctx, nil, func() (err error) {
+		*done = checkpoint.Posted{Messages: make([]checkpoint.PostedMessage, len(p.Messages))}
+		t, blind := known, known != nil
+		if known = nil; !blind {
+			if t, err = s.thread(ctx, p.Thread); err != nil {
+				return err
+			}
+			if t.Open == 0 {
+				return ledger.NoRecord(p.Thread, p.Outcomes[0].Namespace, p.Outcomes[0].Base)
+			}
+			s.keep(t, "", nil)
+		}
+		next := t.threadRow
+		w := writer{s: s, t: t, next: &next, based: true}
+		if err := w.writes(ctx, p.Outcomes, blind); err != nil || len(w.c.Puts) == 0 {
+			return err
+		}
+		if wake, wakes := ledger.OutcomeWake(t.Status, t.Wake, t.Updated, t.lease(), t.now); wakes && len(p.Messages) > 0 {
+			next.Posted, next.Wake, next.Attempts = t.Posted+1, wake, 0
+			done.Messages[0].Number = next.Posted
+		}
+		stored, _, err := s.apply(ctx, &w.c, t, &next)
+		if err == nil {
+			s.keep(stored, "", nil)
+		}
+		return err
+	})
+	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrDamaged) {
+		*done, err = checkpoint.Posted{Err: err}, nil
+	}
+	return err
 }
 
 // post adds a Post to a change. row is that of its thread, and ids are those of its messages by
@@ -461,7 +511,7 @@ func (s *Saver) News(ctx context.Context, threads []string) (all []checkpoint.Ne
 			if err != nil {
 				return err
 			}
-			all[i] = checkpoint.News{Posted: t.Posted, Due: !t.Wake.IsZero()}
+			all[i] = checkpoint.News{Posted: t.Posted, Cancels: t.Cancels, Due: !t.Wake.IsZero()}
 			if t.Open != 0 {
 				all[i].Version, all[i].Status, all[i].Fence = t.Open, t.Status, t.Fence
 			}

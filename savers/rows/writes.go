@@ -99,6 +99,13 @@ func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[
 		if err != nil {
 			return err
 		}
+		if w.based {
+			if found, err := l.find(base, rows[3*i+2]); err != nil {
+				return err
+			} else if found == nil {
+				return ledger.NoRecord(id, bases[i].Namespace, base)
+			}
+		}
 		if over[base] = committed || len(rows[3*i]) > 0; !over[base] {
 			w.s.noteOpen(w.t, base)
 		}
@@ -219,75 +226,4 @@ func inOrder(all []*writeRow) []checkpoint.Write {
 		writes = append(writes, w.Write)
 	}
 	return writes
-}
-
-// PutOutcome stores an outcome, as checkpoint.Outcomes says. It reads the row of the thread and
-// does not change it.
-func (s *Saver) PutOutcome(ctx context.Context, id string, o checkpoint.Write) error {
-	return s.change(ctx, checkpoint.CheckOutcome(id, &o), func() error {
-		t, err := s.thread(ctx, id)
-		if err != nil {
-			return err
-		}
-		if t.Open == 0 {
-			return ledger.NoRecord(id, o.Namespace, o.Base)
-		}
-		l := logOf(id, t.Root, o.Namespace)
-		key := Key{Writes, id, t.Root.write(&o)}
-		rows, _, err := s.read(ctx, point(Key{Writes, id, t.Root.mark(o.Base)}), point(key), point(l.after(o.Base)), l.upTo(o.Base, 1))
-		if err != nil {
-			return err
-		}
-		found, err := l.find(o.Base, rows[3])
-		if err != nil {
-			return err
-		}
-		if found == nil {
-			return ledger.NoRecord(id, o.Namespace, o.Base)
-		}
-		committed, err := l.commits(o.Base, rows[2], rows[3])
-		if err != nil || committed || len(rows[0])+len(rows[1]) > 0 {
-			return err
-		}
-		w := &writeRow{o, s.nextOrder()}
-		_, _, err = s.store.Apply(ctx, &Change{
-			Checks: []Check{{id, t.rev}}, Puts: []Put{{Key: key, Value: w.appendTo(nil, key.Bytes), New: true}},
-		})
-		return err
-	})
-}
-
-// Outcomes returns stored outcomes, as checkpoint.Outcomes says.
-func (s *Saver) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) (found []checkpoint.Write, err error) {
-	err = s.call(ctx, q.Check(), func() error {
-		found = nil
-		t, err := s.thread(ctx, q.Thread)
-		if err != nil || t.Open == 0 {
-			return err
-		}
-		l := logOf(q.Thread, t.Root, q.Namespace)
-		ranges := []Range{point(Key{Writes, q.Thread, t.Root.mark(q.Base)}), point(l.after(q.Base)), l.upTo(q.Base, 1)}
-		for _, n := range q.Names {
-			w := q.Write(n)
-			ranges = append(ranges, point(Key{Writes, q.Thread, t.Root.write(&w)}))
-		}
-		rows, _, err := s.read(ctx, ranges...)
-		if err != nil || len(rows[0]) > 0 {
-			return err
-		}
-		if committed, err := l.commits(q.Base, rows[1], rows[2]); err != nil || committed {
-			return err
-		}
-		for _, row := range rows[3:] {
-			if len(row) > 0 {
-				w, err := s.write(q.Thread, &row[0])
-				if err != nil {
-					return err
-				}
-				found = append(found, w.Write)
-			}
-		}
-		return nil
-	})
-	return found, err
 }

@@ -175,6 +175,8 @@ func testNewsOfRuns(tb testing.TB, s checkpoint.Saver) {
 	check("of an input", checkpoint.News{Posted: 1, Due: true})
 	again := begin(tb, s, "r", checkpoint.ID{})
 	check("of the next version", checkpoint.News{Posted: 1, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true})
+	post(tb, s, "r", message("c", checkpoint.CancelMessage))
+	check("of a cancel", checkpoint.News{Posted: 2, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true, Cancels: 1})
 }
 
 // testMailInvalid checks that invalid messages are refused.

@@ -204,7 +204,7 @@ func (m *modeller) call() (what, got, want string) {
 	return each("end "+thread, func(s checkpoint.Saver) (any, error) { return s.PutWrites(ctx, w) })
 }
 
-// outcome stores or reads an outcome.
+// outcome stores an outcome.
 func (m *modeller) outcome(
 	thread string, each func(what string, f func(s checkpoint.Saver) (any, error)) (string, string, string),
 ) (what, got, want string) {
@@ -217,11 +217,17 @@ func (m *modeller) outcome(
 		w.Base = m.id()
 	}
 	w.Namespace = m.where[w.Base]
+	p := checkpoint.Post{Thread: thread, Outcomes: []checkpoint.Write{w}}
 	if m.often() {
-		return each(fmt.Sprintf("outcome %s %+v", thread, w), func(s checkpoint.Saver) (any, error) { return nil, s.PutOutcome(ctx, thread, w) })
+		p.Messages = []checkpoint.Message{{ID: "wake", Kind: checkpoint.WakeMessage}}
 	}
-	q := checkpoint.OutcomeQuery{Thread: thread, Namespace: w.Namespace, Base: w.Base, Names: []checkpoint.OutcomeName{{Task: w.Task, Name: w.Name}}}
-	return each(fmt.Sprintf("outcomes %+v", q), func(s checkpoint.Saver) (any, error) { return s.Outcomes(ctx, q) })
+	return each(fmt.Sprintf("outcome %+v", p), func(s checkpoint.Saver) (any, error) {
+		done, err := s.Post(ctx, p)
+		if err == nil {
+			err = done[0].Err
+		}
+		return done, err
+	})
 }
 
 // appendText returns an Append for messages.

@@ -1,6 +1,7 @@
 package savertest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,12 +19,22 @@ func (r *run) outcome(namespace, task, name, payload string) checkpoint.Write {
 	}
 }
 
-// putOutcomes stores outcomes.
+// putOutcome stores an outcome, with messages.
+func putOutcome(tb testing.TB, s checkpoint.Saver, thread string, w checkpoint.Write, messages ...checkpoint.Message) error {
+	tb.Helper()
+	done, err := s.Post(tb.Context(), checkpoint.Post{Thread: thread, Outcomes: []checkpoint.Write{w}, Messages: messages})
+	if err == nil {
+		err = done[0].Err
+	}
+	return err
+}
+
+// putOutcomes stores outcomes, each by a call of its own.
 func putOutcomes(tb testing.TB, s checkpoint.Saver, thread string, outcomes ...checkpoint.Write) {
 	tb.Helper()
 	for _, w := range outcomes {
-		if err := s.PutOutcome(tb.Context(), thread, w); err != nil {
-			tb.Fatalf("put outcome %q of task %q of %.40q: %v", w.Name, w.Task, thread, err)
+		if err := putOutcome(tb, s, thread, w); err != nil {
+			tb.Fatalf("outcome %q of task %q of %.40q: %v", w.Name, w.Task, thread, err)
 		}
 	}
 }
@@ -32,14 +43,13 @@ func putOutcomes(tb testing.TB, s checkpoint.Saver, thread string, outcomes ...c
 // base. They are in the order of task and name.
 func outcomes(tb testing.TB, s checkpoint.Saver, thread string, some ...checkpoint.Write) []checkpoint.Write {
 	tb.Helper()
-	q := checkpoint.OutcomeQuery{Thread: thread, Namespace: some[0].Namespace, Base: some[0].Base}
-	for _, w := range some {
-		q.Names = append(q.Names, checkpoint.OutcomeName{Task: w.Task, Name: w.Name})
+	c, err := s.Load(tb.Context(), checkpoint.Ref{Thread: thread, Namespace: some[0].Namespace, At: some[0].Base})
+	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		tb.Fatalf("load of %.40q: %v", thread, err)
 	}
-	found, err := s.Outcomes(tb.Context(), q)
-	if err != nil {
-		tb.Fatalf("outcomes of %.40q: %v", thread, err)
-	}
+	found := slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
+		return w.Kind != checkpoint.Outcome || !slices.ContainsFunc(some, func(o checkpoint.Write) bool { return o.Task == w.Task && o.Name == w.Name })
+	})
 	slices.SortFunc(found, func(a, b checkpoint.Write) int { return strings.Compare(a.Task+"\x00"+a.Name, b.Task+"\x00"+b.Name) })
 	return found
 }
@@ -85,7 +95,7 @@ func testOutcomeFirst(tb testing.TB, place Storage) {
 		all.Go(func() {
 			for i := range tasks {
 				w := r.outcome("", fmt.Sprint("task ", i), "1", fmt.Sprint("by ", n))
-				if err := s.PutOutcome(tb.Context(), "t", w); err != nil {
+				if err := putOutcome(tb, s, "t", w); err != nil {
 					tb.Errorf("put outcome: %v", err)
 				}
 			}
@@ -165,9 +175,9 @@ func testOutcomeGone(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	ctx := tb.Context()
 	unknown := checkpoint.Write{Base: newID(tb), Task: "a", Kind: checkpoint.Outcome, Name: "1"}
-	wantErr(tb, "an outcome for no thread", s.PutOutcome(ctx, "t", unknown), checkpoint.ErrNotFound)
+	wantErr(tb, "an outcome for no thread", putOutcome(tb, s, "t", unknown), checkpoint.ErrNotFound)
 	r := begin(tb, s, "t", checkpoint.ID{})
-	wantErr(tb, "an outcome for no record", s.PutOutcome(ctx, "t", unknown), checkpoint.ErrNotFound)
+	wantErr(tb, "an outcome for no record", putOutcome(tb, s, "t", unknown), checkpoint.ErrNotFound)
 	stored, late := r.outcome("", "a", "1", "1"), r.outcome("", "a", "2", "2")
 	putOutcomes(tb, s, "t", stored)
 	r.end()
@@ -176,8 +186,8 @@ func testOutcomeGone(tb testing.TB, place Storage) {
 	}
 	gone := func(what string) {
 		tb.Helper()
-		wantErr(tb, what, s.PutOutcome(ctx, "t", late), checkpoint.ErrNotFound)
-		wantErr(tb, what+" once more", s.PutOutcome(ctx, "t", stored), checkpoint.ErrNotFound)
+		wantErr(tb, what, putOutcome(tb, s, "t", late), checkpoint.ErrNotFound)
+		wantErr(tb, what+" once more", putOutcome(tb, s, "t", stored), checkpoint.ErrNotFound)
 		wantWrites(tb, what, outcomes(tb, s, "t", stored, late))
 	}
 	gone("an outcome after a release")
@@ -215,7 +225,7 @@ func testOutcomeOpening(tb testing.TB, place Storage) {
 					close(started)
 				}
 				names[i] = r.outcome("", fmt.Sprintf("task %02d", i), "1", "r")
-				if err := s.PutOutcome(tb.Context(), thread, names[i]); err != nil {
+				if err := putOutcome(tb, s, thread, names[i]); err != nil {
 					tb.Errorf("put outcome: %v", err)
 				}
 			}
@@ -271,7 +281,6 @@ func testOutcomeCopied(tb testing.TB, place Storage) {
 func testOutcomeInvalid(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
-	ctx := tb.Context()
 	r := begin(tb, s, "t", checkpoint.ID{})
 	valid := r.outcome("", "a", "1", "1")
 	for what, change := range map[string]func(w *checkpoint.Write){
@@ -282,10 +291,79 @@ func testOutcomeInvalid(tb testing.TB, place Storage) {
 	} {
 		w := valid
 		change(&w)
-		wantInvalid(tb, what, s.PutOutcome(ctx, "t", w))
+		wantInvalid(tb, what, putOutcome(tb, s, "t", w))
 	}
-	wantInvalid(tb, "an outcome without a thread", s.PutOutcome(ctx, "", valid))
-	_, err := s.Outcomes(ctx, checkpoint.OutcomeQuery{Thread: "t", Base: valid.Base, Names: []checkpoint.OutcomeName{{}}})
-	wantInvalid(tb, "a query without a task", err)
+	wantInvalid(tb, "an outcome without a thread", putOutcome(tb, s, "", valid))
+	wantInvalid(tb, "an outcome with a message", putOutcome(tb, s, "t", valid, checkpoint.Message{ID: "m", Kind: checkpoint.SignalMessage}))
 	wantWrites(tb, "writes", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes)
+}
+
+// testOutcomeWakes posts outcomes to threads that wait, and to one that a run holds.
+func testOutcomeWakes(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	wake := checkpoint.Message{ID: "wake", Kind: checkpoint.WakeMessage}
+	n := 0
+	want := func(r *run, what string, posted uint64, messages ...checkpoint.Message) {
+		tb.Helper()
+		n++
+		done, err := s.Post(tb.Context(), checkpoint.Post{
+			Thread: r.thread, Outcomes: []checkpoint.Write{r.outcome("", "task", fmt.Sprint(n), "1")}, Messages: messages,
+		})
+		if err != nil || done[0].Err != nil || len(done[0].Messages) != len(messages) || len(messages) == 1 && done[0].Messages[0].Number != posted {
+			tb.Errorf("%s: got %+v and %v, want message %d", what, done, err, posted)
+		}
+	}
+	due := func(what string, want ...string) {
+		tb.Helper()
+		got, err := s.Ready(tb.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 10, Reserve: time.Hour})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var ids []string
+		for _, t := range got.Threads {
+			ids = append(ids, t.ID)
+		}
+		if !slices.Equal(ids, want) {
+			tb.Errorf("due %s: got %q, want %q", what, ids, want)
+		}
+	}
+	begun := func(thread string) *run {
+		a := opening(tb, thread, checkpoint.ID{})
+		a.Records[0].Graph = "g"
+		r, _ := tryBegin(tb, s, a)
+		return r
+	}
+	end := func(r *run, status checkpoint.Status) {
+		tb.Helper()
+		if _, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Status: status, End: true}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+
+	waits := begun("waits")
+	end(waits, checkpoint.Waiting)
+	want(waits, "an outcome alone", 0)
+	due("after an outcome alone")
+	want(waits, "the first outcome with a wake", 1, wake)
+	want(waits, "the second one", 0, wake)
+	due("after the outcomes", "waits")
+	want(waits, "an outcome after the thread was reserved", 2, wake)
+	due("after the reservation", "waits")
+	if err := putOutcome(tb, s, "waits", waits.outcome("", "task", "1", "again"), wake); err != nil {
+		tb.Error(err)
+	}
+	due("after a known outcome")
+
+	held := begun("held")
+	want(held, "the first outcome under a lease", 1, wake)
+	want(held, "the second one under a lease", 0, wake)
+	due("under the lease")
+	end(held, checkpoint.Waiting)
+	due("after the end of the run", "held")
+
+	failed := begun("failed")
+	end(failed, checkpoint.Failed)
+	want(failed, "an outcome of a failed thread", 0, wake)
+	due("after an outcome of a failed thread")
 }

@@ -9,59 +9,56 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/memory"
-	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// brokenOutcomes is a saver that breaks a rule of outcomes: each function that is not nil replaces
-// the method of that name.
-type brokenOutcomes struct {
-	*broken
-	put   func(ctx context.Context, thread string, w checkpoint.Write) error
-	found func(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error)
-}
-
-func (b *brokenOutcomes) PutOutcome(ctx context.Context, thread string, w checkpoint.Write) error {
-	if b.put != nil {
-		return b.put(ctx, thread, w)
-	}
-	return b.Saver.PutOutcome(ctx, thread, w)
-}
-
-func (b *brokenOutcomes) Outcomes(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
-	if b.found != nil {
-		return b.found(ctx, q)
-	}
-	return b.Saver.Outcomes(ctx, q)
-}
-
-// fenced makes b store outcomes as writes of the newest run of each thread that end says.
-func fenced(b *brokenOutcomes, change func(w *checkpoint.PutWrites)) {
+// fenced makes b store outcomes as writes of the newest run of each thread that change says.
+func fenced(b *brokenInbox, change func(w *checkpoint.PutWrites)) {
 	fences := make(map[string]checkpoint.ID)
 	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-		done, err := b.Saver.Append(ctx, a)
+		done, err := b.inner.Append(ctx, a)
 		if a.Open != nil && err == nil {
 			fences[a.Thread] = a.Records[0].ID
 		}
 		return done, err
 	}
-	b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-		if err := b.Saver.PutOutcome(ctx, thread, w); err != nil {
-			return err
+	b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+		done, err := b.inner.Post(ctx, posts...)
+		if err != nil || done[0].Err != nil {
+			return done, err
 		}
-		p := checkpoint.PutWrites{Thread: thread, Fence: fences[thread]}
+		p := checkpoint.PutWrites{Thread: posts[0].Thread, Fence: fences[posts[0].Thread]}
 		change(&p)
-		_, err := b.Saver.PutWrites(ctx, p)
-		return err
+		_, err = b.inner.PutWrites(ctx, p)
+		return done, err
 	}
 }
 
 // changing changes each outcome that is stored.
-func changing(change func(w *checkpoint.Write)) func(b *brokenOutcomes) {
-	return func(b *brokenOutcomes) {
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-			change(&w)
-			return b.Saver.PutOutcome(ctx, thread, w)
+func changing(change func(w *checkpoint.Write)) func(b *brokenInbox) {
+	return posting(func(p *checkpoint.Post) {
+		p.Outcomes = slices.Clone(p.Outcomes)
+		for i := range p.Outcomes {
+			change(&p.Outcomes[i])
+		}
+	})
+}
+
+// waking changes each WakeMessage of a Post with outcomes.
+func waking(change func(p *checkpoint.Post)) func(b *brokenInbox) {
+	return posting(func(p *checkpoint.Post) {
+		if len(p.Outcomes)*len(p.Messages) > 0 {
+			change(p)
+		}
+	})
+}
+
+// loading changes the outcomes of each load.
+func loading(change func(thread string, writes []checkpoint.Write) []checkpoint.Write) func(b *brokenInbox) {
+	return func(b *brokenInbox) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
+			chain, err := b.inner.Load(ctx, p)
+			chain.Writes = change(p.Thread, chain.Writes)
+			return chain, err
 		}
 	}
 }
@@ -73,103 +70,91 @@ func stripped(writes []checkpoint.Write) []checkpoint.Write {
 
 var outcomeBreaks = []struct {
 	rule, found string
-	by          func(b *brokenOutcomes)
+	by          func(b *brokenInbox)
 }{
 	{"stores payloads", "an outcome is stored without a fence", changing(func(w *checkpoint.Write) { w.Payload = nil })},
 	{"keeps executions of a task apart", "an outcome is stored without a fence", changing(func(w *checkpoint.Write) { w.Name = "1" })},
 	{"keeps namespaces apart", "an outcome is stored without a fence", changing(func(w *checkpoint.Write) { w.Namespace = "" })},
-	{"returns outcomes with a load", "an outcome is stored without a fence", func(b *brokenOutcomes) {
-		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-			chain, err := b.Saver.Load(ctx, p)
-			chain.Writes = stripped(chain.Writes)
-			return chain, err
-		}
-	}},
-	{"finds only what is named", "an outcome is stored without a fence", func(b *brokenOutcomes) {
-		b.found = func(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
-			chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace})
-			return chain.Writes, err
-		}
-	}},
-	{"keeps the first outcome", "the first outcome of a name stays", func(b *brokenOutcomes) {
+	{"returns outcomes with a load", "an outcome is stored without a fence", loading(func(_ string, all []checkpoint.Write) []checkpoint.Write {
+		return stripped(all)
+	})},
+	{"keeps the first outcome", "the first outcome of a name stays", func(b *brokenInbox) {
 		var mu sync.Mutex
 		last := make(map[string]checkpoint.Write)
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-			mu.Lock()
-			last[w.Task+w.Name] = w
-			mu.Unlock()
-			return b.Saver.PutOutcome(ctx, thread, w)
-		}
-		b.found = func(ctx context.Context, q checkpoint.OutcomeQuery) (found []checkpoint.Write, err error) {
+		changing(func(w *checkpoint.Write) {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, n := range q.Names {
-				found = append(found, last[n.Task+n.Name])
+			last[w.Task+w.Name] = *w
+		})(b)
+		loading(func(_ string, all []checkpoint.Write) []checkpoint.Write {
+			all = slices.Clone(all)
+			for i := range all {
+				all[i] = last[all[i].Task+all[i].Name]
 			}
-			return found, nil
-		}
+			return all
+		})(b)
 	}},
-	{"accepts an outcome again", "the first outcome of a name stays", func(b *brokenOutcomes) {
+	{"accepts an outcome again", "the first outcome of a name stays", func(b *brokenInbox) {
 		seen := make(map[string]bool)
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
+		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+			w := posts[0].Outcomes[0]
 			if seen[w.Task+w.Name] {
-				return fmt.Errorf("once more: %w", checkpoint.ErrConflict)
+				return []checkpoint.Posted{{Err: fmt.Errorf("once more: %w", checkpoint.ErrConflict)}}, nil
 			}
 			seen[w.Task+w.Name] = true
-			return b.Saver.PutOutcome(ctx, thread, w)
+			return b.inner.Post(ctx, posts...)
 		}
 	}},
-	{"leaves the status", "an outcome changes nothing else", func(b *brokenOutcomes) {
+	{"leaves the status", "an outcome changes nothing else", func(b *brokenInbox) {
 		fenced(b, func(w *checkpoint.PutWrites) { w.Status, w.Lease = checkpoint.Running, time.Hour })
 	}},
-	{"leaves the lease", "an outcome changes nothing else", func(b *brokenOutcomes) {
+	{"leaves the lease", "an outcome changes nothing else", func(b *brokenInbox) {
 		fenced(b, func(w *checkpoint.PutWrites) { w.Lease = time.Hour })
 	}},
-	{"needs no fence", "an outcome changes nothing else", func(b *brokenOutcomes) {
+	{"needs no fence", "an outcome changes nothing else", func(b *brokenInbox) {
 		fenced(b, func(w *checkpoint.PutWrites) { w.End = true })
 	}},
-	{"ignores a committed base", "an outcome of a committed base has no effect", func(b *brokenOutcomes) {
-		all := make(map[string]checkpoint.Write)
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-			all[w.Base.String()+w.Task+w.Name] = w
-			return b.Saver.PutOutcome(ctx, thread, w)
-		}
-		b.found = func(ctx context.Context, q checkpoint.OutcomeQuery) (found []checkpoint.Write, err error) {
-			for _, n := range q.Names {
-				if w, ok := all[q.Base.String()+n.Task+n.Name]; ok {
-					found = append(found, w)
-				}
+	{"ignores a committed base", "an outcome of a committed base has no effect", func(b *brokenInbox) {
+		var all []checkpoint.Write
+		changing(func(w *checkpoint.Write) { all = append(all, *w) })(b)
+		loading(func(_ string, writes []checkpoint.Write) []checkpoint.Write { return append(slices.Clone(writes), all...) })(b)
+	}},
+	{"accepts an outcome of a committed base", "an outcome of a committed base has no effect", func(b *brokenInbox) {
+		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+			if chain, err := b.inner.Load(ctx, checkpoint.Ref{Thread: posts[0].Thread}); err != nil || chain.Last.Base != posts[0].Outcomes[0].Base {
+				return []checkpoint.Posted{{Err: fmt.Errorf("committed: %w", checkpoint.ErrConflict)}}, nil
 			}
-			return found, nil
+			return b.inner.Post(ctx, posts...)
 		}
 	}},
-	{"accepts an outcome of a committed base", "an outcome of a committed base has no effect", func(b *brokenOutcomes) {
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-			if chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: thread}); err != nil || chain.Last.Base != w.Base {
-				return fmt.Errorf("committed: %w", checkpoint.ErrConflict)
-			}
-			return b.Saver.PutOutcome(ctx, thread, w)
+	{"refuses an outcome for a version that is gone", "an outcome for a version that is gone is refused", func(b *brokenInbox) {
+		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+			done, err := b.inner.Post(ctx, posts...)
+			done[0].Err = nil
+			return done, err
 		}
 	}},
-	{"refuses an outcome for a version that is gone", "an outcome for a version that is gone is refused", func(b *brokenOutcomes) {
-		b.put = func(ctx context.Context, thread string, w checkpoint.Write) error {
-			_ = b.Saver.PutOutcome(ctx, thread, w)
-			return nil
-		}
-	}},
-	{"returns outcomes with an opening", "an opening returns outcomes", func(b *brokenOutcomes) {
+	{"returns outcomes with an opening", "an opening returns outcomes", func(b *brokenInbox) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-			done, err := b.Saver.Append(ctx, a)
+			done, err := b.inner.Append(ctx, a)
 			done.Writes = stripped(done.Writes)
 			return done, err
 		}
 	}},
-	{"copies outcomes", "outcomes are copied and keep their base", func(b *brokenOutcomes) {
-		b.found = func(ctx context.Context, q checkpoint.OutcomeQuery) ([]checkpoint.Write, error) {
-			if q.Thread == "copy" {
-				return nil, nil
+	{"copies outcomes", "outcomes are copied and keep their base", loading(func(thread string, all []checkpoint.Write) []checkpoint.Write {
+		if thread == "copy" {
+			return stripped(all)
+		}
+		return all
+	})},
+	{"makes a thread due by an outcome", "outcomes make a thread due once", waking(func(p *checkpoint.Post) { p.Messages = nil })},
+	{"makes a thread due once", "outcomes make a thread due once", func(b *brokenInbox) {
+		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
+			done, err := b.inner.Post(ctx, checkpoint.Post{Thread: posts[0].Thread, Outcomes: posts[0].Outcomes})
+			if err != nil || len(posts[0].Messages) == 0 {
+				return done, err
 			}
-			return b.Saver.Outcomes(ctx, q)
+			return b.inner.Post(ctx, checkpoint.Post{Thread: posts[0].Thread, Messages: posts[0].Messages})
 		}
 	}},
 	{"refuses writes of other kinds", "invalid outcomes are refused", changing(func(w *checkpoint.Write) { w.Kind = checkpoint.Outcome })},
@@ -178,12 +163,7 @@ var outcomeBreaks = []struct {
 func TestABrokenRuleOfOutcomesIsFound(t *testing.T) {
 	for _, c := range outcomeBreaks {
 		t.Run(c.rule, func(t *testing.T) {
-			open := func() (checkpoint.Saver, error) {
-				b := &brokenOutcomes{broken: &broken{Saver: memory.New()}}
-				c.by(b)
-				return b, nil
-			}
-			if got := failuresOf(t, c.found, savertest.Storage{Open: open}); len(got) == 0 {
+			if got := failuresOf(t, c.found, inboxPlace(c.by)); len(got) == 0 {
 				t.Errorf("a saver that does not do it: got no failure of %q, want one", c.found)
 			}
 		})

@@ -153,6 +153,7 @@ func Cases() []Case {
 		{Outcomes, "an outcome for a version that is gone is refused", testOutcomeGone},
 		{Outcomes, "an opening returns outcomes", testOutcomeOpening},
 		{Outcomes, "outcomes are copied and keep their base", testOutcomeCopied},
+		{Outcomes, "outcomes make a thread due once", testOutcomeWakes},
 		{Outcomes, "invalid outcomes are refused", testOutcomeInvalid},
 
 		{Schemas, "schemas are described once a version", testSchemas},

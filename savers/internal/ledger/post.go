@@ -43,9 +43,12 @@ func PostWake(wake, until, now time.Time) time.Time {
 }
 
 // Post decides about a Post that passed its Check. open reports whether v is an open version, and
-// until is the end of its live lease, zero for none. It returns the event that stores the new
-// messages, nil for none.
+// until is the end of its live lease, zero for none. It returns the event that stores what is
+// new, nil for nothing.
 func (v *Version) Post(p *checkpoint.Post, open bool, until, now time.Time) (*Event, checkpoint.Posted) {
+	if len(p.Outcomes) > 0 {
+		return v.outcomes(p, open, until, now)
+	}
 	e := &Event{Posted: v.Mail.Posted, Time: now}
 	done := checkpoint.Posted{Messages: make([]checkpoint.PostedMessage, len(p.Messages))}
 	var inputs, others int

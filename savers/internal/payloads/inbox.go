@@ -35,6 +35,9 @@ func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 		if one.Messages, err = changeMessages(one.Thread, one.Messages, p.codec.Seal); err != nil {
 			return nil, err
 		}
+		if one.Outcomes, err = changeWrites(one.Thread, one.Outcomes, p.codec.Seal); err != nil {
+			return nil, err
+		}
 	}
 	return p.by.Post(ctx, posts...)
 }

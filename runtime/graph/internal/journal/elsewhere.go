@@ -60,5 +60,9 @@ func (e Elsewhere) announce(ctx context.Context, w checkpoint.Write) error {
 func (e Elsewhere) put(ctx context.Context, w checkpoint.Write) error {
 	call := e.calling(ctx, time.Now())
 	defer call.end()
-	return e.Saver.PutOutcome(call, e.ThreadID, w)
+	done, err := e.Saver.Post(call, checkpoint.Post{Thread: e.ThreadID, Outcomes: []checkpoint.Write{w}})
+	if err == nil {
+		err = done[0].Err
+	}
+	return err
 }
