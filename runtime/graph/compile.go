@@ -142,7 +142,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Race: g.plan.Nodes[i].Race,
 			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
-			Uncut: g.nodes[i].uncut,
+			Uncut: g.nodes[i].uncut, Takes: g.nodes[i].queue != "" || g.nodes[i].sub != nil && g.nodes[i].sub.queued,
 		})
 		if g.nodes[i].queue == "" { // else the worker keeps them
 			g.exec[i].Timeout, g.exec[i].Idle = g.nodes[i].timeout, g.nodes[i].idle

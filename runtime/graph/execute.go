@@ -21,7 +21,7 @@ func (r *run) execute() error {
 	if r.plan.Input() {
 		return fmt.Errorf("%s: the input of the run is not stored: %w", where(r.g.name, r.thread, r.plan.Step), checkpoint.ErrDamaged)
 	}
-	if r.ctx.Err() != nil {
+	if r.stops() {
 		return r.cancelled()
 	}
 	if r.g.nests {
@@ -48,6 +48,12 @@ func (r *run) execute() error {
 		return r.cancelled()
 	}
 	return nil
+}
+
+// stops reports whether nothing of the run may begin, because its context has ended. In a call whose
+// sibling failed, the tasks of queues still begin, which take the outcomes that are stored.
+func (r *run) stops() bool {
+	return r.ctx.Err() != nil && !(r.g.queued && exec.SiblingFailed(r.ctx))
 }
 
 // execOptions returns how the run executes its supersteps.

@@ -33,8 +33,12 @@ func (r *run) restore(c *checkpoint.Chain) error {
 	if c.Empty() {
 		return nil
 	}
-	if err := fold(r.ctx, r.state, c); err != nil {
-		if r.ctx.Err() != nil {
+	ctx := r.ctx
+	if r.call != nil && r.g.queued { // see stops
+		ctx = context.WithoutCancel(ctx)
+	}
+	if err := fold(ctx, r.state, c); err != nil {
+		if ctx.Err() != nil {
 			return r.cancelled()
 		}
 		return r.changed(err, "its state")
@@ -127,7 +131,7 @@ func (r *run) place(c *checkpoint.Chain) error {
 		r.keys.Was(id, was)
 	}
 	for i := range r.plan.Due {
-		if r.ctx.Err() != nil {
+		if r.stops() {
 			return r.cancelled()
 		}
 		t := &r.plan.Due[i]

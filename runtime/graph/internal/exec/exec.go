@@ -58,6 +58,7 @@ type Node struct {
 	Fallback  bool      // the Host has a function that handles the last failure
 	Cached    bool      // the Host may have the result of a task without an attempt
 	Continues bool      // a task that failed finally does not cancel its siblings
+	Takes     bool      // the Host may have the outcome of a task, which counts also after a sibling failed
 	Uncut     bool      // neither a sibling nor a decided race cancels a task that has begun
 }
 

@@ -134,7 +134,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 	if race > 0 {
 		own = f.lanes[race-1].ctx
 	}
-	begins := own.Err() == nil
+	begins := n.begins(own)
 	if n.Uncut {
 		own = f.whole
 	}

@@ -136,7 +136,9 @@ type Options struct {
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	s.step = step
 	if len(s.todo) == 1 && s.Watcher == nil && !s.Apart && !(s.Timed && len(s.Tasks) > 1 && len(s.asking()) > 0) {
-		s.perform(s.alone(ctx), s.todo[0], nil)
+		if s.nodes[s.Tasks[s.todo[0]].Node].begins(ctx) {
+			s.perform(s.alone(ctx), s.todo[0], nil)
+		}
 	} else {
 		err = s.fanOut(ctx)
 	}
@@ -149,6 +151,15 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	s.Decide()
 	return err
 }
+
+// begins reports whether a task of the node begins under ctx.
+func (n *Node) begins(ctx context.Context) bool {
+	return ctx.Err() == nil || n.Takes && SiblingFailed(ctx)
+}
+
+// SiblingFailed reports whether ctx is that of a task, or of what runs in it, which has ended because
+// a sibling failed.
+func SiblingFailed(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrSibling) }
 
 // seen returns task i as others see it.
 func (s *Superstep) seen(i int) Seen {
