@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -239,6 +241,11 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 	case e.Result != nil:
 		if err := r.readResult(i, e.Result); err != nil {
 			return r.resultChanged(err, "the outcome of node %q", string(n.id))
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+			if err := SetLabel(ctx, name, e.Labels[name]); err != nil {
+				return err
+			}
 		}
 		return nil
 	case len(e.Asked) > 0:

@@ -160,7 +160,7 @@ func (r pooled) take(step *queuedStep, q *queuedTask) (bool, error) {
 	r.log.Head = c.Last.ID
 	r.gather(c.Writes)
 	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
-	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c).Fixed())
+	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
 	var err error
 	if r.ctx, err = r.root.opt.propagators.extract(r.ctx, journal.Metadata(c.Last.Meta)); err != nil {
 		return false, fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), err)
@@ -230,6 +230,7 @@ func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error
+		e.Labels = t.Labels
 		if e.Result, err = r.encodeResult(0); err != nil {
 			return r.failed(t, e, err), nil // the update cannot be encoded
 		}

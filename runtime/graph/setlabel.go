@@ -19,8 +19,6 @@ var (
 	ErrNoTask = task.ErrNoTask
 	// ErrTooManyLabels says that the thread would have more than checkpoint.MaxLabels labels.
 	ErrTooManyLabels = task.ErrTooManyLabels
-	// ErrQueuedLabel says that the node runs in the worker of a Queue, which cannot set labels.
-	ErrQueuedLabel = task.ErrQueuedLabel
 )
 
 // SetLabel gives the thread a label when the superstep of the node that runs under ctx commits,
@@ -30,11 +28,12 @@ var (
 // The label is stored in the same act as the checkpoint. With OnExit that is the end of the run.
 // If several tasks of a superstep set a name, the last task in their order counts. Only a task
 // whose result counts sets labels: an attempt that fails, waits or is cancelled, and a task that
-// loses its race, set none. ThreadLabel returns the new value in later supersteps. The tasks of a
+// loses its race, set none. In the worker of a Queue, a task sees the labels of the thread as its
+// worker has loaded them. ThreadLabel returns the new value in later supersteps. The tasks of a
 // subgraph with Unstored set labels with the superstep of their call.
 //
-// It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels,
-// ErrQueuedLabel or ErrNoTask. The labels that tasks of this run have set count, also before they
+// It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels
+// or ErrNoTask. The labels that tasks of this run have set count, also before they
 // are stored. A run without a thread has no labels and drops the label. SetLabel is safe for
 // concurrent use.
 func SetLabel(ctx context.Context, name, value string) error {

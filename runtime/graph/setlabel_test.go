@@ -93,6 +93,23 @@ func TestNodesSetLabelsWithTheirCommit(t *testing.T) {
 	}
 }
 
+// TestTasksOfQueuesSetLabelsWithTheCommit tests rule 11.19 for a node that a worker of a queue runs.
+func TestTasksOfQueuesSetLabelsWithTheCommit(t *testing.T) {
+	s := memory.New()
+	g := queued(t, func(ctx context.Context, _ work) (update, error) {
+		if user, err := graph.ThreadLabel(ctx, "user"); err != nil || user != "ada" {
+			t.Errorf("label of the thread in the worker: got %q and %v, want ada", user, err)
+		}
+		return logged("gpu"), errors.Join(graph.SetLabel(ctx, "phase", "rendered"), graph.SetLabel(ctx, "gone", ""))
+	}, s, nil)
+	th, p := g.Thread("t"), serving(g, s)
+	done(t, graph.Waiting)(th.Invoke(t.Context(), input, graph.Label("user", "ada"), graph.Label("gone", "soon")))
+	same(t, "tasks", p.work(t), 1)
+	same(t, "labels before the commit", snapshot(t, th).Labels, map[string]string{"user": "ada", "gone": "soon"})
+	done(t, graph.Done)(p.resume(t, th))
+	same(t, "labels", snapshot(t, th).Labels, map[string]string{"user": "ada", "phase": "rendered"})
+}
+
 func TestWrongLabelsOfANodeAreRefused(t *testing.T) {
 	b := newWork()
 	b.Node("a", func(ctx context.Context, _ work) (update, error) {

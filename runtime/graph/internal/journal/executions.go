@@ -2,6 +2,8 @@ package journal
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,6 +178,7 @@ type Execution struct {
 	Policy  int    // the policy of Retry that applies to the failure, from 1; 0 for none
 	Delay   time.Duration
 	Summary string
+	Labels  map[string]string // that the execution has set
 }
 
 // AskedElsewhere is a question that an execution asked.
@@ -186,14 +189,14 @@ type AskedElsewhere struct {
 }
 
 // executionFormat is the number of the form of an Execution.
-const executionFormat = 1
+const executionFormat = 2
 
 // AppendExecution appends an execution as an array. It begins with the number of the format,
 // whether the task succeeded, the result as binary, and the questions. Then it has the failure,
-// its class, its policy, its delay in nanoseconds, and the summary. A question is an array of its
-// place, its payload, and when it is due in microseconds.
+// its class, its policy, its delay in nanoseconds, the summary, and an array of the names and values
+// of the labels. A question is an array of its place, its payload, and when it is due in microseconds.
 func AppendExecution(b []byte, e *Execution) []byte {
-	b = wire.AppendUint(wire.AppendArrayLen(b, 9), executionFormat)
+	b = wire.AppendUint(wire.AppendArrayLen(b, 10), executionFormat)
 	b = wire.AppendBytes(wire.AppendBool(b, e.Result != nil), e.Result)
 	b = wire.AppendArrayLen(b, len(e.Asked))
 	for _, a := range e.Asked {
@@ -205,7 +208,11 @@ func AppendExecution(b []byte, e *Execution) []byte {
 	}
 	b = wire.AppendUint(wire.AppendString(b, e.Failure), e.Class)
 	b = wire.AppendInt(wire.AppendInt(b, int64(e.Policy)), int64(e.Delay))
-	return wire.AppendString(b, e.Summary)
+	b = wire.AppendArrayLen(wire.AppendString(b, e.Summary), 2*len(e.Labels))
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		b = wire.AppendString(wire.AppendString(b, name), e.Labels[name])
+	}
+	return b
 }
 
 // ReadExecution reads what AppendExecution wrote.
@@ -216,8 +223,8 @@ func ReadExecution(b []byte) (e Execution, err error) {
 		return e, fmt.Errorf("the outcome is stored in format %d, and this program reads format %d; let workers of the same version of graphgen run the tasks of the queue",
 			stored, executionFormat)
 	}
-	if n != 9 {
-		r.Damage(0, fmt.Errorf("got %d elements; want the 9 of an outcome", n))
+	if n != 10 {
+		r.Damage(0, fmt.Errorf("got %d elements; want the 10 of an outcome", n))
 	}
 	succeeded, result := r.Bool(), r.Bytes()
 	if succeeded {
@@ -237,5 +244,12 @@ func ReadExecution(b []byte) (e Execution, err error) {
 	e.Failure, e.Class = r.Str(), r.Uint64()
 	e.Policy, e.Delay = int(r.Int64()), time.Duration(r.Int64())
 	e.Summary = r.Str()
+	for n := r.ArrayLen(); n > 0 && r.OK(); n -= 2 {
+		if e.Labels == nil {
+			e.Labels = make(map[string]string)
+		}
+		name := r.Str()
+		e.Labels[name] = r.Str()
+	}
 	return e, r.End()
 }

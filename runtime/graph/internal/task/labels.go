@@ -12,7 +12,6 @@ type Labels struct {
 	mu    sync.Mutex
 	known map[string]string // never changed; an empty value is no label
 	load  Load              // nil if all are known
-	fixed bool              // tasks cannot set any
 	set   map[string]bool   // the names that tasks have set, committed or not
 }
 
@@ -20,7 +19,6 @@ type Labels struct {
 var (
 	ErrNoTask        = errors.New("no node runs under the context")
 	ErrTooManyLabels = errors.New("the thread has too many labels")
-	ErrQueuedLabel   = errors.New("a task in the worker of a queue cannot set labels; set them in a node after it")
 )
 
 // SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels
@@ -30,12 +28,7 @@ func SetLabel(ctx context.Context, name, value string, most int) error {
 	if c == nil {
 		return ErrNoTask
 	}
-	l := labelsOf(ctx)
-	switch {
-	case l == nil:
-	case l.fixed:
-		return ErrQueuedLabel
-	case value != "":
+	if l := labelsOf(ctx); l != nil && value != "" {
 		if err := l.reserve(ctx, name, most); err != nil {
 			return err
 		}
@@ -105,15 +98,6 @@ type Load func(ctx context.Context) (map[string]string, error)
 // NewLabels returns the labels that are known. load reads the others when one is first asked for;
 // it is nil if all are known. The caller must not modify known after the call.
 func NewLabels(known map[string]string, load Load) *Labels { return &Labels{known: known, load: load} }
-
-// Fixed returns the labels of l, which may be nil, such that tasks cannot set any.
-func (l *Labels) Fixed() *Labels {
-	if l == nil {
-		l = new(Labels)
-	}
-	l.fixed = true
-	return l
-}
 
 // With returns the labels after the given ones were added. Those of l do not change.
 func (l *Labels) With(given map[string]string) *Labels {
