@@ -51,6 +51,16 @@ func (c *callCounter) Mail(ctx context.Context, q checkpoint.MailQuery) ([]check
 	return c.Saver.Mail(ctx, q)
 }
 
+func (c *callCounter) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
+	c.calls.Add(1)
+	return c.Saver.News(ctx, threads)
+}
+
+func (c *callCounter) Delete(ctx context.Context, thread string) error {
+	c.calls.Add(1)
+	return c.Saver.Delete(ctx, thread)
+}
+
 func (c *callCounter) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	c.calls.Add(1)
 	return c.Saver.Rewake(ctx, r)
@@ -119,4 +129,37 @@ func holdNothing(t *testing.T, n int) (looks int64) {
 		}
 	})
 	return looks
+}
+
+// TestATaskOfAQueueInTheSameProcessCostsFewCalls compares a thread whose last node has a queue of
+// the same worker with one whose last node has none.
+func TestATaskOfAQueueInTheSameProcessCostsFewCalls(t *testing.T) {
+	cost := func(queued bool) (calls int64) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &callCounter{Saver: memory.New()}
+			last, o := say("n1"), worker.Options{Slots: 2}
+			g := heavy(t, s, last)
+			if o.Queues = map[string]int{"gpu": 1}; !queued {
+				o.Queues = nil
+				g = line(t, "local", s, say("n0"), last)
+			}
+			stop := running(worker.New(s, o, g))
+			if _, err := g.Thread("t").Submit(t.Context(), said("in")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if calls = s.calls.Load(); listed(t, s.Saver, "t").Status != graph.Done {
+				t.Error("the thread is not done")
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return calls
+	}
+	// Two calls hand the task out and end the run. Five run it: its input, the news and the state of
+	// the thread, the outcome, the end. Two load and open the thread again.
+	if local, queued := cost(false), cost(true); queued > local+9 {
+		t.Errorf("calls of the saver: got %d with a queue and %d without, want at most 9 more", queued, local)
+	}
 }
