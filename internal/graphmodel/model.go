@@ -28,6 +28,7 @@ type Point struct {
 	State State
 	Next  []string
 	Ran   []string
+	Drops []string // the tasks that the input dropped
 	at    position
 	base  int // the Point that is the base of what is due here
 }
@@ -105,11 +106,13 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
 	m.machine.leave() // rule 21.17
 	m.leaveBranch()
+	ran, drops := m.passOver()
 	m.newRunLine()
 	m.mark, m.request, m.fate.box.running, m.fate.box.seen = mark, request, true, m.fate.box.posted
 	m.stopAt(stops)
 	m.begin(m.step+1, m.spec.input(input))
 	m.checkpoint()
+	m.Trace[m.base].Ran, m.Trace[m.base].Drops = ran, drops
 	return m.run()
 }
 

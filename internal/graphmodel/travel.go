@@ -84,11 +84,15 @@ func (p *Pair) history(ctx context.Context) ([]graph.Snapshot[State], error) {
 		if i--; i >= 0 {
 			snaps[i] = snap
 		}
-		fmt.Fprintln(&got, snap.Step, Text(snap.State), snap.Next, snap.Ran)
+		var drops []string
+		for _, t := range snap.Dropped {
+			drops = append(drops, fmt.Sprintf("%s.%d", t.Node, t.Index))
+		}
+		fmt.Fprintln(&got, snap.Step, Text(snap.State), snap.Next, snap.Ran, drops)
 	}
 	for i := range p.Model.Trace {
 		pt := p.Model.Trace[len(snaps)-1-i]
-		fmt.Fprintln(&want, pt.Step, Text(pt.State), pt.Next, pt.Ran)
+		fmt.Fprintln(&want, pt.Step, Text(pt.State), pt.Next, pt.Ran, pt.Drops)
 	}
 	return snaps, differ("history", got.String(), want.String())
 }

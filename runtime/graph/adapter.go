@@ -61,6 +61,9 @@ type typedState interface {
 	appendResult(i int, n *node) ([]byte, error)
 	decodeResult(i int, n *node, b []byte) error
 
+	// addMerged adds the encoded updates of an unfinished call over the same state to slot i.
+	addMerged(i int, b []byte) error
+
 	// keepFailed keeps the update in slot i, of a failed attempt, and returns the encoded update
 	// and the number of those kept. The bytes are nil if the update changes nothing. restoreFailed
 	// adds an encoded update.
@@ -293,6 +296,12 @@ func (a *adapter[S, U]) decodeResult(i int, n *node, b []byte) (err error) {
 		return err
 	}
 	return a.g.schema.DecodeUpdate(b, &a.updates[i])
+}
+
+func (a *adapter[S, U]) addMerged(i int, b []byte) (err error) {
+	defer rescue(&err)
+	a.merged[i], err = a.readUpdates(a.merged[i], b)
+	return err
 }
 
 func (a *adapter[S, U]) appendUpdates(updates []U) (_ []byte, err error) {

@@ -102,7 +102,7 @@ func TestACancelOfARunRefusesTheInputsThatWaitedBeforeIt(t *testing.T) {
 				t.Error(err)
 			}
 			serve(t, g, s) // the run may have ended before the last input came
-			same(t, "log", snapshot(t, th).State.Log, []string{"one", "three", "hangs", "sibling"})
+			same(t, "log", snapshot(t, th).State.Log, []string{"one", "sibling", "three", "hangs", "sibling"})
 			same(t, "refused", refusals(t, th), []string{"cancelled: no stock"})
 			same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
 		})

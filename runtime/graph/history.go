@@ -116,6 +116,7 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 	s := Snapshot[S]{
 		Thread: t.id, Version: t.version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
+		Dropped: droppedAt(rec),
 	}
 	for i, task := range due {
 		if n, ok := t.g.find(task.Node); t.g.nests && ok && n > start && t.g.nodes[n].sub != nil && !t.g.nodes[n].unstored {

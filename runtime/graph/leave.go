@@ -20,9 +20,12 @@ func (r *opener) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) {
 }
 
 // leaveForInput leaves the branch of the head, and returns the signals of its unfinished tasks to
-// the inbox. c is the loaded checkpoint.
+// the inbox. c is the loaded checkpoint. What its tasks have finished stays in the state.
 func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 	if err := r.leaveFamily(c); err != nil {
+		return err
+	}
+	if err := r.keepFinished(c); err != nil {
 		return err
 	}
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)

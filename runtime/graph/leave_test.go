@@ -182,7 +182,7 @@ func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 						t.Fatal(err)
 					}
 					res := done(t, graph.Done)(th.Resume(t.Context()))
-					same(t, "log", res.State.Log, []string{"one", "two", "both 1", "both 2", "one x2"})
+					same(t, "log", res.State.Log, []string{"one", "one x1", "two", "both 1", "both 2", "one x2"})
 					// The first branch waits for both signals again, and keeps what has finished.
 					// The receive that was waiting gets a signal in the opening.
 					send(t, th, "3", "4")

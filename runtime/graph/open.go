@@ -33,6 +33,7 @@ type opener struct {
 	labels *task.Labels // of the thread after the opening; nil for none
 
 	leaving []checkpoint.Write // that leave the branch of the head
+	left    superseded         // the tasks whose place the input takes
 
 	tail    *journal.Tail // records the writes of the run; nil if its head is not kept
 	chained int           // records since the last snapshot, at the opening
@@ -186,6 +187,7 @@ func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 		return rec, err
 	}
 	r.mark(&rec)
+	r.noteLeft(&rec)
 	r.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
 	r.log.Base = rec.ID

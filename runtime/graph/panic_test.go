@@ -366,6 +366,10 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 	var u fragileUpdate
 	u.Log.Append("send")
 	_, err = th.Invoke(t.Context(), u, graph.DiscardPending())
+	panicked(t, "a result that an input keeps", err, `the stored result of node "done": panic: the decoder broke`)
+	free(t, s)
+	th = g.Thread("sends")
+	_, err = th.Invoke(t.Context(), u)
 	panicked(t, "a send that cannot be decoded when it is made", err, `the input that it sends to "to" cannot be stored: panic: the decoder broke`)
 	free(t, s)
 	mend()

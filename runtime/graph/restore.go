@@ -122,31 +122,42 @@ func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
 
 // place makes the stored position of c that of the run, in the present nodes of the graph.
 func (r *run) place(c *checkpoint.Chain) error {
-	at := func() string { return where(r.g.name, r.thread, r.plan.Step) }
+	missing, err := r.position(c)
+	if err == nil {
+		err = r.checkFormat(&c.Last)
+	}
+	if err == nil && len(missing) > 0 {
+		err = r.missing(missing)
+	}
+	return err
+}
+
+// position is place without what the graph cannot run. It returns the stored ids of nodes that the
+// graph does not have.
+func (r *run) position(c *checkpoint.Chain) (missing []string, err error) {
 	placed, err := r.g.names.Place(&r.plan.Position, &c.Last, c.Due)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", at(), ErrGraphChanged, err)
+		return nil, fmt.Errorf("%s: %w: %w", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 	}
 	for id, was := range placed.Was {
 		r.keys.Was(id, was)
 	}
 	for i := range r.plan.Due {
 		if r.stops() {
-			return r.cancelled()
+			return nil, r.cancelled()
 		}
 		t := &r.plan.Due[i]
 		if err := r.decodeSent(t); err != nil {
-			return r.changed(err, "what was sent to node %q", r.g.names.IDs[t.Node])
+			return nil, r.changed(err, "what was sent to node %q", r.g.names.IDs[t.Node])
 		}
 	}
-	if err := r.checkFormat(&c.Last); err != nil {
-		return err
-	}
-	if len(placed.Missing) > 0 {
-		return fmt.Errorf("%s: %w: the thread waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
-			at(), ErrGraphChanged, placed.Missing)
-	}
-	return nil
+	return placed.Missing, nil
+}
+
+// missing returns the error of a thread that waits at nodes which the graph does not have.
+func (r *run) missing(ids []string) error {
+	return fmt.Errorf("%s: %w: the thread waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
+		where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, ids)
 }
 
 // checkFormat returns an error for subgraph calls that are due at rec and stored in another

@@ -67,6 +67,9 @@ type Snapshot[S any] struct {
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.
 	Tasks []TaskState
+	// Dropped are the tasks whose place the input of this checkpoint took before they had finished.
+	// Only their Node and Index are set.
+	Dropped []TaskState
 	// Questions are the open questions of those tasks and of their subgraph calls, in task order.
 	Questions []OpenQuestion
 	// Timers are the times for which those tasks wait, in the order of Questions.

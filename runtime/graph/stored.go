@@ -69,6 +69,7 @@ func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.T
 	s := Snapshot[[]byte]{
 		Thread: ref.Thread, Version: ref.Version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
+		Dropped: droppedAt(rec),
 	}
 	calls := journal.HasFormat(rec.Meta)
 	for i, task := range due {

@@ -287,17 +287,26 @@ func (r *run) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
-	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Ref{Thread: c.thread, Namespace: c.log.Namespace})
+	chain, err := r.readCall(i, c)
+	if err == nil && chain.Unfinished() {
+		err = c.holdAtStop(&chain)
+	}
+	return err == nil && !chain.Empty(), err
+}
+
+// readCall makes c the stored call of the task in slot i. The chain is empty if there is none.
+func (r *run) readCall(i int, c *run) (chain checkpoint.Chain, err error) {
+	chain, err = loadChain(r.ctx, c.g, c.log, checkpoint.Ref{Thread: c.thread, Namespace: c.log.Namespace})
 	if err != nil || chain.Empty() {
-		return false, err
+		return chain, err
 	}
 	c.log.Head = chain.Head
 	last := &chain.Last
 	if err := c.g.owns(c.thread, last); err != nil {
-		return false, err
+		return chain, err
 	}
 	if err := c.restore(&chain); err != nil {
-		return false, err
+		return chain, err
 	}
 	if c.call.Same {
 		parts, err := r.partsOf(i, c.call.Part.Task)
@@ -305,31 +314,28 @@ func (r *run) restoreCall(i int, c *run) (bool, error) {
 			err = c.changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
 		}
 		if err != nil {
-			return false, err
+			return chain, err
 		}
 	}
 	if chain.Unfinished() {
 		if err := mergeEdits(c.g, c.state, &chain, c.thread, c.log.Namespace); err != nil {
-			return false, err
+			return chain, err
 		}
 		if err := c.place(&chain); err != nil {
-			return false, err
+			return chain, err
 		}
 		c.gather(chain.Writes) // whole: the run holds the fence
-		if err := c.holdAtStop(&chain); err != nil {
-			return true, err
-		}
 	} else {
 		c.status = checkpoint.Done
 	}
 	if next := journal.Next(last.Meta); next != nil {
 		u, err := readUpward(next)
 		if err != nil {
-			return true, c.changed(err, "what follows the subgraph")
+			return chain, c.changed(err, "what follows the subgraph")
 		}
 		*c.state.up() = u.(upward).next
 	}
-	return true, nil
+	return chain, nil
 }
 
 // partsOf returns the stored parts, by name, of the unfinished result of a subgraph's task.

@@ -372,7 +372,7 @@ func TestDiscardPendingBeginsInputOnAWaitingThread(t *testing.T) {
 	serve(t, g, s)
 	submit(t, th, "two", graph.DiscardPending())
 	same(t, "openings", serve(t, g, s), 1)
-	same(t, "log", snapshot(t, th).State.Log, []string{"one", "two"})
+	same(t, "log", snapshot(t, th).State.Log, []string{"one", "sibling", "two"})
 }
 
 func TestSubmitManyIsOneCall(t *testing.T) {
@@ -418,7 +418,7 @@ func TestACancelEndsAThreadThatNoRunHolds(t *testing.T) {
 		submit(t, th, "three")
 		serve(t, g, s)
 		snap := snapshot(t, th)
-		same(t, "log", snap.State.Log, []string{"one", "three"})
+		same(t, "log", snap.State.Log, []string{"one", "sibling", "three"})
 		same(t, "refused", refusals(t, th), []string{"cancelled: the customer left"})
 		same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
 	})
@@ -463,7 +463,7 @@ func TestInputBeginsOnACancelledThread(t *testing.T) {
 	serve(t, g, s)
 	same(t, "status", snapshot(t, th).Status, graph.Cancelled)
 	res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("two")))
-	same(t, "log", res.State.Log, []string{"one", "two"})
+	same(t, "log", res.State.Log, []string{"one", "sibling", "two"})
 }
 
 func TestACancelOfADoneThreadIsRefused(t *testing.T) {
@@ -531,7 +531,7 @@ func TestCancelPendingReplacesWhatWasAsked(t *testing.T) {
 	submit(t, th, "three", graph.CancelPending("a newer order"))
 	serve(t, g, s)
 	snap := snapshot(t, th)
-	same(t, "log", snap.State.Log, []string{"one", "three"})
+	same(t, "log", snap.State.Log, []string{"one", "sibling", "three"})
 	same(t, "status", snap.Status, graph.Waiting)
 	same(t, "refused", refusals(t, th), []string{"cancelled: a newer order"})
 }

@@ -224,7 +224,7 @@ func TestAResultOfACancelledInput(t *testing.T) {
 		submit(t, th, "four", graph.CancelPending("no stock"))
 		serve(t, g, s)
 		res, err = th.Result(t.Context(), graph.RequestID("three"))
-		check("a run that an input cancelled", res, err, []string{"one", "three"})
+		check("a run that an input cancelled", res, err, []string{"one", "sibling", "three"})
 	})
 }
 

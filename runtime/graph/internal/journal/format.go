@@ -37,6 +37,8 @@ import (
 //	  "mark"          of a record that begins a run line: the number of the newest message before it, in
 //	                  decimals; none for 0
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
+//	  "dropped"       of an input that took the place of due tasks: array of those that had not finished, for
+//	                  each an array of two: its node, and its index
 //	  "user:" key     what the caller of the run noted under key
 //
 //	Pending writes of a task, by kind and name
@@ -101,6 +103,7 @@ const (
 	metaStops  = "stops"
 	metaUser   = "user:"
 	metaMark   = "mark"
+	metaDrop   = "dropped"
 )
 
 // format is the number of what this file describes. A record at which no subgraph call is due has

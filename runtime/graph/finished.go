@@ -1,0 +1,195 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// An input that takes the place of due tasks keeps what these have finished (rules 10.8 to 10.11).
+// The opening merges it into the state before it stores the input. It reads only what is stored,
+// and runs no node. The branch that is left keeps its results, because it can be continued.
+
+// superseded are the tasks whose place an input takes.
+type superseded struct {
+	ran     []string          // the nodes of those that have finished
+	dropped []checkpoint.Task // the others, except those that lost a race
+}
+
+// keepFinished merges what the tasks that are due at c have finished. c is the checkpoint whose
+// state the run has.
+func (r *opener) keepFinished(c *checkpoint.Chain) error {
+	r.left = superseded{}
+	if c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) {
+		return nil
+	}
+	r.tail = nil // it records only the input
+	if !r.g.left(c) {
+		r.left.dropped = c.Due
+		r.state.endStep()
+		return nil
+	}
+	unfit := make(map[int]bool)
+	for {
+		if err := r.restoreLeft(c); err != nil {
+			return err
+		}
+		i := r.mergeFinished(unfit)
+		if i < 0 {
+			break
+		}
+		unfit[i] = true // rule 10.10
+		if err := r.restore(c); err != nil {
+			return err
+		}
+	}
+	r.passOver(c, unfit)
+	return nil
+}
+
+// restoreLeft restores what the tasks have left that are due at c. The graph need not have the
+// nodes of those that have finished nothing, nor read their calls.
+func (r *opener) restoreLeft(c *checkpoint.Chain) error {
+	missing, err := r.position(c)
+	if err != nil {
+		return err
+	}
+	for _, d := range c.Due {
+		if slices.Contains(missing, d.Node) && journal.Finished(c.Writes, &c.Last, "", d) {
+			return r.missing([]string{d.Node})
+		}
+	}
+	r.gather(c.Writes)
+	return r.restoreFinished(r.checkFormat(&c.Last) == nil)
+}
+
+// passOver ends the superstep that is due at c after its finished tasks were merged, except those
+// in unfit. It follows no edge.
+func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
+	over := make(map[string]bool) // the tasks that are not dropped, by key
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if unfit[i] || t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
+			t.Progress = exec.Beaten
+			continue
+		}
+		over[r.taskKey(&t.Task)] = true
+	}
+	for _, d := range c.Due {
+		if !over[journal.DueKey(&c.Last, "", d)] {
+			r.left.dropped = append(r.left.dropped, d)
+		}
+	}
+	r.left.ran = slices.Clone(r.ran())
+	if r.g.remembers {
+		r.remember()
+	}
+	if labels := r.stepLabels(); labels != nil {
+		maps.Copy(labels, r.opt.labels)
+		task.Relabel(r.ctx, labels)
+		r.opt.labels = labels
+	}
+	r.state.endStep()
+	r.exec.Over()
+	r.keys.Forget()
+	r.pending = journal.Pending{}
+}
+
+// left reports whether tasks that are due at c may have left anything that is stored: a result,
+// the update of a failed attempt, or updates of a call over the same state.
+func (g *core) left(c *checkpoint.Chain) bool {
+	return slices.ContainsFunc(c.Writes, func(w checkpoint.Write) bool {
+		return w.Base == c.Last.Base && w.Kind == checkpoint.Result && w.Namespace == ""
+	}) || slices.ContainsFunc(c.Due, func(t checkpoint.Task) bool {
+		n, ok := g.find(t.Node)
+		return ok && n >= start && g.nodes[n].same
+	})
+}
+
+// restoreFinished fills the slots with what the due tasks have finished: their results, the
+// updates of failed attempts, and with calls those of unfinished calls over the same state.
+func (r *run) restoreFinished(calls bool) error {
+	r.fill()
+	if err := r.restoreResults(); err != nil {
+		return err
+	}
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if n := &r.g.nodes[t.Node]; !calls || !n.same || n.unstored || t.Progress == exec.Succeeded || t.Progress == exec.Beaten {
+			continue
+		}
+		updates, err := r.finishedInCall(i)
+		if err == nil {
+			err = r.state.addMerged(i, updates)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishedInCall returns the encoded updates of the call of the task in slot i, which is over the
+// same state: those of its supersteps and edits, and of the tasks that have finished since.
+func (r *run) finishedInCall(i int) ([]byte, error) {
+	sub := r.g.nodes[r.exec.Tasks[i].Node].sub
+	c := r.newChild(r.ctx, i, sub, sub.newState())
+	chain, err := r.readCall(i, c)
+	if err == nil && len(chain.Due) > 0 && !c.plan.Input() {
+		if err = c.restoreFinished(true); err == nil {
+			c.keepUpdates()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.state.appendKept(0)
+}
+
+// mergeFinished merges what the tasks have left, in their order, except those in unfit. It returns
+// the task whose update does not fit those before it, or a negative number.
+func (r *run) mergeFinished(unfit map[int]bool) (i int) {
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if t.Progress != exec.Beaten && !unfit[i] && r.mergeLeft(i) != nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// mergeLeft merges what the task in slot i has left. The panic of a reducer is an error.
+func (r *run) mergeLeft(i int) (err error) {
+	defer rescue(&err)
+	return r.state.merge(i, &r.g.nodes[r.exec.Tasks[i].Node])
+}
+
+// noteLeft notes the tasks whose place the input took in its record.
+func (r *opener) noteLeft(rec *checkpoint.Record) {
+	rec.Ran = r.left.ran
+	if len(r.left.dropped) == 0 {
+		return
+	}
+	meta := maps.Clone(rec.Meta)
+	if meta == nil {
+		meta = make(map[string]string)
+	}
+	journal.SetDropped(meta, r.left.dropped)
+	rec.Meta = meta
+}
+
+// droppedAt returns the tasks that the input of a record dropped; nil for none.
+func droppedAt(rec *checkpoint.Record) (dropped []TaskState) {
+	tasks, err := journal.Dropped(rec.Meta)
+	if err != nil {
+		return nil // the record is readable without them
+	}
+	for _, t := range tasks {
+		dropped = append(dropped, TaskState{Node: ID(t.Node), Index: int(t.Index)})
+	}
+	return dropped
+}

@@ -1,0 +1,200 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// takers give a thread an input that takes the place of due tasks, in each way there is.
+var takers = map[string]func(t *testing.T, g *app, s checkpoint.Saver, th thread){
+	"Invoke": func(t *testing.T, _ *app, _ checkpoint.Saver, th thread) {
+		t.Helper()
+		if _, err := th.Invoke(t.Context(), logged("next"), graph.DiscardPending()); err != nil {
+			t.Error(err)
+		}
+	},
+	"Submit": func(t *testing.T, g *app, s checkpoint.Saver, th thread) {
+		t.Helper()
+		submit(t, th, "next", graph.DiscardPending())
+		serve(t, g, s)
+	},
+	"Cancel and Submit": func(t *testing.T, g *app, s checkpoint.Saver, th thread) {
+		t.Helper()
+		submit(t, th, "next", graph.CancelPending("no stock"))
+		serve(t, g, s)
+	},
+	"Cancel and Invoke": func(t *testing.T, g *app, s checkpoint.Saver, th thread) {
+		t.Helper()
+		if err := th.Cancel(t.Context(), "no stock"); err != nil {
+			t.Fatal(err)
+		}
+		serve(t, g, s)
+		if _, err := th.Invoke(t.Context(), logged("next")); err != nil {
+			t.Error(err)
+		}
+	},
+}
+
+// eachTaker calls test for each durability and each of the takers.
+func eachTaker(t *testing.T, test func(t *testing.T, d graph.Durability, take func(*app, checkpoint.Saver, thread))) {
+	t.Helper()
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for name, take := range takers {
+			t.Run(name, func(t *testing.T) {
+				test(t, d, func(g *app, s checkpoint.Saver, th thread) { take(t, g, s, th) })
+			})
+		}
+	})
+}
+
+// begun returns the checkpoint at which the newest input begins.
+func begun(t *testing.T, th thread) graph.Snapshot[work] {
+	t.Helper()
+	for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(snap.Next) == 1 && snap.Next[0] == graph.Start {
+			return snap
+		}
+	}
+	t.Fatal("no checkpoint has Start due")
+	panic("unreachable")
+}
+
+// twoApprovals builds a graph of two approvals side by side, each of which pays. The first one
+// needs no answer. A route and a join follow.
+func twoApprovals() *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("first", say("paid"))
+	b.Node("second", func(ctx context.Context, w work) (update, error) {
+		if w.Log[len(w.Log)-1] == "next" {
+			return logged("skipped"), nil
+		}
+		_, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return logged("paid, too"), err
+	}, refund)
+	b.Node("shipped", say("shipped"))
+	b.Edge(graph.Start, "first")
+	b.Edge(graph.Start, "second")
+	b.Edge("first", "shipped")
+	b.Edge("second", graph.End)
+	b.Edge("shipped", graph.End)
+	return b
+}
+
+func TestAnInputKeepsWhatTheTasksBeforeItHaveFinished(t *testing.T) {
+	eachTaker(t, func(t *testing.T, d graph.Durability, take func(*app, checkpoint.Saver, thread)) {
+		s := memory.New()
+		g := compile(t, twoApprovals(), graph.Saver(s), d)
+		th := g.Thread("t")
+		left := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+		take(g, s, th)
+		snap := snapshot(t, th)
+		same(t, "status", snap.Status, graph.Done)
+		same(t, "log", snap.State.Log, []string{"one", "paid", "next", "paid", "skipped", "shipped"})
+		at := begun(t, th)
+		same(t, "log before the input", at.State.Log, []string{"one", "paid"})
+		same(t, "ran", at.Ran, []graph.ID{"first"})
+		same(t, "dropped", at.Dropped, []graph.TaskState{{Node: "second"}})
+
+		res := done(t, graph.Done)(th.At(left.Checkpoint).Resume(t.Context(), refund.Answer(left.Questions[0], true)))
+		same(t, "log of the branch that was left", res.State.Log, []string{"one", "paid", "paid, too", "shipped"})
+	})
+}
+
+// TestAnInputKeepsThePartialAnswerOfATask: a person stops the task, and what it has paid counts.
+func TestAnInputKeepsThePartialAnswerOfATask(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		ctx, stop := context.WithCancel(t.Context())
+		b := single(func(ctx context.Context, w work) (update, error) {
+			if w.Log[len(w.Log)-1] == "next" {
+				return logged("answer"), nil
+			}
+			stop()
+			<-ctx.Done()
+			return logged("partial answer"), ctx.Err()
+		}, graph.KeepUpdateOnError())
+		th, _ := newThread(t, b, d)
+		if _, err := th.Invoke(ctx, logged("one")); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want context.Canceled", err)
+		}
+		res := done(t, graph.Done)(th.Invoke(t.Context(), logged("next"), graph.DiscardPending()))
+		same(t, "log", res.State.Log, []string{"one", "partial answer", "next", "answer"})
+		same(t, "dropped", begun(t, th).Dropped, []graph.TaskState{{Node: "pay"}})
+	})
+}
+
+// TestAnInputDropsAResultThatDoesNotMerge: otherwise the conflict, or the reducer that panics,
+// would hold up every input.
+func TestAnInputDropsAResultThatDoesNotMerge(t *testing.T) {
+	b := newWork()
+	set := func(text string) func(context.Context, work) (update, error) {
+		return func(_ context.Context, w work) (update, error) {
+			if w.Log[len(w.Log)-1] == "next" {
+				return update{}, nil
+			}
+			u := logged(text)
+			if text == "c" {
+				u.Stack.Reduce("boom")
+			} else {
+				u.Status.Set(text)
+			}
+			return u, nil
+		}
+	}
+	for _, id := range []graph.ID{"a", "b", "c"} {
+		text := string(id)
+		b.Node(id, set(text))
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	th, _ := newThread(t, b)
+	var conflict *graph.ConflictError
+	if _, err := th.Invoke(t.Context(), logged("one")); !errors.As(err, &conflict) {
+		t.Fatalf("got %v, want a ConflictError", err)
+	}
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("next"), graph.DiscardPending()))
+	same(t, "log", res.State.Log, []string{"one", "a", "next"})
+	same(t, "dropped", begun(t, th).Dropped, []graph.TaskState{{Node: "b"}, {Node: "c"}})
+}
+
+// TestAnInputKeepsWhatAnUnfinishedSubgraphHasDone: its supersteps and its finished tasks count.
+func TestAnInputKeepsWhatAnUnfinishedSubgraphHasDone(t *testing.T) {
+	eachTaker(t, func(t *testing.T, d graph.Durability, take func(*app, checkpoint.Saver, thread)) {
+		child := newWork()
+		child.Node("early", say("early"))
+		child.Node("first", say("paid"))
+		child.Node("second", func(ctx context.Context, w work) (update, error) {
+			_, err := refund.Ask(ctx, doc{Name: "shoes"})
+			return logged("paid, too"), err
+		}, refund)
+		child.Edge(graph.Start, "early")
+		for _, id := range []graph.ID{"first", "second"} {
+			child.Edge("early", id)
+			child.Edge(id, graph.End)
+		}
+		b := newWork()
+		b.Route(graph.Start, func(_ context.Context, w work) (graph.Next, error) {
+			if w.Log[len(w.Log)-1] == "next" {
+				return graph.To(graph.End), nil
+			}
+			return graph.To("call"), nil
+		}, "call", graph.End)
+		b.Subgraph("call", compile(t, child, graph.SubgraphOnly()))
+		b.Edge("call", graph.End)
+		s := memory.New()
+		g := compile(t, b, graph.Saver(s), d)
+		th := g.Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+		take(g, s, th)
+		snap := snapshot(t, th)
+		same(t, "log", snap.State.Log, []string{"one", "early", "paid", "next"})
+		same(t, "dropped", begun(t, th).Dropped, []graph.TaskState{{Node: "call"}})
+	})
+}
