@@ -126,8 +126,9 @@ func ContinueOnError() NodeOption {
 // KeepUpdateOnError keeps the update that the node returns with an error, for example the tokens
 // that a failed attempt has paid for. Without it, such an update is dropped. Kept updates merge
 // before the result of the task, in the order of the attempts, as changes of the same task. The
-// result is that of a later attempt or of the fallback, in this run or after a Resume. If the task
-// never succeeds, the updates are never merged.
+// result is that of a later attempt or of the fallback, in this run or after a Resume. If an input
+// takes the place of the task before it succeeds, the kept updates merge before the input. So the
+// partial answer of a model stays in the state after a cancel and the next input.
 //
 // An update is stored when its attempt has failed. With OnExit it is stored when the run ends.
 // Rerun drops the kept updates of a node. The update of an attempt that asks a question and has no

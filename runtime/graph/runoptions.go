@@ -141,6 +141,9 @@ func Wait() interface {
 // DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the
 // last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
+//
+// An input keeps what tasks of the superstep have finished, and what KeepUpdateOnError has kept of
+// the others: it merges their updates before its own. Snapshot.Dropped names the dropped tasks.
 func DiscardPending() interface {
 	InvokeOption
 	SubmitOption
