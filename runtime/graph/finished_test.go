@@ -67,8 +67,8 @@ func begun(t *testing.T, th thread) graph.Snapshot[work] {
 	panic("unreachable")
 }
 
-// twoApprovals builds a graph of two approvals side by side, each of which pays. The first one
-// needs no answer. A route and a join follow.
+// twoApprovals builds a graph of two approvals in one superstep. Both pay. The first one needs no
+// answer, and has a successor.
 func twoApprovals() *graph.Builder[work, update] {
 	b := newWork()
 	b.Node("first", say("paid"))

@@ -67,8 +67,8 @@ type Snapshot[S any] struct {
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.
 	Tasks []TaskState
-	// Dropped are the tasks whose place the input of this checkpoint took before they had finished.
-	// Only their Node and Index are set.
+	// Dropped are the tasks that had not finished when the input of this checkpoint took their
+	// place. Only their Node and Index are set.
 	Dropped []TaskState
 	// Questions are the open questions of those tasks and of their subgraph calls, in task order.
 	Questions []OpenQuestion
