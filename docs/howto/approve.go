@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -11,7 +12,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
 )
 
-var approve = graph.NewQuestion[Refund, Approval]("approve")
+var approve = graph.NewQuestion[Refund, Approval]("approve").Check(func(asked Refund, a Approval) error {
+	if a.OK && a.By == "" {
+		return fmt.Errorf("the refund of %d cents needs the name of the person who approves it", asked.Cents)
+	}
+	return nil
+})
 
 // NewRefunds returns a graph that asks before it pays.
 func NewRefunds(saver checkpoint.Saver, opts ...graph.Option) (*graph.Graph[State, StateUpdate], error) {
@@ -63,7 +69,10 @@ func NewApprovals(app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) 
 		seen := graph.OpenQuestion{ID: r.PathValue("id"), Question: "approve"}
 		ctx := context.WithoutCancel(r.Context())
 		_, err := app.Thread(r.PathValue("thread")).Resume(ctx, approve.Answer(seen, a))
+		wrong := (*graph.AnswerError)(nil)
 		switch {
+		case errors.As(err, &wrong):
+			http.Error(w, wrong.Err.Error(), graphhttp.Status(err)) // 422, and the question stays open
 		case errors.Is(err, graph.ErrNotAsked), errors.Is(err, checkpoint.ErrConflict):
 			http.Error(w, "somebody has answered before", http.StatusConflict)
 		case err != nil:

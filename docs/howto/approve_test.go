@@ -58,6 +58,7 @@ func TestApprovalsByHTTP(t *testing.T) {
 	}{
 		{path, `{"OK":`, http.StatusBadRequest},
 		{"/threads/t-9/answers/" + open[0].ID, `{"OK":true}`, http.StatusNotFound},
+		{path, `{"OK":true}`, http.StatusUnprocessableEntity},
 		{path, `{"OK":true,"By":"Ada"}`, http.StatusOK},
 		{path, `{"OK":false,"By":"Bob"}`, http.StatusConflict},
 	} {

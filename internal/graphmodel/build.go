@@ -25,8 +25,16 @@ type (
 
 // questions are asked by nodes, in turns.
 var questions = [...]graph.Question[wire.String, wire.Int]{
-	graph.NewQuestion[wire.String, wire.Int]("even"),
-	graph.NewQuestion[wire.String, wire.Int]("odd"),
+	graph.NewQuestion[wire.String, wire.Int]("even").Check(sensible),
+	graph.NewQuestion[wire.String, wire.Int]("odd").Check(sensible),
+}
+
+// sensible refuses wrong answers.
+func sensible(_ wire.String, answer wire.Int) error {
+	if answer < 0 {
+		return errors.New("negative")
+	}
+	return nil
 }
 
 // signals are received by nodes, in turns.

@@ -46,6 +46,7 @@ type post struct {
 	policy    policy
 	question  string // of an answer: the text of the question; empty for one that nobody asks
 	id        string // of an answer: that of the question
+	wrong     bool   // of an answer: the check of the question refuses it
 	name, key string // of a signal
 	number    int    // of a cancel; of a signal it is that of its message
 }

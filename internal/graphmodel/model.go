@@ -165,11 +165,12 @@ func (m *Model) reopen(h *handling, answers, rerun []string, unseen bool, stops 
 	for _, p := range open { // rule 12.6
 		p.over = p.over || p.kind == forAnswer && slices.Contains(answers, p.name)
 	}
+	decided := len(h.gone) > 0
+	m.fate.box.handle(h)
 	woken := m.wake(open)
 	blocked := len(rerun) == 0 && m.blocked()
-	opened = !blocked || m.withEdit || taken || woken || len(answers) > 0 || len(h.gone) > 0 || m.status != "waiting"
+	opened = !blocked || m.withEdit || taken || woken || len(answers) > 0 || decided || m.status != "waiting"
 	m.withEdit = false
-	m.fate.box.handle(h)
 	m.fate.box.running, m.fate.box.seen = opened, m.fate.box.posted
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {

@@ -51,7 +51,7 @@ func (p *Pair) drawAnswer(ctx context.Context, one *post) error {
 	one.kind = anAnswer
 	open := p.Model.asked()
 	if len(open) > 0 && p.rand.IntN(8) > 0 {
-		one.question = open[p.rand.IntN(len(open))].name
+		one.question, one.wrong = open[p.rand.IntN(len(open))].name, p.rand.IntN(4) == 0
 		return p.find(ctx, one)
 	}
 	p.cancels++
@@ -97,7 +97,11 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 	case aCancel:
 		return stored, p.Thread.Cancel(ctx, one.reason())
 	case anAnswer:
-		payload := wire.AppendInt(nil, answering(one.question))
+		given := answering(one.question)
+		if one.wrong {
+			given = -1 // see sensible
+		}
+		payload := wire.AppendInt(nil, given)
 		refused, err := p.saver.Mail(ctx, checkpoint.MailQuery{Thread: "t", Refused: true})
 		if err != nil {
 			return "", err

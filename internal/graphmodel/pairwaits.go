@@ -153,6 +153,7 @@ func whyRefused(reason string) string {
 	for text, why := range map[string]string{
 		"it was answered by a Resume": "answered", "does not wait for it": "not asked", "its time was": "expired",
 		"no unfinished work before the cancel": "nothing to cancel", " has run": "has run",
+		"refuses it: negative": "wrong",
 	} {
 		if strings.Contains(reason, text) {
 			return why

@@ -152,6 +152,8 @@ func (m *Model) takeAnswers(h *handling, given []string) (some bool) {
 			h.refuse(l.number, "answered")
 		case !open[i].due.IsZero() && l.posted.After(open[i].due):
 			h.refuse(l.number, "expired")
+		case l.wrong: // rule 12.12
+			h.refuse(l.number, "wrong")
 		default:
 			h.take(l.number)
 			open[i].over, some = true, true

@@ -218,6 +218,12 @@ func (g *core) checkAnswer(thread string, step int, q *checkpoint.Write, a answe
 		if err := known.check(a.payload); err != nil {
 			return g.answerError(thread, step, a.id, "the answer is of another type: %w", err)
 		}
+		switch refusal, err := known.judge(w.Payload, a.payload); {
+		case err != nil:
+			return fmt.Errorf("%s: the check of an answer to %q: %w", where(g.name, thread, step), a.id, err)
+		case refusal != nil:
+			return &AnswerError{Graph: g.name, Thread: thread, Question: w, Err: refusal}
+		}
 		return nil
 	}
 	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(g.name, thread, step), ErrGraphChanged, string(w.Node), w.Question)

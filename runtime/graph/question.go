@@ -30,12 +30,29 @@ var (
 	ErrNotAsked = errors.New("the thread does not ask this question")
 )
 
+// AnswerError reports that the Check of a question refused an answer. Nothing was stored, and the
+// question is still open. Give another answer.
+type AnswerError struct {
+	Graph    string
+	Thread   string
+	Question OpenQuestion
+	Err      error // of the check
+}
+
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("%s: answer to %q: question %q refuses it: %v; give another answer", where(e.Graph, e.Thread, -1), e.Question.ID, e.Question.Question, e.Err)
+}
+
+// Unwrap returns the error of the check.
+func (e *AnswerError) Unwrap() error { return e.Err }
+
 // Question is a question of type Q, with answers of type A. Declare it once, as a variable. Nodes
 // list it among their options and call Ask; Answer makes the option of Resume.
 type Question[Q, A any] struct {
 	name     string
 	question codec[Q]
 	answer   codec[A]
+	valid    func(Q, A) error // the check of answers; nil for none
 }
 
 // codec is the codec of a payload, bound when the question is declared.
@@ -67,12 +84,46 @@ func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name stri
 	return Question[Q, A]{name: name, question: codecOf[Q, PQ](), answer: codecOf[A, PA]()}
 }
 
+// Check returns the question with a check of its answers. The check gets the question and an
+// answer, and returns an error for an answer that cannot be right. Call Check where the question is
+// declared, because the question that the node lists counts. A second Check replaces the first.
+//
+// Resume and Thread.Answer call the check before they store an answer. For a refused answer they
+// return an *AnswerError, whose text is for the person who answered. A tool without the graph, such
+// as graphctl, cannot call the check. The next run then refuses the answer, and Inbox lists it. In
+// each case the question stays open. An answer that is stored already is not checked again.
+//
+// The check may run in any process, concurrently with itself. It must depend on its arguments only,
+// and must not modify them. A panic of the check is an error of the call, and refuses the answer.
+func (q Question[Q, A]) Check(check func(Q, A) error) Question[Q, A] {
+	q.valid = check
+	return q
+}
+
+// judge calls the check with a stored question and an answer.
+func (q Question[Q, A]) judge(asked, answer []byte) (refusal, err error) {
+	if q.valid == nil {
+		return nil, nil
+	}
+	var v Q
+	var a A
+	if err := q.question.decode(asked, &v); err != nil {
+		return nil, payloadError(asked, err)
+	}
+	if err := q.answer.decode(answer, &a); err != nil {
+		return nil, payloadError(answer, err)
+	}
+	defer rescue(&err)
+	return q.valid(v, a), nil
+}
+
 // askable is a question in the options of a node.
 type askable struct {
 	name    string
 	shape   func() shape.Question
-	check   func(answer []byte) error
-	restate func(asked []byte) ([]byte, error) // the stored question, encoded again by today's code
+	check   func(answer []byte) error                       // its type
+	judge   func(asked, answer []byte) (refusal, err error) // its Check
+	restate func(asked []byte) ([]byte, error)              // the stored question, encoded again by today's code
 }
 
 // node adds the question to those that a node may ask.
@@ -83,6 +134,7 @@ func (q Question[Q, A]) node(o *nodeOptions) {
 			return shape.Question{Name: q.name, Question: q.question.shape(), Answer: q.answer.shape()}
 		},
 		check: func(b []byte) error { return q.answer.decode(b, new(A)) },
+		judge: q.judge,
 		restate: func(b []byte) ([]byte, error) {
 			var v Q
 			if err := q.question.decode(b, &v); err != nil {

@@ -199,7 +199,8 @@ func (p pendingChecks) answered(c *checkpoint.Chain) error {
 		case w.Kind != checkpoint.Answer || asked[id] == nil || w.Task == journal.StopTask || !task.IsQuestion(w.Name):
 		default:
 			given := answer{id: inbox.QuestionID(w), payload: w.Payload}
-			if err := p.g.checkAnswer(p.thread, p.step, asked[id], given, c.Last.Created); err != nil && !errors.Is(err, ErrExpired) {
+			err := p.g.checkAnswer(p.thread, p.step, asked[id], given, c.Last.Created)
+			if refused := (*AnswerError)(nil); err != nil && !errors.Is(err, ErrExpired) && !errors.As(err, &refused) {
 				return err
 			}
 		}

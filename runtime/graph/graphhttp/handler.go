@@ -44,6 +44,7 @@ func (e *StatusError) Error() string {
 //     *graph.CancelledError, *graph.RefusedError
 //   - 404 for checkpoint.ErrNotFound
 //   - 400 for a *checkpoint.InvalidError
+//   - 422 for a *graph.AnswerError
 //   - 503 for graph.ErrDraining
 //   - the status of a *StatusError
 //   - 500 for all other errors
@@ -53,10 +54,13 @@ func Status(err error) int {
 		invalid   *checkpoint.InvalidError
 		cancelled *graph.CancelledError
 		refused   *graph.RefusedError
+		wrong     *graph.AnswerError
 	)
 	switch {
 	case errors.As(err, &own):
 		return own.Status
+	case errors.As(err, &wrong):
+		return http.StatusUnprocessableEntity
 	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, graph.ErrReleased),
 		errors.Is(err, checkpoint.ErrConflict), errors.As(err, &cancelled), errors.As(err, &refused):
 		return http.StatusConflict
@@ -75,6 +79,9 @@ func text(err error) string {
 	var own *StatusError
 	if errors.As(err, &own) {
 		return own.Text
+	}
+	if wrong := (*graph.AnswerError)(nil); errors.As(err, &wrong) {
+		return wrong.Err.Error() // the check wrote it for the person who answers
 	}
 	for _, known := range []error{graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrReleased, graph.ErrDraining, checkpoint.ErrNotFound} {
 		if errors.Is(err, known) {

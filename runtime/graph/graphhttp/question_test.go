@@ -1,13 +1,17 @@
 package graphhttp_test
 
 import (
+	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -47,4 +51,32 @@ func TestAFollowerGetsAQuestionOnceDuringTheRun(t *testing.T) {
 	for name, c := range map[string]*client{"first": first, "second": second, "third": third} {
 		same(t, name+": the rest", c.rest(), []string{"end waiting"})
 	}
+}
+
+func TestAnAnswerThatTheCheckRefusesIs422(t *testing.T) {
+	careful := consent.Check(func(_ wire.String, ok wire.Bool) error {
+		if ok {
+			return errors.New("ask your <mother>")
+		}
+		return nil
+	})
+	b := graph.New("work", teststate.WorkSchema)
+	b.Node("ask", asking("ask").f, careful)
+	b.Chain(graph.Start, "ask", graph.End)
+	a, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, a, newHub(a))
+	open(t, http.MethodPost, url+"/t?in=x", "").rest()
+	snap, err := a.Thread("t").State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := request(t, http.MethodPost, url+"/t?answer="+snap.Questions[0].ID, "")
+	body, err := io.ReadAll(res.Body)
+	same(t, "error", err, nil)
+	same(t, "status", res.StatusCode, http.StatusUnprocessableEntity)
+	same(t, "body", strings.TrimSpace(string(body)), "ask your <mother>")
+	same(t, "a follower", open(t, http.MethodGet, url+"/t", "").rest(), []string{"checkpoint 1 x next [ask]", "question consent", "end waiting"})
 }
