@@ -29,6 +29,9 @@ func (in *Inspector) act(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	note, err := in.perform(r, a, p, &t)
+	if status := statusOf(err); a == Answer && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
+		return in.answerAgain(w, r, p, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -148,6 +151,26 @@ func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) erro
 		return &conflictError{"the question has been answered"}
 	}
 	return err
+}
+
+// answerAgain shows the page of a thread with a wrong answer in its form, and why it is wrong.
+func (in *Inspector) answerAgain(w http.ResponseWriter, r *http.Request, p place, wrong error) error {
+	d, err := in.threadOf(r, p.root())
+	if err != nil {
+		return err
+	}
+	text := wrong.Error()
+	if refused := (*graph.AnswerError)(nil); errors.As(wrong, &refused) {
+		text = refused.Err.Error()
+	}
+	i := slices.IndexFunc(d.Questions, func(q questionForm) bool { return q.ID == r.PostForm.Get("question") })
+	if i < 0 {
+		return wrong
+	}
+	d.Questions[i].keep(r.PostForm, text)
+	d.Pulse = "" // a live page would load itself again, without the answer
+	in.render(w, statusOf(wrong), "thread", d)
+	return nil
 }
 
 // payloadFrom returns the encoded payload in the form of a request: that of the inputs, or the

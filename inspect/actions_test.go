@@ -212,6 +212,49 @@ func TestPagesWithoutAnActionDoNotOfferIt(t *testing.T) {
 	}
 }
 
+// TestAWrongAnswerStaysInItsForm shows why it is wrong, and stores nothing.
+func TestAWrongAnswerStaysInItsForm(t *testing.T) {
+	f := newFixture(t, newSaver(t), inspect.Options{Allow: inspect.AllActions()})
+	q := f.res.Questions[0]
+	for name, c := range map[string]struct {
+		status int
+		pairs  []string
+		want   []string
+	}{
+		"the check refuses it": {
+			http.StatusUnprocessableEntity, []string{"v.OK", "true", "v.Cents", "9000", "v.Note", "all of <it>"},
+			[]string{"&lt;9000&gt; is more than 700</pre>", `value="true" required checked`, `value="9000"`, ">all of &lt;it&gt;</textarea>"},
+		},
+		"the check refuses its JSON": {
+			http.StatusUnprocessableEntity, []string{"as", "json", "json", `{"Cents": 9000,   "Note": "mine"}`},
+			[]string{"&lt;9000&gt; is more than 700</pre>", "<details open><summary>Answer as JSON", ">{&#34;Cents&#34;: 9000,   &#34;Note&#34;: &#34;mine&#34;}</textarea>"},
+		},
+		"no number": {
+			http.StatusBadRequest, []string{"v.OK", "false", "v.Cents", "many"},
+			[]string{"Cents: ", `value="false" checked`, `value="many"`},
+		},
+	} {
+		status, body := f.act(inspect.Answer, "order-1", append([]string{"question", q.ID}, c.pairs...)...)
+		if status != c.status {
+			t.Errorf("%s: got status %d, want %d", name, status, c.status)
+		}
+		if strings.Contains(body, "data-pulse") {
+			t.Errorf("%s: the page is live, so it would drop the answer", name)
+		}
+		for _, text := range c.want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s: the page lacks %q:\n%s", name, text, body)
+			}
+		}
+	}
+	if got := f.stored("order-1"); got.Posted != 0 {
+		t.Errorf("a wrong answer is stored: got %+v", got)
+	}
+	if status, body := f.act(inspect.Answer, "order-1", "question", q.ID, "v.OK", "true", "v.Cents", "600"); status != http.StatusOK {
+		t.Errorf("a right answer: got status %d: %s", status, body)
+	}
+}
+
 func TestBadActions(t *testing.T) {
 	f := newFixture(t, newSaver(t), inspect.Options{Allow: inspect.AllActions()})
 	for _, c := range []struct {

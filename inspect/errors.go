@@ -49,6 +49,7 @@ func statusOf(err error) int {
 	var locked *lockedError
 	var large *http.MaxBytesError
 	var invalid *checkpoint.InvalidError
+	var refused *graph.AnswerError
 	switch {
 	case errors.As(err, &denied), errors.As(err, &locked), errors.Is(err, encrypt.ErrNoKey):
 		return http.StatusForbidden
@@ -56,6 +57,8 @@ func statusOf(err error) int {
 		return http.StatusRequestEntityTooLarge
 	case errors.As(err, &wrong), errors.As(err, &invalid), errors.Is(err, graph.ErrNotReceivable):
 		return http.StatusBadRequest
+	case errors.As(err, &refused):
+		return http.StatusUnprocessableEntity
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return http.StatusNotFound
 	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished),

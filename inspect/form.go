@@ -21,6 +21,7 @@ type input struct {
 	Kind  string // "bool", "number", "integer", "text", "time" or "json"
 	Type  string // the type in Go
 	Hint  string
+	Value string // that the reader has typed before; empty for none
 	Depth int
 }
 

@@ -62,9 +62,14 @@ type Payment struct {
 func heavier(old, offered int) int { return max(old, offered) }
 
 var (
-	offer = graph.NewQuestion[Offer, Verdict]("offer")
-	paid  = graph.NewSignal[Payment]("paid")
-	gift  = graph.NewQuestion[Offer, Verdict]("gift")
+	offer = graph.NewQuestion[Offer, Verdict]("offer").Check(func(asked Offer, v Verdict) error {
+		if v.Cents > asked.Cents {
+			return fmt.Errorf("<%d> is more than %d", v.Cents, asked.Cents)
+		}
+		return nil
+	})
+	paid = graph.NewSignal[Payment]("paid")
+	gift = graph.NewQuestion[Offer, Verdict]("gift")
 )
 
 type shop = graph.Graph[Shop, ShopUpdate]

@@ -88,20 +88,30 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.At = checkpoint.ID{}
-	v, err := in.load(r, p, true)
+	d, err := in.threadOf(r, p)
 	if err != nil {
 		return err
 	}
-	d := threadData{
+	in.render(w, http.StatusOK, "thread", d)
+	return nil
+}
+
+// threadOf returns the page of a thread at its head.
+func (in *Inspector) threadOf(r *http.Request, p place) (*threadData, error) {
+	v, err := in.load(r, p, true)
+	if err != nil {
+		return nil, err
+	}
+	d := &threadData{
 		head: in.head(r, cmp.Or(v.thread.Title, v.Thread)), Place: v.place, Thread: v.thread, Empty: v.chain.Empty(),
 		Snap: v.snap, May: in.may(r, &v.thread), Reason: v.snap.Reason,
 	}
 	if d.Now, err = in.now(r.Context()); err != nil {
-		return err
+		return nil, err
 	}
 	d.Marks = in.marks(&v.thread, d.Now)
 	if err := in.enliven(r, &v, &d.head); err != nil {
-		return err
+		return nil, err
 	}
 	if desc := in.describe(&v); desc != nil {
 		d.Picture, d.PictureUp = picturesOf(v.place, desc, d.Beat)
@@ -111,20 +121,19 @@ func (in *Inspector) threadPage(w http.ResponseWriter, r *http.Request) error {
 	if v.Namespace != "" || v.Version != 0 {
 		d.May = nil // actions are those of the thread itself, at its open version
 	}
-	if err := in.addMail(r, &v, &d); err != nil {
-		return err
+	if err := in.addMail(r, &v, d); err != nil {
+		return nil, err
 	}
 	if !d.Empty {
-		if err := in.addPosition(r, &v, &d); err != nil {
-			return err
+		if err := in.addPosition(r, &v, d); err != nil {
+			return nil, err
 		}
 	}
 	if d.Versions, err = in.saver.Versions(r.Context(), v.Thread); err != nil {
-		return err
+		return nil, err
 	}
 	slices.Reverse(d.Versions)
-	in.render(w, http.StatusOK, "thread", d)
-	return nil
+	return d, nil
 }
 
 // picturesOf returns the addresses of the picture of a place, and of the one with the subgraphs,

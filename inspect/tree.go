@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -210,6 +211,20 @@ type questionForm struct {
 	JSON   string
 	Answer bool // the form is shown
 	Type   string
+	Wrong  string // why the answer that the form has is wrong; empty for none
+	AsJSON bool   // the answer that the form has is JSON
+}
+
+// keep puts a wrong answer into the form, so that the reader can change it.
+func (q *questionForm) keep(values url.Values, why string) {
+	q.Wrong, q.AsJSON = why, q.Form == nil || values.Get("as") == "json"
+	if q.AsJSON {
+		q.JSON = values.Get("json")
+		return
+	}
+	for i := range q.Form.Inputs {
+		q.Form.Inputs[i].Value = values.Get(q.Form.Inputs[i].Name)
+	}
 }
 
 // questionForms returns the open questions of a view. answer shows the forms of those that the
