@@ -12,9 +12,16 @@
 // Every checkpoint is one event, whose id is the checkpoint's ID. The event has the same fields
 // whether it comes from the run or, later, from the history.
 //
-// All other events, such as updates and custom events of tasks, have no id. Clients get them only
-// live. The events of a superstep that has not committed may be repeated. A client that must not
-// miss something reads it from checkpoints.
+// The Hub keeps the custom events of tasks in progress, such as the tokens of an answer. A client
+// that connects in the middle gets them from the beginning of the attempt, after the checkpoints.
+// Their ids let a client that reconnects continue after the last one that it has. A new attempt of
+// the task drops them, and so does the commit of its superstep. CustomBuffer bounds their size: a
+// client from which older ones are missing gets an event named missing. Its data is JSON with the
+// node, the index and the attempt of the task. The nodes of a path are separated by slashes.
+//
+// All other events, such as updates, have no id. Clients get them only live. The events of a
+// superstep that has not committed may be repeated. A client that must not miss something reads it
+// from checkpoints.
 //
 // The stream ends with an EventQuestion for each open question, followed by an EventRunEnded. A
 // client that needs no further events then closes its EventSource. Otherwise the EventSource

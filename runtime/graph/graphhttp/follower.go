@@ -10,6 +10,9 @@ type message struct {
 	id     checkpoint.ID // the id of a checkpoint, else zero
 	asks   string        // the id of a question, else empty
 	run    uint64        // the run that published it; 0 for a message read from the store
+	seq    uint64        // its number in the Hub; 0 for a message read from the store
+	custom bool          // a custom event, which has the id at
+	at     string        // the id of a custom event for its client
 	end    bool          // the last message of its run
 	broken bool          // the event could not be encoded
 }

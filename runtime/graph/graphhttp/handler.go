@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -17,7 +19,7 @@ type Request[U any] struct {
 	// is then the same as for a thread that does not exist.
 	Thread string
 	// After is the newest checkpoint that the client has. The Last-Event-ID header takes
-	// precedence. If After is zero, the stream of a GET begins with the newest checkpoint. If the
+	// precedence: it also has the last custom event. If After is zero, the stream of a GET begins with the newest checkpoint. If the
 	// page was rendered from a checkpoint, set After to that checkpoint. A POST ignores After: its
 	// stream begins with its run.
 	After checkpoint.ID
@@ -129,8 +131,9 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Request[U], error)) http
 			return
 		}
 		c, err := read(r)
+		var seq uint64
 		if err == nil {
-			err = lastEvent(r, &c.After)
+			seq, err = h.lastEvent(r, &c.After)
 		}
 		if err != nil {
 			h.fail(w, r, c.Thread, badRequest(err))
@@ -142,7 +145,7 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Request[U], error)) http
 			return
 		default:
 		}
-		if err := h.serve(w, r, c); err != nil {
+		if err := h.serve(w, r, c, seq); err != nil {
 			h.fail(w, r, c.Thread, err)
 		}
 	})
@@ -181,18 +184,30 @@ func (h *Hub[S, U]) turnAway(w http.ResponseWriter, r *http.Request) {
 	refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is shutting down"})
 }
 
-// lastEvent reads the id of the client's newest checkpoint.
-func lastEvent(r *http.Request, id *checkpoint.ID) error {
+// eventID returns the id of a custom event: the newest checkpoint that the client has, the Hub,
+// and the number of the event there.
+func eventID(after checkpoint.ID, hub string, seq uint64) string {
+	return after.String() + "." + hub + "." + strconv.FormatUint(seq, 10)
+}
+
+// lastEvent reads the id of the last event that the client got: a checkpoint, or a custom event.
+// seq is the number of the custom event; 0 for none, or if another Hub has sent it.
+func (h *Hub[S, U]) lastEvent(r *http.Request, id *checkpoint.ID) (seq uint64, err error) {
 	s := r.Header.Get("Last-Event-ID")
 	if s == "" {
-		return nil
+		return 0, nil
 	}
-	got, err := checkpoint.ParseID(s)
-	if err != nil {
-		return &StatusError{http.StatusBadRequest, "Last-Event-ID is not the id of a checkpoint"}
+	s, custom, _ := strings.Cut(s, ".")
+	*id = checkpoint.ID{}
+	if custom == "" || s != id.String() {
+		if *id, err = checkpoint.ParseID(s); err != nil {
+			return 0, &StatusError{http.StatusBadRequest, "Last-Event-ID is not the id of an event of a thread"}
+		}
 	}
-	*id = got
-	return nil
+	if hub, number, _ := strings.Cut(custom, "."); hub == h.name {
+		seq, _ = strconv.ParseUint(number, 10, 64) // 0 for what no Hub has sent
+	}
+	return seq, nil
 }
 
 // badRequest gives an error of read a status: its own, that of a call that read made, or 400.
@@ -206,7 +221,8 @@ func badRequest(err error) error {
 func refuse(w http.ResponseWriter, err error) { http.Error(w, text(err), Status(err)) }
 
 // serve answers one request. If it returns an error, it has written nothing.
-func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Request[U]) error {
+// seq is the number of the client's last message; 0 for none.
+func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Request[U], seq uint64) error {
 	if !canFlush(w) {
 		return errCannotFlush
 	}
@@ -222,7 +238,7 @@ func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Request[U]) 
 			s.out.header()
 			return nil
 		}
-		s.after, s.from, s.behind = c.After, newest, true
+		s.after, s.from, s.seq, s.behind = c.After, newest, seq, true
 	}
 	s.follower = h.join(c.Thread)
 	defer h.leave(c.Thread, s.follower)

@@ -2,6 +2,7 @@ package graphhttp
 
 import (
 	"context"
+	"crypto/rand"
 	"iter"
 	"sync"
 	"time"
@@ -35,7 +36,9 @@ type Hub[S, U any] struct {
 
 	mu      sync.Mutex
 	topics  map[string]*topic // the threads with a run or a follower, by ID
+	name    string            // of this Hub in the ids of custom events, so that no other Hub takes them for its own
 	lastRun uint64
+	lastSeq uint64 // of the messages of runs
 	closed  bool
 	closing chan struct{} // closed by Close
 	replays chan struct{} // holds a value for each client that is reading stored checkpoints
@@ -46,10 +49,10 @@ type Hub[S, U any] struct {
 // because clients continue from them.
 func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option) *Hub[S, U] {
 	h := &Hub[S, U]{
-		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}),
+		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}), name: rand.Text(),
 		opt: options{
 			kinds: graph.EventAll, heartbeat: 15 * time.Second, poll: time.Second, writeTimeout: 30 * time.Second,
-			buffer: 1 << 20, replay: 1000, atOnce: 4, report: func(string, error) {},
+			buffer: 1 << 20, custom: 256 << 10, replay: 1000, atOnce: 4, report: func(string, error) {},
 		},
 	}
 	for _, o := range opts {
@@ -103,7 +106,14 @@ func (h *Hub[S, U]) resume(ctx context.Context, thread string, opts []graph.Resu
 }
 
 // watched returns the kinds of events that the Hub requests from a run. EventRunStarted shows that
-// the thread is open.
+// the thread is open. EventTaskStarted shows that custom events of an older attempt do not count.
 func (h *Hub[S, U]) watched() graph.EventKind {
-	return h.opt.kinds | graph.EventCheckpoint | graph.EventRunStarted
+	kinds := h.opt.kinds | graph.EventCheckpoint | graph.EventRunStarted
+	if h.retains() {
+		kinds |= graph.EventTaskStarted
+	}
+	return kinds
 }
+
+// retains reports whether the Hub keeps custom events of tasks in progress.
+func (h *Hub[S, U]) retains() bool { return h.opt.custom > 0 && h.opt.kinds&graph.EventCustom != 0 }

@@ -15,6 +15,7 @@ type options struct {
 	poll         time.Duration
 	writeTimeout time.Duration
 	buffer       int
+	custom       int
 	replay       int
 	atOnce       int
 	withClient   bool
@@ -51,6 +52,13 @@ func WriteTimeout(d time.Duration) Option {
 // BufferSize sets the size of a client's queue in bytes. A client that exceeds it has fallen
 // behind. One event may be larger than the queue. The default is 1 MiB.
 func BufferSize(n int) Option { return option(func(o *options) { o.buffer = max(n, 1) }) }
+
+// CustomBuffer sets how many bytes of custom events the Hub keeps for each thread. They are the
+// events of tasks whose superstep is not committed. A client that connects gets them after the
+// checkpoints, so a page that is loaded again shows an answer in progress from its beginning. If
+// there are more bytes, the Hub drops the oldest events, and the client gets an event named
+// missing. The default is 256 KiB; 0 keeps none.
+func CustomBuffer(n int) Option { return option(func(o *options) { o.custom = max(n, 0) }) }
 
 // CatchUpLimit sets the maximum number of missed checkpoints that a client gets. A client that
 // missed more gets only the newest checkpoint. The default is 1000; values less than 1 count as 1.

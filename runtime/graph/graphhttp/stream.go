@@ -19,6 +19,7 @@ type stream[S, U any] struct {
 	follower *follower
 	out      *writer
 	after    checkpoint.ID          // the newest checkpoint that the client has; zero for none
+	seq      uint64                 // the newest message of a run that the client has; 0 for none
 	from     checkpoint.ID          // the first checkpoint to send if the client has none
 	behind   bool                   // read the next messages from the store
 	replay   *replay[S]             // the replay in progress
@@ -84,15 +85,24 @@ func (s *stream[S, U]) live() error {
 			return errors.Join(s.send(queue[:i]), s.out.send(broken), errEnded)
 		case m.end:
 			return errors.Join(s.send(queue[:i+1]), errEnded)
-		case !m.id.IsZero():
-			s.after = m.id
 		}
 	}
 	return s.send(queue)
 }
 
-// send writes messages. It skips questions that the client already has.
+// send writes messages, and notes which ones the client has then. It skips questions that the
+// client already has.
 func (s *stream[S, U]) send(ms []message) error {
+	for i := range ms {
+		m := &ms[i]
+		s.seq = max(s.seq, m.seq)
+		switch {
+		case !m.id.IsZero():
+			s.after = m.id
+		case m.custom:
+			m.at = eventID(s.after, s.hub.name, m.seq)
+		}
+	}
 	if !slices.ContainsFunc(ms, func(m message) bool { return m.asks != "" }) {
 		return s.out.send(ms)
 	}
@@ -132,6 +142,9 @@ func (s *stream[S, U]) toCatchUp(ctx context.Context) (out []message, err error)
 			s.leave()
 			s.behind = false
 			last, err := s.over(ctx, r)
+			if err == nil && !s.behind {
+				last = append(last, s.hub.kept(s.thread, s.follower, s.seq)...)
+			}
 			return append(out, last...), err
 		case errors.Is(err, checkpoint.ErrNotFound) && !r.newest.IsZero():
 			r.stop()

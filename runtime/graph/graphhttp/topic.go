@@ -12,6 +12,7 @@ type topic struct {
 	runs      int // in progress, or about to start
 	followers []*follower
 	unwatch   func() // stops polling; nil without followers
+	retained  retained
 }
 
 // begin registers a run before it opens the thread.
@@ -28,17 +29,35 @@ func (h *Hub[S, U]) begin(thread string, f *follower) uint64 {
 
 // publish sends an event of a run to the followers of its thread.
 func (h *Hub[S, U]) publish(thread string, run uint64, e graph.Event[S, U]) {
-	if !h.followed(thread) {
-		return // later followers read from the store
+	var m message
+	keep := h.retains() && e.Kind == graph.EventCustom
+	if keep || h.followed(thread) { // later followers read from the store
+		m = h.message(thread, e, nil)
 	}
-	m := h.message(thread, e, nil)
-	m.run = run
-	if m.empty() {
-		return
-	}
+	m.run, m.custom = run, keep
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.push(thread, m)
+	h.lastSeq++
+	m.seq = h.lastSeq
+	empty := m.empty()
+	if t := h.topic(thread); h.retains() && !(keep && empty) {
+		t.retained.see(&e.RunEvent, &m, h.opt.custom)
+	}
+	if !empty {
+		h.push(thread, m)
+	}
+}
+
+// kept returns the custom events of tasks in progress that a client lacks. after is the number of
+// the last message that it got. Newer ones than the first message in its queue are in the queue.
+func (h *Hub[S, U]) kept(thread string, f *follower, after uint64) []message {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.lastSeq + 1
+	if len(f.queue) > 0 {
+		before = f.queue[0].seq
+	}
+	return h.topic(thread).retained.since(f.run, after, before)
 }
 
 // end unregisters a run and publishes m in one step, so that no follower waits for the end of a
@@ -46,8 +65,10 @@ func (h *Hub[S, U]) publish(thread string, run uint64, e graph.Event[S, U]) {
 func (h *Hub[S, U]) end(thread string, m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.lastSeq++
+	m.seq = h.lastSeq
 	h.push(thread, m)
-	h.topic(thread).runs--
+	h.ended(h.topic(thread))
 	h.forget(thread)
 }
 
@@ -57,13 +78,20 @@ func (h *Hub[S, U]) abandon(thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topic(thread)
-	t.runs--
+	h.ended(t)
 	if t.runs == 0 {
 		for _, f := range t.followers {
 			f.behind()
 		}
 	}
 	h.forget(thread)
+}
+
+// ended counts the end of a run. The caller must hold the lock.
+func (h *Hub[S, U]) ended(t *topic) {
+	if t.runs--; t.runs == 0 {
+		t.retained = retained{}
+	}
 }
 
 // running reports whether a run of the thread is in progress in this process.

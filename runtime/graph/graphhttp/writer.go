@@ -76,8 +76,11 @@ func (o *writer) send(ms []message) error {
 }
 
 func (o *writer) append(m *message) {
-	if !m.id.IsZero() {
+	switch {
+	case !m.id.IsZero():
 		o.buf = append(o.buf, "id: "+m.id.String()+"\n"...)
+	case m.at != "":
+		o.buf = append(o.buf, "id: "+m.at+"\n"...)
 	}
 	silent := m.Name == "" && m.Data == nil
 	if silent && m.id.IsZero() {
