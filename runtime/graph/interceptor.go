@@ -28,7 +28,8 @@ import (
 // wraps the attempt in the worker of the queue, and Run and Step do not.
 //
 // If next returns an error, the function should return it, perhaps wrapped. An error cannot become
-// nil: if the function returns nil, the error of next counts. A panic of the function is an error
+// nil: if the function returns nil, the error of next counts. See Interrupted for wrappers inside
+// a node. A panic of the function is an error
 // of the work. For an error of Task, Retry and Fallback apply.
 //
 // Runs call the functions concurrently.

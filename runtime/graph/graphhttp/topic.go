@@ -68,7 +68,7 @@ func (h *Hub[S, U]) end(thread string, m message) {
 	h.lastSeq++
 	m.seq = h.lastSeq
 	h.push(thread, m)
-	h.ended(h.topic(thread))
+	h.finish(h.topic(thread))
 	h.forget(thread)
 }
 
@@ -78,7 +78,7 @@ func (h *Hub[S, U]) abandon(thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topic(thread)
-	h.ended(t)
+	h.finish(t)
 	if t.runs == 0 {
 		for _, f := range t.followers {
 			f.behind()
@@ -87,8 +87,8 @@ func (h *Hub[S, U]) abandon(thread string) {
 	h.forget(thread)
 }
 
-// ended counts the end of a run. The caller must hold the lock.
-func (h *Hub[S, U]) ended(t *topic) {
+// finish counts the end of a run. The caller must hold the lock.
+func (h *Hub[S, U]) finish(t *topic) {
 	if t.runs--; t.runs == 0 {
 		t.retained = retained{}
 	}

@@ -1,0 +1,37 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Interrupted reports whether the runtime has interrupted code that runs in a node, so that err is
+// no failure of that code. A wrapper of such code, which makes a value of an error, must return
+// these errors. It may wrap them. ctx is that of the node, not a child with a timeout of its own.
+// Interrupted reports true in these cases:
+//
+//   - err is ErrWaiting: the task waits. It waits also if the node does not return the error, but
+//     the code after the call then runs without an answer.
+//   - ctx has ended, whatever err is, unless it is nil. If the node returns nil then, its update is
+//     stored as the result of the task, and the task does not run again.
+//   - err is ErrNotAskable or ErrNotDurable: the node does not do what it did before.
+//   - err is ErrGraphChanged or checkpoint.ErrDamaged: stored data does not fit the code.
+//   - err is a *SaverError: a durable call has succeeded, and its result is not stored. It can also
+//     be that of a call for another thread.
+//
+// All other errors are results: ErrExpired, a *ChildError, failures and timeouts of the code
+// itself. A panic and runtime.Goexit are no errors, so a wrapper without recover lets them through.
+func Interrupted(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return err != nil
+	}
+	for _, known := range [...]error{ErrWaiting, ErrNotAskable, ErrNotDurable, ErrGraphChanged, checkpoint.ErrDamaged} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var saver *SaverError
+	return errors.As(err, &saver)
+}
