@@ -50,8 +50,11 @@ func TestErrorsThatAWrapperOfANodeMustReturn(t *testing.T) {
 			is:   graph.ErrNotAskable, swallowed: "done [result] after 1", returned: "failed [] after 1",
 		},
 		"another durable call": {
-			work: func(ctx context.Context, _ context.CancelFunc) error { _, err := graph.Do(ctx, "#", charge); return err },
-			is:   graph.ErrNotDurable, swallowed: "done [result] after 1", returned: "failed [] after 1",
+			work: func(ctx context.Context, _ context.CancelFunc) error {
+				_, err := graph.Do(ctx, "#", charge)
+				return err
+			},
+			is: graph.ErrNotDurable, swallowed: "done [result] after 1", returned: "failed [] after 1",
 		},
 		"a stored result of another type": {
 			work: func(ctx context.Context, _ context.CancelFunc) error {
@@ -63,8 +66,11 @@ func TestErrorsThatAWrapperOfANodeMustReturn(t *testing.T) {
 			}, is: graph.ErrGraphChanged, swallowed: "done [result] after 1", returned: "failed [] after 1",
 		},
 		"a result that is not stored": {
-			work: func(ctx context.Context, _ context.CancelFunc) error { _, err := graph.Do(ctx, "charge", charge); return err },
-			is:   errBroken, swallowed: "done [result] after 1", returned: "failed [] after 1",
+			work: func(ctx context.Context, _ context.CancelFunc) error {
+				_, err := graph.Do(ctx, "charge", charge)
+				return err
+			},
+			is: errBroken, swallowed: "done [result] after 1", returned: "failed [] after 1",
 		},
 		"a failure": {
 			work:      func(context.Context, context.CancelFunc) error { return errors.New("no route to host") },
