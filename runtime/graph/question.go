@@ -85,16 +85,17 @@ func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name stri
 }
 
 // Check returns the question with a check of its answers. The check gets the question and an
-// answer, and returns an error for an answer that cannot be right. Call Check where the question is
-// declared, because the question that the node lists counts. A second Check replaces the first.
+// answer, and returns an error for an answer that cannot be right. Call Check where the question
+// is declared, because the question that the node lists counts. A second Check replaces the first.
 //
 // Resume and Thread.Answer call the check before they store an answer. For a refused answer they
-// return an *AnswerError, whose text is for the person who answered. A tool without the graph, such
-// as graphctl, cannot call the check. The next run then refuses the answer, and Inbox lists it. In
-// each case the question stays open. An answer that is stored already is not checked again.
+// return an *AnswerError, whose text is for the person who answered. A tool without the graph,
+// such as graphctl, cannot call the check. The next run then refuses the answer, and Inbox lists
+// it. In each case the question stays open. An answer that is stored already is not checked again.
 //
-// The check may run in any process, concurrently with itself. It must depend on its arguments only,
-// and must not modify them. A panic of the check is an error of the call, and refuses the answer.
+// The check may run in any process, concurrently with itself. It must depend on its arguments
+// only, and must not modify them. A panic of the check is an error of the call, and refuses the
+// answer.
 func (q Question[Q, A]) Check(check func(Q, A) error) Question[Q, A] {
 	q.valid = check
 	return q

@@ -147,8 +147,8 @@ func TestAPanicOfACheckRefusesTheAnswer(t *testing.T) {
 	done(t, graph.Done)(th.Resume(t.Context(), back.Answer(q, 1)))
 }
 
-// TestAStoredAnswerIsNotCheckedAgain: the check became stricter while the thread waited for another
-// answer (rule 12.12).
+// TestAStoredAnswerIsNotCheckedAgain: the check became stricter while the thread waited for
+// another answer (rule 12.12).
 func TestAStoredAnswerIsNotCheckedAgain(t *testing.T) {
 	s := memory.New()
 	with := func(limit wire.Int) *app {

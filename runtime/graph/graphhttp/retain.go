@@ -1,6 +1,7 @@
 package graphhttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func (r *retained) since(run, after, before uint64) (all []message) {
 			all = append(all, of.missing())
 		}
 	}
-	slices.SortFunc(all, func(a, b message) int { return strings.Compare(string(a.Data), string(b.Data)) })
+	slices.SortFunc(all, func(a, b message) int { return bytes.Compare(a.Data, b.Data) })
 	for i := range r.events {
 		if e := &r.events[i]; e.seq > after && e.seq < before && (run == 0 || run == e.run) {
 			all = append(all, e.message)
