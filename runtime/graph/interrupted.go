@@ -18,11 +18,11 @@ import (
 //     stored as the result of the task, and the task does not run again.
 //   - err is ErrNotAskable or ErrNotDurable: the node does not do what it did before.
 //   - err is ErrGraphChanged or checkpoint.ErrDamaged: stored data does not fit the code.
-//   - err is a *SaverError: a durable call has succeeded, and its result is not stored. It can also
-//     be that of a call for another thread.
+//   - err is a *SaverError: a durable call has succeeded, and its result is not stored. It can
+//     also be that of a call for another thread.
 //
 // All other errors are results: ErrExpired, a *ChildError, failures and timeouts of the code
-// itself. A panic and runtime.Goexit are no errors, so a wrapper without recover lets them through.
+// itself. A panic and runtime.Goexit are no errors. A wrapper without recover lets them through.
 func Interrupted(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return err != nil
