@@ -91,7 +91,7 @@ func (r *retained) drop(gone func(*source) bool) {
 	})
 }
 
-// keep adds an event of a task. If there are more bytes than the limit, it drops the oldest events.
+// keep adds an event of a task. If there are more bytes than the limit, it drops the oldest ones.
 func (r *retained) keep(p place, attempt int, m *message, limit int) {
 	of := r.tasks[p]
 	if of != nil && of.attempt != attempt {
