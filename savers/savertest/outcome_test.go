@@ -117,7 +117,9 @@ var outcomeBreaks = []struct {
 	{"ignores a committed base", "an outcome of a committed base has no effect", func(b *brokenInbox) {
 		var all []checkpoint.Write
 		changing(func(w *checkpoint.Write) { all = append(all, *w) })(b)
-		loading(func(_ string, writes []checkpoint.Write) []checkpoint.Write { return append(slices.Clone(writes), all...) })(b)
+		loading(func(_ string, writes []checkpoint.Write) []checkpoint.Write {
+			return append(slices.Clone(writes), all...)
+		})(b)
 	}},
 	{"accepts an outcome of a committed base", "an outcome of a committed base has no effect", func(b *brokenInbox) {
 		b.post = func(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
