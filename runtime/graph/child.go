@@ -313,7 +313,7 @@ func (r *opener) report(ctx context.Context, end childEnd) error {
 	if err := json.Unmarshal([]byte(r.caller), &by); err != nil {
 		return r.changed(err, "the caller of the child")
 	}
-	parent, err := listedThread(ctx, r.g, by.Thread)
+	parent, err := listedThread(context.WithoutCancel(ctx), r.g, by.Thread)
 	if err != nil || parent.ID == "" {
 		return err
 	}

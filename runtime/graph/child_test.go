@@ -330,3 +330,35 @@ type postless struct{ checkpoint.Saver }
 func (postless) Post(context.Context, ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	return nil, errBroken
 }
+
+// TestAChildReportsItsEndThoughItsCallerIsGone ends the context of the run in the write that ends it.
+func TestAChildReportsItsEndThoughItsCallerIsGone(t *testing.T) {
+	node := func(context.Context, work) (update, error) { return logged("worked"), nil }
+	f := newFamily(t, node)
+	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+	if err != nil || len(found.Threads) != 1 {
+		t.Fatalf("got %+v, %v; want the child due", found, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	g := familyOn(t, &endsWith{f.s, cancel}, node, nil).child
+	if _, err := g.ResumeDue(ctx, found.Threads[0], graph.DueOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.work(t)
+	same(t, "parent", f.status(t, f.parent, "p"), graph.Done)
+}
+
+// endsWith is a saver that calls cancel in the write that ends a run.
+type endsWith struct {
+	checkpoint.Saver
+	cancel func()
+}
+
+func (e *endsWith) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	done, err := e.Saver.Append(ctx, a)
+	if a.End {
+		e.cancel()
+	}
+	return done, err
+}
