@@ -170,6 +170,14 @@ func (s *Spec) calling(d doing, k int, view State) int64 {
 	return int64(hash(s.Seed, "call", d.node, d.index, d.job, k, Text(view)) % 1000)
 }
 
+// beginning is the number of the input of the child that a task begins.
+func (s *Spec) beginning(d doing, view State) int {
+	return 1 + int(hash(s.Seed, "child", d.node, d.index, d.job, Text(view))%1000)
+}
+
+// ended is what a task makes of the last state of its child.
+func ended(end State) int64 { return int64(hash("ended", Text(end)) % 1000) }
+
 // asking is the k-th question of a task.
 func (s *Spec) asking(d doing, k int, view State) string {
 	seen := uint32(hash(s.Seed, d.job, Text(view)))

@@ -45,18 +45,48 @@ var (
 	}
 )
 
+// queue is that of all nodes that have one.
+const queue = "q"
+
 // Build makes the graph. Its nodes record in w what they do. opts are those of Compile; subgraphs
 // get the limits among them (rule 18.15).
 func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
 	return s.build(w, StateSchema, nil, opts)
 }
 
+// BuildAll makes the graph, and that of the children that its nodes begin; nil for none.
+func (s *Spec) BuildAll(w *World, opts ...graph.Option) (app, below *App, err error) {
+	if s.Below == nil {
+		app, err = s.Build(w, opts...)
+		return app, nil, err
+	}
+	own := opts
+	if s.Seed%2 == 0 {
+		own = append(slices.Clip(opts), graph.ReleaseOnDone()) // rule 25.6
+	}
+	below, err = s.Below.make(&building{world: w, name: "child"}, StateSchema, own)
+	if err != nil {
+		return nil, nil, err
+	}
+	app, err = s.make(&building{world: w, name: "model", below: below, belowSpec: s.Below}, StateSchema, opts)
+	return app, below, err
+}
+
 // build makes the graph over a schema of State.
 func (s *Spec) build(
 	w *World, schema *state.Schema[State, StateUpdate], parent *building, opts []graph.Option,
 ) (*App, error) {
-	b := &building{spec: s, world: w, schema: schema, parent: parent, opts: opts, senders: map[int]graph.Sender[Job]{}}
-	b.g = graph.New("model", schema)
+	b := &building{world: w, name: "model", parent: parent}
+	if parent != nil {
+		b.below, b.belowSpec = parent.below, parent.belowSpec
+	}
+	return s.make(b, schema, opts)
+}
+
+// make makes the graph of a building that has no spec yet.
+func (s *Spec) make(b *building, schema *state.Schema[State, StateUpdate], opts []graph.Option) (*App, error) {
+	b.spec, b.schema, b.opts, b.senders = s, schema, opts, map[int]graph.Sender[Job]{}
+	b.g = graph.New(b.name, schema)
 	for i := range s.Nodes {
 		if err := b.node(i); err != nil {
 			return nil, err
@@ -73,13 +103,17 @@ func (s *Spec) build(
 
 // building is a graph in the making.
 type building struct {
-	spec    *Spec
-	world   *World
-	schema  *state.Schema[State, StateUpdate]
-	parent  *building // of a subgraph
-	opts    []graph.Option
-	g       *graph.Builder[State, StateUpdate]
-	senders map[int]graph.Sender[Job]
+	spec   *Spec
+	world  *World
+	schema *state.Schema[State, StateUpdate]
+	name   string
+	parent *building // of a subgraph
+	below  *App      // of the children
+
+	belowSpec *Spec
+	opts      []graph.Option
+	g         *graph.Builder[State, StateUpdate]
+	senders   map[int]graph.Sender[Job]
 }
 
 func (b *building) node(i int) error {
@@ -148,6 +182,9 @@ func (b *building) options(n *Node) []graph.NodeOption {
 	if n.Receives > 0 {
 		opts = append(opts, signals[0], signals[1])
 	}
+	if n.Queued {
+		opts = append(opts, graph.Queue(queue))
+	}
 	return opts
 }
 
@@ -176,6 +213,13 @@ func (b *building) perform(ctx context.Context, i int, view State, job Job) (u S
 	}
 	if err == nil {
 		d.answers, err = b.call(ctx, d, view)
+	}
+	if err == nil && n.Begins {
+		var end State
+		in := b.belowSpec.input(b.spec.beginning(d, view))
+		if end, err = graph.Child(ctx, b.below, "", update(in)); err == nil {
+			d.answers = append(d.answers, ended(end))
+		}
 	}
 	if err == nil {
 		var answers []int64

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 )
 
 // Crowd is a storm of mail (rules 21.1, 21.2, 21.5 and 21.21). Several processes submit the same
@@ -44,7 +46,7 @@ func (c *Crowd) Run(ctx context.Context, seed uint64) error {
 		posters.Go(func() { c.submit(ctx, rand.New(rand.NewPCG(seed, i))) })
 		all.Go(func() { c.serve(ctx, rand.New(rand.NewPCG(seed, 10+i))) })
 	}
-	app, err := c.app(c.Saver)
+	app, _, err := c.apps(c.Saver)
 	if err != nil {
 		return err
 	}
@@ -89,13 +91,14 @@ func (c *Crowd) failed() error {
 	return c.fault
 }
 
-func (c *Crowd) app(s checkpoint.Saver) (*App, error) {
-	return c.Spec.Build(c.World, graph.Saver(s), graph.Concurrency(1), c.Durability)
+// apps compiles the graph, and that of the children, which may be nil.
+func (c *Crowd) apps(s checkpoint.Saver) (app, below *App, err error) {
+	return c.Spec.BuildAll(c.World, graph.Saver(s), graph.Concurrency(1), c.Durability)
 }
 
 // submit submits all inputs, in an order of its own.
 func (c *Crowd) submit(ctx context.Context, r *rand.Rand) {
-	app, err := c.app(c.Saver)
+	app, _, err := c.apps(c.Saver)
 	if err != nil {
 		c.note(err)
 		return
@@ -137,36 +140,62 @@ func (c *Crowd) help(ctx context.Context, t Thread, snap graph.Snapshot[State]) 
 	}
 }
 
-// serve runs the thread as the workers of several processes. Each process dies.
+// serve runs the threads as the workers of several processes, also the tasks of queues and the
+// children. Each process dies.
 func (c *Crowd) serve(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		broken := &faulty{Saver: &noted{c.Saver, c.diary}, left: 1 + r.IntN(30), lost: r.IntN(2) == 0, diary: c.diary}
 		if r.IntN(3) == 0 {
 			broken.left, broken.flaky = -1, rand.New(rand.NewPCG(r.Uint64(), 0))
 		}
-		app, err := c.app(c.World.Saver(broken))
-		if err != nil {
+		if err := c.process(ctx, broken, time.Duration(1+r.IntN(20))*time.Second); err != nil {
 			c.note(err)
 			return
 		}
-		for calls := r.IntN(20); calls > 0 && ctx.Err() == nil && !broken.dead(); calls-- {
-			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
-			found, err := c.Saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"model"}, Limit: 1, Reserve: time.Second})
-			if err != nil || len(found.Threads) == 0 {
-				continue
-			}
-			_, err = app.ResumeDue(ctx, found.Threads[0], graph.DueOptions{Retry: graph.RetryPolicy{Base: time.Second}})
-			c.explain(ctx, err)
-		}
 	}
+}
+
+// process is a worker that ends after a time, or when its saver fails for ever.
+func (c *Crowd) process(ctx context.Context, broken *faulty, life time.Duration) error {
+	saver := c.World.Saver(broken)
+	app, below, err := c.apps(saver)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, life)
+	defer cancel()
+	o := worker.Options{
+		Slots: 2, DrainTimeout: -1, Retry: graph.RetryPolicy{Attempts: most, Base: time.Second, Max: 10 * time.Second},
+		OnEvent: func(e worker.Event) {
+			if e.Kind != worker.EventMessageRefused { // the thread says so
+				c.explain(ctx, e.Err)
+			}
+			if broken.dead() {
+				cancel()
+			}
+		},
+	}
+	apps := []worker.App{app}
+	if below != nil {
+		apps = append(apps, below)
+	}
+	if c.Spec.queued() || below != nil && c.Spec.Below.queued() {
+		o.Queues = map[string]int{queue: 2}
+	}
+	c.explain(ctx, worker.New(saver, o, apps...).Run(ctx))
+	return nil
 }
 
 // explain notes an error that a storm of mail does not have to expect.
 func (c *Crowd) explain(ctx context.Context, err error) {
 	var busy *checkpoint.BusyError
 	var cancelled *graph.CancelledError
+	var queued *graph.QueueError
+	if errors.As(err, &queued) && (strings.Contains(queued.Text, ErrBroken.Error()) || strings.Contains(queued.Text, ErrFault.Error())) {
+		return // only the text comes from a queue
+	}
 	if err == nil || ctx.Err() != nil || errors.As(err, &busy) || errors.As(err, &cancelled) || errors.Is(err, ErrFault) || errors.Is(err, ErrBroken) ||
-		errors.Is(err, checkpoint.ErrConflict) {
+		errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, graph.ErrDraining) {
 		return
 	}
 	c.note(err)
@@ -175,7 +204,31 @@ func (c *Crowd) explain(ctx context.Context, err error) {
 // over reports whether all inputs have run.
 func (c *Crowd) over(ctx context.Context, t Thread) (bool, error) {
 	listed, err := t.Describe(ctx)
-	return err == nil && listed.Status == checkpoint.Done && listed.Inputs == 0, err
+	if err != nil || listed.Status != checkpoint.Done || listed.Inputs > 0 {
+		return false, err
+	}
+	return c.rests(ctx)
+}
+
+// rests reports whether no thread is due at any time, also of children and of tasks of the queue
+// (rule 25.2).
+func (c *Crowd) rests(ctx context.Context) (bool, error) {
+	graphs := []string{"model", "child", graph.QueueGraph("model", queue), graph.QueueGraph("child", queue)}
+	due, err := c.Saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: graphs, Limit: 1})
+	return err == nil && len(due.Threads) == 0 && due.Next.IsZero(), err
+}
+
+// childrenEnded checks that all children are done or cancelled (rules 25.3 and 25.4).
+func (c *Crowd) childrenEnded(ctx context.Context) error {
+	for th, err := range c.Saver.Threads(ctx, checkpoint.ThreadQuery{Graph: "child"}) {
+		if err == nil && th.Status != checkpoint.Done && th.Status != checkpoint.Cancelled {
+			err = fmt.Errorf("child %s has ended as %s, want it done or cancelled", th.ID, th.Status)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check compares the thread with a Model.
@@ -188,6 +241,9 @@ func (c *Crowd) check(ctx context.Context, t Thread) error {
 	if err != nil {
 		return err
 	}
+	left := slices.DeleteFunc(in.Waiting, func(one checkpoint.Message) bool {
+		return one.Kind == checkpoint.SignalMessage // of a child whose caller got an error; the next run refuses it (rule 25.5)
+	})
 	m := NewModel(c.Spec)
 	var want Outcome
 	ran := 0
@@ -202,8 +258,9 @@ func (c *Crowd) check(ctx context.Context, t Thread) error {
 		}
 	}
 	return errors.Join(
+		c.childrenEnded(ctx),
 		differ("inputs that ran", fmt.Sprint(ran), fmt.Sprint(c.Inputs)),
-		differ("messages left", messagesText(in.Waiting), ""),
+		differ("messages left", messagesText(left), ""),
 		differ("state", Text(snap.State), Text(want.State)),
 		differ("faults", strings.Join(c.World.Faults(), "\n"), ""),
 	)

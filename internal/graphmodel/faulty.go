@@ -98,3 +98,27 @@ func (f *faulty) Load(ctx context.Context, p checkpoint.Ref) (c checkpoint.Chain
 	}
 	return c, err
 }
+
+func (f *faulty) Post(ctx context.Context, posts ...checkpoint.Post) (done []checkpoint.Posted, err error) {
+	err = f.call(func() error { done, err = f.Saver.Post(ctx, posts...); return err })
+	if err != nil {
+		done = nil
+	}
+	return done, err
+}
+
+func (f *faulty) Mail(ctx context.Context, q checkpoint.MailQuery) (found []checkpoint.Message, err error) {
+	err = f.call(func() error { found, err = f.Saver.Mail(ctx, q); return err })
+	if err != nil {
+		found = nil
+	}
+	return found, err
+}
+
+func (f *faulty) Rewake(ctx context.Context, r checkpoint.Rewake) error {
+	return f.call(func() error { return f.Saver.Rewake(ctx, r) })
+}
+
+func (f *faulty) Delete(ctx context.Context, thread string) error {
+	return f.call(func() error { return f.Saver.Delete(ctx, thread) })
+}

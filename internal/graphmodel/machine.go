@@ -8,9 +8,10 @@ import (
 
 // machine interprets one graph: that of the thread, or of one call of a subgraph.
 type machine struct {
-	spec *Spec
-	fate *fate
-	name string // the run line of the thread, or the key of the task that made the call
+	spec  *Spec
+	below *Spec // of the children
+	fate  *fate
+	name  string // the run line of the thread, or the key of the task that made the call
 	position
 	cleared []int            // the nodes whose stop is cleared
 	stopped bool             // of a call: it stopped, and nothing has cleared that

@@ -54,7 +54,7 @@ func (m *Mob) Run(ctx context.Context, seed uint64) error {
 	m.diary = new(diary)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	app, err := m.app(m.Saver)
+	app, _, err := m.apps(m.Saver)
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,7 @@ func (m *Mob) Run(ctx context.Context, seed uint64) error {
 		m.note(m.check(context.WithoutCancel(ctx), app, threadName(i)))
 	}
 	m.note(m.signalsWentOnce())
+	m.note(m.childrenEnded(context.WithoutCancel(ctx)))
 	if err := m.failed(); err != nil {
 		return fmt.Errorf("%w\n%s", err, m.diary.last(200))
 	}
@@ -181,7 +182,7 @@ func (m *Mob) attend(ctx context.Context, app *App, r *rand.Rand) {
 		for _, s := range snap.Signals {
 			in, err := t.Inbox(ctx)
 			waits := func(one checkpoint.Message) bool { return one.Name == s.Signal && one.Key == s.Key }
-			if err == nil && !slices.ContainsFunc(in.Waiting, waits) {
+			if err == nil && !s.Child && !slices.ContainsFunc(in.Waiting, waits) {
 				m.send(ctx, t, s.Signal, s.Key, r)
 			}
 		}
@@ -205,7 +206,7 @@ func (m *Mob) over(ctx context.Context, app *App) (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
+	return m.rests(ctx)
 }
 
 func isInput(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage }

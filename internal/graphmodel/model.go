@@ -51,7 +51,7 @@ type Outcome struct {
 
 // NewModel returns an empty thread.
 func NewModel(s *Spec) *Model {
-	m := &Model{machine: &machine{spec: s, root: true, fate: &fate{box: &mailbox{ids: map[string]bool{}}, fails: map[string]int{}, strays: map[uint64]int{}}}}
+	m := &Model{machine: &machine{spec: s, below: s.Below, root: true, fate: &fate{box: &mailbox{ids: map[string]bool{}}, fails: map[string]int{}, strays: map[uint64]int{}}}}
 	m.step = -1
 	m.committed = map[int]bool{}
 	m.commit = func(ran []string) {

@@ -18,6 +18,7 @@ type Spec struct {
 	BeforeRoute bool
 	Limit       int64 // loops end when State.Count has reached this
 
+	Below  *Spec // the graph of the children that its nodes begin; nil for none
 	parent *Spec // of a subgraph that chooses for its parent
 	place  int   // the node that it is there
 
@@ -71,6 +72,8 @@ type Node struct {
 	AtOnce bool // it asks all of them before it looks at an answer
 	Named  bool // each question has a name, and each durable call
 	Calls  int  // how many durable calls it makes, before it waits
+	Queued bool // workers of a queue run it
+	Begins bool // it begins a child after its calls, and waits for its end
 
 	Naps     []time.Duration // it sleeps, one after another, before it receives
 	Receives int             // how many signals, before it asks
@@ -202,7 +205,7 @@ func (s *Spec) text(indent string) string {
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"},
 			{n.Named, "named"}, {n.Panics, "panics"}, {n.Insists, "retries panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
 			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Keeps, "keeps updates"}, {n.Lets, "continues on error"},
-			{n.Masks, "masks cancellations"},
+			{n.Masks, "masks cancellations"}, {n.Queued, "on the queue"}, {n.Begins, "begins a child"},
 		} {
 			if f.is {
 				out += " " + f.name
@@ -217,6 +220,9 @@ func (s *Spec) text(indent string) string {
 		if n.Child != nil {
 			out += n.Child.text(indent + "    ")
 		}
+	}
+	if s.Below != nil {
+		out += indent + "  children are of " + s.Below.text(indent+"  ")
 	}
 	return out
 }

@@ -159,6 +159,9 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 	for k := len(t.results); k < n.Calls; k++ { // rules 20.4 and 20.5
 		t.results = append(t.results, m.spec.calling(d, k, m.state.State))
 	}
+	if n.Begins && len(t.results) == n.Calls { // rule 25.1
+		t.results = append(t.results, m.child(t.doing()))
+	}
 	got, ok := m.await(t, n)
 	if !ok { // whatever the node returns (rule 12.1)
 		t.waiting = true
@@ -173,6 +176,13 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 		t.choice = m.spec.chooses(d, m.state.State)
 	}
 	return true
+}
+
+// child returns what a task gets of its child, which runs elsewhere and always ends as Done (rule
+// 25.2).
+func (m *machine) child(d doing) int64 {
+	below := NewModel(m.below)
+	return ended(below.toEnd(below.enter(m.spec.beginning(d, m.state.State), 0, "", nil)).State)
 }
 
 // performCall runs, or continues, the call of a task (rules 18.1, 18.9 and 18.11).
@@ -211,7 +221,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 // of the node, or that of the parent (rules 18.2, 18.3 and 18.5).
 func (m *machine) newCall(t *task, key string) *machine {
 	n := &m.spec.Nodes[t.node]
-	c := &machine{spec: n.Child, fate: m.fate, name: key, own: m.own.in(t.node), commit: func([]string) {}}
+	c := &machine{spec: n.Child, below: m.below, fate: m.fate, name: key, own: m.own.in(t.node), commit: func([]string) {}}
 	if last, ok := m.remembered[t.node]; ok {
 		c.state, c.remembered = last.state, last.inside
 	}

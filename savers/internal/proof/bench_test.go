@@ -30,6 +30,8 @@ type bench struct {
 	again  bool          // another bench proves the same saver, and this one what stands before its server
 	soak   time.Duration // for all parts together; 0 for the short form
 	until  time.Time     // of the part in progress
+
+	waiters waiters
 }
 
 // count is what was done and found.
@@ -181,6 +183,7 @@ func prove(t *testing.T, soak time.Duration) {
 // all proves all that can happen to the saver.
 func (b *bench) all(t *testing.T, c *count) {
 	t.Helper()
+	b.waiters = waiters{all: t, dir: t.TempDir()}
 	for _, p := range []struct {
 		name  string
 		share float64 // of a soak's time
@@ -199,6 +202,7 @@ func (b *bench) all(t *testing.T, c *count) {
 		{"killed writers of the store", 0.05, b.url != "" && b.name != "file" && !b.again, proveStoreKills},
 		{"cut connections of the store", 0.05, b.server != nil && !b.again, proveStoreCuts},
 		{"cut connections of a watch", 0, b.server != nil && !b.again, proveWatchCuts},
+		{"threads that wait", 0, b.waiting(), proveWaits},
 	} {
 		if !p.with {
 			continue

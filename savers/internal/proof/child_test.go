@@ -27,10 +27,11 @@ const childVariable = "GRAPHGEN_PROOF_CHILD"
 
 // job is what another process is there for.
 type job struct {
-	Role    string // linear, resume, hold, store or work
+	Role    string // linear, resume, hold, store, wait or work
 	URL     string // of the saver
 	Counter string // the shared counter's file; hold: the run continues while it exists
 	Dir     string // where journals are
+	Waits   string // work, wait: where those of threads that wait are; "" for none
 	First   []int  // work: the first thread of each lane; store: the first batch
 	Finish  bool   // work: to end when those are finished
 	Limit   uint64 // work: the size of a file, in bytes; 0 for none
@@ -76,6 +77,8 @@ func (j *job) run() error {
 		err = j.resume(saver)
 	case "hold":
 		err = j.hold(saver)
+	case "wait":
+		err = j.wait(saver)
 	default:
 		err = j.work(saver)
 	}

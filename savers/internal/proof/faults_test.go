@@ -129,7 +129,9 @@ func proveRestarts(t *testing.T, b *bench, c *count) {
 	all := set(t, "restart-", steady(t, s, dir), dir)
 	items := b.openStore(t, b.url)
 	writers := writeLanes(t, items, "restart ")
+	stop := b.serve(t, s)
 	for b.more(&c.restarts, 4) {
+		b.begin(t, s)
 		rest(randomly(300 * time.Millisecond))
 		victim := b.server
 		if c.restarts%2 == 0 {
@@ -145,6 +147,7 @@ func proveRestarts(t *testing.T, b *bench, c *count) {
 	}
 	writers.finish(t, items, c)
 	all.finish(t, s, c)
+	stop()
 }
 
 // proveCuts cuts and slows connections while runs are in progress.
@@ -153,7 +156,11 @@ func proveCuts(t *testing.T, b *bench, c *count) {
 	proxy, dir := testenv.NewProxy(t, b.front.Addr), t.TempDir()
 	s, direct := openURL(t, b.via(proxy.Addr)), b.open(t)
 	all := set(t, "cut-", steady(t, s, dir), dir)
+	stop := b.serve(t, s)
 	for n := 0; b.more(&n, 40); {
+		if n%10 == 0 {
+			b.begin(t, s)
+		}
 		rest(randomly(40 * time.Millisecond))
 		switch rand.IntN(6) {
 		case 0:
@@ -173,6 +180,7 @@ func proveCuts(t *testing.T, b *bench, c *count) {
 	proxy.Disarm()
 	c.cuts += proxy.Cuts() // a second request to cut replaces one that has not cut yet
 	all.finish(t, direct, c)
+	stop()
 }
 
 // work runs threads in lanes until it is killed, or asked to finish the first of each. It reports
@@ -186,6 +194,9 @@ func (j *job) work(s checkpoint.Saver) error {
 	g, err := build(s, j.Dir, graph.SaverTimeout(patience))
 	if err != nil {
 		return err
+	}
+	if j.Waits != "" {
+		go func() { _ = serveWaits(context.Background(), s, j.Waits) }() // it is killed
 	}
 	var all sync.WaitGroup
 	errs := make([]error, len(j.First))
@@ -289,10 +300,15 @@ func (w *workers) finish(tb testing.TB, s checkpoint.Saver, c *count) {
 func proveKills(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	w := workers{job: job{Role: "work", URL: b.url, Dir: t.TempDir(), First: make([]int, lanes)}, bound: 150 * time.Millisecond}
+	s := b.open(t)
 	for b.more(&c.kills, 8) {
+		b.begin(t, s)
+		w.Waits = b.waiters.dir
 		w.kill(t)
 	}
-	w.finish(t, b.open(t), c)
+	w.Waits = ""
+	w.finish(t, s, c)
+	b.stopOne(t, s)
 }
 
 // proveFull lets the room for files run out: by a limit on their size, and on a small disk where

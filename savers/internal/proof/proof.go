@@ -23,6 +23,10 @@
 // things are losses: a task that runs after its result was acknowledged, and an acknowledged
 // checkpoint that is not in the history exactly once.
 //
+// Threads that wait for a task of a queue, for a child and for a signal are begun meanwhile. Workers
+// run them, also in the processes that are killed and stopped. At the end each must have its result,
+// and nothing may be due.
+//
 // # Store
 //
 // Writers of the store are killed, and lose connections. Each acknowledged batch must be whole,

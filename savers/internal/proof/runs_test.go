@@ -175,23 +175,29 @@ func check(tb testing.TB, s checkpoint.Saver, dir, thread string, c *count) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var all []checkpoint.Record
-	sources := []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
-	for r, err := range s.History(tb.Context(), checkpoint.Ref{Thread: thread}, checkpoint.Query{Sources: sources}) {
-		if err != nil {
-			tb.Fatalf("thread %s: history: %v", thread, err)
-		}
-		all = append(all, r)
-	}
-	slices.Reverse(all)
+	all := recordsOf(tb, s, checkpoint.Ref{Thread: thread})
 	snap, err := g.Thread(thread).State(tb.Context())
 	if err != nil {
 		tb.Fatalf("thread %s: %v", thread, err)
 	}
 	checkState(tb, thread, snap)
 	checkLog(tb, thread, all)
-	c.acknowledged += checkJournal(tb, dir, thread, all)
+	c.acknowledged += checkJournal(tb, dir, thread, all, 4+spins)
 	c.runs++
+}
+
+// recordsOf returns the records of a version, the oldest first.
+func recordsOf(tb testing.TB, s checkpoint.Saver, of checkpoint.Ref) (all []checkpoint.Record) {
+	tb.Helper()
+	sources := []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
+	for r, err := range s.History(tb.Context(), of, checkpoint.Query{Sources: sources}) {
+		if err != nil {
+			tb.Fatalf("thread %s: history: %v", of.Thread, err)
+		}
+		all = append(all, r)
+	}
+	slices.Reverse(all)
+	return all
 }
 
 func checkState(tb testing.TB, thread string, snap graph.Snapshot[proof.State]) {
@@ -227,8 +233,9 @@ func checkLog(tb testing.TB, thread string, all []checkpoint.Record) {
 	}
 }
 
-// checkJournal compares the records with what was acknowledged, and returns how much that was.
-func checkJournal(tb testing.TB, dir, thread string, all []checkpoint.Record) (acknowledged int) {
+// checkJournal compares the records with what was acknowledged, and returns how much that was. So
+// many tasks must have noted that they run.
+func checkJournal(tb testing.TB, dir, thread string, all []checkpoint.Record, tasks int) (acknowledged int) {
 	tb.Helper()
 	text, err := os.ReadFile(string(journalOf(dir, thread)))
 	if err != nil {
@@ -259,8 +266,8 @@ func checkJournal(tb testing.TB, dir, thread string, all []checkpoint.Record) (a
 			acknowledged++
 		}
 	}
-	if len(ran) != 4+spins {
-		tb.Errorf("thread %s: %d tasks ran, want %d", thread, len(ran), 4+spins)
+	if len(ran) != tasks {
+		tb.Errorf("thread %s: %d tasks ran, want %d", thread, len(ran), tasks)
 	}
 	if tb.Failed() {
 		tb.Logf("the journal of thread %s:\n%s", thread, text)
