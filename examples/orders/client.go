@@ -49,7 +49,7 @@ func (c client) call(ctx context.Context, method, what string, body any) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.url+"/"+what+"/"+task.Thread, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(ctx, method, c.url+"/"+what+"/"+orderOf(task.Thread), bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
 // name is the name of the graph, which the saver stores with each thread.
@@ -38,6 +39,7 @@ type flow = graph.Graph[State, StateUpdate]
 type shop struct {
 	partners  client
 	payWithin time.Duration // the time that a customer has to pay
+	shipments *flow
 }
 
 // newFlow wires the nodes:
@@ -132,8 +134,14 @@ func (s shop) pack(ctx context.Context, st State) (StateUpdate, error) {
 	return outcome(s.partners.post(ctx, "parcels", st.Order), "", "the parcel is packed")
 }
 
+// handOver begins the shipment, and waits for its end. The run ends meanwhile.
 func (s shop) handOver(ctx context.Context, st State) (StateUpdate, error) {
-	return outcome(s.partners.post(ctx, "pickups", st.Order), Shipped, "the parcel is with the carrier")
+	order := graph.CurrentTask(ctx).Thread
+	end, err := graph.Child(ctx, s.shipments, order+shipment, StateUpdate{Order: state.Set(st.Order)})
+	if err != nil {
+		return StateUpdate{}, err // graph.ErrWaiting until the shipment has ended
+	}
+	return StateUpdate{Outcome: state.Set(end.Outcome), Log: state.Append(end.Log...)}, nil
 }
 
 // recall takes the parcel back. The carrier refuses that for a parcel that has left.

@@ -28,7 +28,9 @@ func (h inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAnOrderWaitsADayForItsPayment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, saver := &partners.Partners{Latency: time.Minute}, memory.New()
-		app, err := newFlow(shop{client{"http://partners", &http.Client{Transport: inProcess{world}}}, 24 * time.Hour}, saver)
+		app, err := newFlow(shop{
+			partners: client{"http://partners", &http.Client{Transport: inProcess{world}}}, payWithin: 24 * time.Hour,
+		}, saver)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,6 +87,10 @@ func run(ctx context.Context, s settings, stdout io.Writer, log *slog.Logger) (e
 		root.Handle("/partners/", http.StripPrefix("/partners", new(partners.Partners)))
 	}
 	shop := shop{partners: client{s.partners, http.DefaultClient}, payWithin: s.payWithin}
+	shop.shipments, err = newShipments(shop.partners, saver, graph.Lease(s.lease))
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	app, err := newFlow(shop, saver, graph.Lease(s.lease))
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -97,9 +101,9 @@ func run(ctx context.Context, s settings, stdout io.Writer, log *slog.Logger) (e
 	if s.pool > 0 {
 		opt.Queues = map[string]int{carriers: s.pool}
 	}
-	w := worker.New(saver, opt, app)
+	w := worker.New(saver, opt, app, shop.shipments)
 	root.Handle("/", server{app: app, saver: saver, worker: w, log: log}.handler())
-	pages, err := inspect.New(saver, inspect.Options{Title: "orders"}, app) // read-only
+	pages, err := inspect.New(saver, inspect.Options{Title: "orders"}, app, shop.shipments) // read-only
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,8 +84,20 @@ type view struct {
 	Log     []string  `json:"log"`
 }
 
+// waits is how long a request with wait stays open for the end of its order.
+const waits = 5 * time.Second
+
+// show shows an order: as it is, or with wait when it has ended.
 func (s server) show(w http.ResponseWriter, r *http.Request) {
-	snap, err := s.app.Thread(r.PathValue("id")).State(r.Context())
+	id := r.PathValue("id")
+	order := s.app.Thread(id)
+	if r.URL.Query().Has("wait") {
+		ctx, cancel := context.WithTimeout(r.Context(), waits)
+		_, err := order.Result(ctx)
+		cancel()
+		s.log.Debug("waited", "order", id, "err", err) // what is stored says how it has ended
+	}
+	snap, err := order.State(r.Context())
 	if err != nil {
 		s.fail(w, r, err)
 		return

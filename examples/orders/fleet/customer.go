@@ -127,7 +127,7 @@ func (f *fleet) await(ctx context.Context, c *customer) {
 	ctx, cancel := context.WithTimeout(ctx, f.payWithin+patience)
 	defer cancel()
 	for c.seen.Status != "done" && ctx.Err() == nil {
-		raw := f.send(ctx, http.MethodGet, "/orders/"+c.id, "")
+		raw := f.send(ctx, http.MethodGet, "/orders/"+c.id+"?wait", "")
 		if err := json.Unmarshal(raw, &c.seen); err != nil && ctx.Err() == nil {
 			f.broken(fmt.Errorf("order %s: %w: %s", c.id, err, raw))
 		}

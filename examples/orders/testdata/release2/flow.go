@@ -37,6 +37,7 @@ type flow = graph.Graph[State, StateUpdate]
 type shop struct {
 	partners  client
 	payWithin time.Duration // the time that a customer has to pay
+	shipments *flow         // unused
 }
 
 // newFlow wires the nodes:
