@@ -14,7 +14,9 @@ import (
 
 	"github.com/graphgen-go/graphgen/bench/flow"
 	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
@@ -22,9 +24,10 @@ import (
 // Each round has this number of jobs. At most slots of them run at the same time.
 const jobs, slots = 512, 16
 
-// BenchmarkJobs runs jobs that each write one row: as threads of one node, and as jobs of River.
-// Both have 16 slots and are submitted before the round begins, on the same PostgreSQL. The two
-// take turns.
+// BenchmarkJobs runs jobs that each write one row: as threads of one node, as tasks of a queue that
+// one thread has handed out, and as jobs of River. All have 16 slots and are stored before the round
+// begins, on the same PostgreSQL. They take turns. The round of the tasks ends when their thread is
+// Done.
 func BenchmarkJobs(b *testing.B) {
 	ctx := b.Context()
 	dsn := testenv.Postgres(b)
@@ -36,15 +39,23 @@ func BenchmarkJobs(b *testing.B) {
 	if _, err := pool.Exec(ctx, "CREATE TABLE rows (id BIGSERIAL PRIMARY KEY, text TEXT)"); err != nil {
 		b.Fatal(err)
 	}
-	ours, theirs := newGraphgen(b, dsn, pool), newRiver(b, pool)
-	var took [2]time.Duration
-	for round := range b.N {
-		took[0] += ours(round)
-		took[1] += theirs(round)
+	saver, err := postgres.Open(ctx, dsn, postgres.PrepareStatements())
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(float64(took[0].Nanoseconds())/float64(b.N*jobs), "graphgen-ns/thread")
-	b.ReportMetric(float64(took[1].Nanoseconds())/float64(b.N*jobs), "river-ns/job")
-	b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "ratio")
+	b.Cleanup(func() { _ = saver.Close() })
+	threads, tasks, river := newThreads(b, saver, pool), newTasks(b, saver, pool), newRiver(b, pool)
+	var took [3]time.Duration
+	for round := range b.N {
+		took[0] += threads(round)
+		took[1] += tasks(round)
+		took[2] += river(round)
+	}
+	for i, unit := range []string{"graphgen-ns/thread", "graphgen-ns/task", "river-ns/job"} {
+		b.ReportMetric(float64(took[i].Nanoseconds())/float64(b.N*jobs), unit)
+	}
+	b.ReportMetric(took[0].Seconds()/took[2].Seconds(), "thread/job")
+	b.ReportMetric(took[1].Seconds()/took[2].Seconds(), "task/job")
 }
 
 func insert(ctx context.Context, pool *pgxpool.Pool) error {
@@ -52,14 +63,9 @@ func insert(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// newGraphgen returns a function that measures one round of threads.
-func newGraphgen(b *testing.B, dsn string, pool *pgxpool.Pool) func(round int) time.Duration {
+// newThreads returns a function that measures one round of threads.
+func newThreads(b *testing.B, saver checkpoint.Saver, pool *pgxpool.Pool) func(round int) time.Duration {
 	b.Helper()
-	saver, err := postgres.Open(b.Context(), dsn, postgres.PrepareStatements())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = saver.Close() })
 	g := graph.New("jobs", flow.ConversationSchema)
 	g.Node("write", func(ctx context.Context, _ flow.Conversation) (flow.ConversationUpdate, error) {
 		return flow.ConversationUpdate{}, insert(ctx, pool)
@@ -77,19 +83,53 @@ func newGraphgen(b *testing.B, dsn string, pool *pgxpool.Pool) func(round int) t
 		if _, err := app.SubmitMany(b.Context(), all...); err != nil {
 			b.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(b.Context())
-		var left atomic.Int64
-		left.Store(jobs)
-		w := worker.New(saver, worker.Options{Slots: slots, OnEvent: func(e worker.Event) {
-			if e.Kind == worker.EventEnded && e.Status == graph.Done && left.Add(-1) == 0 {
-				cancel()
-			}
-		}}, app)
-		began := time.Now()
-		if err := w.Run(ctx); err != nil || left.Load() != 0 {
-			b.Fatal(left.Load(), err)
+		return work(b, saver, app, worker.Options{Slots: slots}, jobs)
+	}
+}
+
+// work runs a worker until n threads are done, and returns how long that took.
+func work(b *testing.B, saver checkpoint.Saver, app worker.App, o worker.Options, n int64) time.Duration {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var left atomic.Int64
+	left.Store(n)
+	o.OnEvent = func(e worker.Event) {
+		if e.Kind == worker.EventEnded && e.Status == graph.Done && left.Add(-1) == 0 {
+			cancel()
 		}
-		return time.Since(began)
+	}
+	began := time.Now()
+	if err := worker.New(saver, o, app).Run(ctx); err != nil || left.Load() != 0 {
+		b.Fatal(left.Load(), err)
+	}
+	return time.Since(began)
+}
+
+// newTasks returns a function that measures one round of tasks of a queue.
+func newTasks(b *testing.B, saver checkpoint.Saver, pool *pgxpool.Pool) func(round int) time.Duration {
+	b.Helper()
+	g := graph.New("tasks", flow.ConversationSchema)
+	each := graph.TaskNode(g, "write", func(ctx context.Context, _ flow.Conversation, _ wire.Int) (flow.ConversationUpdate, error) {
+		return flow.ConversationUpdate{}, insert(ctx, pool)
+	}, graph.Queue("rows"))
+	g.Route(graph.Start, func(context.Context, flow.Conversation) (graph.Next, error) {
+		var next graph.Next
+		for i := range jobs {
+			next.Add(each.Send(wire.Int(i)))
+		}
+		return next, nil
+	}, "write")
+	g.Edge("write", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(round int) time.Duration {
+		if res, err := app.Thread(fmt.Sprint("tasks-", round)).Invoke(b.Context(), flow.ConversationUpdate{}); err != nil || res.Status != graph.Waiting {
+			b.Fatal(res.Status, err)
+		}
+		return work(b, saver, app, worker.Options{Queues: map[string]int{"rows": slots}}, 1)
 	}
 }
 
