@@ -11,8 +11,8 @@ import (
 // shipment follows the number of an order in the id of the thread of its shipment.
 const shipment = "/shipment"
 
-// newShipments returns the graph of a shipment, which the order begins as its child. The shipment has
-// its own history and its own attempts.
+// newShipments returns the graph of a shipment, which the order begins as its child. The shipment
+// has its own history and its own attempts.
 func newShipments(partners client, saver checkpoint.Saver, opts ...graph.Option) (*flow, error) {
 	g := graph.New("shipments", StateSchema)
 	g.Node("pickup", func(ctx context.Context, st State) (StateUpdate, error) {

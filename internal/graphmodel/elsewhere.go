@@ -2,10 +2,10 @@ package graphmodel
 
 import "slices"
 
-// Elsewhere returns a function that returns the graphs of draw, with nodes that begin children. With
-// queues, workers of a queue run some nodes, also those of children and subgraphs. The Model executes
-// all of them itself (rules 23.1, 23.4 and 23.5). It does not change what else
-// is drawn for a seed. A graph with a race stays as it is, because its tasks have to run in order.
+// Elsewhere returns a function that returns the graphs of draw, with nodes that begin children.
+// With queues, workers of a queue run some nodes, also those of children and subgraphs. The Model
+// executes all of them itself (rules 23.1, 23.4 and 23.5). It does not change what else is drawn
+// for a seed. A graph with a race stays as it is, because its tasks have to run in order.
 func Elsewhere(draw func(uint64) *Spec, queues bool) func(uint64) *Spec {
 	return func(seed uint64) *Spec {
 		s := draw(seed)

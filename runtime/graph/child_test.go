@@ -331,7 +331,8 @@ func (postless) Post(context.Context, ...checkpoint.Post) ([]checkpoint.Posted, 
 	return nil, errBroken
 }
 
-// TestAChildReportsItsEndThoughItsCallerIsGone ends the context of the run in the write that ends it.
+// TestAChildReportsItsEndThoughItsCallerIsGone ends the context of the run in the write that ends
+// it.
 func TestAChildReportsItsEndThoughItsCallerIsGone(t *testing.T) {
 	node := func(context.Context, work) (update, error) { return logged("worked"), nil }
 	f := newFamily(t, node)

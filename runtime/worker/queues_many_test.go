@@ -36,7 +36,8 @@ func TestManyThreadsThatWaitForAQueueCostAWorkerNothing(t *testing.T) {
 				measured[i] = idleCost(t, url, n)
 				t.Logf("%d threads that wait: %+v", n, measured[i])
 			}
-			// A timer, a goroutine or an entry of a map for each thread would be at least one object.
+			// A timer, a goroutine or an entry of a map for each thread would be at least one
+			// object.
 			if m := measured; m[1].calls > m[0].calls || m[1].goroutines > m[0].goroutines+5 || m[1].objects > m[0].objects+(many-few)/4 {
 				t.Errorf("%d and %d threads that wait: got %+v; want no more for many", few, many, m)
 			}
@@ -44,7 +45,8 @@ func TestManyThreadsThatWaitForAQueueCostAWorkerNothing(t *testing.T) {
 	}
 }
 
-// idleCost makes n threads wait, measures a worker during some looks, and submits to another graph.
+// idleCost makes n threads wait, measures a worker during some looks, and submits to another
+// graph.
 func idleCost(t *testing.T, url string, n int) (c cost) {
 	t.Helper()
 	multiply(t, url, n)
@@ -87,7 +89,8 @@ func looksOf(s *callCounter, n int64) {
 	}
 }
 
-// multiply stores n threads that wait, each with a task of the queue: one that ran, and its copies.
+// multiply stores n threads that wait, each with a task of the queue: one that ran, and its
+// copies.
 func multiply(t *testing.T, url string, n int) {
 	t.Helper()
 	s, err := open.Saver(t.Context(), url)

@@ -23,9 +23,9 @@
 // things are losses: a task that runs after its result was acknowledged, and an acknowledged
 // checkpoint that is not in the history exactly once.
 //
-// Threads that wait for a task of a queue, for a child and for a signal are begun meanwhile. Workers
-// run them, also in the processes that are killed and stopped. At the end each must have its result,
-// and nothing may be due.
+// Threads that wait for a task of a queue, for a child and for a signal are begun meanwhile.
+// Workers run them, also in the processes that are killed and stopped. At the end each must have
+// its result, and nothing may be due.
 //
 // # Store
 //

@@ -46,7 +46,7 @@ func buildWaits(s checkpoint.Saver, dir string) (waits, below *app, err error) {
 		return u, journalOf(dir, task.Thread).note("ran", task.Key, task.Step, task.Node, os.Getpid())
 	}
 	say := func(ctx context.Context, _ proof.State) (update, error) {
-		return said(ctx, string(graph.CurrentTask(ctx).Node))
+		return said(ctx, graph.CurrentTask(ctx).Node)
 	}
 	g := graph.New("below", proof.StateSchema)
 	g.Edge(graph.Start, g.Node("first", say, graph.Queue(pool)))
@@ -99,7 +99,7 @@ type waiters struct {
 	all     *testing.T // of all parts
 	dir     string
 	threads []string
-	stopped *process // whoever it held, others have
+	stopped *process // others get the threads that it held
 }
 
 // waiting reports whether the bench has threads that wait. In the short form, only one does.
@@ -167,9 +167,9 @@ func (b *bench) serve(t *testing.T, s checkpoint.Saver) (stop func()) {
 	}
 }
 
-// stopOne stops a worker of the threads that wait. What it holds is due again when it shows no sign
-// of life. A process that is stopped inside a write can lock the storage for everybody: it continues,
-// and is stopped a bit later.
+// stopOne stops a worker of the threads that wait. Others get its threads and tasks when it shows
+// no sign of life. A process that is stopped inside a write can lock the storage for everybody: it
+// continues, and is stopped a bit later.
 func (b *bench) stopOne(t *testing.T, s checkpoint.Saver) {
 	t.Helper()
 	if !b.waiting() {
