@@ -45,12 +45,25 @@ type ended struct {
 
 // wait looks at the thread until the work has ended. It looks again when the thread changes: see
 // package news.
-func (w *awaiting) wait(ctx context.Context) (ended, error) {
-	if e, err := w.look(ctx); err != nil || e != nil {
-		return valueOf(e), err
+func (w *awaiting) wait(ctx context.Context) (e ended, err error) {
+	err = w.g.watch(ctx, w.thread, func(ctx context.Context) (bool, error) {
+		found, err := w.look(ctx)
+		if found != nil {
+			e = *found
+		}
+		return found != nil, err
+	})
+	return e, err
+}
+
+// watch calls look until it returns true or an error: immediately, and when the thread changes. It
+// repeats a look that has failed for a passing reason.
+func (g *core) watch(ctx context.Context, thread string, look func(context.Context) (bool, error)) error {
+	if done, err := look(ctx); err != nil || done {
+		return err
 	}
 	changed := make(chan struct{}, 1)
-	seat := w.g.news.Watch(ctx, w.thread, func() {
+	seat := g.news.Watch(ctx, thread, func() {
 		select {
 		case changed <- struct{}{}:
 		default: // the next look comes after this change
@@ -62,28 +75,20 @@ func (w *awaiting) wait(ctx context.Context) (ended, error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return ended{}, stoppedBy(ctx, where(w.g.name, w.thread, -1))
+			return stoppedBy(ctx, where(g.name, thread, -1))
 		case <-timer.C:
 			continue
 		case <-changed:
 			timer.Stop()
 		}
-		e, err := w.look(ctx)
+		done, err := look(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && passing(err):
-			time.AfterFunc(news.Every, func() { w.g.news.Changed(w.thread) }) // looks again
-		case err != nil || e != nil:
-			return valueOf(e), err
+			time.AfterFunc(news.Every, func() { g.news.Changed(thread) }) // looks again
+		case err != nil || done:
+			return err
 		}
 	}
-}
-
-// valueOf returns the value of e; zero for nil.
-func valueOf(e *ended) ended {
-	if e == nil {
-		return ended{}
-	}
-	return *e
 }
 
 // look returns the end of the work; nil if it has not ended.

@@ -51,6 +51,7 @@ type compiled struct {
 	routes      bool            // some node chooses its successors
 	asks        bool            // some node lists questions or signals
 	signals     map[string]bool // that nodes list, also those of subgraphs
+	replies     bool            // some of the signals have a reply
 	queued      bool            // some node has a queue, also in subgraphs
 	remembers   bool            // some subgraph remembers
 	keeps       bool            // some node keeps the updates of failed attempts

@@ -266,10 +266,13 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 }
 
 // checkDurability returns an error if a run of a graph with queues has another durability than
-// Sync.
+// Sync, or if one of a graph that replies has OnExit.
 func checkDurability(g *core, o *runOptions) error {
 	if g.queued && o.durability != Sync {
 		return errors.New("a node has a Queue, which needs the durability Sync: workers load the state from the saver")
+	}
+	if g.replies && o.durability == OnExit {
+		return errors.New("a node receives a ReplySignal, which needs the durability Sync or Async: a message is taken before its reply")
 	}
 	return nil
 }

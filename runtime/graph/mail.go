@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
@@ -81,6 +82,10 @@ func (t Thread[S, U]) Wake(ctx context.Context) error {
 type Inbox struct {
 	Waiting []checkpoint.Message // that no run has taken, in the order in which they were posted
 	Refused []checkpoint.Message // that could not take effect, each with the reason; the newest ones
+
+	// Replied are the signals to which their receivers have replied, the newest ones. Their
+	// payloads are the replies.
+	Replied []checkpoint.Message
 }
 
 // Inbox returns the messages that wait, and those that were refused. It makes two calls of the
@@ -92,6 +97,12 @@ func (t Thread[S, U]) Inbox(ctx context.Context) (in Inbox, err error) {
 	if in.Waiting, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id}); err == nil {
 		in.Refused, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
 	}
+	in.Refused = slices.DeleteFunc(in.Refused, func(m checkpoint.Message) bool {
+		if inbox.IsReply(&m) {
+			in.Replied = append(in.Replied, m)
+		}
+		return inbox.IsReply(&m)
+	})
 	return in, err
 }
 

@@ -76,6 +76,13 @@ func (b *mailbox) back(returned []checkpoint.Message) {
 	b.box.Return(returned)
 }
 
+// replied makes callers of Ask in this process look for the replies that were stored.
+func (b *mailbox) replied(replies []checkpoint.Message) {
+	if b != nil && b.root != nil && len(replies) > 0 {
+		b.root.g.news.Changed(b.root.thread)
+	}
+}
+
 // next takes the oldest signal that a task waits for. It reads new messages if none is known.
 func (b *mailbox) next(w task.Awaited, check func([]byte) error) (m checkpoint.Message, a inbox.Act, ok bool, err error) {
 	if m, a, ok = b.box.Next(w, check); ok {
@@ -161,8 +168,10 @@ func (g *core) addSignals(n *node) {
 	}
 	for _, s := range n.signals {
 		g.signals[s.name] = true
+		g.replies = g.replies || s.replies
 	}
 	if n.sub != nil {
+		g.replies = g.replies || n.sub.replies
 		for name := range n.sub.signals {
 			g.signals[name] = true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
@@ -200,6 +201,10 @@ func (r *run) commit() (err error) {
 		}
 	}
 	labels := r.stepLabels()
+	replies, err := r.stepReplies(labels)
+	if err != nil {
+		return err
+	}
 	turn, err := r.settle()
 	if err != nil {
 		return err
@@ -209,12 +214,14 @@ func (r *run) commit() (err error) {
 		err = r.labelParent(labels)
 	} else {
 		o.Labels = labels
+		inbox.Reply(&o.Messages, replies)
 		o.Messages.Return = append(o.Messages.Return, back...)
 		if err := r.store(source, dropped, o); err != nil {
 			r.exec.Over()
 			return r.uncommitted(err)
 		}
 		r.opt.box.back(back)
+		r.opt.box.replied(replies)
 		if labels != nil {
 			task.Relabel(r.ctx, labels)
 		}

@@ -33,6 +33,8 @@ type receivable struct {
 	name  string
 	shape func() shape.Signal
 	check func(payload []byte) error
+
+	replies bool // its receiver replies
 }
 
 // node adds the signal to those that a node may receive.
@@ -64,23 +66,27 @@ func (s Signal[T]) node(o *nodeOptions) {
 // It returns ErrNotAskable if the node does not list the signal, or if the run has no thread. The
 // same error is returned if ctx is not the context of a node.
 func (s Signal[T]) Receive(ctx context.Context, opts ...ReceiveOption) (T, error) {
-	var v T
+	v, _, err := s.take(ctx, opts)
+	return v, err
+}
+
+// take is Receive. It also returns the message.
+func (s Signal[T]) take(ctx context.Context, opts []ReceiveOption) (v T, m checkpoint.Message, err error) {
 	o, err := waiting(opts, ReceiveOption.receive)
 	if err != nil {
-		return v, fmt.Errorf("graph: signal %q: %w", s.name, err)
+		return v, m, fmt.Errorf("graph: signal %q: %w", s.name, err)
 	}
 	b, err := task.Receive(ctx, s.name, o.key, o.expire)
 	if err != nil {
-		return v, err
+		return v, m, err
 	}
-	m, err := journal.ReadSignal(b)
-	if err != nil {
-		return v, fmt.Errorf("graph: the stored signal %q: %w: %w", s.name, checkpoint.ErrDamaged, err)
+	if m, err = journal.ReadSignal(b); err != nil {
+		return v, m, fmt.Errorf("graph: the stored signal %q: %w: %w", s.name, checkpoint.ErrDamaged, err)
 	}
 	if err := s.payload.decode(m.Payload, &v); err != nil {
-		return v, fmt.Errorf("graph: signal %q: %w", s.name, payloadError(m.Payload, err))
+		return v, m, fmt.Errorf("graph: signal %q: %w", s.name, payloadError(m.Payload, err))
 	}
-	return v, nil
+	return v, m, nil
 }
 
 // With returns the signal with payload v, for Thread.Signal.

@@ -3,6 +3,7 @@ package inbox
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -32,6 +33,9 @@ const signalID = "signal "
 func Signal(request, name, key string, payload []byte) checkpoint.Message {
 	return checkpoint.Message{ID: signalID + request, Kind: checkpoint.SignalMessage, Name: name, Key: key, Payload: payload}
 }
+
+// RequestOf returns the request of a message that Signal has made.
+func RequestOf(id string) string { return strings.TrimPrefix(id, signalID) }
 
 // Input returns the messages of an input, and of the cancel before it with the given reason; nil
 // for none. The id of the cancel is a function of the request id, so that a Submit that is

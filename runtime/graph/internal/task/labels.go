@@ -22,13 +22,13 @@ var (
 )
 
 // SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels
-// a thread can have.
+// a thread can have. It is 0 for a reply, which is stored like a label and is none.
 func SetLabel(ctx context.Context, name, value string, most int) error {
 	c, _ := find(ctx)
 	if c == nil {
 		return ErrNoTask
 	}
-	if l := labelsOf(ctx); l != nil && value != "" {
+	if l := labelsOf(ctx); l != nil && value != "" && most > 0 {
 		if err := l.reserve(ctx, name, most); err != nil {
 			return err
 		}

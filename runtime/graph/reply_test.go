@@ -1,0 +1,252 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+var greet = graph.NewReplySignal[wire.String, wire.String]("greet")
+
+// greeter returns a graph whose node "greet" replies to one signal.
+func greeter(t *testing.T, s checkpoint.Saver, opts ...graph.Option) *app {
+	t.Helper()
+	b := newWork()
+	b.Node("greet", func(ctx context.Context, _ work) (update, error) {
+		m, err := greet.Receive(ctx)
+		if err != nil {
+			return update{}, err
+		}
+		return logged("greeted " + string(m.Value)), m.Reply(ctx, "hello "+m.Value)
+	}, greet)
+	return compile(t, line(b, "greet"), append(opts, graph.Saver(s))...)
+}
+
+// replyGot is what a call of Ask has returned.
+type replyGot struct {
+	Reply wire.String
+	Err   error
+}
+
+// inBackground asks a thread on another goroutine.
+func inBackground(ctx context.Context, g *app, opts ...graph.SignalOption) <-chan replyGot {
+	got := make(chan replyGot, 1)
+	go func() {
+		reply, err := greet.Ask(ctx, g.Thread("t"), "ada", opts...)
+		got <- replyGot{reply, err}
+	}()
+	return got
+}
+
+// TestAskReturnsTheReplyOfTheReceiver: rules 27.1 and 27.2. The caller is another process.
+func TestAskReturnsTheReplyOfTheReceiver(t *testing.T) {
+	for _, d := range []graph.Durability{graph.Sync, graph.Async} {
+		for _, more := range [][]graph.Option{nil, {graph.ReleaseOnDone()}} {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New()
+				g, elsewhere := greeter(t, s, append(more, d)...), greeter(t, s)
+				done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+				got := inBackground(t.Context(), elsewhere, graph.RequestID("1"))
+				synctest.Wait()
+				done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+				same(t, "the reply", <-got, replyGot{"hello ada", nil})
+				same(t, "the same reply again", <-inBackground(t.Context(), elsewhere, graph.RequestID("1")), replyGot{"hello ada", nil})
+				in, err := g.Thread("t").Inbox(t.Context())
+				if err != nil || len(in.Waiting)+len(in.Refused) != 0 || len(in.Replied) != 1 {
+					t.Errorf("got %+v, %v; want one signal with a reply, and nothing else", in, err)
+				}
+			})
+		}
+	}
+}
+
+// TestAReplyIsSeenWhenItsSuperstepHasCommitted: rule 27.2.
+func TestAReplyIsSeenWhenItsSuperstepHasCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		b := newWork()
+		fails := true
+		b.Node("greet", func(ctx context.Context, _ work) (update, error) {
+			m, err := greet.Receive(ctx)
+			if err == nil {
+				err = m.Reply(ctx, "hello "+m.Value)
+			}
+			return update{}, err
+		}, greet)
+		b.Node("other", func(context.Context, work) (update, error) {
+			if fails {
+				return update{}, errBroken
+			}
+			return update{}, nil
+		}, graph.ContinueOnError())
+		b.Edge(graph.Start, "greet")
+		b.Edge(graph.Start, "other")
+		b.Edge("greet", graph.End)
+		b.Edge("other", graph.End)
+		g := compile(t, b, graph.Saver(s))
+		th := g.Thread("t")
+		if err := th.Signal(t.Context(), greet.With("ada", graph.RequestID("1"))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+			t.Fatalf("got %v, want %v", err, errBroken)
+		}
+		var none *graph.NoReplyError
+		if got := <-inBackground(t.Context(), g, graph.RequestID("1")); !errors.As(got.Err, &none) || none.Status != graph.Failed || none.Waits {
+			t.Errorf("got %v; want no reply from a failed thread that has received the message", got)
+		}
+		fails = false
+		done(t, graph.Done)(th.Resume(t.Context()))
+		same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+	})
+}
+
+// TestAskEndsWithTheThread: rule 27.3.
+func TestAskEndsWithTheThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		g := greeter(t, s)
+		th := g.Thread("t")
+		var none *graph.NoReplyError
+		if got := <-inBackground(t.Context(), g, graph.RequestID("1")); !errors.As(got.Err, &none) || !none.Waits || none.Request != "1" {
+			t.Errorf("got %v; want no reply from a thread without an input", got)
+		}
+		done(t, graph.Done)(th.Invoke(t.Context(), input)) // the message has stayed
+		same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := th.Submit(t.Context(), input); err != nil {
+			t.Fatal(err)
+		}
+		got := inBackground(ctx, g, graph.RequestID("2"))
+		synctest.Wait()
+		cancel()
+		if got := <-got; !errors.Is(got.Err, context.Canceled) {
+			t.Errorf("got %v, want the error of the context", got)
+		}
+		got = inBackground(t.Context(), g, graph.RequestID("2"))
+		synctest.Wait()
+		if err := th.Cancel(t.Context(), "not needed"); err != nil {
+			t.Fatal(err)
+		}
+		runDue(t, g, s)
+		if got := <-got; !errors.As(got.Err, &none) || none.Status != graph.Done || !none.Waits {
+			t.Errorf("got %v; want no reply from a thread whose input was cancelled", got)
+		}
+	})
+}
+
+// runDue runs what is due in s.
+func runDue(t *testing.T, g *app, s checkpoint.Saver) {
+	t.Helper()
+	for range 10 {
+		found, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+		if err != nil || len(found.Threads) == 0 {
+			return
+		}
+		if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); err != nil {
+			t.Log(err)
+		}
+	}
+}
+
+// TestAReplyInASubgraph: rule 27.2.
+func TestAReplyInASubgraph(t *testing.T) {
+	sub := newWork()
+	sub.Node("greet", func(ctx context.Context, _ work) (update, error) {
+		m, err := greet.Receive(ctx)
+		if err == nil {
+			err = m.Reply(ctx, "hello "+m.Value)
+		}
+		return update{}, err
+	}, greet)
+	b := newWork()
+	b.Subgraph("call", compile(t, line(sub, "greet"), graph.SubgraphOnly()))
+	g := compile(t, line(b, "call"), graph.Saver(memory.New()))
+	if err := g.Thread("t").Signal(t.Context(), greet.With("ada", graph.RequestID("1"))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+	same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+}
+
+// TestAReplyNeedsAStoredMessage: rule 27.4.
+func TestAReplyNeedsAStoredMessage(t *testing.T) {
+	g := greeter(t, memory.New(), graph.OnExit)
+	if _, err := g.Thread("t").Invoke(t.Context(), input); err == nil || !strings.Contains(err.Error(), "ReplySignal") {
+		t.Errorf("got %v, want an error about the ReplySignal", err)
+	}
+}
+
+// TestAskGetsOneReplyWhateverCallACrashHits: rule 27.1 at each call of the saver.
+func TestAskGetsOneReplyWhateverCallACrashHits(t *testing.T) {
+	for _, d := range []graph.Durability{graph.Sync, graph.Async} {
+		for point := 1; ; point++ {
+			crashed := false
+			for _, after := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) { crashed = crashAsk(t, d, point, after) || crashed })
+			}
+			if t.Failed() || !crashed {
+				same(t, "crash points, more than five", point > 5, true)
+				break
+			}
+		}
+	}
+}
+
+// crashAsk lets the process die at one call of the saver, and repeats everything in another one.
+// It reports whether there is such a call.
+func crashAsk(t *testing.T, d graph.Durability, point int, after bool) bool {
+	t.Helper()
+	s := memory.New()
+	live := func(g *app, s checkpoint.Saver) error {
+		if _, err := g.Thread("t").Submit(t.Context(), input, graph.RequestID("in")); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		got := inBackground(ctx, g, graph.RequestID("1"))
+		synctest.Wait()
+		for range 5 {
+			found, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(found.Threads) == 0 {
+				break
+			}
+			if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); err != nil {
+				return err
+			}
+		}
+		a := <-got
+		if a.Err == nil {
+			same(t, "the reply", a.Reply, wire.String("hello ada"))
+		}
+		return a.Err
+	}
+	dying := crashingInbox{&crashing{Saver: s, left: point, after: after}}
+	err := live(greeter(t, dying, d), s)
+	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * checkpoint.DefaultLease)
+	if again := live(greeter(t, s, d), s); again != nil {
+		t.Fatalf("point %d %t, after %v: %v", point, after, err, again)
+	}
+	snap, lost := greeter(t, s).Thread("t").State(t.Context())
+	if lost != nil {
+		t.Fatal(lost)
+	}
+	same(t, fmt.Sprintf("point %d %t: log", point, after), snap.State.Log, []string{"greeted ada"})
+	return err != nil
+}
