@@ -66,7 +66,13 @@ func (e *emitter) emitFile() {
 			e.emitState(t)
 			continue
 		}
-		e.emitPayload(t)
+		if t.role == roleUnion {
+			for _, method := range codecMethods {
+				e.need(t.typ, method)
+			}
+		} else {
+			e.emitPayload(t)
+		}
 		if len(e.needed[t.typ]) > 0 {
 			e.emitCodec(t.typ)
 			emitted[t.typ] = true
@@ -230,7 +236,15 @@ func (m *model) packages() []*types.Package {
 func (m *model) nameCodecs(prefix string, taken map[string]bool) {
 	m.codecs = make(map[*typ]string)
 	taken = maps.Clone(taken)
+	for _, t := range m.targets {
+		if t.role == roleUnion {
+			m.codecs[t.typ] = t.name + codecSuffix
+		}
+	}
 	for _, t := range m.types {
+		if m.codecs[t] != "" {
+			continue
+		}
 		name := prefix + t.ident
 		for n := 2; taken[name] || m.pkg.Scope().Lookup(name) != nil; n++ {
 			name = prefix + t.ident + strconv.Itoa(n)

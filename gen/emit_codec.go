@@ -58,6 +58,9 @@ func (x expr) set(value jen.Code) *jen.Statement { return x.code().Op("=").Add(v
 // define writes a declaration of x with a value.
 func (x expr) define(value jen.Code) *jen.Statement { return x.code().Op(":=").Add(value) }
 
+// codecMethods are the methods of a codec that other packages use.
+var codecMethods = []string{"Append", "Read", "Equal", "Settle", "Clone"}
+
 // codec returns the type that implements cell.Codec for t, and requests it.
 func (e *emitter) codec(t *typ) *jen.Statement {
 	switch t.kind {
@@ -74,11 +77,22 @@ func (e *emitter) codec(t *typ) *jen.Statement {
 	if t.shifts {
 		e.need(t, "Settle")
 	}
+	return e.codecName(t)
+}
+
+// codecName writes the name of the codec of t.
+func (e *emitter) codecName(t *typ) *jen.Statement {
+	if t.home != nil {
+		return jen.Qual(t.home.Pkg().Path(), t.home.Name()+codecSuffix)
+	}
 	return jen.Id(e.m.codecs[t])
 }
 
-// need requests the codec of t with a method.
+// need requests the codec of t with a method. Another package emits a codec that it exports.
 func (e *emitter) need(t *typ, method string) {
+	if t.home != nil {
+		return
+	}
 	if e.needed[t] == nil {
 		e.needed[t] = make(map[string]bool)
 	}
@@ -96,7 +110,7 @@ func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
 		args = append(args, jen.Id(e.n.depth))
 	}
 	e.need(t, method)
-	codec := jen.Id(e.m.codecs[t]).Values()
+	codec := e.codecName(t).Values()
 	if e.inHeader {
 		codec = jen.Parens(codec)
 	}
@@ -108,6 +122,9 @@ func (e *emitter) emitCodec(t *typ) {
 	name := e.m.codecs[t]
 	e.f.Line()
 	e.f.Commentf("%s encodes, decodes and compares values of type %s.", name, e.show(t))
+	if name == t.ident+codecSuffix {
+		e.f.Comment("Generated code of other packages uses it for their states and payloads.")
+	}
 	if t.recursive {
 		e.f.Comment("It counts the depth, because such values can contain others of their type.")
 	}

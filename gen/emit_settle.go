@@ -116,6 +116,9 @@ func (e *emitter) settleUnion(t *typ) jen.Code {
 			cases = append(cases, jen.Case(typeCode(e.m.pkgPath, a.typ)).Block(body...))
 		}
 	}
+	if len(cases) == 0 {
+		return jen.Null()
+	}
 	return jen.Switch(x.define(v.deref().dot("(type)").code())).Block(cases...)
 }
 

@@ -18,6 +18,7 @@ type File struct {
 
 	States   []string // the types in it that have an update type and a schema
 	Payloads []string // the types in it that have AppendWire and DecodeWire
+	Unions   []string // the interfaces in it whose codec is exported
 
 	Lock   bool // a lock file
 	Orphan bool // generated for types that no longer exist or no longer request it; the file should be deleted

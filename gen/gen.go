@@ -123,7 +123,7 @@ func ownPackages(pkgs []*source) ([]*source, error) {
 func generate(cfg Config, pkgs []*source) (*Result, error) {
 	diags := &diagnostics{dir: cfg.Dir}
 	result := new(Result)
-	marked := markedPayloads(pkgs)
+	marked := markedCodecs(pkgs)
 	writers := make(map[string]*source)
 	for _, src := range pkgs {
 		units := src.units(cfg, diags)
@@ -156,7 +156,7 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			if len(cfg.Types) > 0 {
 				result.Files = append(result.Files, src.copies(u)...)
 			}
-			result.Files = append(result.Files, File{Path: u.output, Content: content, States: u.named(roleState), Payloads: u.named(rolePayload)})
+			result.Files = append(result.Files, File{Path: u.output, Content: content, States: u.named(roleState), Payloads: u.named(rolePayload), Unions: u.named(roleUnion)})
 		}
 		if len(cfg.Types) == 0 && !cfg.lockOnly {
 			result.Files = append(result.Files, src.orphans(units)...)

@@ -249,7 +249,21 @@ func (src *source) declaredLater(units []*unit) map[string]bool {
 			names[name] = true
 		}
 	}
+	for name := range src.namesOf(roleUnion, units) {
+		names[name+codecSuffix] = true
+	}
+	for path := range markedCodecs([]*source{src}) {
+		if name := strings.TrimPrefix(path, src.pkg.PkgPath+"."); isInterface(src.pkg.Types.Scope().Lookup(name)) {
+			names[name+codecSuffix] = true
+		}
+	}
 	return names
+}
+
+// inModule reports whether a package belongs to the module of src, so that the reader can change it.
+func (src *source) inModule(pkg *types.Package) bool {
+	mod := src.pkg.Module
+	return mod != nil && (pkg.Path() == mod.Path || strings.HasPrefix(pkg.Path(), mod.Path+"/"))
 }
 
 // tolerated reports whether generated code resolves a type error, or whether the error cannot
@@ -328,12 +342,21 @@ func (src *source) importsAs(path, name string) bool {
 	return false
 }
 
-// generatesName reports whether graphgen could declare name for a struct of the package.
+// generatesName reports whether graphgen could declare name for a type of the package.
 func generatesName(pkg *types.Package, name string) bool {
+	if base, ok := strings.CutSuffix(name, codecSuffix); ok && isInterface(pkg.Scope().Lookup(base)) {
+		return true
+	}
 	return slices.ContainsFunc(exportedSuffixes, func(suffix string) bool {
 		base, ok := strings.CutSuffix(name, suffix)
 		return ok && isStruct(pkg.Scope().Lookup(base))
 	})
+}
+
+// isInterface reports whether an object is an interface type.
+func isInterface(obj types.Object) bool {
+	_, ok := obj.(*types.TypeName)
+	return ok && types.IsInterface(obj.Type())
 }
 
 // isStruct reports whether an object is a struct type.

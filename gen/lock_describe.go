@@ -35,7 +35,7 @@ func (src *source) describeLock(models []*model, r *resolver) *lock.Lock {
 // target adds a state or a payload.
 func (l *locker) target(t *target) {
 	at := lock.Place{Pos: l.src.pkg.Fset.Position(t.named.Obj().Pos()), Subject: t.name}
-	if t.role == rolePayload {
+	if t.role != roleState {
 		l.lock.Payloads[t.name] = &lock.Entry{Type: l.text(t.typ, t.name), At: at}
 		return
 	}
@@ -157,6 +157,10 @@ func (l *locker) label(t *typ, hint string) string {
 	}
 	switch t.kind {
 	case kindUnion:
+		if t.home != nil {
+			l.lock.Codecs[label] = "wire"
+			break
+		}
 		l.union(t, label)
 	case kindWire:
 		l.lock.Codecs[label] = "wire"

@@ -198,7 +198,7 @@ func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
 		obj := named.Obj()
 		foreign = obj.Pkg() != nil && obj.Pkg() != r.src.pkg.Types
 		switch {
-		case isTime(named), r.hasWire(named), r.unions[obj] != nil:
+		case isTime(named), r.hasWire(named), r.unions[obj] != nil, types.IsInterface(named) && r.exported(obj):
 			return true
 		case isLock(named) || foreign && !r.canName(obj) && r.publicName(named) == types.Type(named):
 			return false
@@ -269,9 +269,9 @@ func isByte(t types.Type) bool {
 	return ok && basic.Kind() == types.Uint8
 }
 
-// markedPayloads returns, as path.Name, the payload types of all loaded packages. Their methods
-// are missing in the sources, because generated files are not read.
-func markedPayloads(pkgs []*source) map[string]bool {
+// markedCodecs returns, as path.Name, the payloads and exported unions of all loaded packages.
+// Their codecs are missing in the sources, because generated files are not read.
+func markedCodecs(pkgs []*source) map[string]bool {
 	marked := make(map[string]bool)
 	for _, src := range pkgs {
 		for _, d := range src.directives {
@@ -283,7 +283,7 @@ func markedPayloads(pkgs []*source) map[string]bool {
 			}
 			for i, name := range names {
 				obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
-				if ok && src.role(obj, i == 0 && d.verb == verbGenerate) == rolePayload {
+				if ok && src.role(obj, i == 0 && d.verb == verbGenerate) != roleState {
 					marked[src.pkg.PkgPath+"."+name] = true
 				}
 			}

@@ -31,7 +31,7 @@ type target struct {
 	name        string
 	role        role
 	helper      string // states: the prefix of the names generated for it
-	typ         *typ   // payloads
+	typ         *typ   // payloads and unions
 	named       *types.Named
 	fields      []*field        // states: in order, those of parts included, without blank ones
 	parts       []*types.Named  // states: the embedded structs whose fields are fields of the state
@@ -81,7 +81,7 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
 	r := newResolver(src, marked, diags)
 	r.states = src.stateNames(units)
-	r.payloads = src.payloadNames(units)
+	r.payloads = src.namesOf(rolePayload, units)
 	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build, sources: u.sources()}
 	r.checkNames(u, units)
 	for _, t := range u.types {
@@ -94,10 +94,11 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	m.absent = r.findAbsent(m)
 	m.nameCodecs(src.codecPrefix(u), src.declaredLater(units))
 	for _, t := range m.targets {
-		if t.role == roleState {
+		switch t.role {
+		case roleState:
 			r.checkSettled(t)
 			t.shape = describe(src.pkg.Types, t)
-		} else {
+		case rolePayload:
 			t.payload = describePayload(src.pkg.Types, t)
 		}
 	}
@@ -132,12 +133,12 @@ func (src *source) stateNames(units []*unit) map[string]bool {
 	return names
 }
 
-// payloadNames returns the names of the payloads of units.
-func (src *source) payloadNames(units []*unit) map[string]bool {
+// namesOf returns the names of the types of units that have a role.
+func (src *source) namesOf(role role, units []*unit) map[string]bool {
 	names := make(map[string]bool)
 	for _, u := range units {
-		for _, t := range u.types {
-			names[t.name] = names[t.name] || t.role == rolePayload
+		for _, name := range u.named(role) {
+			names[name] = true
 		}
 	}
 	return names
@@ -158,8 +159,14 @@ func (r *resolver) target(t unitType) *target {
 		return nil
 	}
 	tgt := &target{name: t.name, role: t.role, named: named, helper: r.src.helperName(t.name, r.states)}
-	if t.role == rolePayload {
+	switch t.role {
+	case rolePayload:
 		r.payload(tgt, t)
+		return tgt
+	case roleUnion:
+		if r.exportsUnion(t) {
+			tgt.typ = r.resolve(named, place{pos: t.pos, subject: t.name})
+		}
 		return tgt
 	}
 	st, ok := named.Underlying().(*types.Struct)
@@ -180,9 +187,8 @@ func (r *resolver) target(t unitType) *target {
 // payload checks a payload type.
 func (r *resolver) payload(tgt *target, t unitType) {
 	at := place{pos: t.pos, subject: t.name}
-	switch tgt.named.Underlying().(type) {
-	case *types.Interface, *types.Pointer:
-		r.diags.add(t.pos, t.name, "is %s, which cannot have methods; name a struct that holds it", article(tgt.named.Underlying()))
+	if _, ok := tgt.named.Underlying().(*types.Pointer); ok {
+		r.diags.add(t.pos, t.name, "is a pointer, which cannot have methods; name a struct that holds it")
 		return
 	}
 	for _, name := range []string{"AppendWire", "DecodeWire", "WireShape"} {
@@ -298,8 +304,11 @@ func (r *resolver) checkNames(u *unit, units []*unit) {
 	scope := r.src.pkg.Types.Scope()
 	for _, t := range u.types {
 		var names []string
-		if t.role == roleState {
+		switch t.role {
+		case roleState:
 			names = r.src.generatedNames(t.name, r.states)
+		case roleUnion:
+			names = []string{t.name + codecSuffix}
 		}
 		for _, name := range names {
 			if obj := scope.Lookup(name); obj != nil {

@@ -386,6 +386,10 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 			r.fillUnion(res, decl)
 			return
 		}
+		if r.exported(named.Obj()) {
+			res.kind, res.home = kindUnion, named.Obj()
+			return
+		}
 	}
 	around := ""
 	if at.json != nil {
@@ -400,6 +404,7 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 	name := "Name"
 	if named != nil {
 		name = r.show(named)
+		around += r.codecRemedy(named.Obj())
 	}
 	r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; %slist what it holds with "+
 		"//graphgen:union %s = *A | *B, or tag the field untracked", around, name)

@@ -59,7 +59,7 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 // remedy says how a type of another package with unexported fields can be stored. Only in this
 // module can the reader change the type.
 func (r *resolver) remedy(t *types.Named) string {
-	if mod := r.src.pkg.Module; mod != nil && (t.Obj().Pkg().Path() == mod.Path || strings.HasPrefix(t.Obj().Pkg().Path(), mod.Path+"/")) {
+	if r.src.inModule(t.Obj().Pkg()) {
 		return "mark %T with //graphgen:payload and run graphgen in its package, or give %T the methods MarshalBinary and UnmarshalBinary"
 	}
 	switch {

@@ -75,6 +75,10 @@ func (s *shapes) text(t *typ) string {
 			entry.Fields = append(entry.Fields, shape.Field{Name: m.name, Wire: m.wire, Was: m.was, Type: s.text(m.typ)})
 		}
 	case kindUnion:
+		if t.home != nil {
+			entry.Kind = shape.Wire // its members are known in its package
+			break
+		}
 		entry.Kind = shape.Union
 		for _, a := range t.alts {
 			member := shape.Member{Tag: a.tag, Type: s.text(a.elem)}

@@ -45,6 +45,7 @@ type typ struct {
 	length int64        // of arrays
 	fields []*member    // of structs, in order
 	alts   []*alternative
+	home   *types.TypeName // kindUnion: the interface, if its package exports the codec; nil for a codec of this file
 
 	traits
 	foreign   bool // declared in another package
@@ -135,7 +136,8 @@ func (t *typ) judge() traits {
 	case kindTime:
 		now = traits{pointless: true, fallible: now.fallible, shifts: true} // equal instants may differ in zone and monotonic reading
 	case kindUnion:
-		now = traits{fallible: true, shifts: slices.ContainsFunc(t.alts, func(a *alternative) bool { return a.pointer })}
+		// Members of a union of another package are unknown here: nothing can be assumed of them.
+		now = traits{fallible: true, shifts: t.home != nil || slices.ContainsFunc(t.alts, func(a *alternative) bool { return a.pointer })}
 	case kindPointer, kindSlice, kindMap:
 		now = traits{fallible: now.fallible}
 	case kindWire, kindBinary, kindText, kindJSON:

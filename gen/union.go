@@ -1,8 +1,10 @@
 package gen
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,57 @@ type unionDecl struct {
 	pos  token.Position
 	name string
 	alts []types.Type // nil for faulty members
+}
+
+// codecSuffix is the end of the name of the codec that a package exports for one of its unions.
+const codecSuffix = "Codec"
+
+// exportsUnion reports whether the unit can export the codec of an interface. If not, it reports a
+// fault.
+func (r *resolver) exportsUnion(t unitType) bool {
+	switch {
+	case !t.obj.Exported():
+		r.diags.add(t.pos, t.name, "is an interface that is not exported, so no other package can use a codec of it; name a struct that holds it, or export it")
+	case r.unions[t.obj] == nil:
+		r.diags.add(t.pos, t.name, "is an interface, and nothing says what it holds; list that with %sunion %s = *A | *B, or name a struct", directivePrefix, t.name)
+	default:
+		return true
+	}
+	return false
+}
+
+// exported reports whether the package of a foreign interface exports its codec: a type with the
+// methods that graphgen generates. The package may be loaded, so that its generated file is hidden.
+func (r *resolver) exported(iface *types.TypeName) bool {
+	pkg := iface.Pkg()
+	if pkg == nil || pkg == r.src.pkg.Types || !r.canName(iface) {
+		return false
+	}
+	if r.marked[pkg.Path()+"."+iface.Name()] {
+		return true
+	}
+	codec, ok := pkg.Scope().Lookup(iface.Name() + codecSuffix).(*types.TypeName)
+	if !ok {
+		return false
+	}
+	set := types.NewMethodSet(codec.Type())
+	return !slices.ContainsFunc(codecMethods, func(name string) bool { return set.Lookup(nil, name) == nil })
+}
+
+// codecRemedy says how the package of a foreign interface can supply the codec; it is empty for
+// packages that the reader cannot change.
+func (r *resolver) codecRemedy(iface *types.TypeName) string {
+	pkg := iface.Pkg()
+	switch {
+	case pkg == nil || pkg == r.src.pkg.Types:
+		return ""
+	case !pkg.Complete(): // its names are unknown, because no file of this package imports it
+		return fmt.Sprintf("import package %s, by _ if nothing else uses it, so that graphgen sees whether it exports a codec of %%T, or ", pkg.Path())
+	case r.src.inModule(pkg):
+		return fmt.Sprintf("list what it holds with //graphgen:union in package %s, name %s there with -type so that the package exports a codec of it, or ",
+			pkg.Name(), iface.Name())
+	}
+	return ""
 }
 
 // readUnions evaluates the union directives of the package.
@@ -41,6 +94,10 @@ func (r *resolver) readUnion(d directive) {
 		return
 	}
 	r.unions[named.Obj()] = decl
+	if r.exported(named.Obj()) {
+		r.diags.add(d.pos, subject, "package %s knows the types that %s holds, and exports a codec of them; remove this list", named.Obj().Pkg().Name(), d.name)
+		return
+	}
 	tags := make(map[string]string)
 	for text := range strings.SplitSeq(d.arg, "|") {
 		text = strings.TrimSpace(text)

@@ -55,6 +55,7 @@ type role int
 const (
 	roleState   role = iota // has an update type and a schema
 	rolePayload             // has AppendWire and DecodeWire
+	roleUnion               // an interface, which has an exported codec
 )
 
 // units returns the units of a package: one for Config.Types, or those that the package requests.
@@ -242,18 +243,22 @@ func (src *source) parsed() bool {
 }
 
 // role returns the role of a type. A directive decides. Without one, a type is a state if it is
-// named first or if the tag of a field has a reducer. All others are payloads.
+// named first or if the tag of a field has a reducer. All others are payloads, or unions if they
+// are interfaces.
 func (src *source) role(obj *types.TypeName, first bool) role {
+	iface := types.IsInterface(obj.Type())
+	asked := ""
 	for _, d := range src.directives {
-		if d.name == obj.Name() && d.verb == "state" {
-			return roleState
-		}
-		if d.name == obj.Name() && d.verb == "payload" {
-			return rolePayload
+		if d.name == obj.Name() && (d.verb == "state" || d.verb == "payload") {
+			asked = d.verb
+			break
 		}
 	}
-	if first || hasReducer(obj.Type()) {
+	switch {
+	case asked == "state" || asked == "" && (first && !iface || hasReducer(obj.Type())):
 		return roleState
+	case iface:
+		return roleUnion
 	}
 	return rolePayload
 }

@@ -27,7 +27,7 @@
 //
 //	-type State,Doc  the types to generate for; the first is a state, a later one is a state when a field of it names a
 //	                 reducer, and a payload (AppendWire and DecodeWire) otherwise; //graphgen:state and //graphgen:payload
-//	                 above a type decide instead
+//	                 above a type decide instead; of an interface that is a union the codec is exported
 //	-o file          the file to write, in the folder of the package; without -type, for the types that carry
 //	                 //graphgen:state or //graphgen:payload
 //	-check           write nothing; print what would change as a diff
@@ -61,7 +61,7 @@
 // The fields of an embedded struct whose tags name reducers are fields of the state.
 //
 // In structs within a state, name=, was= and "-" (not stored) have the same meaning. The members
-// of an interface are listed once, in the package of the state:
+// of an interface are listed once, in the package of the state or of the interface:
 //
 //	//graphgen:union Message = *User | *Assistant | *Tool
 //
@@ -266,6 +266,7 @@ func contents(file gen.File) string {
 	}{
 		{"state", file.States, "update type, schema"},
 		{"payload", file.Payloads, "AppendWire, DecodeWire"},
+		{"union", file.Unions, "exported codec"},
 	} {
 		if len(part.names) > 0 {
 			what := part.what

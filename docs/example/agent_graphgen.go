@@ -26,6 +26,7 @@ type AgentUpdate struct {
 	Messages graphstate.Keyed[string, chat.Message] // upsert by ID
 	Topics   graphstate.Reduce[string]              // reduce=AddTopic
 	Tokens   graphstate.Sum[int64]                  // sum
+	Sources  graphstate.List[chat.Source]           // append: a union of the other package
 	Done     graphstate.Value[bool]                 // replace
 }
 
@@ -45,6 +46,7 @@ type AgentDiff struct {
 	Messages graphstate.KeyedChange[chat.Message]
 	Topics   graphstate.Change[[]string]
 	Tokens   graphstate.Change[int64]
+	Sources  graphstate.ListChange[chat.Source]
 	Done     graphstate.Change[bool]
 }
 
@@ -59,6 +61,9 @@ func AgentDiffOf(before, after Agent) AgentDiff {
 	}
 	if before.Usage.Tokens != after.Usage.Tokens {
 		d.Tokens = graphcell.Changed(before.Usage.Tokens, after.Usage.Tokens)
+	}
+	if !(graphgenAgentCodecSliceOfSource{}).Equal(&before.Sources, &after.Sources) {
+		d.Sources = graphgenAgentFields.Sources.Diff(before.Sources, after.Sources)
 	}
 	if before.Done != after.Done {
 		d.Done = graphcell.Changed(before.Done, after.Done)
@@ -87,6 +92,7 @@ func graphgenAgentChanges(d *AgentDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 		graphstate.FieldChange{Field: "Topics", Change: &d.Topics},
 		graphstate.FieldChange{Field: "Tokens", Change: &d.Tokens},
+		graphstate.FieldChange{Field: "Sources", Change: &d.Sources},
 		graphstate.FieldChange{Field: "Done", Change: &d.Done},
 	)
 }
@@ -95,11 +101,12 @@ func graphgenAgentChanges(d *AgentDiff) []graphstate.FieldChange {
 // It must not be modified.
 var AgentSchema = &graphstate.Schema[Agent, AgentUpdate]{
 	Name:        "Agent",
-	Fingerprint: 0x17fd0bdfd6e1d697,
+	Fingerprint: 0x09265271ef04719e,
 	Fields: []graphshape.Field{
 		graphgenAgentFields.Messages.Field,
 		graphgenAgentFields.Topics.Field,
 		graphgenAgentFields.Tokens.Field,
+		graphgenAgentFields.Sources.Field,
 		graphgenAgentFields.Done.Field,
 	},
 	Types:        graphgenAgentTypes,
@@ -116,7 +123,8 @@ var AgentSchema = &graphstate.Schema[Agent, AgentUpdate]{
 var _ struct {
 	chat.Messages
 	Usage
-	Done bool
+	Sources []chat.Source `graph:"append"`
+	Done    bool
 } = Agent{}
 
 // If this does not compile, Messages has changed since this file was generated.
@@ -138,6 +146,7 @@ var graphgenAgentFields = struct {
 	Messages graphcell.KeyedField[string, chat.Message]
 	Topics   graphcell.ReduceField[[]string, string]
 	Tokens   graphcell.SumField[int64]
+	Sources  graphcell.ListField[chat.Source]
 	Done     graphcell.ValueField[bool]
 }{
 	Messages: graphcell.KeyedField[string, chat.Message]{
@@ -156,6 +165,10 @@ var graphgenAgentFields = struct {
 		Field: graphshape.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
+	Sources: graphcell.ListField[chat.Source]{
+		Field: graphshape.Field{Name: "Sources", Wire: "Sources", Reducer: "append", Type: "[]chat.Source"},
+		Elem:  chat.SourceCodec{},
+	},
 	Done: graphcell.ValueField[bool]{
 		Field: graphshape.Field{Name: "Done", Wire: "Done", Reducer: "replace", Type: "bool"},
 		Codec: graphcell.Bool[bool]{},
@@ -165,6 +178,7 @@ var graphgenAgentFields = struct {
 // graphgenAgentTypes describes the types in Agent. It must not be modified.
 var graphgenAgentTypes = graphshape.Types{
 	{Name: "chat.Message", Kind: graphshape.Wire},
+	{Name: "chat.Source", Kind: graphshape.Wire},
 }
 
 // graphgenAgent is the Agent of one run. Each cell merges and stores one field.
@@ -175,6 +189,7 @@ type graphgenAgent struct {
 		Messages graphcell.KeyedCell[string, chat.Message]
 		Topics   graphcell.ReduceCell[[]string, string]
 		Tokens   graphcell.SumCell[int64]
+		Sources  graphcell.ListCell[chat.Source]
 		Done     graphcell.ValueCell[bool]
 	}
 }
@@ -187,9 +202,10 @@ func graphgenAgentNew(opts graphcell.Options) graphcell.Live[Agent, AgentUpdate]
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenAgent) bind(opts graphcell.Options) *graphgenAgent {
 	f := &graphgenAgentFields
-	l.Init("Agent", opts, 4)
+	l.Init("Agent", opts, 5)
 	l.f.Done.Bind(&l.Core, &f.Done, &l.s.Done)
 	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages.Messages)
+	l.f.Sources.Bind(&l.Core, &f.Sources, &l.s.Sources)
 	l.f.Tokens.Bind(&l.Core, &f.Tokens, &l.s.Usage.Tokens)
 	l.f.Topics.Bind(&l.Core, &f.Topics, &l.s.Messages.Topics)
 	return l
@@ -217,6 +233,7 @@ func (l *graphgenAgent) View() Agent {
 	s := l.s
 	s.Messages.Messages = slices.Clip(s.Messages.Messages)
 	s.Messages.Topics = slices.Clip(s.Messages.Topics)
+	s.Sources = slices.Clip(s.Sources)
 	return s
 }
 
@@ -238,6 +255,9 @@ func (l *graphgenAgent) Merge(task int, u *AgentUpdate) error {
 	if !u.Tokens.IsZero() {
 		l.f.Tokens.Merge(&u.Tokens)
 	}
+	if !u.Sources.IsZero() {
+		l.f.Sources.Merge(&u.Sources)
+	}
 	if !u.Done.IsZero() {
 		l.f.Done.Merge(&u.Done)
 	}
@@ -248,6 +268,7 @@ func (l *graphgenAgent) Merge(task int, u *AgentUpdate) error {
 func graphgenAgentClone(s Agent) Agent {
 	s.Messages.Messages = slices.Clone(s.Messages.Messages)
 	s.Messages.Topics = slices.Clone(s.Messages.Topics)
+	s.Sources = graphgenAgentCodecSliceOfSource{}.Clone(s.Sources)
 	return s
 }
 
@@ -263,6 +284,7 @@ func graphgenAgentWrites(u *AgentUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 		graphstate.FieldChange{Field: "Topics", Change: &u.Topics},
 		graphstate.FieldChange{Field: "Tokens", Change: &u.Tokens},
+		graphstate.FieldChange{Field: "Sources", Change: &u.Sources},
 		graphstate.FieldChange{Field: "Done", Change: &u.Done},
 	)
 }
@@ -274,6 +296,7 @@ func graphgenAgentAppendUpdate(b []byte, u *AgentUpdate) ([]byte, error) {
 	f.Messages.AppendUpdate(&w, &u.Messages)
 	f.Topics.AppendUpdate(&w, &u.Topics)
 	f.Tokens.AppendUpdate(&w, &u.Tokens)
+	f.Sources.AppendUpdate(&w, &u.Sources)
 	f.Done.AppendUpdate(&w, &u.Done)
 	return w.End()
 }
@@ -291,6 +314,8 @@ func graphgenAgentDecodeUpdate(b []byte, u *AgentUpdate) error {
 			f.Topics.ReadUpdate(&r, &u.Topics)
 		case "Tokens":
 			f.Tokens.ReadUpdate(&r, &u.Tokens)
+		case "Sources":
+			f.Sources.ReadUpdate(&r, &u.Sources)
 		case "Done":
 			f.Done.ReadUpdate(&r, &u.Done)
 		default:
@@ -373,6 +398,31 @@ func (graphgenAgentCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 // Equal reports whether *a and *b are equal; nil and empty differ.
 func (graphgenAgentCodecSliceOfString) Equal(a, b *[]string) bool {
 	return graphwire.SameSlice(*a, *b)
+}
+
+// graphgenAgentCodecSliceOfSource encodes, decodes and compares values of type []chat.Source.
+type graphgenAgentCodecSliceOfSource struct{}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenAgentCodecSliceOfSource) Equal(a, b *[]chat.Source) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(chat.SourceCodec{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Clone returns a deep copy of v.
+func (graphgenAgentCodecSliceOfSource) Clone(v []chat.Source) []chat.Source {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = chat.SourceCodec{}.Clone(v[i])
+	}
+	return v
 }
 
 // If one of these does not compile, a type or its methods have changed since this file was

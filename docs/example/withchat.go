@@ -11,7 +11,8 @@ import (
 type Agent struct {
 	chat.Messages // its fields are fields of Agent
 	Usage
-	Done bool
+	Sources []chat.Source `graph:"append"` // a union of the other package
+	Done    bool
 }
 
 type Usage struct {

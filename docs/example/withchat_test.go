@@ -26,3 +26,14 @@ func TestComposedStateOfTheManual(t *testing.T) {
 		t.Errorf("the run ends with %+v", s)
 	}
 }
+
+// TestUnionOfTheManual stores a member of a union of another package.
+func TestUnionOfTheManual(t *testing.T) {
+	s, err := state.Apply(AgentSchema, Agent{}, AgentUpdate{Sources: state.Append[chat.Source](chat.File("a.txt"), &chat.Page{URL: "b"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if copied := AgentSchema.Clone(s); len(AgentSchema.Diff(s, copied)) > 0 || copied.Sources[1] == s.Sources[1] {
+		t.Errorf("Clone returned %+v of %+v", copied, s)
+	}
+}

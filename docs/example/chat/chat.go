@@ -3,7 +3,7 @@ package chat
 
 import "github.com/graphgen-go/graphgen/runtime/state"
 
-//go:generate go tool graphgen -type=Messages,Message
+//go:generate go tool graphgen -type=Messages,Message,Source
 
 // Messages is the part of a state that has a conversation.
 type Messages struct {
@@ -16,6 +16,20 @@ type Message struct {
 	ID, Text string
 	edits    int
 }
+
+// Source says where a message got its facts. States of other packages use the codec of this one.
+type Source interface{ isSource() }
+
+//graphgen:union Source = File | *Page
+
+// File is a source by its name.
+type File string
+
+// Page is a page of a web site.
+type Page struct{ URL, Title string }
+
+func (File) isSource()  {}
+func (*Page) isSource() {}
 
 // Edit puts a message with another text into u.
 func Edit(u *state.Keyed[string, Message], m Message, text string) {

@@ -321,6 +321,89 @@ var _ struct {
 	edits int
 } = Message{}
 
+// SourceCodec encodes, decodes and compares values of type Source.
+// Generated code of other packages uses it for their states and payloads.
+type SourceCodec struct{}
+
+// Append appends *v to b as MessagePack.
+func (SourceCodec) Append(b []byte, v *Source) ([]byte, error) {
+	switch x := (*v).(type) {
+	case nil:
+		return graphwire.AppendNil(b), nil
+	case File:
+		b = graphwire.AppendTag(b, "File")
+		return graphwire.AppendString(b, string(x)), nil
+	case *Page:
+		if x == nil {
+			return b, graphwire.NilMember("Source", "*Page")
+		}
+		b = graphwire.AppendTag(b, "Page")
+		return graphgenCodecPage{}.Append(b, x)
+	}
+	return b, graphwire.NotMember("Source")
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (SourceCodec) Read(r *graphwire.Reader, v *Source) {
+	if r.Nil() {
+		return
+	}
+	n := r.Offset()
+	switch key := r.Tag("Source"); key {
+	case "File":
+		graphwire.Reserve[File](r, 1)
+		var x File
+		x = File(r.Str())
+		*v = x
+	case "Page":
+		x := graphwire.New[Page](r)
+		graphgenCodecPage{}.Read(r, x)
+		*v = x
+	default:
+		r.UnknownTag(n, "Source", key)
+	}
+}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (SourceCodec) Equal(a, b *Source) bool {
+	switch v := (*a).(type) {
+	case File:
+		out, ok := (*b).(File)
+		return ok && v == out
+	case *Page:
+		out, ok := (*b).(*Page)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return *v == *out
+	}
+	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (SourceCodec) Settle(s *graphcell.Settling, v *Source) bool {
+	switch x := (*v).(type) {
+	case *Page:
+		if x == nil {
+			s.NilMember("Source", "*Page")
+			return false
+		}
+	}
+	return false
+}
+
+// Clone returns a deep copy of v.
+func (SourceCodec) Clone(v Source) Source {
+	switch x := v.(type) {
+	case *Page:
+		if x != nil {
+			y := *x
+			return &y
+		}
+	}
+	return v
+}
+
 // graphgenCodecSliceOfString encodes, decodes and compares values of type []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -357,9 +440,50 @@ func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
 	return graphwire.SameSlice(*a, *b)
 }
 
+// graphgenCodecPage encodes, decodes and compares values of type Page.
+type graphgenCodecPage struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecPage) Append(b []byte, v *Page) ([]byte, error) {
+	b = append(b, "\x82\xa3URL"...) // map of 2, key "URL"
+	b = graphwire.AppendString(b, v.URL)
+	b = append(b, "\xa5Title"...) // key "Title"
+	return graphwire.AppendString(b, v.Title), nil
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecPage) Read(r *graphwire.Reader, v *Page) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "URL":
+			v.URL = r.Str()
+		case "Title":
+			v.Title = r.Str()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Page has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	URL   string
+	Title string
+} = Page{}
+
 // If one of these does not compile, a type or its methods have changed since this file was
 // generated. Run go generate.
 var (
+	_ = (*string)((*File)(nil))
+	_ = struct {
+		*File
+		graphwire.NoAppendWire
+	}{}.AppendWire
+	_ = struct {
+		*Page
+		graphwire.NoAppendWire
+	}{}.AppendWire
 	_ = struct {
 		*Messages
 		graphwire.NoMigrate

@@ -1,12 +1,22 @@
 // Package unions has mistakes in lists of what interfaces hold.
 package unions
 
-import "io"
+import (
+	"io"
+
+	"github.com/graphgen-go/graphgen/testdata/bad/unions/others"
+	"github.com/graphgen-go/graphgen/testdata/golden/borrowed/kit"
+)
 
 //graphgen:state
 type State struct {
-	Shape Shape
+	Shape  Shape
+	Block  kit.Block
+	Listed others.Listed // want `State.Listed: type others.Listed is an open interface, and nothing says what to decode into; list what it holds with //graphgen:union in package others, name Listed there with -type so that the package exports a codec of it, or list what it holds with //graphgen:union others.Listed = \*A \| \*B`
 }
+
+//graphgen:union kit.Block = kit.Text
+// want:-1 `union kit.Block: package kit knows the types that kit.Block holds, and exports a codec of them; remove this list`
 
 // Shape is what can be drawn.
 type Shape interface{ draw() }
