@@ -91,7 +91,7 @@ func (r *resolver) stateFields(tgt *target, in scope, st *types.Struct, names *c
 		switch part := partOf(f, raw); {
 		case f.Name() == "_":
 		case part != nil:
-			r.part(tgt, in, f, raw, part, names)
+			r.addPart(tgt, in, f, raw, part, names)
 		case r.embedsPointer(in, f, raw):
 		default:
 			if res := r.stateField(in, f, raw, names); res != nil {
@@ -101,8 +101,8 @@ func (r *resolver) stateFields(tgt *target, in scope, st *types.Struct, names *c
 	}
 }
 
-// part checks an embedded struct whose fields are fields of the state.
-func (r *resolver) part(tgt *target, in scope, f *types.Var, raw string, named *types.Named, names *claims) {
+// addPart checks an embedded struct whose fields are fields of the state.
+func (r *resolver) addPart(tgt *target, in scope, f *types.Var, raw string, named *types.Named, names *claims) {
 	at := r.placeIn(in, f)
 	tagAt := r.tagPlace(f, at)
 	tag, faults := parseTag(raw)
@@ -117,14 +117,19 @@ func (r *resolver) part(tgt *target, in scope, f *types.Var, raw string, named *
 		return
 	}
 	pkg := named.Obj().Pkg()
-	part := scope{owner: r.show(named), pkg: pkg, path: in.path + f.Name() + ".", at: at, foreign: pkg != r.src.pkg.Types}
+	inner := scope{owner: r.show(named), pkg: pkg, path: in.path + f.Name() + ".", at: at, foreign: pkg != r.src.pkg.Types}
 	if in.foreign {
-		part.at = in.at
+		inner.at = in.at
 	}
-	tgt.parts = append(tgt.parts, named)
-	from := len(tgt.fields)
-	r.stateFields(tgt, part, named.Underlying().(*types.Struct), names)
-	if r.checkMigrate(named, part.at, part.foreign) {
+	n, from := len(tgt.parts), len(tgt.fields)
+	tgt.parts = append(tgt.parts, part{named: named, path: in.path + f.Name()})
+	r.stateFields(tgt, inner, named.Underlying().(*types.Struct), names)
+	tgt.parts[n].fields = tgt.fields[from:len(tgt.fields):len(tgt.fields)]
+	if r.isState(named, tgt) {
+		tgt.parts[n].name = tgt.name + upperFirst(f.Name())
+		r.claimPart(tgt, tgt.parts[n].name, inner.at)
+	}
+	if r.checkMigrate(named, inner.at, inner.foreign) {
 		m := migration{path: in.path + f.Name()}
 		for _, field := range tgt.fields[from:] {
 			if field.stored() {
@@ -134,6 +139,33 @@ func (r *resolver) part(tgt *target, in scope, f *types.Var, raw string, named *
 		if len(m.wires) > 0 {
 			tgt.migrations = append(tgt.migrations, m)
 		}
+	}
+}
+
+// isState reports whether a part is also a state, which has an update and a schema in all builds of
+// the state around it.
+func (r *resolver) isState(named *types.Named, around *target) bool {
+	obj := named.Obj()
+	if named.TypeArgs().Len() > 0 {
+		return false
+	}
+	if obj.Pkg() == r.src.pkg.Types {
+		of := r.src.originOf(obj.Pos())
+		return r.states[obj.Name()] && (of.sameBuilds(origin{}) || of.sameBuilds(r.src.originOf(around.named.Obj().Pos())))
+	}
+	_, update := obj.Pkg().Scope().Lookup(obj.Name() + "Update").(*types.TypeName)
+	_, schema := obj.Pkg().Scope().Lookup(obj.Name() + "Schema").(*types.Var)
+	return update && schema || r.marked.has(obj, roleState)
+}
+
+// claimPart reports a declaration with the name of the variable for a part.
+func (r *resolver) claimPart(tgt *target, name string, at place) {
+	obj := r.src.pkg.Types.Scope().Lookup(name)
+	switch {
+	case obj != nil:
+		r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), name, "graphgen declares this name for the part that %s embeds (%s); rename it", tgt.name, shortPos(r.diags.dir, at.pos))
+	case r.src.declaredLater(nil)[name]:
+		r.diags.add(at.pos, at.subject, "graphgen declares %s for this part and for a state; give the embedded struct another name, as in type Inner = Outer", name)
 	}
 }
 

@@ -220,7 +220,8 @@ func (m *model) packages() []*types.Package {
 	for _, t := range m.targets {
 		packagesIn(m.pkgPath, t.named.Underlying(), visit)
 		for _, part := range t.parts {
-			packagesIn(m.pkgPath, part.Underlying(), visit)
+			packagesIn(m.pkgPath, part.named, visit)
+			packagesIn(m.pkgPath, part.named.Underlying(), visit)
 		}
 		for _, f := range t.fields {
 			if f.key != nil {

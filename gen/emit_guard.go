@@ -124,7 +124,7 @@ func (r *resolver) findAbsent(m *model) []absence {
 		if t.role == roleState {
 			add(t.named, "Migrate")
 			for _, part := range t.parts {
-				add(part, "Migrate")
+				add(part.named, "Migrate")
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (r *resolver) findAbsent(m *model) []absence {
 
 // generates reports whether graphgen generates AppendWire for a type of this package.
 func (r *resolver) generates(t *types.Named) bool {
-	return t.Obj().Pkg() == r.src.pkg.Types && (r.payloads[t.Obj().Name()] || r.marked[r.src.pkg.PkgPath+"."+t.Obj().Name()])
+	return t.Obj().Pkg() == r.src.pkg.Types && (r.payloads[t.Obj().Name()] || r.marked.has(t.Obj(), rolePayload))
 }
 
 // parts returns the named types within the named type t of this package. It does not look into
@@ -211,7 +211,7 @@ func (m *model) aliases() []*types.Alias {
 	for _, t := range m.targets {
 		aliasesIn(t.named.Underlying(), visit)
 		for _, part := range t.parts {
-			aliasesIn(part.Underlying(), visit)
+			aliasesIn(part.named.Underlying(), visit)
 		}
 	}
 	return list

@@ -15,9 +15,14 @@ func (e *emitter) emitState(t *target) {
 	e.emitUpdate(t)
 	e.emitDiff(t)
 	e.emitSchema(t)
+	for _, part := range t.parts {
+		if part.name != "" {
+			e.emitPart(t, part)
+		}
+	}
 	e.emitGuard(t.named)
 	for _, part := range t.parts {
-		e.emitGuard(part)
+		e.emitGuard(part.named)
 	}
 	e.emitFields(t)
 	if len(t.shape.Types) > 0 {
@@ -94,6 +99,28 @@ func (e *emitter) typeArgs(f *field) (update, cell []jen.Code) {
 // that graphgen cannot declare one.
 func (t *target) has(name string) bool {
 	return t.methods[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name })
+}
+
+// emitPart writes the variable that connects a state with a part that is a state of its own.
+func (e *emitter) emitPart(t *target, p part) {
+	name := func(suffix string) *jen.Statement {
+		return jen.Qual(p.named.Obj().Pkg().Path(), p.named.Obj().Name()+suffix)
+	}
+	whole := jen.Id(t.name + "Update")
+	s, u, v := expr(e.n.s), expr(e.n.u), expr(e.n.v)
+	widen, narrow := []jen.Code{}, []jen.Code{}
+	for _, f := range p.fields {
+		widen = append(widen, u.dot(f.name).set(v.dot(f.name).code()))
+		narrow = append(narrow, v.dot(f.name).set(u.dot(f.name).code()))
+	}
+	e.f.Line()
+	e.f.Commentf("%s connects %s with its part %s, so that graph.Part takes nodes over the part.", p.name, t.name, e.showType(p.named))
+	e.f.Var().Id(p.name).Op("=").Add(stateType("Part", jen.Id(t.name), whole, name(""), name("Update"))).Values(
+		jen.Line().Id("Schema").Op(":").Add(name("Schema")),
+		jen.Line().Id("Of").Op(":").Func().Params(s.code().Id(t.name)).Add(name("")).Block(jen.Return(s.dot(p.path).code())),
+		jen.Line().Id("Widen").Op(":").Func().Params(v.code().Add(name("Update"))).Params(u.code().Add(whole)).Block(append(widen, jen.Return(u.code()))...),
+		jen.Line().Id("Narrow").Op(":").Func().Params(u.code().Add(whole)).Params(v.code().Add(name("Update"))).Block(append(narrow, jen.Return(v.code()))...),
+		jen.Line())
 }
 
 // emitSchema writes the variable for building graphs.

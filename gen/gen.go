@@ -123,7 +123,7 @@ func ownPackages(pkgs []*source) ([]*source, error) {
 func generate(cfg Config, pkgs []*source) (*Result, error) {
 	diags := &diagnostics{dir: cfg.Dir}
 	result := new(Result)
-	marked := markedCodecs(pkgs)
+	marked := markedTypes(pkgs)
 	writers := make(map[string]*source)
 	for _, src := range pkgs {
 		units := src.units(cfg, diags)

@@ -252,9 +252,9 @@ func (src *source) declaredLater(units []*unit) map[string]bool {
 	for name := range src.namesOf(roleUnion, units) {
 		names[name+codecSuffix] = true
 	}
-	for path := range markedCodecs([]*source{src}) {
-		if name := strings.TrimPrefix(path, src.pkg.PkgPath+"."); isInterface(src.pkg.Types.Scope().Lookup(name)) {
-			names[name+codecSuffix] = true
+	for path, role := range markedTypes([]*source{src}) {
+		if role == roleUnion {
+			names[strings.TrimPrefix(path, src.pkg.PkgPath+".")+codecSuffix] = true
 		}
 	}
 	return names

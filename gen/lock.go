@@ -44,7 +44,7 @@ func Lock(ctx context.Context, cfg Config) (*Result, error) {
 
 // locked compares the package with its lock file, and adds the new file to the result. A package
 // without a lock file gets none, unless the run is for lock files.
-func (src *source) locked(cfg Config, units []*unit, models []*model, marked map[string]bool, result *Result, diags *diagnostics) {
+func (src *source) locked(cfg Config, units []*unit, models []*model, marked marks, result *Result, diags *diagnostics) {
 	path := filepath.Join(src.dir, LockName)
 	content, err := os.ReadFile(path)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -103,7 +103,7 @@ func lockable(models []*model) []*model {
 
 // otherModels returns the models of the types that the package requests and this run does not
 // generate.
-func (src *source) otherModels(cfg Config, units []*unit, marked map[string]bool, diags *diagnostics) []*model {
+func (src *source) otherModels(cfg Config, units []*unit, marked marks, diags *diagnostics) []*model {
 	if len(cfg.Types) == 0 {
 		return nil
 	}

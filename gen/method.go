@@ -15,7 +15,7 @@ func (r *resolver) hasWire(t *types.Named) bool {
 	if obj.Pkg() == nil || types.IsInterface(t) {
 		return false
 	}
-	if obj.Pkg() != r.src.pkg.Types && r.marked[obj.Pkg().Path()+"."+obj.Name()] {
+	if obj.Pkg() != r.src.pkg.Types && r.marked.has(obj, rolePayload) {
 		return true
 	}
 	return hasOwn(t, "AppendWire") && isMethod(t, "AppendWire", bytesType, bytesType, errorType) &&
@@ -269,22 +269,31 @@ func isByte(t types.Type) bool {
 	return ok && basic.Kind() == types.Uint8
 }
 
-// markedCodecs returns, as path.Name, the payloads and exported unions of all loaded packages.
-// Their codecs are missing in the sources, because generated files are not read.
-func markedCodecs(pkgs []*source) map[string]bool {
-	marked := make(map[string]bool)
+// marks are the roles of the types that packages mark, by path.Name.
+type marks map[string]role
+
+// has reports whether a type is marked with a role.
+func (m marks) has(obj *types.TypeName, want role) bool {
+	got, ok := m[obj.Pkg().Path()+"."+obj.Name()]
+	return ok && got == want
+}
+
+// markedTypes returns the marked types of all loaded packages. What is generated for them is
+// missing in the sources, because generated files are not read.
+func markedTypes(pkgs []*source) marks {
+	marked := make(marks)
 	for _, src := range pkgs {
 		for _, d := range src.directives {
 			names := d.types
-			if d.verb == "payload" && d.name != "" {
+			if (d.verb == "payload" || d.verb == "state") && d.name != "" {
 				names = []string{d.name}
 			} else if d.verb != verbGenerate {
 				continue
 			}
 			for i, name := range names {
 				obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
-				if ok && src.role(obj, i == 0 && d.verb == verbGenerate) != roleState {
-					marked[src.pkg.PkgPath+"."+name] = true
+				if ok {
+					marked[src.pkg.PkgPath+"."+name] = src.role(obj, i == 0 && d.verb == verbGenerate)
 				}
 			}
 		}

@@ -34,12 +34,20 @@ type target struct {
 	typ         *typ   // payloads and unions
 	named       *types.Named
 	fields      []*field        // states: in order, those of parts included, without blank ones
-	parts       []*types.Named  // states: the embedded structs whose fields are fields of the state
+	parts       []part          // states: the embedded structs whose fields are fields of the state
 	migrations  []migration     // states: the methods Migrate of parts and of the state, in order of their calls
 	methods     map[string]bool // states: the methods that the package declares on the update
 	diffMethods map[string]bool // states: and on the diff
 	shape       shape.State     // states
 	payload     shape.Payload   // payloads
+}
+
+// part is an embedded struct whose fields are fields of the state.
+type part struct {
+	named  *types.Named
+	path   string   // the selector from the state
+	name   string   // of the variable that connects the two; empty unless the struct is a state of its own
+	fields []*field // of the state
 }
 
 // migration is a method Migrate of a state or of one of its parts.
@@ -78,7 +86,7 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 
 // buildModel checks the types of a unit and returns the model to emit. If it adds faults to diags,
 // the model may be incomplete.
-func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
+func buildModel(src *source, u *unit, units []*unit, marked marks, diags *diagnostics) *model {
 	r := newResolver(src, marked, diags)
 	r.states = src.stateNames(units)
 	r.payloads = src.namesOf(rolePayload, units)
@@ -106,7 +114,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 }
 
 // newResolver returns a resolver for the types of a package.
-func newResolver(src *source, marked map[string]bool, diags *diagnostics) *resolver {
+func newResolver(src *source, marked marks, diags *diagnostics) *resolver {
 	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool), known: make(map[kind]*typeutil.Map)}
 	r.readUnions()
 	return r

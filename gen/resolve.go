@@ -16,7 +16,7 @@ type resolver struct {
 	src      *source
 	diags    *diagnostics
 	unions   map[*types.TypeName]*unionDecl
-	marked   map[string]bool          // payload types of all loaded packages, as path.Name
+	marked   marks                    // the types of all loaded packages
 	syntax   map[token.Pos]*ast.Field // of struct fields, by the position of the name
 	states   map[string]bool          // names of this package's states
 	payloads map[string]bool          // and of its payloads, as far as they are known

@@ -39,7 +39,7 @@ func (r *resolver) exported(iface *types.TypeName) bool {
 	if pkg == nil || pkg == r.src.pkg.Types || !r.canName(iface) {
 		return false
 	}
-	if r.marked[pkg.Path()+"."+iface.Name()] {
+	if r.marked.has(iface, roleUnion) {
 		return true
 	}
 	codec, ok := pkg.Scope().Lookup(iface.Name() + codecSuffix).(*types.TypeName)

@@ -118,6 +118,24 @@ var AgentSchema = &graphstate.Schema[Agent, AgentUpdate]{
 	DecodeUpdate: graphgenAgentDecodeUpdate,
 }
 
+// AgentMessages connects Agent with its part chat.Messages, so that graph.Part takes nodes over the part.
+var AgentMessages = graphstate.Part[Agent, AgentUpdate, chat.Messages, chat.MessagesUpdate]{
+	Schema: chat.MessagesSchema,
+	Of: func(s Agent) chat.Messages {
+		return s.Messages
+	},
+	Widen: func(v chat.MessagesUpdate) (u AgentUpdate) {
+		u.Messages = v.Messages
+		u.Topics = v.Topics
+		return u
+	},
+	Narrow: func(u AgentUpdate) (v chat.MessagesUpdate) {
+		v.Messages = u.Messages
+		v.Topics = u.Topics
+		return v
+	},
+}
+
 // If this does not compile, Agent has changed since this file was generated.
 // Run go generate.
 var _ struct {

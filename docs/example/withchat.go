@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/graphgen-go/graphgen/docs/example/chat"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
 //go:generate go tool graphgen -type=Agent
@@ -28,4 +30,16 @@ func shorten(ctx context.Context, s Agent) (AgentUpdate, error) {
 	u.Tokens.Add(42)
 	u.Done.Set(true)
 	return u, nil
+}
+
+// NewEditor returns a graph over Agent with a node over its part.
+func NewEditor() (*graph.Graph[Agent, AgentUpdate], error) {
+	b := graph.New("editor", AgentSchema)
+	part := graph.Part(b, AgentMessages) // a Builder over chat.Messages
+	chat.AddShorten(part, "shorten")
+	b.Node("finish", func(ctx context.Context, s Agent) (AgentUpdate, error) {
+		return AgentUpdate{Done: state.Set(true)}, nil
+	})
+	b.Chain(graph.Start, "shorten", "finish", graph.End)
+	return b.Compile()
 }

@@ -27,6 +27,21 @@ func TestComposedStateOfTheManual(t *testing.T) {
 	}
 }
 
+// TestPartOfTheManual runs a node over a part.
+func TestPartOfTheManual(t *testing.T) {
+	g, err := NewEditor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.Run(t.Context(), AgentUpdate{Messages: state.Upsert[string](chat.Message{ID: "1", Text: "long"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := got.State; len(s.Messages.Messages) != 1 || s.Messages.Messages[0].Text != "short" || !s.Done {
+		t.Errorf("the run ends with %+v", s)
+	}
+}
+
 // TestUnionOfTheManual stores a member of a union of another package.
 func TestUnionOfTheManual(t *testing.T) {
 	s, err := state.Apply(AgentSchema, Agent{}, AgentUpdate{Sources: state.Append[chat.Source](chat.File("a.txt"), &chat.Page{URL: "b"})})

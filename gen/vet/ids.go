@@ -303,8 +303,8 @@ func (r *idReader) graphOf(obj types.Object) *declared {
 // call records what a call declares in a graph.
 func (r *idReader) call(c *ast.CallExpr, known map[*ast.Ident]bool) {
 	f := r.function(c)
-	if f == nil || f.Pkg() == nil || f.Pkg().Path() != graphPath {
-		return
+	if f == nil || f.Pkg() == nil || f.Pkg().Path() != graphPath || f.Name() == "Part" {
+		return // Part passes the builder on
 	}
 	args := c.Args
 	var builder *ast.Ident

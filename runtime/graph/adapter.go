@@ -218,8 +218,10 @@ func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 	t := &r.exec.Tasks[i]
 	f := &a.g.funcs[t.Node]
 	switch {
+	case f.same != nil:
+		return runSame(ctx, r, a, i, f.same)
 	case f.child != nil:
-		return f.child(ctx, r, a, i)
+		return a.callChild(ctx, r, i, f)
 	case a.strict:
 		given := a.g.schema.Clone(a.live.View())
 		err := a.callWith(ctx, given, t, i)
@@ -233,6 +235,22 @@ func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 		return err
 	}
 	return a.callWith(ctx, a.live.View(), t, i)
+}
+
+// callChild runs the subgraph over another state for the task in slot i.
+func (a *adapter[S, U]) callChild(ctx context.Context, r *run, i int, f *funcs[S, U]) error {
+	s := a.live.View()
+	if a.strict {
+		s = a.g.schema.Clone(s)
+	}
+	u, done, err := f.child(ctx, r, i, a.strict, s)
+	if done {
+		a.updates[i] = u
+	}
+	if a.strict && err == nil {
+		err = a.mutated(s)
+	}
+	return err
 }
 
 func (a *adapter[S, U]) choice(i int) *Next { return &a.choices[i] }
@@ -371,12 +389,13 @@ func (a *adapter[S, U]) addKept(b []byte) (err error) {
 	return err
 }
 
-// funcs are the functions of a node: one of the first four, its route and its fallback.
+// funcs are the functions of a node: one of the first five, its route and its fallback.
 type funcs[S, U any] struct {
 	plain   func(context.Context, S) (U, error)
 	routing func(context.Context, S) (U, Next, error)
 	task    func(context.Context, S, payload) (U, Next, error)
-	child   func(ctx context.Context, r *run, a *adapter[S, U], i int) error // runs a subgraph for the task in slot i
+	same    *Graph[S, U] // a subgraph over the same state
+	child   subgraphFunc[S, U]
 	route   func(context.Context, S) (Next, error)
 
 	fallback func(context.Context, S, payload, error) (U, Next, error)
@@ -384,7 +403,7 @@ type funcs[S, U any] struct {
 }
 
 func (f *funcs[S, U]) none() bool {
-	return f.plain == nil && f.routing == nil && f.task == nil && f.child == nil
+	return f.plain == nil && f.routing == nil && f.task == nil && f.same == nil && f.child == nil
 }
 
 // callWith calls the function of a node that is not a subgraph, with the given state.

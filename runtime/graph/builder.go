@@ -14,16 +14,32 @@ import (
 type Builder[S, U any] struct {
 	name   string
 	schema *state.Schema[S, U]
-	nodes  []nodeDecl[S, U]
-	edges  []edgeDecl
-	routes []routeDecl[S]
-	joins  []joinDecl
-	races  []joinDecl
-	short  [][]ID // chains without an edge
+	decls[S, U]
+	whole func(decls[S, U]) // of a Builder that Part returned: declares in the Builder of the whole state
+}
 
+// decls are declarations of a graph, in their order.
+type decls[S, U any] struct {
+	nodes     []nodeDecl[S, U]
+	edges     []edgeDecl
+	routes    []routeDecl[S]
+	joins     []joinDecl
+	races     []joinDecl
+	short     [][]ID // chains without an edge
 	fallbacks []fallbackDecl[S, U]
 	caches    []cacheDecl[S]
 	hooks     []hook[S, U] // of OnUpdate
+}
+
+// declare adds declarations to the graph.
+func (b *Builder[S, U]) declare(d decls[S, U]) {
+	if b.whole != nil {
+		b.whole(d)
+		return
+	}
+	b.nodes, b.edges, b.routes = append(b.nodes, d.nodes...), append(b.edges, d.edges...), append(b.routes, d.routes...)
+	b.joins, b.races, b.short = append(b.joins, d.joins...), append(b.races, d.races...), append(b.short, d.short...)
+	b.fallbacks, b.caches, b.hooks = append(b.fallbacks, d.fallbacks...), append(b.caches, d.caches...), append(b.hooks, d.hooks...)
 }
 
 type nodeDecl[S, U any] struct {
@@ -129,22 +145,22 @@ func add[S, U any](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []NodeOp
 			o.node(&d.opts)
 		}
 	}
-	d.kind.routes = k.routes || f.child != nil && len(d.opts.targets) > 0
-	b.nodes = append(b.nodes, d)
+	d.kind.routes = k.routes || (f.same != nil || f.child != nil) && len(d.opts.targets) > 0
+	b.declare(decls[S, U]{nodes: []nodeDecl[S, U]{d}})
 }
 
 // Edge makes dst due in the superstep after src finishes. Several edges out of one node run their
 // destinations concurrently. A node with several edges into it runs once in the superstep after
 // any of their sources.
 func (b *Builder[S, U]) Edge(src, dst ID) {
-	b.edges = append(b.edges, edgeDecl{src, dst})
+	b.declare(decls[S, U]{edges: []edgeDecl{{src, dst}}})
 }
 
 // Chain adds an edge from each node to the next one: Chain(Start, "a", "b", End) is Edge(Start,
 // "a"), Edge("a", "b") and Edge("b", End). Compile reports a Chain of fewer than two nodes.
 func (b *Builder[S, U]) Chain(nodes ...ID) {
 	if len(nodes) < 2 {
-		b.short = append(b.short, nodes)
+		b.declare(decls[S, U]{short: [][]ID{nodes}})
 	}
 	for i := 1; i < len(nodes); i++ {
 		b.Edge(nodes[i-1], nodes[i])
@@ -159,14 +175,14 @@ func (b *Builder[S, U]) Chain(nodes ...ID) {
 // If a route fails, the superstep is not committed. Resume then calls all its routes again, and no
 // node.
 func (b *Builder[S, U]) Route(src ID, f func(ctx context.Context, s S) (Next, error), targets ...ID) {
-	b.routes = append(b.routes, routeDecl[S]{src, f, targets})
+	b.declare(decls[S, U]{routes: []routeDecl[S]{{src, f, targets}}})
 }
 
 // Join runs dst once every source has run since the join last fired, in any supersteps and across
 // restarts. A new input resets the join. If a run ends while only some sources have run,
 // Result.Unjoined names dst.
 func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
-	b.joins = append(b.joins, joinDecl{append([]ID(nil), srcs...), dst})
+	b.declare(decls[S, U]{joins: []joinDecl{{append([]ID(nil), srcs...), dst}}})
 }
 
 // JoinAny runs dst after the first source succeeds. The other sources of that superstep are
@@ -174,5 +190,5 @@ func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
 // succeeds. The winner is stored before the others are cancelled, so a resumed run has the same
 // winner.
 func (b *Builder[S, U]) JoinAny(srcs []ID, dst ID) {
-	b.races = append(b.races, joinDecl{append([]ID(nil), srcs...), dst})
+	b.declare(decls[S, U]{races: []joinDecl{{append([]ID(nil), srcs...), dst}}})
 }

@@ -46,7 +46,7 @@ func (b *Builder[S, U]) Cache(id ID, where Cacher, ttl time.Duration, key func(s
 	if key != nil {
 		d.key = func(s S, _ payload) (string, error) { return key(s), nil }
 	}
-	b.caches = append(b.caches, d)
+	b.declare(decls[S, U]{caches: []cacheDecl[S]{d}})
 }
 
 // TaskCache is Builder.Cache for a TaskNode or RoutingTaskNode. key also gets the payload of the
@@ -62,7 +62,7 @@ func TaskCache[S, U, In any](b *Builder[S, U], node Sender[In], where Cacher, tt
 			return key(s, in), nil
 		}
 	}
-	b.caches = append(b.caches, d)
+	b.declare(decls[S, U]{caches: []cacheDecl[S]{d}})
 }
 
 // cacheDecl is a declared Cache.

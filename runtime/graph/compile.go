@@ -20,6 +20,7 @@ import (
 type Graph[S, U any] struct {
 	core
 	schema *state.Schema[S, U]
+	decls  decls[S, U]   // from which the graph was compiled
 	funcs  []funcs[S, U] // by node
 	heads  heads[S, U]   // the heads of threads whose last run this graph executed
 }
@@ -109,11 +110,20 @@ type node struct {
 //
 // The Builder can be changed and compiled again; the Graph does not change with it.
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
-	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: defaults()}}, schema: b.schema}}
+	opt := defaults()
 	for _, o := range opts {
 		if o != nil {
-			o.compile(&c.g.opt)
+			o.compile(&opt)
 		}
+	}
+	return b.compile(opt)
+}
+
+// compile is Compile with all options.
+func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
+	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: opt}}, schema: b.schema, decls: b.decls.clipped()}}
+	if b.whole != nil {
+		c.fault("the Builder is of a part of a state; compile the Builder of the whole state")
 	}
 	c.addNodes()
 	c.addFormer()

@@ -35,7 +35,7 @@ func (b *Builder[S, U]) Fallback(id ID, f func(ctx context.Context, s S, err err
 			return u, next, err
 		}
 	}
-	b.fallbacks = append(b.fallbacks, d)
+	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
 }
 
 // RoutingFallback is Fallback for a RoutingNode. The choice of f is stored with its update, so f
@@ -45,7 +45,7 @@ func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, 
 	if f != nil {
 		d.f = func(ctx context.Context, s S, _ payload, err error) (U, Next, error) { return f(ctx, s, err) }
 	}
-	b.fallbacks = append(b.fallbacks, d)
+	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
 }
 
 // TaskFallback is Builder.Fallback for a task node. f also gets the payload of the failed send. An
@@ -64,7 +64,7 @@ func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx co
 			return u, next, err
 		}
 	}
-	b.fallbacks = append(b.fallbacks, d)
+	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
 }
 
 // RoutingTaskFallback is Builder.RoutingFallback for a RoutingTaskNode. f also gets the payload of
@@ -82,7 +82,7 @@ func RoutingTaskFallback[S, U, In any](
 			return f(ctx, s, in, err)
 		}
 	}
-	b.fallbacks = append(b.fallbacks, d)
+	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
 }
 
 // fallbackDecl is a declared Fallback.

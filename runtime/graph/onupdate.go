@@ -22,7 +22,7 @@ import (
 //
 // Without OnUpdate, a run costs what it costs without this function.
 func (b *Builder[S, U]) OnUpdate(f func(ctx context.Context, t TaskInfo, s S, u U) error) {
-	b.hooks = append(b.hooks, f)
+	b.declare(decls[S, U]{hooks: []hook[S, U]{f}})
 }
 
 // hook is a function of OnUpdate.

@@ -27,8 +27,7 @@ func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) 
 	var f funcs[S, U]
 	k := kind{same: true}
 	if child != nil {
-		k.sub = &child.core
-		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error { return runSame(ctx, r, a, i, child) }
+		k.sub, f.same = &child.core, child
 	}
 	add(b, id, f, k, opts)
 	return id
@@ -116,13 +115,14 @@ type mapping[S, U, CS, CU any] struct {
 	out   func(context.Context, S, payload, CS) (U, error)
 }
 
-// run runs the subgraph for the task in slot i.
-func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U], i int) error {
-	s, sent := a.live.View(), r.exec.Tasks[i].Sent
-	if a.strict {
-		s = a.g.schema.Clone(s)
-	}
-	inner, done, err := runChild(ctx, r, i, m.child, a.strict, func(c *run, inner *adapter[CS, CU]) error {
+// subgraphFunc runs a subgraph over another state for the task in slot i, as far as possible. s is
+// the state that the task sees. It returns the update of the task if the subgraph has ended.
+type subgraphFunc[S, U any] func(ctx context.Context, r *run, i int, strict bool, s S) (u U, done bool, err error)
+
+// run is a subgraphFunc.
+func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, i int, strict bool, s S) (u U, done bool, err error) {
+	sent := r.exec.Tasks[i].Sent
+	inner, done, err := runChild(ctx, r, i, m.child, strict, func(c *run, inner *adapter[CS, CU]) error {
 		input, err := m.in(ctx, s, sent)
 		inner.input = &input
 		if err != nil {
@@ -130,16 +130,13 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, a *adapter[S, U
 		}
 		return r.restoreMemory(i, c)
 	})
-	if done && r.opt.rehearse {
-		return r.stay(i)
+	switch {
+	case done && r.opt.rehearse:
+		return u, false, r.stay(i)
+	case done:
+		u, err = m.out(ctx, s, sent, inner.live.View())
 	}
-	if done {
-		a.updates[i], err = m.out(ctx, s, sent, inner.live.View())
-	}
-	if a.strict && err == nil {
-		err = a.mutated(s)
-	}
-	return err
+	return u, done, err
 }
 
 // newCall returns the run of a subgraph for the task in slot i, without its position, and the

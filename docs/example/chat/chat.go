@@ -1,7 +1,12 @@
 // Package chat ships a part of a state, for states of other packages to embed.
 package chat
 
-import "github.com/graphgen-go/graphgen/runtime/state"
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
 
 //go:generate go tool graphgen -type=Messages,Message,Source
 
@@ -35,6 +40,16 @@ func (*Page) isSource() {}
 func Edit(u *state.Keyed[string, Message], m Message, text string) {
 	m.Text, m.edits = text, m.edits+1
 	u.Upsert(m)
+}
+
+// AddShorten adds a node that shortens the last message to a graph over Messages, or over any
+// state that embeds Messages.
+func AddShorten(b *graph.Builder[Messages, MessagesUpdate], id graph.ID) graph.ID {
+	return b.Node(id, func(_ context.Context, s Messages) (MessagesUpdate, error) {
+		var u MessagesUpdate
+		Edit(&u.Messages, s.Messages[len(s.Messages)-1], "short")
+		return u, nil
+	})
 }
 
 // AddTopic adds a topic. It is exported, because the code of other packages calls it.

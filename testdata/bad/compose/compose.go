@@ -65,3 +65,21 @@ type Nested struct {
 type Inner struct {
 	Log []string `graph:"append"` // want `Inner.Log: reducer "append" does nothing here, since Inner is not a state`
 }
+
+// Third embeds states of their own.
+//
+//graphgen:state
+type Third struct {
+	chat.Own
+	Update // want `Third.Update: graphgen declares ThirdUpdate for this part and for a state; give the embedded struct another name, as in type Inner = Outer`
+}
+
+// Update is a state of its own.
+//
+//graphgen:state
+type Update struct {
+	Words []string `graph:"union"`
+}
+
+// ThirdOwn has the name of the variable for the part Own of Third.
+var ThirdOwn int // want `ThirdOwn: graphgen declares this name for the part that Third embeds \(.*\); rename it`

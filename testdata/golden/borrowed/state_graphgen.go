@@ -141,6 +141,26 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
 
+// StateDoc connects State with its part kit.Doc, so that graph.Part takes nodes over the part.
+var StateDoc = graphstate.Part[State, StateUpdate, kit.Doc, kit.DocUpdate]{
+	Schema: kit.DocSchema,
+	Of: func(s State) kit.Doc {
+		return s.Doc
+	},
+	Widen: func(v kit.DocUpdate) (u StateUpdate) {
+		u.Blocks = v.Blocks
+		u.Named = v.Named
+		u.Pages = v.Pages
+		return u
+	},
+	Narrow: func(u StateUpdate) (v kit.DocUpdate) {
+		v.Blocks = u.Blocks
+		v.Named = u.Named
+		v.Pages = u.Pages
+		return v
+	},
+}
+
 // If this does not compile, State has changed since this file was generated.
 // Run go generate.
 var _ struct {

@@ -203,6 +203,32 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
 
+// StateMessages connects State with its part chat.Messages, so that graph.Part takes nodes over the part.
+var StateMessages = graphstate.Part[State, StateUpdate, chat.Messages, chat.MessagesUpdate]{
+	Schema: chat.MessagesSchema,
+	Of: func(s State) chat.Messages {
+		return s.Messages
+	},
+	Widen: func(v chat.MessagesUpdate) (u StateUpdate) {
+		u.Messages = v.Messages
+		u.Cursor = v.Cursor
+		u.Topics = v.Topics
+		u.Unread = v.Unread
+		u.Title = v.Title
+		u.Props = v.Props
+		return u
+	},
+	Narrow: func(u StateUpdate) (v chat.MessagesUpdate) {
+		v.Messages = u.Messages
+		v.Cursor = u.Cursor
+		v.Topics = u.Topics
+		v.Unread = u.Unread
+		v.Title = u.Title
+		v.Props = u.Props
+		return v
+	},
+}
+
 // If this does not compile, State has changed since this file was generated.
 // Run go generate.
 var _ struct {

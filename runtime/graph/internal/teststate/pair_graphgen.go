@@ -3199,6 +3199,425 @@ func graphgenAfterAllDecodeUpdate(b []byte, u *AfterAllUpdate) error {
 	return graphcell.UpdateError(&r)
 }
 
+// DeskUpdate is the update of Desk that a node returns.
+// It has a set of operations for each field.
+// The zero DeskUpdate changes nothing.
+type DeskUpdate struct {
+	Note   graphstate.Value[string]       // replace
+	Log    graphstate.List[string]        // append
+	Facts  graphstate.Map[string, string] // merge
+	Count  graphstate.Sum[int]            // sum
+	Status graphstate.Value[string]       // replace
+	Last   graphstate.Value[string]       // last
+	Best   graphstate.Max[int]            // max
+	Draft  graphstate.Value[string]       // ephemeral
+	Stack  graphstate.Reduce[string]      // reduce=push
+	Seen   graphstate.Sum[int]            // sum
+}
+
+// String returns the operations in u as text, by field.
+func (u DeskUpdate) String() string {
+	return graphcell.FormatUpdate("DeskUpdate", graphgenDeskWrites(&u)...)
+}
+
+// Equal reports whether u and v have the same operations, which are stored as the same bytes.
+func (u DeskUpdate) Equal(v DeskUpdate) bool {
+	return graphcell.SameUpdate(graphgenDeskAppendUpdate, &u, &v)
+}
+
+// DeskDiff is the difference between two values of Desk, by field.
+// The zero DeskDiff means that they are equal.
+type DeskDiff struct {
+	Note   graphstate.Change[string]
+	Log    graphstate.ListChange[string]
+	Facts  graphstate.MapChange[string, string]
+	Count  graphstate.Change[int]
+	Status graphstate.Change[string]
+	Last   graphstate.Change[string]
+	Best   graphstate.Change[int]
+	Draft  graphstate.Change[string]
+	Stack  graphstate.Change[[]string]
+	Seen   graphstate.Change[int]
+}
+
+// DeskDiffOf returns the difference between before and after. It shares memory with both.
+func DeskDiffOf(before, after Desk) DeskDiff {
+	var d DeskDiff
+	if before.Note != after.Note {
+		d.Note = graphcell.Changed(before.Note, after.Note)
+	}
+	if !graphwire.SameSlice(before.Work.Log, after.Work.Log) {
+		d.Log = graphgenDeskFields.Log.Diff(before.Work.Log, after.Work.Log)
+	}
+	if !graphwire.SameMap(before.Work.Facts, after.Work.Facts) {
+		d.Facts = graphgenDeskFields.Facts.Diff(before.Work.Facts, after.Work.Facts)
+	}
+	if before.Work.Count != after.Work.Count {
+		d.Count = graphcell.Changed(before.Work.Count, after.Work.Count)
+	}
+	if before.Work.Status != after.Work.Status {
+		d.Status = graphcell.Changed(before.Work.Status, after.Work.Status)
+	}
+	if before.Work.Last != after.Work.Last {
+		d.Last = graphcell.Changed(before.Work.Last, after.Work.Last)
+	}
+	if before.Work.Best != after.Work.Best {
+		d.Best = graphcell.Changed(before.Work.Best, after.Work.Best)
+	}
+	if before.Work.Draft != after.Work.Draft {
+		d.Draft = graphcell.Changed(before.Work.Draft, after.Work.Draft)
+	}
+	if !graphwire.SameSlice(before.Work.Stack, after.Work.Stack) {
+		d.Stack = graphcell.Changed(before.Work.Stack, after.Work.Stack)
+	}
+	if before.Seen != after.Seen {
+		d.Seen = graphcell.Changed(before.Seen, after.Seen)
+	}
+	return d
+}
+
+// IsZero reports whether no field differs.
+func (d DeskDiff) IsZero() bool {
+	return graphgenDeskChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil if none does.
+func (d DeskDiff) Changes() []graphstate.FieldChange {
+	return graphgenDeskChanges(&d)
+}
+
+// String returns the fields that differ as text, one per line.
+func (d DeskDiff) String() string {
+	return graphcell.FormatDiff(graphgenDeskChanges(&d))
+}
+
+// graphgenDeskChanges returns the fields of d that differ.
+func graphgenDeskChanges(d *DeskDiff) []graphstate.FieldChange {
+	return graphcell.Changes(
+		graphstate.FieldChange{Field: "Note", Change: &d.Note},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Status", Change: &d.Status},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
+		graphstate.FieldChange{Field: "Best", Change: &d.Best},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+		graphstate.FieldChange{Field: "Seen", Change: &d.Seen},
+	)
+}
+
+// DeskSchema describes Desk to a graph: graph.New(name, DeskSchema).
+// It must not be modified.
+var DeskSchema = &graphstate.Schema[Desk, DeskUpdate]{
+	Name:        "Desk",
+	Fingerprint: 0x4401f4392a7f23fe,
+	Fields: []graphshape.Field{
+		graphgenDeskFields.Note.Field,
+		graphgenDeskFields.Log.Field,
+		graphgenDeskFields.Facts.Field,
+		graphgenDeskFields.Count.Field,
+		graphgenDeskFields.Status.Field,
+		graphgenDeskFields.Last.Field,
+		graphgenDeskFields.Best.Field,
+		graphgenDeskFields.Draft.Field,
+		graphgenDeskFields.Stack.Field,
+		graphgenDeskFields.Seen.Field,
+	},
+	New:          graphgenDeskNew,
+	Clone:        graphgenDeskClone,
+	Diff:         graphgenDeskDiff,
+	Writes:       graphgenDeskWrites,
+	AppendUpdate: graphgenDeskAppendUpdate,
+	DecodeUpdate: graphgenDeskDecodeUpdate,
+}
+
+// DeskWork connects Desk with its part Work, so that graph.Part takes nodes over the part.
+var DeskWork = graphstate.Part[Desk, DeskUpdate, Work, WorkUpdate]{
+	Schema: WorkSchema,
+	Of: func(s Desk) Work {
+		return s.Work
+	},
+	Widen: func(v WorkUpdate) (u DeskUpdate) {
+		u.Log = v.Log
+		u.Facts = v.Facts
+		u.Count = v.Count
+		u.Status = v.Status
+		u.Last = v.Last
+		u.Best = v.Best
+		u.Draft = v.Draft
+		u.Stack = v.Stack
+		return u
+	},
+	Narrow: func(u DeskUpdate) (v WorkUpdate) {
+		v.Log = u.Log
+		v.Facts = u.Facts
+		v.Count = u.Count
+		v.Status = u.Status
+		v.Last = u.Last
+		v.Best = u.Best
+		v.Draft = u.Draft
+		v.Stack = u.Stack
+		return v
+	},
+}
+
+// If this does not compile, Desk has changed since this file was generated.
+// Run go generate.
+var _ struct {
+	Note string
+	Work
+	Seen int `graph:"sum"`
+} = Desk{}
+
+// graphgenDeskFields describes how each field of Desk is merged and stored.
+// It must not be modified.
+var graphgenDeskFields = struct {
+	Note   graphcell.ValueField[string]
+	Log    graphcell.ListField[string]
+	Facts  graphcell.MapField[string, string]
+	Count  graphcell.SumField[int]
+	Status graphcell.ValueField[string]
+	Last   graphcell.ValueField[string]
+	Best   graphcell.MaxField[int]
+	Draft  graphcell.ValueField[string]
+	Stack  graphcell.ReduceField[[]string, string]
+	Seen   graphcell.SumField[int]
+}{
+	Note: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Note", Wire: "Note", Reducer: "replace", Type: "string"},
+		Codec: graphcell.Str[string]{},
+	},
+	Log: graphcell.ListField[string]{
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphcell.Str[string]{},
+	},
+	Facts: graphcell.MapField[string, string]{
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
+		Compare: cmp.Compare[string],
+	},
+	Count: graphcell.SumField[int]{
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Codec: graphcell.Int[int]{},
+	},
+	Status: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
+		Codec: graphcell.Str[string]{},
+	},
+	Last: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
+		Codec: graphcell.Str[string]{},
+	},
+	Best: graphcell.MaxField[int]{
+		Field: graphshape.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
+		Codec: graphcell.Int[int]{},
+	},
+	Draft: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphcell.Str[string]{},
+	},
+	Stack: graphcell.ReduceField[[]string, string]{
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string", Input: "string"},
+		Codec:  graphgenCodecSliceOfString{},
+		Input:  graphcell.Str[string]{},
+		Reduce: push,
+	},
+	Seen: graphcell.SumField[int]{
+		Field: graphshape.Field{Name: "Seen", Wire: "Seen", Reducer: "sum", Type: "int"},
+		Codec: graphcell.Int[int]{},
+	},
+}
+
+// graphgenDesk is the Desk of one run. Each cell merges and stores one field.
+type graphgenDesk struct {
+	graphcell.Core
+	s Desk
+	f struct {
+		Note   graphcell.ValueCell[string]
+		Log    graphcell.ListCell[string]
+		Facts  graphcell.MapCell[string, string]
+		Count  graphcell.SumCell[int]
+		Status graphcell.ValueCell[string]
+		Last   graphcell.ValueCell[string]
+		Best   graphcell.MaxCell[int]
+		Draft  graphcell.ValueCell[string]
+		Stack  graphcell.ReduceCell[[]string, string]
+		Seen   graphcell.SumCell[int]
+	}
+}
+
+// graphgenDeskNew returns the empty Desk of a new run.
+func graphgenDeskNew(opts graphcell.Options) graphcell.Live[Desk, DeskUpdate] {
+	return new(graphgenDesk).bind(opts)
+}
+
+// bind connects the cells to the fields, in the order of their wire names.
+func (l *graphgenDesk) bind(opts graphcell.Options) *graphgenDesk {
+	f := &graphgenDeskFields
+	l.Init("Desk", opts, 10)
+	l.f.Best.Bind(&l.Core, &f.Best, &l.s.Work.Best)
+	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Work.Count)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Work.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Work.Facts)
+	l.f.Last.Bind(&l.Core, &f.Last, &l.s.Work.Last)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Work.Log)
+	l.f.Note.Bind(&l.Core, &f.Note, &l.s.Note)
+	l.f.Seen.Bind(&l.Core, &f.Seen, &l.s.Seen)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Work.Stack)
+	l.f.Status.Bind(&l.Core, &f.Status, &l.s.Work.Status)
+	return l
+}
+
+// Fork returns the state of another run that begins with the values of l.
+// Neither sees changes of the other.
+func (l *graphgenDesk) Fork(opts graphcell.Options) graphcell.Live[Desk, DeskUpdate] {
+	fork := new(graphgenDesk).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenDesk) Clone() graphcell.Live[Desk, DeskUpdate] {
+	out := new(graphgenDesk).bind(graphcell.Options{})
+	out.s = graphgenDeskClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
+// View returns the state. Its slices are clipped, so that an append to one copies it.
+func (l *graphgenDesk) View() Desk {
+	s := l.s
+	s.Work.Log = slices.Clip(s.Work.Log)
+	s.Work.Stack = slices.Clip(s.Work.Stack)
+	return s
+}
+
+// Load sets the state to s.
+func (l *graphgenDesk) Load(s Desk) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u, the update of a task.
+func (l *graphgenDesk) Merge(task int, u *DeskUpdate) error {
+	l.Begin(task)
+	if !u.Note.IsZero() {
+		l.f.Note.Merge(&u.Note)
+	}
+	if !u.Log.IsZero() {
+		l.f.Log.Merge(&u.Log)
+	}
+	if !u.Facts.IsZero() {
+		l.f.Facts.Merge(&u.Facts)
+	}
+	if !u.Count.IsZero() {
+		l.f.Count.Merge(&u.Count)
+	}
+	if !u.Status.IsZero() {
+		l.f.Status.Merge(&u.Status)
+	}
+	if !u.Last.IsZero() {
+		l.f.Last.Merge(&u.Last)
+	}
+	if !u.Best.IsZero() {
+		l.f.Best.Merge(&u.Best)
+	}
+	if !u.Draft.IsZero() {
+		l.f.Draft.Merge(&u.Draft)
+	}
+	if !u.Stack.IsZero() {
+		l.f.Stack.Merge(&u.Stack)
+	}
+	if !u.Seen.IsZero() {
+		l.f.Seen.Merge(&u.Seen)
+	}
+	return l.End()
+}
+
+// graphgenDeskClone returns a deep copy of s.
+func graphgenDeskClone(s Desk) Desk {
+	s.Work.Log = slices.Clone(s.Work.Log)
+	s.Work.Facts = maps.Clone(s.Work.Facts)
+	s.Work.Stack = slices.Clone(s.Work.Stack)
+	return s
+}
+
+// graphgenDeskDiff returns the fields that differ between before and after.
+func graphgenDeskDiff(before, after Desk) []graphstate.FieldChange {
+	d := DeskDiffOf(before, after)
+	return graphgenDeskChanges(&d)
+}
+
+// graphgenDeskWrites returns the fields that u changes.
+func graphgenDeskWrites(u *DeskUpdate) []graphstate.FieldChange {
+	return graphcell.Changes(
+		graphstate.FieldChange{Field: "Note", Change: &u.Note},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Status", Change: &u.Status},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
+		graphstate.FieldChange{Field: "Best", Change: &u.Best},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+		graphstate.FieldChange{Field: "Seen", Change: &u.Seen},
+	)
+}
+
+// graphgenDeskAppendUpdate appends u to b as MessagePack.
+func graphgenDeskAppendUpdate(b []byte, u *DeskUpdate) ([]byte, error) {
+	w := graphcell.NewUpdateWriter(b)
+	f := &graphgenDeskFields
+	f.Note.AppendUpdate(&w, &u.Note)
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Count.AppendUpdate(&w, &u.Count)
+	f.Status.AppendUpdate(&w, &u.Status)
+	f.Last.AppendUpdate(&w, &u.Last)
+	f.Best.AppendUpdate(&w, &u.Best)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	f.Seen.AppendUpdate(&w, &u.Seen)
+	return w.End()
+}
+
+// graphgenDeskDecodeUpdate decodes b into u.
+func graphgenDeskDecodeUpdate(b []byte, u *DeskUpdate) error {
+	*u = DeskUpdate{}
+	r := graphwire.NewReader("DeskUpdate", b)
+	f := &graphgenDeskFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Note":
+			f.Note.ReadUpdate(&r, &u.Note)
+		case "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Count":
+			f.Count.ReadUpdate(&r, &u.Count)
+		case "Status":
+			f.Status.ReadUpdate(&r, &u.Status)
+		case "Last":
+			f.Last.ReadUpdate(&r, &u.Last)
+		case "Best":
+			f.Best.ReadUpdate(&r, &u.Best)
+		case "Draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		case "Stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		case "Seen":
+			f.Seen.ReadUpdate(&r, &u.Seen)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return graphcell.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString encodes, decodes and compares values of type []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -3612,6 +4031,10 @@ var (
 	}{}.Migrate
 	_ = struct {
 		*AfterAll
+		graphwire.NoMigrate
+	}{}.Migrate
+	_ = struct {
+		*Desk
 		graphwire.NoMigrate
 	}{}.Migrate
 )

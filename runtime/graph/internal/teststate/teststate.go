@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
 )
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine,Before,After,AfterAll
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine,Before,After,AfterAll,Desk
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -25,6 +25,13 @@ type Work struct {
 	Best   int      `graph:"max"`
 	Draft  string   `graph:"ephemeral"`
 	Stack  []string `graph:"reduce=push"`
+}
+
+// Desk has Work as a part, which is also a state of its own.
+type Desk struct {
+	Note string
+	Work
+	Seen int `graph:"sum"`
 }
 
 // push is a custom reducer. It panics on "boom".

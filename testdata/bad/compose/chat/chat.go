@@ -56,3 +56,10 @@ type Moved struct {
 
 // Migrate moves.
 func (*Moved) Migrate() {}
+
+// Own is a state of its own.
+//
+//graphgen:state
+type Own struct {
+	Numbers []int `graph:"append"`
+}

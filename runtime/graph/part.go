@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// Part returns a Builder over a part of the state of b. What is declared in it is declared in b,
+// with functions over the part: nodes, routes, task nodes, subgraphs, fallbacks, caches and
+// functions of OnUpdate. A package that ships a part can so declare nodes over the part in the
+// graph of any state that embeds it.
+//
+// p is the variable that graphgen generated for the embedded struct, such as StateChat. Nodes of
+// both Builders have one order, one set of ids and the options of b. Subgraph takes a graph that
+// was compiled over the part; its events and updates are those of the whole state. Compile only b.
+//
+// Part is a function because a method has no type parameters of its own.
+func Part[S, U, P, V any](b *Builder[S, U], p state.Part[S, U, P, V]) *Builder[P, V] {
+	l := lifter[S, U, P, V]{b.schema, p}
+	return &Builder[P, V]{name: b.name, schema: p.Schema, whole: func(d decls[P, V]) { b.declare(l.decls(d)) }}
+}
+
+// clipped returns the declarations, to which later ones are not added.
+func (d decls[S, U]) clipped() decls[S, U] {
+	return decls[S, U]{
+		slices.Clip(d.nodes), slices.Clip(d.edges), slices.Clip(d.routes), slices.Clip(d.joins), slices.Clip(d.races), slices.Clip(d.short),
+		slices.Clip(d.fallbacks), slices.Clip(d.caches), slices.Clip(d.hooks),
+	}
+}
+
+// lifter turns declarations over the part P of a state S into declarations over S.
+type lifter[S, U, P, V any] struct {
+	schema *state.Schema[S, U]
+	part   state.Part[S, U, P, V]
+}
+
+// decls returns the declarations over the whole state.
+func (l lifter[S, U, P, V]) decls(d decls[P, V]) decls[S, U] {
+	of, widen := l.part.Of, l.part.Widen
+	whole := decls[S, U]{edges: d.edges, joins: d.joins, races: d.races, short: d.short}
+	for _, n := range d.nodes {
+		whole.nodes = append(whole.nodes, l.node(n))
+	}
+	for _, r := range d.routes {
+		lifted := routeDecl[S]{from: r.from, targets: r.targets}
+		if r.choose != nil {
+			lifted.choose = func(ctx context.Context, s S) (Next, error) { return r.choose(ctx, of(s)) }
+		}
+		whole.routes = append(whole.routes, lifted)
+	}
+	for _, f := range d.fallbacks {
+		lifted := fallbackDecl[S, U]{id: f.id, name: f.name, takes: f.takes, routes: f.routes}
+		if f.f != nil {
+			lifted.f = func(ctx context.Context, s S, p payload, err error) (U, Next, error) {
+				v, next, err := f.f(ctx, of(s), p, err)
+				return widen(v), next, err
+			}
+		}
+		whole.fallbacks = append(whole.fallbacks, lifted)
+	}
+	for _, c := range d.caches {
+		lifted := cacheDecl[S]{id: c.id, name: c.name, takes: c.takes, where: c.where, ttl: c.ttl}
+		if c.key != nil {
+			lifted.key = func(s S, p payload) (string, error) { return c.key(of(s), p) }
+		}
+		whole.caches = append(whole.caches, lifted)
+	}
+	for _, h := range d.hooks {
+		var lifted hook[S, U]
+		if h != nil {
+			lifted = func(ctx context.Context, t TaskInfo, s S, u U) error { return h(ctx, t, of(s), l.part.Narrow(u)) }
+		}
+		whole.hooks = append(whole.hooks, lifted)
+	}
+	return whole
+}
+
+// node returns a node over the whole state.
+func (l lifter[S, U, P, V]) node(n nodeDecl[P, V]) nodeDecl[S, U] {
+	f, of, widen := n.funcs, l.part.Of, l.part.Widen
+	lifted := nodeDecl[S, U]{id: n.id, kind: n.kind, opts: n.opts}
+	switch to := &lifted.funcs; {
+	case f.plain != nil:
+		to.plain = func(ctx context.Context, s S) (U, error) {
+			v, err := f.plain(ctx, of(s))
+			return widen(v), err
+		}
+	case f.routing != nil:
+		to.routing = func(ctx context.Context, s S) (U, Next, error) {
+			v, next, err := f.routing(ctx, of(s))
+			return widen(v), next, err
+		}
+	case f.task != nil:
+		to.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
+			v, next, err := f.task(ctx, of(s), p)
+			return widen(v), next, err
+		}
+	case f.child != nil:
+		to.child = func(ctx context.Context, r *run, i int, strict bool, s S) (U, bool, error) {
+			v, done, err := f.child(ctx, r, i, strict, of(s))
+			return widen(v), done, err
+		}
+	case f.same != nil:
+		if to.same = l.graph(f.same); to.same != nil {
+			lifted.kind.sub = &to.same.core
+		}
+	}
+	return lifted
+}
+
+// graph returns a compiled graph over the whole state. It returns nil without a schema, which
+// Compile reports.
+func (l lifter[S, U, P, V]) graph(g *Graph[P, V]) *Graph[S, U] {
+	b := &Builder[S, U]{name: g.name, schema: l.schema, decls: l.decls(g.decls)}
+	whole, err := b.compile(g.opt)
+	if err != nil {
+		return nil
+	}
+	return whole
+}

@@ -1,0 +1,14 @@
+package state
+
+// Part connects a state S, whose updates are U, with an embedded struct P that is a state of its
+// own, whose updates are V. graphgen generates one for each such struct, in a variable with the
+// names of the state and of the struct (StateChat). The function graph.Part takes it.
+//
+// Its functions must be pure and safe for concurrent use.
+type Part[S, U, P, V any] struct {
+	Schema *Schema[P, V] // of the struct
+
+	Of     func(s S) P // the struct in a state, which shares memory with the state
+	Widen  func(v V) U // the update of the state that has the operations of an update of the struct
+	Narrow func(u U) V // the operations of an update of the state on fields of the struct
+}
