@@ -34,6 +34,12 @@ func Emit(ctx context.Context, v any) {
 	task.Emit(ctx, v)
 }
 
+// Listening reports whether Emit has a consumer: whether the run under ctx has a stream that chose
+// EventCustom. Without one, a node can leave out work whose only purpose is Emit, such as asking a
+// model for tokens instead of a whole answer. Listening returns false outside nodes, after the node
+// has returned, and in the worker of a Queue.
+func Listening(ctx context.Context) bool { return task.Listening(ctx) }
+
 // Stream is Invoke with events. The run executes while the sequence is ranged over, on the same
 // goroutine. Nothing is buffered, so a slow consumer slows the run. Leaving the loop ends the run
 // at its newest checkpoint and leaves the thread Ready; Resume continues it. Each range over the
@@ -220,7 +226,7 @@ func (f feed) Started(t exec.Seen, by *task.Worker, post func(func() bool)) {
 			e = inner.event
 		}
 		f.post(e, step, post)
-	})
+	}, f.sink.wants(EventCustom))
 }
 
 // Stopped implements exec.Watcher.

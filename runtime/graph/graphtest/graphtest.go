@@ -1,4 +1,4 @@
-// Package graphtest tests parts of graphs. Run runs one node without a graph. Lock finds changes
+// Package graphtest tests parts of graphs. Run and RunTask run one node without a graph. Lock finds changes
 // of a graph that stored threads do not survive, and Replay checks exported threads.
 package graphtest
 
@@ -16,6 +16,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // Context returns a child context of parent in which [graph.CurrentTask] returns t. The default
@@ -68,6 +69,29 @@ func (k key) LastProgress(*graph.Task) (string, bool) { return "", false }
 // node receives the signals of a name and a key in the given order. A question without an answer
 // and a receive without a signal return graph.ErrWaiting to the node.
 func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, given ...Given) (U, S, error) {
+	tb.Helper()
+	return run(tb, schema, node, s, given)
+}
+
+// RunTask is Run for the function of a task node, which gets in, the payload of a send. in is
+// encoded and decoded before, as on a thread. The test fails if that is not possible.
+func RunTask[S, U, In any, P wire.Generated[In]](
+	tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S, In) (U, error), s S, in In, given ...Given,
+) (U, S, error) {
+	tb.Helper()
+	b, err := P(&in).AppendWire(nil)
+	var sent In
+	if err == nil {
+		err = P(&sent).DecodeWire(b)
+	}
+	if err != nil {
+		tb.Fatalf("graphtest: payload: %v", err)
+	}
+	return run(tb, schema, func(ctx context.Context, s S) (U, error) { return node(ctx, s, sent) }, s, given)
+}
+
+// run runs a node once.
+func run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, given []Given) (U, S, error) {
 	tb.Helper()
 	view := schema.Clone(s)
 	t := graph.Task{Graph: "graphtest", Node: tb.Name()}

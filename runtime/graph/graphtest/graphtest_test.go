@@ -34,6 +34,24 @@ func TestRunReturnsTheUpdateAndTheMergedState(t *testing.T) {
 
 var errNo = errors.New("no")
 
+// TestRunTask gives a task node the decoded form of its payload.
+func TestRunTask(t *testing.T) {
+	sent := teststate.Doc{Name: "a", Pages: []int{1}}
+	node := func(_ context.Context, s teststate.Work, in teststate.Doc) (teststate.WorkUpdate, error) {
+		in.Pages[0] = 9 // its own copy
+		var u teststate.WorkUpdate
+		u.Log.Append(in.Name)
+		return u, nil
+	}
+	_, got, err := graphtest.RunTask(t, teststate.WorkSchema, node, teststate.Work{Log: []string{"before"}}, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"before", "a"}; !slices.Equal(got.Log, want) || sent.Pages[0] != 1 {
+		t.Errorf("got %q and the payload %v, want %q and a payload that is not shared", got.Log, sent, want)
+	}
+}
+
 func TestRunReturnsTheNodesError(t *testing.T) {
 	node := func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
 		return teststate.WorkUpdate{}, errNo

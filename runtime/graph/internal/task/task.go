@@ -41,6 +41,7 @@ type Worker struct {
 	// attempt that has ended, and then reads nothing else.
 	mu      sync.Mutex
 	emit    Emitter           // nil if nobody listens
+	values  bool              // the consumer chose what nodes emit, and not only events of subgraphs
 	labels  map[string]string // that the attempt has set; nil for none
 	watch   func()            // called when the attempt reports progress; nil for nobody
 	task    Task              // of the attempt that runs
@@ -105,10 +106,10 @@ func (w *Worker) Init(parent context.Context, of Task, host Host) {
 func (w *Worker) Parent() context.Context { return w.parent }
 
 // Emitting makes emit get what the attempts that begin after the call emit. Any goroutine of the
-// node calls emit.
-func (w *Worker) Emitting(emit Emitter) {
+// node calls emit. values says that the consumer chose what nodes emit.
+func (w *Worker) Emitting(emit Emitter, values bool) {
 	w.mu.Lock()
-	w.emit = emit
+	w.emit, w.values = emit, values
 	w.mu.Unlock()
 }
 
@@ -255,6 +256,17 @@ func Emit(ctx context.Context, v any) {
 	if emit, attempt, summary := c.emitter(); emit != nil {
 		emit(attempt, summary, v)
 	}
+}
+
+// Listening reports whether a consumer gets what the task that runs under ctx emits.
+func Listening(ctx context.Context) bool {
+	c, _ := find(ctx)
+	if c == nil {
+		return false
+	}
+	c.worker.mu.Lock()
+	defer c.worker.mu.Unlock()
+	return !c.ended && c.worker.emit != nil && c.worker.values
 }
 
 // emitter returns the function that gets what the attempt of c emits, with its first arguments. It
