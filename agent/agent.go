@@ -1,0 +1,336 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// Config configures an agent.
+type Config struct {
+	// Name is the name of the graph that New returns. It also begins the ids of the nodes, and is
+	// the Agent of messages. A graph with several agents needs a Name for each.
+	Name  string
+	Model Model
+	// System returns the instructions for the model, from the Chat at each step; nil for none. The
+	// function System returns a constant. Providers cache requests that begin with the same text.
+	System func(ctx context.Context, c Chat) (string, error)
+	Tools  []Tool
+	// Middleware wraps Model; the first is outermost.
+	Middleware []Middleware
+	// Before are the hooks that run in order before each call of the model, and After those after
+	// each reply, before the calls of tools in it.
+	Before, After []Hook
+	// MaxSteps bounds the calls of the model for one input. The last one must answer without
+	// calling tools. The default is 20.
+	MaxSteps int
+	// MaxCost bounds the cost for one input: when the calls of models have cost that much, the next
+	// one must answer without calling tools. It needs a Priced model. 0 is no bound.
+	MaxCost float64
+	// Output is the schema of the answer; nil for text. The model replies again to an answer that
+	// does not fit, as ModelOptions say.
+	Output *Schema
+	// ModelOptions are the options of the node of the model, which has graph.KeepUpdateOnError. The
+	// default is a graph.Retry of at most 3 attempts, for errors that are Temporary.
+	ModelOptions []graph.NodeOption
+}
+
+// Jump is what follows a Hook.
+type Jump int
+
+const (
+	Continue Jump = iota // the next hook, the call of the model, or the calls of tools
+	ToModel              // the first Before hook; after MaxSteps calls of the model it is ToEnd
+	ToEnd                // the end of the agent
+)
+
+// Hook is a node before or after the model. It can change the Chat, for example to shorten it or to
+// replace an unwanted reply, and choose what follows. Its update is stored.
+type Hook struct {
+	Name string // of its node, after the Name of the agent
+	Run  func(ctx context.Context, c Chat) (ChatUpdate, Jump, error)
+	// Options are options of its node, such as graph.Retry. The node has graph.KeepUpdateOnError.
+	Options []graph.NodeOption
+}
+
+// System returns text as the instructions of every call, for Config.
+func System(text string) func(context.Context, Chat) (string, error) {
+	return func(context.Context, Chat) (string, error) { return text, nil }
+}
+
+// New returns the agent of c as a graph over a Chat, compiled with options. The input of a turn is
+// that of Say. It returns an error if c has faults.
+func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], error) {
+	b := graph.New(c.Name, ChatSchema)
+	first, err := Add(b, c, Lens[Chat, ChatUpdate]{
+		Get: func(c Chat) Chat { return c },
+		Put: func(u ChatUpdate) ChatUpdate { return u },
+	}, graph.End)
+	if err != nil {
+		return nil, err
+	}
+	b.Edge(graph.Start, first)
+	return b.Compile(options...)
+}
+
+// Lens leads from a state S with an update U to the Chat that S embeds.
+type Lens[S, U any] struct {
+	Get func(S) Chat       // returns the Chat of a state
+	Put func(ChatUpdate) U // returns the update that changes the Chat, and nothing else
+}
+
+// Add adds the agent of c to b: a node for the model and one for each hook and tool. It returns the
+// first node of the agent, for edges and routes that lead to it. next follows when the model has
+// answered, and can be graph.End. It returns an error if c has faults.
+func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph.ID) (graph.ID, error) {
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	if c.MaxSteps == 0 {
+		c.MaxSteps = 20
+	}
+	if c.ModelOptions == nil {
+		c.ModelOptions = []graph.NodeOption{graph.Retry(graph.RetryPolicy{If: Temporary, Attempts: 3})}
+	}
+	for i := len(c.Middleware) - 1; i >= 0; i-- {
+		c.Model = c.Middleware[i](c.Model)
+	}
+
+	tools := make(map[string]graph.Sender[Call])
+	var called []graph.ID // the nodes of tools
+	for _, t := range slices.Concat(c.Tools, []Tool{unknownTool()}) {
+		s := addTool(b, c.id(t.spec.Name), t, lens)
+		tools[t.spec.Name], called = s, append(called, s.ID)
+	}
+	first, model := c.id("model"), c.id("model")
+	if len(c.Before) > 0 {
+		first = c.id(c.Before[0].Name)
+	}
+	for _, id := range called {
+		b.Edge(id, first)
+	}
+
+	// calls chooses what follows a reply: its calls of tools, or the end.
+	calls := func(chat Chat) graph.Next {
+		last := chat.Messages[len(chat.Messages)-1].Calls()
+		if len(last) == 0 {
+			return graph.To(next)
+		}
+		var n graph.Next
+		for _, call := range last {
+			tool, ok := tools[call.Tool]
+			if !ok {
+				tool = tools[unknown]
+			}
+			n.Add(tool.Send(call))
+		}
+		return n
+	}
+	targets := append(called, next)
+	b.Node(model, func(ctx context.Context, s S) (U, error) {
+		u, err := c.step(ctx, lens.Get(s))
+		return lens.Put(u), err
+	}, append([]graph.NodeOption{graph.KeepUpdateOnError()}, c.ModelOptions...)...)
+	jumps := jumps{first: first, next: next, maxSteps: c.MaxSteps}
+	addHooks(b, c, lens, c.Before, jumps, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
+	if len(c.After) == 0 {
+		b.Route(model, func(_ context.Context, s S) (graph.Next, error) { return calls(lens.Get(s)), nil }, targets...)
+		return first, nil
+	}
+	b.Edge(model, c.id(c.After[0].Name))
+	addHooks(b, c, lens, c.After, jumps, targets, calls)
+	return first, nil
+}
+
+// jumps are the nodes to which a hook can jump.
+type jumps struct {
+	first, next graph.ID
+	maxSteps    int
+}
+
+// addHooks adds a node for each of hooks. After the last one, then chooses among targets, by the
+// chat with the update of the hook.
+func addHooks[S, U any](
+	b *graph.Builder[S, U], c Config, lens Lens[S, U], hooks []Hook, j jumps, targets []graph.ID, then func(Chat) graph.Next,
+) {
+	for i, h := range hooks {
+		follow, ids := then, targets
+		if i+1 < len(hooks) {
+			id := c.id(hooks[i+1].Name)
+			follow, ids = func(Chat) graph.Next { return graph.To(id) }, []graph.ID{id}
+		}
+		ids = slices.Concat(ids, []graph.ID{j.first, j.next})
+		slices.Sort(ids)
+		options := append([]graph.NodeOption{graph.KeepUpdateOnError(), graph.Targets(slices.Compact(ids)...)}, h.Options...)
+		b.RoutingNode(c.id(h.Name), func(ctx context.Context, s S) (U, graph.Next, error) {
+			chat := lens.Get(s)
+			u, jump, err := h.Run(ctx, chat)
+			if err != nil {
+				return lens.Put(u), graph.Next{}, err
+			}
+			switch {
+			case jump == ToModel && chat.Steps < j.maxSteps:
+				return lens.Put(u), graph.To(j.first), nil
+			case jump != Continue:
+				return lens.Put(u), graph.To(j.next), nil
+			}
+			chat, err = state.Apply(ChatSchema, chat, u)
+			return lens.Put(u), follow(chat), err
+		}, options...)
+	}
+}
+
+// addTool adds the node of a tool, and the fallback that makes its errors results.
+func addTool[S, U any](b *graph.Builder[S, U], id graph.ID, t Tool, lens Lens[S, U]) graph.Sender[Call] {
+	put := func(m Message, err error) (U, error) {
+		var u ChatUpdate
+		if err == nil {
+			u.Messages.Upsert(m)
+		}
+		return lens.Put(u), err
+	}
+	var s graph.Sender[Call]
+	if t.agent == nil {
+		s = graph.TaskNode(b, id, func(ctx context.Context, _ S, call Call) (U, error) { return put(t.run(ctx, call)) }, t.options...)
+	} else {
+		s = graph.TaskSubgraph(b, id, t.agent,
+			func(_ context.Context, _ S, call Call) (ChatUpdate, error) { return t.input(call) },
+			func(_ context.Context, _ S, call Call, child Chat) (U, error) {
+				u := Usage{child.InputTokens, child.CachedTokens, child.OutputTokens, child.Cost}.update()
+				u.Messages.Upsert(resultOf(call, false, &Text{Text: child.Output}))
+				return lens.Put(u), nil
+			}, t.options...)
+	}
+	graph.TaskFallback(b, s, func(_ context.Context, _ S, call Call, err error) (U, error) { return put(isolated(call, err)) })
+	return s
+}
+
+// unknown is the name of the tool that answers calls of unknown tools. No model can call it.
+const unknown = "unknown tool"
+
+// unknownTool returns the tool for calls of tools that the agent does not have.
+func unknownTool() Tool {
+	return Tool{
+		spec:    ToolSpec{Name: unknown},
+		problem: func(string) string { return "" },
+		call: func(context.Context, string) ([]Content, error) {
+			return nil, errors.New("there is no tool of this name")
+		},
+	}
+}
+
+// named are the names that providers accept for tools.
+var named = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// check returns an error with the faults of c.
+func (c Config) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("agent: "+format, args...)) }
+	if c.Name == "" {
+		fault("the Config has no Name; give the agent one")
+	}
+	if c.Model == nil {
+		fault("%s has no Model; set one", c.Name)
+	}
+	if c.MaxSteps < 0 || c.MaxCost < 0 {
+		fault("%s has a negative bound; use 0 for the default", c.Name)
+	}
+	if c.Output != nil && c.Output.err != nil {
+		fault("%s has an Output without a schema: %w; change its type", c.Name, c.Output.err)
+	}
+	for _, t := range c.Tools {
+		if t.err != nil {
+			fault("tool %s has no schema: %w; change the type of its arguments", t.spec.Name, t.err)
+		}
+		if !named.MatchString(t.spec.Name) {
+			fault("the name of tool %q has other bytes than letters, digits, _ and -, or more than 64; rename it", t.spec.Name)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// id returns the id of a node of the agent.
+func (c Config) id(name string) graph.ID { return graph.ID(c.Name + "." + name) }
+
+// step calls the model once, and returns its message and what it has used.
+func (c Config) step(ctx context.Context, chat Chat) (ChatUpdate, error) {
+	var u ChatUpdate
+	r := Request{
+		Messages: closed(chat.Messages),
+		NoCalls:  chat.Steps+1 >= c.MaxSteps || c.MaxCost > 0 && chat.Spent >= c.MaxCost,
+	}
+	if c.System != nil {
+		system, err := c.System(ctx, chat)
+		if err != nil {
+			return u, err
+		}
+		r.System = system
+	}
+	if c.Output != nil {
+		r.Output = c.Output.text
+	}
+	for _, t := range c.Tools {
+		r.Tools = append(r.Tools, t.spec)
+	}
+	reply, err := c.Model.Generate(ctx, r, func(d Delta) {
+		d.Agent = c.Name
+		graph.Emit(ctx, d)
+	})
+	u = reply.Usage.update()
+	if err != nil {
+		return u, err
+	}
+	m := Message{ID: graph.CurrentTask(ctx).Key, Role: RoleAssistant, Agent: c.Name}
+	m.Parts = numbered(reply.Parts, m.ID, chat.Messages, r.NoCalls)
+	if len(m.Parts) == 0 && !r.NoCalls {
+		return u, fmt.Errorf("%w: it is empty", ErrInvalidReply)
+	}
+	if len(m.Calls()) == 0 {
+		if c.Output != nil {
+			if err := c.Output.check(m.Text()); err != nil {
+				return u, fmt.Errorf("%w: it does not fit Config.Output: %w", ErrInvalidReply, err)
+			}
+		}
+		u.Output.Set(m.Text())
+	}
+	u.Steps.Add(1)
+	u.Messages.Upsert(m)
+	return u, nil
+}
+
+// numbered returns parts with calls whose ids no other call in the chat has, because some providers
+// leave ids out or repeat them. key makes new ids. With noCalls it leaves calls out.
+func numbered(parts []Content, key string, messages []Message, noCalls bool) []Content {
+	used := make(map[string]bool)
+	for _, m := range messages {
+		used[m.ID] = true
+		for _, c := range m.Calls() {
+			used[c.ID] = true
+		}
+	}
+	var all []Content
+	for i, p := range parts {
+		c, ok := p.(*Call)
+		if ok && noCalls {
+			continue
+		}
+		if ok && (c.ID == "" || used[c.ID]) {
+			sum := sha256.Sum256([]byte(key + "/" + strconv.Itoa(i)))
+			c = &Call{ID: "call_" + hex.EncodeToString(sum[:12]), Tool: c.Tool, Args: c.Args}
+			p = c
+		}
+		if ok {
+			used[c.ID] = true
+		}
+		all = append(all, p)
+	}
+	return all
+}

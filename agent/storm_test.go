@@ -1,0 +1,171 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/agent"
+	"github.com/graphgen-go/graphgen/agent/agenttest"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// bank pays, once for each key, as a service outside does.
+type bank struct {
+	mu   sync.Mutex
+	paid map[string]string // the arguments, by key
+}
+
+// storm is one random conversation.
+type storm struct {
+	rnd   *rand.Rand
+	bank  bank
+	saver *memory.Saver
+	kill  context.CancelFunc // ends the run in progress; a tool calls it, unless it is nil
+	calls int
+}
+
+// Generate replies with random calls, or with an answer. It checks the request.
+func (s *storm) Generate(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
+	if err := agenttest.Valid(r); err != nil {
+		return agent.Reply{}, err
+	}
+	var parts []agent.Content
+	for range s.rnd.IntN(4) {
+		s.calls++
+		args := fmt.Sprintf(`{"order":"%d","cents":%d}`, s.calls, 50+100*s.rnd.IntN(2))
+		if s.rnd.IntN(8) == 0 {
+			args = `{"order":`
+		}
+		parts = append(parts, &agent.Call{ID: []string{"", "call_0"}[s.rnd.IntN(2)], Tool: "pay", Args: args})
+	}
+	if len(parts) == 0 {
+		parts = []agent.Content{&agent.Text{Text: "done"}}
+	}
+	return agent.Reply{Parts: parts}, nil
+}
+
+// open compiles the agent again, as a new process does.
+func (s *storm) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
+	t.Helper()
+	pay := func(ctx context.Context, in refundArgs) (string, error) {
+		s.bank.mu.Lock()
+		defer s.bank.mu.Unlock()
+		if s.calls%5 == 0 && s.kill != nil && s.bank.paid[graph.CurrentTask(ctx).Key] == "" {
+			s.kill()
+			return "", context.Canceled // the process dies before it pays
+		}
+		s.bank.paid[graph.CurrentTask(ctx).Key] = fmt.Sprintf("paid %s %d", in.Order, in.Cents)
+		return s.bank.paid[graph.CurrentTask(ctx).Key], nil
+	}
+	app, err := agent.New(agent.Config{
+		Name: "storm", Model: s, MaxSteps: 6,
+		Tools: []agent.Tool{agent.NewTool("pay", "pays", pay, agent.ApproveIf(func(in refundArgs) bool { return in.Cents > 100 }))},
+	}, graph.Saver(s.saver), graph.Concurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app.Thread("t")
+}
+
+// act does one random thing to the thread, and returns its error.
+func (s *storm) act(ctx context.Context, t *testing.T, n int) error {
+	t.Helper()
+	th := s.open(t)
+	snap, err := th.State(ctx)
+	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return err
+	}
+	say := agent.Say(fmt.Sprintf("u%d", n), "go")
+	answers := make([]graph.ResumeOption, 0, len(snap.Questions))
+	for _, q := range snap.Questions {
+		d := agent.Decision{Allow: s.rnd.IntN(3) > 0}
+		if s.rnd.IntN(3) == 0 {
+			d.Args = []string{`{"order":"edited","cents":7}`, `{"order":1}`}[s.rnd.IntN(2)]
+		}
+		if s.rnd.IntN(2) == 0 {
+			answers = append(answers, agent.Approve.Answer(q, d))
+		}
+	}
+	// A cancel or a discard drops the stored results of the superstep in progress.
+	drops := slices.ContainsFunc(snap.Tasks, func(t graph.TaskState) bool { return t.Finished })
+	switch action := s.rnd.IntN(8); {
+	case action == 0 && snap.Status != 0 && !drops:
+		return agent.Stop(ctx, th, "never mind")
+	case action == 1 && !drops:
+		_, err = th.Invoke(ctx, say, graph.DiscardPending())
+	case snap.Status == graph.Done || snap.Status == graph.Cancelled || snap.Status == 0:
+		_, err = th.Invoke(ctx, say)
+	default:
+		_, err = th.Resume(ctx, answers...)
+	}
+	return err
+}
+
+// TestStorm runs random conversations of inputs, answers, edits, stops, discards and crashes. The
+// agent is opened from the saver before each act. Every request is valid, and no payment is lost
+// from the state.
+func TestStorm(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	var paid, killed, stopped, asked int
+	for seed := range rounds {
+		s := &storm{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New()}
+		s.bank.paid = make(map[string]string)
+		for n := range 25 {
+			ctx, kill := context.WithCancel(t.Context())
+			s.kill = kill
+			err := s.act(ctx, t, n)
+			switch ended := ctx.Err() != nil; {
+			case ended:
+				killed++
+			case err != nil:
+				t.Fatalf("seed %d, act %d: %v", seed, n, err)
+			}
+			kill()
+			snap, err := s.open(t).State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked += len(snap.Questions)
+			if snap.Status == graph.Cancelled {
+				stopped++
+			}
+		}
+		snap, err := s.open(t).State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s.kill = nil; snap.Status != graph.Done && snap.Status != graph.Cancelled; {
+			var answers []graph.ResumeOption
+			for _, q := range snap.Questions {
+				answers = append(answers, agent.Approve.Answer(q, agent.Decision{}))
+			}
+			if _, err := s.open(t).Resume(t.Context(), answers...); err != nil {
+				t.Fatal(err)
+			}
+			if snap, err = s.open(t).State(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results := transcript(snap.State)
+		for _, p := range s.bank.paid {
+			if paid++; !strings.Contains(results, p+"\n") {
+				t.Errorf("seed %d: %q is not in the state:\n%s", seed, p, results)
+			}
+		}
+	}
+	t.Logf("%d payments, %d killed runs, %d stopped turns, %d questions", paid, killed, stopped, asked)
+	if paid < rounds || killed < rounds/4 || stopped < rounds/4 || asked < rounds {
+		t.Error("the storm does too little")
+	}
+}
