@@ -32,31 +32,31 @@ type Config struct {
 	// MaxSteps bounds the calls of the model for one input. The last one must answer without
 	// calling tools. The default is 20.
 	MaxSteps int
-	// MaxCost bounds the cost for one input: when the calls of models have cost that much, the next
-	// one must answer without calling tools. It needs a Priced model. 0 is no bound.
+	// MaxCost bounds the cost for one input: when the calls of models have cost that much, the
+	// next one must answer without calling tools. It needs a Priced model. 0 is no bound.
 	MaxCost float64
 	// Output is the schema of the answer; nil for text. The model replies again to an answer that
 	// does not fit, as ModelOptions say.
 	Output *Schema
-	// ModelOptions are the options of the node of the model, which has graph.KeepUpdateOnError. The
-	// default is a graph.Retry of at most 3 attempts, for errors that are Temporary.
+	// ModelOptions are the options of the node of the model, which has graph.KeepUpdateOnError.
+	// The default is a graph.Retry of at most 3 attempts, for errors that are Temporary.
 	ModelOptions []graph.NodeOption
 }
 
-// Jump is what follows a Hook.
-type Jump int
+// Choice is what follows a Hook.
+type Choice int
 
 const (
-	Continue Jump = iota // the next hook, the call of the model, or the calls of tools
-	ToModel              // the first Before hook; after MaxSteps calls of the model it is ToEnd
-	ToEnd                // the end of the agent
+	Continue Choice = iota // the next hook, the call of the model, or the calls of tools
+	ToModel                // the first Before hook; after MaxSteps calls of the model it is ToEnd
+	ToEnd                  // the end of the agent
 )
 
-// Hook is a node before or after the model. It can change the Chat, for example to shorten it or to
-// replace an unwanted reply, and choose what follows. Its update is stored.
+// Hook is a node before or after the model. It can change the Chat, for example to shorten it or
+// to replace an unwanted reply, and choose what follows. Its update is stored.
 type Hook struct {
 	Name string // of its node, after the Name of the agent
-	Run  func(ctx context.Context, c Chat) (ChatUpdate, Jump, error)
+	Run  func(ctx context.Context, c Chat) (ChatUpdate, Choice, error)
 	// Options are options of its node, such as graph.Retry. The node has graph.KeepUpdateOnError.
 	Options []graph.NodeOption
 }
@@ -87,9 +87,9 @@ type Lens[S, U any] struct {
 	Put func(ChatUpdate) U // returns the update that changes the Chat, and nothing else
 }
 
-// Add adds the agent of c to b: a node for the model and one for each hook and tool. It returns the
-// first node of the agent, for edges and routes that lead to it. next follows when the model has
-// answered, and can be graph.End. It returns an error if c has faults.
+// Add adds the agent of c to b: a node for the model and one for each hook and tool. It returns
+// the first node of the agent, for edges and routes that lead to it. next follows when the model
+// has answered, and can be graph.End. It returns an error if c has faults.
 func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph.ID) (graph.ID, error) {
 	if err := c.check(); err != nil {
 		return "", err
@@ -139,19 +139,19 @@ func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph
 		u, err := c.step(ctx, lens.Get(s))
 		return lens.Put(u), err
 	}, append([]graph.NodeOption{graph.KeepUpdateOnError()}, c.ModelOptions...)...)
-	jumps := jumps{first: first, next: next, maxSteps: c.MaxSteps}
-	addHooks(b, c, lens, c.Before, jumps, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
+	ends := ends{first: first, next: next, maxSteps: c.MaxSteps}
+	addHooks(b, c, lens, c.Before, ends, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
 	if len(c.After) == 0 {
 		b.Route(model, func(_ context.Context, s S) (graph.Next, error) { return calls(lens.Get(s)), nil }, targets...)
 		return first, nil
 	}
 	b.Edge(model, c.id(c.After[0].Name))
-	addHooks(b, c, lens, c.After, jumps, targets, calls)
+	addHooks(b, c, lens, c.After, ends, targets, calls)
 	return first, nil
 }
 
-// jumps are the nodes to which a hook can jump.
-type jumps struct {
+// ends are the nodes that a hook can choose instead of what follows it.
+type ends struct {
 	first, next graph.ID
 	maxSteps    int
 }
@@ -159,7 +159,7 @@ type jumps struct {
 // addHooks adds a node for each of hooks. After the last one, then chooses among targets, by the
 // chat with the update of the hook.
 func addHooks[S, U any](
-	b *graph.Builder[S, U], c Config, lens Lens[S, U], hooks []Hook, j jumps, targets []graph.ID, then func(Chat) graph.Next,
+	b *graph.Builder[S, U], c Config, lens Lens[S, U], hooks []Hook, e ends, targets []graph.ID, then func(Chat) graph.Next,
 ) {
 	for i, h := range hooks {
 		follow, ids := then, targets
@@ -167,20 +167,20 @@ func addHooks[S, U any](
 			id := c.id(hooks[i+1].Name)
 			follow, ids = func(Chat) graph.Next { return graph.To(id) }, []graph.ID{id}
 		}
-		ids = slices.Concat(ids, []graph.ID{j.first, j.next})
+		ids = slices.Concat(ids, []graph.ID{e.first, e.next})
 		slices.Sort(ids)
 		options := append([]graph.NodeOption{graph.KeepUpdateOnError(), graph.Targets(slices.Compact(ids)...)}, h.Options...)
 		b.RoutingNode(c.id(h.Name), func(ctx context.Context, s S) (U, graph.Next, error) {
 			chat := lens.Get(s)
-			u, jump, err := h.Run(ctx, chat)
+			u, choice, err := h.Run(ctx, chat)
 			if err != nil {
 				return lens.Put(u), graph.Next{}, err
 			}
 			switch {
-			case jump == ToModel && chat.Steps < j.maxSteps:
-				return lens.Put(u), graph.To(j.first), nil
-			case jump != Continue:
-				return lens.Put(u), graph.To(j.next), nil
+			case choice == ToModel && chat.Steps < e.maxSteps:
+				return lens.Put(u), graph.To(e.first), nil
+			case choice != Continue:
+				return lens.Put(u), graph.To(e.next), nil
 			}
 			chat, err = state.Apply(ChatSchema, chat, u)
 			return lens.Put(u), follow(chat), err
@@ -306,8 +306,8 @@ func (c Config) step(ctx context.Context, chat Chat) (ChatUpdate, error) {
 	return u, nil
 }
 
-// numbered returns parts with calls whose ids no other call in the chat has, because some providers
-// leave ids out or repeat them. key makes new ids. With noCalls it leaves calls out.
+// numbered returns parts with calls whose ids no other call in the chat has, because some
+// providers leave ids out or repeat them. key makes new ids. With noCalls it leaves calls out.
 func numbered(parts []Content, key string, messages []Message, noCalls bool) []Content {
 	used := make(map[string]bool)
 	for _, m := range messages {

@@ -160,8 +160,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestStopClosesCalls stops a turn that waits. The next request is valid, and nothing is stored for
-// the open call.
+// TestStopClosesCalls stops a turn that waits. The next request is valid, and nothing is stored
+// for the open call.
 func TestStopClosesCalls(t *testing.T) {
 	m := agenttest.NewScript(t,
 		agenttest.Parts(call("get_order", `{"order":"7"}`), call("refund", `{"order":"7","cents":400}`)),
@@ -211,7 +211,8 @@ func TestBoundsEndWithAnAnswer(t *testing.T) {
 	}
 }
 
-// TestRetriesKeepWhatWasPaid has a model that fails twice, with a second failure that is not temporary.
+// TestRetriesKeepWhatWasPaid has a model that fails twice, with a second failure that is not
+// temporary.
 func TestRetriesKeepWhatWasPaid(t *testing.T) {
 	broken := fmt.Errorf("%w: reset", agent.ErrUnavailable)
 	m := agenttest.NewScript(t, agenttest.Fail(graph.RetryAfter(broken, 1)), agenttest.Text("hi"), agenttest.Fail(&agent.RefusalError{Text: "no"}), agenttest.Text("ok"))
@@ -279,7 +280,7 @@ func TestHooks(t *testing.T) {
 		Model: m, Tools: d.tools(),
 		Before: []agent.Hook{agent.Summary(summary, 3, "Sum up.")},
 		After: []agent.Hook{
-			{Name: "guard", Run: func(_ context.Context, c agent.Chat) (agent.ChatUpdate, agent.Jump, error) {
+			{Name: "guard", Run: func(_ context.Context, c agent.Chat) (agent.ChatUpdate, agent.Choice, error) {
 				var u agent.ChatUpdate
 				last := c.Messages[len(c.Messages)-1]
 				if last.Text() != "secret" {
@@ -290,7 +291,7 @@ func TestHooks(t *testing.T) {
 				u.Output.Set("I cannot say.")
 				return u, agent.Continue, nil
 			}},
-			{Name: "closed", Run: func(_ context.Context, c agent.Chat) (agent.ChatUpdate, agent.Jump, error) {
+			{Name: "closed", Run: func(_ context.Context, c agent.Chat) (agent.ChatUpdate, agent.Choice, error) {
 				if len(c.Messages[len(c.Messages)-1].Calls()) > 0 {
 					return agent.ChatUpdate{}, agent.ToEnd, nil
 				}

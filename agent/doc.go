@@ -1,4 +1,5 @@
-// Package agent makes agents: graphs in which a language model calls tools until it answers.
+// Package agent (experimental) makes agents: graphs in which a language model calls tools until it
+// answers.
 //
 //	app, err := agent.New(agent.Config{
 //		Name:   "support",
@@ -14,14 +15,16 @@
 //
 // An agent is an ordinary compiled graph, so everything of package graph applies to it. Each reply
 // of the model and each result of a tool is stored before the next step begins. After a crash,
-// Resume repeats only the calls that were in progress. Every call of a tool is a task. The calls of
-// one reply run concurrently. While one waits for the approval of a person, the others continue.
+// Resume repeats only the calls that were in progress. Every call of a tool is a task. The calls
+// of one reply run concurrently. While one waits for the approval of a person, the others
+// continue.
 //
 // Chat is the state of an agent. Add puts an agent into a graph over a larger state.
 //
 // # Errors
 //
-// An error of a model ends the run as Failed, and Resume calls the model again. Most errors wrap one
-// of this package, such as ErrRateLimited, ErrContextTooLarge or a *RefusalError. Wrong arguments, an error, a panic and a
-// timeout of a tool do not end the run. They become the result of the call, which the model sees.
+// An error of a model ends the run as Failed, and Resume calls the model again. Most errors wrap
+// one of this package, such as ErrRateLimited, ErrContextTooLarge or a *RefusalError. Wrong
+// arguments, an error, a panic and a timeout of a tool do not end the run. They become the result
+// of the call, which the model sees.
 package agent

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"testing"
 
 	"github.com/graphgen-go/graphgen/agent"
+	"github.com/graphgen-go/graphgen/agent/agenttest"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -35,7 +37,7 @@ var model = agent.ModelFunc(func(_ context.Context, r agent.Request, emit func(a
 })
 
 // newSupport returns an agent that asks before it pays more than 10.00.
-func newSupport() (*graph.Graph[agent.Chat, agent.ChatUpdate], error) {
+func newSupport(model agent.Model) (*graph.Graph[agent.Chat, agent.ChatUpdate], error) {
 	return agent.New(agent.Config{
 		Name:   "support",
 		Model:  model,
@@ -47,7 +49,7 @@ func newSupport() (*graph.Graph[agent.Chat, agent.ChatUpdate], error) {
 }
 
 func Example() {
-	app, err := newSupport()
+	app, err := newSupport(model)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,4 +82,16 @@ func Example() {
 	// refund {"order":"7","cents":4000}
 	// I have A person has changed the arguments to {"order":"7","cents":500}.
 	// paid 500 cents for order 7.
+}
+
+func TestRefund(t *testing.T) {
+	script := agenttest.NewScript(t, agenttest.Call("refund", `{"order":"7","cents":500}`), agenttest.Text("Done."))
+	app, err := newSupport(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := app.Run(t.Context(), agent.Say("m1", "refund order 7"))
+	if err != nil || res.State.Output != "Done." || len(script.Requests()) != 2 {
+		t.Errorf("state %+v, error %v", res.State, err)
+	}
 }

@@ -9,15 +9,16 @@ import (
 
 // Summary returns a Before hook that replaces old turns by a summary when the Chat has more than
 // limit messages. It keeps the newest turns, about half of limit messages, and at least the last
-// turn. m writes the summary, as instructions say. The tokens and the cost of m are added to the Chat.
+// turn. m writes the summary, as instructions say. The tokens and the cost of m are added to the
+// Chat.
 //
-// The summary is a message of a user with the ID "summary". The replaced messages are gone from the
-// state, and stay in the history of the thread.
+// The summary is a message of a user with the ID "summary". The replaced messages are gone from
+// the state, and stay in the history of the thread.
 func Summary(m Model, limit int, instructions string) Hook {
 	return Hook{
 		Name:    "summary",
 		Options: []graph.NodeOption{graph.Retry(graph.RetryPolicy{If: Temporary, Attempts: 3})},
-		Run: func(ctx context.Context, c Chat) (ChatUpdate, Jump, error) {
+		Run: func(ctx context.Context, c Chat) (ChatUpdate, Choice, error) {
 			var u ChatUpdate
 			if len(c.Messages) <= limit {
 				return u, Continue, nil

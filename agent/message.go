@@ -119,8 +119,8 @@ type Chat struct {
 	Output string  `graph:"run"`     // the answer: text, or JSON if Config has an Output
 }
 
-// Say returns the input of a turn: a message of a user. id is the ID of the message. A message with
-// an ID that the Chat has replaces that message.
+// Say returns the input of a turn: a message of a user. id is the ID of the message. A message
+// with an ID that the Chat has replaces that message.
 func Say(id, text string) ChatUpdate { return Ask(id, &Text{Text: text}) }
 
 // Ask is Say with any parts, such as images.

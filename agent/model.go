@@ -17,8 +17,8 @@ var (
 	// ErrContextTooLarge is returned if the request has more tokens than the model can read. Trim
 	// and Summary shorten requests.
 	ErrContextTooLarge = errors.New("agent: the request is too large for the model; shorten it with Trim or Summary")
-	// ErrUnsupported is returned if the provider cannot be sent a kind of content, or sent one that
-	// the adapter does not know.
+	// ErrUnsupported is returned if the provider cannot be sent a kind of content, or sent one
+	// that the adapter does not know.
 	ErrUnsupported = errors.New("agent: the adapter does not support this content; leave it out")
 	// ErrInvalidReply is returned for an empty reply, and for one that does not fit Config.Output.
 	ErrInvalidReply = errors.New("agent: the model sent an invalid reply; try again")
@@ -108,10 +108,10 @@ type Delta struct {
 	Restart   bool   `json:"restart,omitempty"`   // another model begins; earlier pieces do not count
 }
 
-// Fallback returns a Model that calls first and, after an error, each of others in turn. It returns
-// the reply of the first that succeeds, with the usage of all calls. It does not call another model
-// after a RefusalError, or if ctx has ended. Before each further model it emits a Delta with
-// Restart. If all fail, the error is that of the last one.
+// Fallback returns a Model that calls first and, after an error, each of others in turn. It
+// returns the reply of the first that succeeds, with the usage of all calls. It does not call
+// another model after a RefusalError, or if ctx has ended. Before each further model it emits a
+// Delta with Restart. If all fail, the error is that of the last one.
 func Fallback(first Model, others ...Model) Model {
 	return ModelFunc(func(ctx context.Context, r Request, emit func(Delta)) (Reply, error) {
 		reply, err := first.Generate(ctx, r, emit)
@@ -162,9 +162,9 @@ func Priced(m Model, p Price) Model {
 }
 
 // Trim returns a Middleware that shows the model only the newest turns: at most limit messages, or
-// the last turn if that is longer. A turn begins with a message of a user. The beginning moves only
-// once in limit/2 messages, so that requests share their beginning and the caches of providers stay
-// warm. A limit below 2 is 2. Trim stores nothing: the Chat keeps all messages.
+// the last turn if that is longer. A turn begins with a message of a user. The beginning moves
+// only once in limit/2 messages, so that requests share their beginning and the caches of
+// providers stay warm. A limit below 2 is 2. Trim stores nothing: the Chat keeps all messages.
 func Trim(limit int) Middleware {
 	limit = max(limit, 2)
 	return func(m Model) Model {

@@ -14,8 +14,8 @@ type Schema struct {
 	err      error // of making it; New and Add return it
 }
 
-// SchemaOf returns the schema of T, a struct. Names and omitempty of its json tags count, and a tag
-// jsonschema describes a field to the model. New and Add report a T without a schema.
+// SchemaOf returns the schema of T, a struct. Names and omitempty of its json tags count, and a
+// tag jsonschema describes a field to the model. New and Add report a T without a schema.
 func SchemaOf[T any]() *Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {

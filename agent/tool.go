@@ -26,8 +26,8 @@ type Approval struct {
 // Decision answers an Approval.
 type Decision struct {
 	Allow bool
-	// Args replaces the arguments of the call; empty keeps them. If Args does not fit the schema of
-	// the tool, the tool is not called, and the question is asked again.
+	// Args replaces the arguments of the call; empty keeps them. If Args does not fit the schema
+	// of the tool, the tool is not called, and the question is asked again.
 	Args   string
 	By     string // who decided
 	Reason string // of a refusal, for the model

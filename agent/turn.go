@@ -10,8 +10,8 @@ import (
 )
 
 // Turn runs a turn of a chat as one stream. Without answers, it gives thread the input in, as
-// Thread.Stream does. With answers, it resumes the thread, and ignores in. The events are pieces of
-// replies (a Delta in Event.Custom), questions (Event.Question) and, at the end, the result
+// Thread.Stream does. With answers, it resumes the thread, and ignores in. The events are pieces
+// of replies (a Delta in Event.Custom), questions (Event.Question) and, at the end, the result
 // (Event.Result). Add options by calling Thread.Stream and Thread.ResumeStream instead.
 func Turn[S, U any](
 	ctx context.Context, thread graph.Thread[S, U], in U, answers ...graph.ResumeOption,
@@ -24,9 +24,9 @@ func Turn[S, U any](
 }
 
 // Stop ends the turn in progress, also in another process, and withdraws its open questions. The
-// next input begins as on a finished thread, and the model then sees that the calls without a result
-// were interrupted. A thread that is finished or cancelled stays as it is. Stop does not wait until
-// a run in another process has ended: use the option graph.Wait for the next input. The
+// next input begins as on a finished thread, and the model then sees that the calls without a
+// result were interrupted. A thread that is finished or cancelled stays as it is. Stop does not
+// wait until a run in another process has ended: use the option graph.Wait for the next input. The
 // error is checkpoint.ErrNotFound if the thread has never begun.
 func Stop[S, U any](ctx context.Context, thread graph.Thread[S, U], reason string) error {
 	snap, err := thread.State(ctx)
@@ -36,8 +36,8 @@ func Stop[S, U any](ctx context.Context, thread graph.Thread[S, U], reason strin
 	if err := thread.Cancel(ctx, reason); err != nil {
 		return err
 	}
-	// If no run holds the thread, this one obeys the cancel. Otherwise the other one does. After it
-	// has, the head differs, and a Resume would continue what was cancelled.
+	// If no run holds the thread, this one obeys the cancel. Otherwise the other one does. After
+	// it has, the head differs, and a Resume would continue what was cancelled.
 	_, err = thread.Resume(ctx, graph.IfHead(snap.Checkpoint))
 	busy, cancelled := (*checkpoint.BusyError)(nil), (*graph.CancelledError)(nil)
 	if errors.As(err, &busy) || errors.As(err, &cancelled) || errors.Is(err, checkpoint.ErrConflict) {

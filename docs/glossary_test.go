@@ -14,7 +14,7 @@ import (
 )
 
 // product are the folders whose identifiers keep to the glossary.
-var product = []string{"runtime", "savers", "gen", "shape", "engines", "graphotel", "inspect", "cmd"}
+var product = []string{"runtime", "savers", "gen", "shape", "engines", "graphotel", "agent", "inspect", "cmd"}
 
 // adjectives are the words of the glossary that say how a thing is. A function with such a name
 // returns that, and does nothing.

@@ -15,7 +15,7 @@ import (
 var documented = []string{
 	"runtime/graph", "runtime/graph/graphhttp", "runtime/graph/graphtest", "runtime/checkpoint", "runtime/state", "runtime/store", "runtime/store/storetest", "runtime/worker", "runtime/worker/workertest", "runtime/schedule", "runtime/wire", "gen",
 	"savers/memory", "savers/file", "savers/sqlite", "savers/redis", "savers/mysql", "savers/postgres", "savers/open", "savers/savertest",
-	"engines/enginetest",
+	"engines/enginetest", "agent", "agent/agenttest",
 }
 
 // others are names of another package, a method, and the beginning of a name.

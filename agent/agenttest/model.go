@@ -1,4 +1,4 @@
-// Package agenttest tests agents without a provider.
+// Package agenttest (experimental) tests agents without a provider.
 //
 // A Script is a model that replies what a test says. A Server is an HTTP server that speaks the
 // protocols of providers, and passes each request to a model such as a Script.
@@ -87,8 +87,9 @@ func (s *Script) Requests() []agent.Request {
 	return s.requests[:len(s.requests):len(s.requests)]
 }
 
-// Valid returns an error if a provider would refuse r. The results of calls must follow the message
-// with the calls, in the order of the calls. No call has the id of another, and no message is empty.
+// Valid returns an error if a provider would refuse r. The results of calls must follow the
+// message with the calls, in the order of the calls. No call has the id of another, and no message
+// is empty.
 func Valid(r agent.Request) error {
 	var open []string // calls without a result
 	used := make(map[string]bool)

@@ -59,6 +59,7 @@ func serve(
 	stream func(e *events, r agent.Reply, err error),
 	fail func(err error) (status int, body any),
 ) http.HandlerFunc {
+	tb.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := decode(r)
 		if err != nil {
@@ -90,7 +91,9 @@ func serve(
 func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client has gone
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		return // the client has gone
+	}
 }
 
 // events writes server-sent events.

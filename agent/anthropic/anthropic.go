@@ -1,4 +1,5 @@
-// Package anthropic makes models of the messages of Anthropic, on the official client.
+// Package anthropic (experimental) makes models of the messages of Anthropic, on the official
+// client.
 //
 //	client := anthropic.NewClient(option.WithAPIKey(key)) // github.com/anthropics/anthropic-sdk-go
 //	model := agentanthropic.New(client, "claude-sonnet-4-5", 4096)
@@ -29,10 +30,10 @@ const provider = "anthropic"
 // replies, asks the provider to cache the conversation, and turns the retries of the client off,
 // because the graph retries. options apply to each call.
 //
-// Errors wrap those of package agent, and the *anthropic.Error of the client. The status 429 has the
-// delay of its Retry-After header. Reasoning of this provider is sent back, and that of others is
-// left out. Arguments of a call that are no JSON object are sent back as the field invalid of one.
-// Images and files in the result of a tool return agent.ErrUnsupported.
+// Errors wrap those of package agent, and the *anthropic.Error of the client. The status 429 has
+// the delay of its Retry-After header. Reasoning of this provider is sent back, and that of others
+// is left out. Arguments of a call that are no JSON object are sent back as the field invalid of
+// one. Images and files in the result of a tool return agent.ErrUnsupported.
 func New(client anthropic.Client, name string, maxTokens int64, options ...option.RequestOption) agent.Model {
 	options = append([]option.RequestOption{option.WithMaxRetries(0)}, options...)
 	return agent.ModelFunc(func(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {

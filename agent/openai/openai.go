@@ -1,5 +1,5 @@
-// Package openai makes models of the chat completions of OpenAI, and of all servers that speak that
-// protocol, on the official client.
+// Package openai (experimental) makes models of the chat completions of OpenAI, and of all servers
+// that speak that protocol, on the official client.
 //
 //	client := openai.NewClient(option.WithAPIKey(key)) // github.com/openai/openai-go/v3
 //	model := agentopenai.New(client, "gpt-5")          // this package
@@ -31,8 +31,8 @@ import (
 //
 // Errors wrap those of package agent, and the *openai.Error of the client. The status 429 has the
 // delay of its Retry-After header. Images and files in the result of a tool return
-// agent.ErrUnsupported, and so do files with a URL. Reasoning is left out of requests, because this
-// protocol has no place for it.
+// agent.ErrUnsupported, and so do files with a URL. Reasoning is left out of requests, because
+// this protocol has no place for it.
 func New(client openai.Client, name string, options ...option.RequestOption) agent.Model {
 	options = append([]option.RequestOption{option.WithMaxRetries(0)}, options...)
 	return agent.ModelFunc(func(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {

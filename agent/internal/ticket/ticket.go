@@ -1,0 +1,50 @@
+// Package ticket is a graph of two agents over one conversation, in a state of its own.
+package ticket
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/agent"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+//go:generate go tool graphgen -type=Ticket
+
+// Ticket is the state of a larger graph.
+type Ticket struct {
+	agent.Chat
+	Log []string `graph:"append"`
+}
+
+// chatOf leads to the Chat of a Ticket.
+var chatOf = agent.Lens[Ticket, TicketUpdate]{
+	Get: func(t Ticket) agent.Chat { return t.Chat },
+	Put: func(c agent.ChatUpdate) TicketUpdate {
+		return TicketUpdate{
+			Messages: c.Messages, InputTokens: c.InputTokens, CachedTokens: c.CachedTokens, OutputTokens: c.OutputTokens,
+			Cost: c.Cost, Steps: c.Steps, Spent: c.Spent, Output: c.Output,
+		}
+	},
+}
+
+// New returns a graph in which the agent of check reads the answer of the agent of find. Then it
+// logs the answer of check.
+func New(find, check agent.Config, options ...graph.Option) (*graph.Graph[Ticket, TicketUpdate], error) {
+	b := graph.New("tickets", TicketSchema)
+	last := b.Node("log", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		var u TicketUpdate
+		u.Log.Append("answered: " + s.Output)
+		return u, nil
+	})
+	second, err := agent.Add(b, check, chatOf, last)
+	if err != nil {
+		return nil, err
+	}
+	first, err := agent.Add(b, find, chatOf, second)
+	if err != nil {
+		return nil, err
+	}
+	b.Edge(graph.Start, first)
+	b.Edge(last, graph.End)
+	return b.Compile(options...)
+}
