@@ -70,10 +70,7 @@ func System(text string) func(context.Context, Chat) (string, error) {
 // that of Say. It returns an error if c has faults.
 func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], error) {
 	b := graph.New(c.Name, ChatSchema)
-	first, err := Add(b, c, Lens[Chat, ChatUpdate]{
-		Get: func(c Chat) Chat { return c },
-		Put: func(u ChatUpdate) ChatUpdate { return u },
-	}, graph.End)
+	first, err := Add(b, c, graph.End)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +78,11 @@ func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], err
 	return b.Compile(options...)
 }
 
-// Lens leads from a state S with an update U to the Chat that S embeds.
-type Lens[S, U any] struct {
-	Get func(S) Chat       // returns the Chat of a state
-	Put func(ChatUpdate) U // returns the update that changes the Chat, and nothing else
-}
-
-// Add adds the agent of c to b: a node for the model and one for each hook and tool. It returns
-// the first node of the agent, for edges and routes that lead to it. next follows when the model
-// has answered, and can be graph.End. It returns an error if c has faults.
-func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph.ID) (graph.ID, error) {
+// Add adds the agent of c to b, which can be that of a larger state: see graph.Part. It adds a
+// node for the model and one for each hook and tool. It returns the first node of the agent, for
+// edges and routes that lead to it. next follows when the model has answered, and can be
+// graph.End. It returns an error if c has faults.
+func Add(b *graph.Builder[Chat, ChatUpdate], c Config, next graph.ID) (graph.ID, error) {
 	if err := c.check(); err != nil {
 		return "", err
 	}
@@ -107,7 +99,7 @@ func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph
 	tools := make(map[string]graph.Sender[Call])
 	var called []graph.ID // the nodes of tools
 	for _, t := range slices.Concat(c.Tools, []Tool{unknownTool()}) {
-		s := addTool(b, c.id(t.spec.Name), t, lens)
+		s := addTool(b, c.id(t.spec.Name), t)
 		tools[t.spec.Name], called = s, append(called, s.ID)
 	}
 	first, model := c.id("model"), c.id("model")
@@ -135,18 +127,15 @@ func Add[S, U any](b *graph.Builder[S, U], c Config, lens Lens[S, U], next graph
 		return n
 	}
 	targets := append(called, next)
-	b.Node(model, func(ctx context.Context, s S) (U, error) {
-		u, err := c.step(ctx, lens.Get(s))
-		return lens.Put(u), err
-	}, append([]graph.NodeOption{graph.KeepUpdateOnError()}, c.ModelOptions...)...)
+	b.Node(model, c.step, append([]graph.NodeOption{graph.KeepUpdateOnError()}, c.ModelOptions...)...)
 	ends := ends{first: first, next: next, maxSteps: c.MaxSteps}
-	addHooks(b, c, lens, c.Before, ends, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
+	addHooks(b, c, c.Before, ends, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
 	if len(c.After) == 0 {
-		b.Route(model, func(_ context.Context, s S) (graph.Next, error) { return calls(lens.Get(s)), nil }, targets...)
+		b.Route(model, func(_ context.Context, chat Chat) (graph.Next, error) { return calls(chat), nil }, targets...)
 		return first, nil
 	}
 	b.Edge(model, c.id(c.After[0].Name))
-	addHooks(b, c, lens, c.After, ends, targets, calls)
+	addHooks(b, c, c.After, ends, targets, calls)
 	return first, nil
 }
 
@@ -158,8 +147,8 @@ type ends struct {
 
 // addHooks adds a node for each of hooks. After the last one, then chooses among targets, by the
 // chat with the update of the hook.
-func addHooks[S, U any](
-	b *graph.Builder[S, U], c Config, lens Lens[S, U], hooks []Hook, e ends, targets []graph.ID, then func(Chat) graph.Next,
+func addHooks(
+	b *graph.Builder[Chat, ChatUpdate], c Config, hooks []Hook, e ends, targets []graph.ID, then func(Chat) graph.Next,
 ) {
 	for i, h := range hooks {
 		follow, ids := then, targets
@@ -170,46 +159,47 @@ func addHooks[S, U any](
 		ids = slices.Concat(ids, []graph.ID{e.first, e.next})
 		slices.Sort(ids)
 		options := append([]graph.NodeOption{graph.KeepUpdateOnError(), graph.Targets(slices.Compact(ids)...)}, h.Options...)
-		b.RoutingNode(c.id(h.Name), func(ctx context.Context, s S) (U, graph.Next, error) {
-			chat := lens.Get(s)
+		b.RoutingNode(c.id(h.Name), func(ctx context.Context, chat Chat) (ChatUpdate, graph.Next, error) {
 			u, choice, err := h.Run(ctx, chat)
 			if err != nil {
-				return lens.Put(u), graph.Next{}, err
+				return u, graph.Next{}, err
 			}
 			switch {
 			case choice == ToModel && chat.Steps < e.maxSteps:
-				return lens.Put(u), graph.To(e.first), nil
+				return u, graph.To(e.first), nil
 			case choice != Continue:
-				return lens.Put(u), graph.To(e.next), nil
+				return u, graph.To(e.next), nil
 			}
 			chat, err = state.Apply(ChatSchema, chat, u)
-			return lens.Put(u), follow(chat), err
+			return u, follow(chat), err
 		}, options...)
 	}
 }
 
 // addTool adds the node of a tool, and the fallback that makes its errors results.
-func addTool[S, U any](b *graph.Builder[S, U], id graph.ID, t Tool, lens Lens[S, U]) graph.Sender[Call] {
-	put := func(m Message, err error) (U, error) {
+func addTool(b *graph.Builder[Chat, ChatUpdate], id graph.ID, t Tool) graph.Sender[Call] {
+	put := func(m Message, err error) (ChatUpdate, error) {
 		var u ChatUpdate
 		if err == nil {
 			u.Messages.Upsert(m)
 		}
-		return lens.Put(u), err
+		return u, err
 	}
 	var s graph.Sender[Call]
 	if t.agent == nil {
-		s = graph.TaskNode(b, id, func(ctx context.Context, _ S, call Call) (U, error) { return put(t.run(ctx, call)) }, t.options...)
+		s = graph.TaskNode(b, id, func(ctx context.Context, _ Chat, call Call) (ChatUpdate, error) { return put(t.run(ctx, call)) }, t.options...)
 	} else {
 		s = graph.TaskSubgraph(b, id, t.agent,
-			func(_ context.Context, _ S, call Call) (ChatUpdate, error) { return t.input(call) },
-			func(_ context.Context, _ S, call Call, child Chat) (U, error) {
+			func(_ context.Context, _ Chat, call Call) (ChatUpdate, error) { return t.input(call) },
+			func(_ context.Context, _ Chat, call Call, child Chat) (ChatUpdate, error) {
 				u := Usage{child.InputTokens, child.CachedTokens, child.OutputTokens, child.Cost}.update()
 				u.Messages.Upsert(resultOf(call, false, &Text{Text: child.Output}))
-				return lens.Put(u), nil
+				return u, nil
 			}, t.options...)
 	}
-	graph.TaskFallback(b, s, func(_ context.Context, _ S, call Call, err error) (U, error) { return put(isolated(call, err)) })
+	graph.TaskFallback(b, s, func(_ context.Context, _ Chat, call Call, err error) (ChatUpdate, error) {
+		return put(isolated(call, err))
+	})
 	return s
 }
 

@@ -16,17 +16,6 @@ type Ticket struct {
 	Log []string `graph:"append"`
 }
 
-// chatOf leads to the Chat of a Ticket.
-var chatOf = agent.Lens[Ticket, TicketUpdate]{
-	Get: func(t Ticket) agent.Chat { return t.Chat },
-	Put: func(c agent.ChatUpdate) TicketUpdate {
-		return TicketUpdate{
-			Messages: c.Messages, InputTokens: c.InputTokens, CachedTokens: c.CachedTokens, OutputTokens: c.OutputTokens,
-			Cost: c.Cost, Steps: c.Steps, Spent: c.Spent, Output: c.Output,
-		}
-	},
-}
-
 // New returns a graph in which the agent of check reads the answer of the agent of find. Then it
 // logs the answer of check.
 func New(find, check agent.Config, options ...graph.Option) (*graph.Graph[Ticket, TicketUpdate], error) {
@@ -36,11 +25,12 @@ func New(find, check agent.Config, options ...graph.Option) (*graph.Graph[Ticket
 		u.Log.Append("answered: " + s.Output)
 		return u, nil
 	})
-	second, err := agent.Add(b, check, chatOf, last)
+	chat := graph.Part(b, TicketChat) // a Builder over the part
+	second, err := agent.Add(chat, check, last)
 	if err != nil {
 		return nil, err
 	}
-	first, err := agent.Add(b, find, chatOf, second)
+	first, err := agent.Add(chat, find, second)
 	if err != nil {
 		return nil, err
 	}

@@ -146,6 +146,36 @@ var TicketSchema = &graphstate.Schema[Ticket, TicketUpdate]{
 	DecodeUpdate: graphgenTicketDecodeUpdate,
 }
 
+// TicketChat connects Ticket with its part agent.Chat, so that graph.Part takes nodes over the part.
+var TicketChat = graphstate.Part[Ticket, TicketUpdate, agent.Chat, agent.ChatUpdate]{
+	Schema: agent.ChatSchema,
+	Of: func(s Ticket) agent.Chat {
+		return s.Chat
+	},
+	Widen: func(v agent.ChatUpdate) (u TicketUpdate) {
+		u.Messages = v.Messages
+		u.InputTokens = v.InputTokens
+		u.CachedTokens = v.CachedTokens
+		u.OutputTokens = v.OutputTokens
+		u.Cost = v.Cost
+		u.Steps = v.Steps
+		u.Spent = v.Spent
+		u.Output = v.Output
+		return u
+	},
+	Narrow: func(u TicketUpdate) (v agent.ChatUpdate) {
+		v.Messages = u.Messages
+		v.InputTokens = u.InputTokens
+		v.CachedTokens = u.CachedTokens
+		v.OutputTokens = u.OutputTokens
+		v.Cost = u.Cost
+		v.Steps = u.Steps
+		v.Spent = u.Spent
+		v.Output = u.Output
+		return v
+	},
+}
+
 // If this does not compile, Ticket has changed since this file was generated.
 // Run go generate.
 var _ struct {
