@@ -90,7 +90,8 @@ type Saver interface {
 	// it yields ErrNotFound.
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
-	// Threads yields the open versions that q selects, in the order of q. It yields a thread that
+	// Threads yields the open versions that q selects, in the order of q. It leaves out tasks of
+	// queues, unless q.Prefix begins with TaskPrefix. It yields a thread that
 	// has untaken inputs and no open version with Version 0 and status Ready. It yields a thread
 	// that has neither only if q.Released is set. If q is invalid, it yields an *InvalidError.
 	//

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,7 +29,11 @@ func (o ThreadOrder) String() string {
 	return "order " + strconv.Itoa(int(o))
 }
 
-// ThreadQuery selects threads. The zero ThreadQuery selects all, by their ids.
+// TaskPrefix begins the ids of threads that are tasks of queues: see graph.Queue. Lists leave these
+// threads out, because users know the threads that wait for the tasks. See [ThreadQuery.SelectsID].
+const TaskPrefix = "__task-"
+
+// ThreadQuery selects threads. The zero ThreadQuery selects all but tasks of queues, by their ids.
 //
 // Status, IdleSince, Graph, Labels, CreatedSince and CreatedUntil are filters. A list with a
 // filter is newest first, whatever Order says.
@@ -39,7 +44,7 @@ func (o ThreadOrder) String() string {
 // lists those whose ids are still to come.
 type ThreadQuery struct {
 	Order  ThreadOrder // of a list without filters
-	Prefix string      // of the thread id; not a filter
+	Prefix string      // of the thread id; not a filter; a list has tasks of queues if Prefix begins with TaskPrefix
 	After  string      // only threads that follow the thread with this id in the order, for paging; empty is all
 	Limit  int         // the maximum number of threads; less than 1 is all
 
@@ -60,6 +65,16 @@ type ThreadQuery struct {
 	// threads. So Released is for copies, checks and cleaning, and not for short pages.
 	Released bool
 }
+
+// SelectsID reports whether q selects a thread by its id: the id begins with Prefix, and it is not
+// that of a task of a queue, unless Prefix begins with TaskPrefix. A saver may have no index of
+// tasks in another order than ByID, and then each such query reads all of them.
+func (q *ThreadQuery) SelectsID(id string) bool {
+	return strings.HasPrefix(id, q.Prefix) && (q.Tasks() || !strings.HasPrefix(id, TaskPrefix))
+}
+
+// Tasks reports whether q selects only tasks of queues, because Prefix begins with TaskPrefix.
+func (q *ThreadQuery) Tasks() bool { return strings.HasPrefix(q.Prefix, TaskPrefix) }
 
 // Filtered reports whether q has a filter.
 func (q *ThreadQuery) Filtered() bool {

@@ -77,7 +77,7 @@ func QueueGraph(graph, queue string) string {
 
 // thread returns the id of the thread of a task.
 func (q *queuedTask) thread() string {
-	return ReservedPrefix + "task-" + hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution)
+	return checkpoint.TaskPrefix + hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution)
 }
 
 // hashOf returns 32 hexadecimal digits that stand for names.

@@ -45,7 +45,7 @@ func (s *Saver) lookAtAll(ctx context.Context, round *ledger.Round) error {
 		return nil // the caller asks for the time
 	}
 	start := time.Now()
-	names, err := s.names(ctx, &checkpoint.ThreadQuery{})
+	names, err := s.bases()
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	}
 	var names []name
 	for _, n := range all {
-		if n.id != "" && !strings.HasPrefix(n.id, q.Prefix) {
+		if n.id != "" && !q.SelectsID(n.id) {
 			continue
 		}
 		selected, err := s.locate(ctx, &n, q)
@@ -131,7 +131,7 @@ func (s *Saver) locate(ctx context.Context, n *name, q *checkpoint.ThreadQuery) 
 	}
 	n.id = cmp.Or(n.id, l.id)
 	switch {
-	case n.id == "" && !damaged || n.id != "" && !strings.HasPrefix(n.id, q.Prefix):
+	case n.id == "" && !damaged || n.id != "" && !q.SelectsID(n.id):
 		return false, nil
 	case damaged && (newest || n.id == ""):
 		return q.After == "", nil

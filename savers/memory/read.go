@@ -155,7 +155,7 @@ func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery) ([]pos
 	s.mu.Lock()
 	var all []position
 	for id := range s.threads {
-		if strings.HasPrefix(id, q.Prefix) && (newest || id > q.After) {
+		if q.SelectsID(id) && (newest || id > q.After) {
 			all = append(all, position{id: id})
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -73,7 +72,7 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 		w.r, w.cut, w.few = ages(prefix, q), len(prefix), q.Prefix != ""
 	}
 	switch {
-	case q.Released:
+	case q.Released, q.Tasks(): // no index has them
 		w.ids()
 		w.sort = q.NewestFirst()
 	case len(q.Labels) > 0:
@@ -149,7 +148,11 @@ func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 		if w.over = len(found) < w.r.Limit; len(found) == 0 {
 			break
 		}
-		w.r.Bytes = append(bytes.Clone(found[len(found)-1].Key), 0)
+		last := found[len(found)-1].Key
+		w.r.Bytes = append(bytes.Clone(last), 0)
+		if w.cut == 0 && !w.q.SelectsID(string(last)) {
+			w.r.Bytes = after([]byte(checkpoint.TaskPrefix)) // skips all tasks of queues
+		}
 		threads, err := w.threads(ctx, found, now)
 		if err != nil {
 			return nil, err
@@ -224,6 +227,9 @@ func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, 
 	}
 	for i := range found {
 		t, err := asThread(ids[i], found[i], now)
+		if w.cut == 0 && !w.q.SelectsID(ids[i]) {
+			continue
+		}
 		if err != nil || t.exists() {
 			all = append(all, read{t, listing{checkpoint.Thread{ID: ids[i], Created: created[i]}, err}})
 		}
@@ -242,7 +248,7 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 			continue
 		}
 		d := t.describe()
-		if !strings.HasPrefix(t.ID, w.q.Prefix) || !ledger.Follows(w.q, t.ID, d.Created) || !ledger.Selects(w.q, &d, t.leased()) ||
+		if !w.q.SelectsID(t.ID) || !ledger.Follows(w.q, t.ID, d.Created) || !ledger.Selects(w.q, &d, t.leased()) ||
 			d.Status == 0 && !(w.q.Released && t.Versions > 0) {
 			continue
 		}

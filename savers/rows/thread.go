@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -189,7 +190,7 @@ func (t *threadRow) equal(u *threadRow) bool {
 
 // The kinds of keys of the table Index. All but byWake are in the order of listKey.
 const (
-	byAge    = 'a' // each thread that lists have
+	byAge    = 'a' // each thread that lists have, unless it is a task of a queue
 	byGraph  = 'g' // the same, with its graph
 	byLabel  = 'l' // with the name and the value of a label
 	byStatus = 's' // with its status, unless that is Done or Running
@@ -203,7 +204,7 @@ func (t *threadRow) index() [][]byte {
 		keys = append(keys, wakeKey(t))
 	}
 	status := t.shown()
-	if status == 0 { // no list has it
+	if status == 0 || strings.HasPrefix(t.ID, checkpoint.TaskPrefix) { // no list with an index has it
 		return keys
 	}
 	order := listKey(t.About.Created, t.ID)

@@ -387,3 +387,73 @@ func testThreadsCreated(tb testing.TB, place Storage) {
 		}
 	}
 }
+
+// testThreadsOfTasks checks that lists leave out threads that are tasks of queues, unless the
+// prefix is theirs. Pages stay whole, and Ready returns such threads.
+func testThreadsOfTasks(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	var posts []checkpoint.Post
+	for i := range 300 { // more than a page of any saver
+		posts = append(posts, checkpoint.Post{
+			Thread: fmt.Sprintf("%s%03d", checkpoint.TaskPrefix, i), Graph: "__queue", Messages: []checkpoint.Message{input("task")},
+		})
+	}
+	for _, id := range []string{"a", "__ta", "__task", "__tasks"} {
+		posts = append(posts, checkpoint.Post{Thread: id, Graph: "g", Messages: []checkpoint.Message{input("i")}})
+	}
+	for len(posts) > 0 {
+		some := posts[:min(len(posts), 50)]
+		posts = posts[len(some):]
+		done, err := s.Post(tb.Context(), some...)
+		for i := range done {
+			err = errors.Join(err, done[i].Err)
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for what, c := range map[string]struct {
+		q    checkpoint.ThreadQuery
+		want int
+	}{
+		"all":                        {checkpoint.ThreadQuery{}, 4},
+		"the newest":                 {checkpoint.ThreadQuery{Order: checkpoint.NewestFirst}, 4},
+		"all, also released":         {checkpoint.ThreadQuery{Released: true}, 4},
+		"a prefix of both":           {checkpoint.ThreadQuery{Prefix: "__"}, 3},
+		"the newest with a prefix":   {checkpoint.ThreadQuery{Prefix: "__ta", Order: checkpoint.NewestFirst}, 3},
+		"a page before the tasks":    {checkpoint.ThreadQuery{Limit: 2}, 2},
+		"a page around the tasks":    {checkpoint.ThreadQuery{After: "__ta", Limit: 2}, 2},
+		"a page from the tasks on":   {checkpoint.ThreadQuery{After: checkpoint.TaskPrefix + "007"}, 2},
+		"a status":                   {checkpoint.ThreadQuery{Status: checkpoint.Ready}, 4},
+		"a graph of tasks":           {checkpoint.ThreadQuery{Graph: "__queue"}, 0},
+		"tasks":                      {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix}, 300},
+		"a page of tasks":            {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, After: checkpoint.TaskPrefix + "289", Limit: 100}, 10},
+		"one task":                   {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix + "007"}, 1},
+		"the newest tasks":           {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Order: checkpoint.NewestFirst, Limit: 3}, 3},
+		"tasks of a graph":           {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Graph: "__queue"}, 300},
+		"tasks of another graph":     {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Graph: "g"}, 0},
+		"tasks that are due":         {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Status: checkpoint.Ready}, 300},
+		"tasks that wait for people": {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Status: checkpoint.Waiting}, 0},
+	} {
+		found := threads(tb, s, c.q)
+		if len(found) != c.want {
+			tb.Errorf("%s: got %d threads, want %d", what, len(found), c.want)
+		}
+		for _, t := range found {
+			if strings.HasPrefix(t.ID, checkpoint.TaskPrefix) != strings.HasPrefix(c.q.Prefix, checkpoint.TaskPrefix) {
+				tb.Errorf("%s: got thread %q", what, t.ID)
+			}
+		}
+	}
+	due, err := s.Ready(tb.Context(), checkpoint.ReadyQuery{Graphs: []string{"__queue"}, Limit: 1000})
+	if err != nil || len(due.Threads) != 300 {
+		tb.Errorf("got %d due threads and %v, want the 300 tasks", len(due.Threads), err)
+	}
+	if err := s.Delete(tb.Context(), checkpoint.TaskPrefix+"007"); err != nil {
+		tb.Error(err)
+	}
+	if found := threads(tb, s, checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix}); len(found) != 299 {
+		tb.Errorf("got %d tasks after one was deleted, want 299", len(found))
+	}
+}

@@ -188,6 +188,7 @@ func Cases() []Case {
 		{Listings, "descriptions have limits", testDescribedLimits},
 		{Listings, "threads are listed by graph and label", testThreadsDescribed},
 		{Listings, "threads are listed by the time of their creation", testThreadsCreated},
+		{Listings, "tasks of queues are listed if the caller asks", testThreadsOfTasks},
 		{Listings, "threads are listed newest first", testThreadsNewest},
 		{Listings, "pages of the newest threads have no gaps and no doubles", testThreadsNewestPages},
 		{Listings, "threads with released versions only are listed if the caller asks", testThreadsReleased},

@@ -820,6 +820,28 @@ var breaks = []struct {
 	{"lists until a time of creation", "threads are listed by the time of their creation", changedThreads(func(q *checkpoint.ThreadQuery) {
 		q.CreatedUntil = time.Time{}
 	})},
+	{"leaves out tasks of queues", "tasks of queues are listed if the caller asks", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			return func(yield func(checkpoint.Thread, error) bool) {
+				for _, prefix := range []string{q.Prefix, checkpoint.TaskPrefix} {
+					also := q
+					if also.Prefix = prefix; prefix != q.Prefix && q.After != "" {
+						return
+					}
+					for t, err := range b.Saver.Threads(ctx, also) {
+						if !yield(t, err) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}},
+	{"lists tasks of queues", "tasks of queues are listed if the caller asks", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Tasks() {
+			q.Prefix = ""
+		}
+	})},
 	{"lists newest first", "threads are listed newest first", changedThreads(func(q *checkpoint.ThreadQuery) {
 		if q.NewestFirst() && q.After == "" {
 			q.Order = checkpoint.ByID
