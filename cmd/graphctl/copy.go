@@ -55,6 +55,7 @@ of the copy have the same keys. Inputs that wait on a thread without an open ver
   graphctl copy order-7 --to sqlite:debug.db --to-key-file keys --to-compress`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.sel.tasks = true
 			if err := f.sel.explicit(args); err != nil {
 				return err
 			}

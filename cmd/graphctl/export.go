@@ -38,6 +38,7 @@ read again. They stay as they were at that time. Without --resume, the archive b
   graphctl export - order-7 | gzip > order-7.gz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.sel.tasks = true
 			if err := f.sel.explicit(args[1:]); err != nil {
 				return err
 			}

@@ -46,11 +46,13 @@ type questionJSON struct {
 	Thread   string       `json:"thread,omitempty"`
 	IDBytes  string       `json:"thread_base64,omitempty"` // if the id of the thread is not UTF-8
 	Graph    string       `json:"graph,omitempty"`
-	Kind     string       `json:"kind,omitempty"` // of the command waiting: question, signal or timer
+	Kind     string       `json:"kind,omitempty"` // of the command waiting: see waitKinds
 	ID       string       `json:"id,omitempty"`
 	Question string       `json:"question,omitempty"`
 	Signal   string       `json:"signal,omitempty"`
 	Key      string       `json:"key,omitempty"`
+	Queue    string       `json:"queue,omitempty"`
+	Since    *time.Time   `json:"since,omitempty"` // of a queue: when the task was handed out
 	Node     string       `json:"node"`
 	Index    int          `json:"index,omitempty"`
 	Summary  string       `json:"summary,omitempty"`

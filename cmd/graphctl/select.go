@@ -22,6 +22,7 @@ type selection struct {
 	limit                        int
 	all                          bool
 	released                     bool // also threads whose versions are all released
+	tasks                        bool // all threads include tasks of queues
 }
 
 // flags adds the filters to a command.
@@ -192,16 +193,22 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 	if err != nil {
 		return err
 	}
-	for t, err := range saver.Threads(ctx, q) {
-		if err != nil && !unreadable(err) {
-			return errors.Join(append(errs, &listError{err})...)
-		}
-		if err == nil {
-			err = f(t.ID)
-		}
-		if err != nil {
-			if err := failed(t.ID, err); err != nil {
-				return err
+	lists := []checkpoint.ThreadQuery{q}
+	if s.tasks && !s.narrow() {
+		lists = append(lists, checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix})
+	}
+	for _, q := range lists {
+		for t, err := range saver.Threads(ctx, q) {
+			if err != nil && !unreadable(err) {
+				return errors.Join(append(errs, &listError{err})...)
+			}
+			if err == nil {
+				err = f(t.ID)
+			}
+			if err != nil {
+				if err := failed(t.ID, err); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (a *app) showCommand() *cobra.Command {
 		Use:     "show THREAD",
 		Aliases: []string{"describe", "get"},
 		Short:   "Show one thread",
-		Long: `Show a thread: its status, due nodes, state, questions, the signals and timers that tasks wait for, messages and versions.
+		Long: `Show a thread: its status, due nodes, state, questions, the signals, timers, children and queues that tasks wait for, messages and versions.
 
 The names of the state's fields come from the description that the thread stores. ` + refHelp,
 		Example: `  graphctl show order-7
@@ -59,7 +59,7 @@ type page struct {
 	Due       []string       `json:"due,omitempty"`
 	State     *value.Value   `json:"state,omitempty"`
 	Questions []questionJSON `json:"open_questions,omitempty"`
-	Waits     []questionJSON `json:"waits_for,omitempty"` // signals and timers
+	Waits     []questionJSON `json:"waits_for,omitempty"` // signals, timers, children and queues
 	Failures  []failureJSON  `json:"failures,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
 	Refused   []messageJSON  `json:"refused_messages,omitempty"`
@@ -130,6 +130,11 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	if p.Waits, err = otherWaits(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
+	queued, err := queuedTasks(ref, c)
+	if err != nil && !unreadable(err) { // verify reports damage
+		return nil, err
+	}
+	p.Waits = append(p.Waits, queued...)
 	if p.Failures, err = failures(ref, c); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
@@ -313,7 +318,7 @@ func (a *app) showLists(p *page) error {
 		rows  [][]string
 	}{
 		{"Questions", "ID\tQUESTION\tNODE\tEXPIRES\tASKS", a.questionRows(p.Questions)},
-		{"Waits for", "KIND\tNAME\tNODE\tUNTIL\tSUMMARY", a.waitRows(p.Waits)},
+		{"Waits for", "KIND\tNAME\tNODE\tSINCE\tUNTIL\tSUMMARY", a.waitRows(p.Waits)},
 		{"Messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tBYTES", a.messageRows(p.Waiting, false)},
 		{"Refused messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tREASON", a.messageRows(p.Refused, true)},
 		{"Versions", "NUMBER\tSTATUS\tRELEASED\tRECORDS\tHEAD", a.versionRows(p.History)},
@@ -347,7 +352,7 @@ func (a *app) waitRows(all []questionJSON) (rows [][]string) {
 	for i := range all {
 		w := &all[i]
 		name, until := w.awaited()
-		rows = append(rows, []string{w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(until)), dash(cell(w.Summary))})
+		rows = append(rows, []string{w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(w.Since)), dash(a.momentOf(until)), dash(cell(w.Summary))})
 	}
 	return rows
 }

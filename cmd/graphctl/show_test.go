@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/file"
@@ -77,5 +78,75 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %q", got, want)
 		}
+	}
+}
+
+// TestQueuesAreShown shows and lists a thread whose task waits for a worker of a queue, and copies
+// the task with all threads.
+func TestQueuesAreShown(t *testing.T) {
+	dir := t.TempDir()
+	saver, err := file.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.New("videos", desk.StateSchema)
+	g.Node("render", func(context.Context, desk.State) (u desk.StateUpdate, err error) { return u, nil }, graph.Queue("gpu"))
+	g.Edge(graph.Start, "render")
+	g.Edge("render", graph.End)
+	videos, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := videos.Thread("v-7").Invoke(t.Context(), desk.StateUpdate{}); err != nil || res.Status != graph.Waiting {
+		t.Fatalf("got %v, %v; want a thread that waits", res, err)
+	}
+	if err := saver.Close(); err != nil {
+		t.Fatal(err)
+	}
+	commands := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: func(string) string { return "" }, now: time.Now, since: func(time.Time) time.Duration { return 0 }}
+		if code := run(t.Context(), a, append(args, "--saver", "file:"+dir)); code != 0 {
+			t.Fatalf("graphctl %v: got exit code %d: %s", args, code, errs.String())
+		}
+		return strings.Join(strings.Fields(out.String()+errs.String()), " ")
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show", "v-7"}, "Waits for: KIND NAME NODE SINCE UNTIL SUMMARY queue gpu render 20"},
+		{[]string{"show", "v-7", "-o", "json"}, `"waits_for": [ { "kind": "queue", "queue": "gpu", "since": "20`},
+		{[]string{"waiting"}, "v-7 videos queue gpu render 20"},
+		{[]string{"waiting", "--kind", "queue", "-o", "jsonl"}, `"kind":"queue","queue":"gpu","since":"20`},
+		{[]string{"threads", "--prefix", checkpoint.TaskPrefix}, checkpoint.TaskPrefix},
+		{[]string{"verify"}, "2 threads"},
+	} {
+		if got := commands(c.args...); !strings.Contains(got, c.want) {
+			t.Errorf("graphctl %v: got %s, want it to have %s", c.args, got, c.want)
+		}
+	}
+	for _, args := range [][]string{{"threads"}, {"stats"}, {"waiting", "--kind", "signal"}} {
+		if got := commands(args...); strings.Contains(got, "__") {
+			t.Errorf("graphctl %v: got %s, want no task of a queue", args, got)
+		}
+	}
+	to := t.TempDir()
+	commands("copy", "--all", "--to", "file:"+to)
+	copied, err := file.Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	n := 0
+	for _, err := range copied.Threads(t.Context(), checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("got %d copied tasks, want 1", n)
 	}
 }

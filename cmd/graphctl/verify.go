@@ -31,7 +31,7 @@ exit code is 1.`,
   graphctl verify --prefix order- -o jsonl`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel.all = len(args) == 0
+			sel.all, sel.tasks = len(args) == 0, true
 			if len(args) > 0 && sel.narrow() {
 				return sel.explicit(args)
 			}

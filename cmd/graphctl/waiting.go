@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ const (
 	kindSignal   = "signal"
 	kindTimer    = "timer"
 	kindChild    = "child" // the end of a child
+	kindQueue    = "queue" // a worker of a queue
 )
 
 func (a *app) waitingCommand() *cobra.Command {
@@ -26,40 +28,45 @@ func (a *app) waitingCommand() *cobra.Command {
 	var kinds []string
 	cmd := &cobra.Command{
 		Use:   "waiting",
-		Short: "List the questions, signals, timers and children that threads wait for",
-		Long: `List the questions, signals, timers and children that tasks of threads wait for. One thread can have several. A task waits
-also while other tasks of its thread still run.`,
+		Short: "List the questions, signals, timers, children and queues that threads wait for",
+		Long: `List the questions, signals, timers, children and queues that tasks of threads wait for. One thread can have several. A task
+waits also while other tasks of its thread still run. Queues are listed once no run holds the thread.`,
 		Example: `  graphctl waiting --graph orders
   graphctl waiting --kind question -o jsonl | jq .payload`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, kind := range kinds {
 				if !slices.Contains(waitKinds(), kind) {
-					return &usageError{"--kind " + kind + "; want question, signal or timer"}
+					return &usageError{"--kind " + kind + "; want one of " + strings.Join(waitKinds(), ", ")}
 				}
 			}
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.waiting(ctx, s, &sel, kinds) })
 		},
 	}
 	sel.flags(cmd)
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal, timer or child")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal, timer, child or queue")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(waitKinds(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer, kindChild} }
+func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer, kindChild, kindQueue} }
 
 func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {
 	q, err := sel.query(ctx, s, a.now())
 	if err != nil {
 		return err
 	}
-	l := a.list("THREAD", "GRAPH", "KIND", "NAME", "NODE", "UNTIL", "ASKS", "ID")
+	l := a.list("THREAD", "GRAPH", "KIND", "NAME", "NODE", "SINCE", "UNTIL", "ASKS", "ID")
 	var damaged []error
 	for t, err := range s.Threads(ctx, q) {
 		var waits []questionJSON
 		if err == nil && len(t.Questions) > 0 {
 			waits, err = waitsOf(ctx, s, &t)
+		}
+		if err == nil && t.Status == checkpoint.Waiting && (len(kinds) == 0 || slices.Contains(kinds, kindQueue)) {
+			var queued []questionJSON
+			queued, err = readQueued(ctx, s, t.ID)
+			waits = append(waits, queued...)
 		}
 		if unreadable(err) {
 			damaged = append(damaged, err)
@@ -83,7 +90,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 func (a *app) waitCells(w *questionJSON) []string {
 	name, until := w.awaited()
 	return []string{
-		quoteID(w.Thread), dash(cell(w.Graph)), w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(until)), w.asks(), dash(cell(w.ID)),
+		quoteID(w.Thread), dash(cell(w.Graph)), w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(w.Since)), dash(a.momentOf(until)), w.asks(), dash(cell(w.ID)),
 	}
 }
 
@@ -98,6 +105,8 @@ func (j *questionJSON) awaited() (name string, until *time.Time) {
 		}
 	case kindChild:
 		name = j.Key + " of " + j.Signal
+	case kindQueue:
+		name = j.Queue
 	case kindTimer:
 		until = j.Due
 	}
@@ -143,4 +152,36 @@ func otherWaits(t *checkpoint.Thread) (all []questionJSON, err error) {
 		})
 	}
 	return all, errors.Join(err, errTimers)
+}
+
+// readQueued returns the tasks of a thread that wait for a worker of a queue.
+func readQueued(ctx context.Context, s checkpoint.Saver, thread string) ([]questionJSON, error) {
+	ref := checkpoint.Ref{Thread: thread}
+	c, err := s.Load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return queuedTasks(ref, c)
+}
+
+// queuedTasks returns the tasks at a checkpoint that wait for a worker of a queue.
+func queuedTasks(ref checkpoint.Ref, c checkpoint.Chain) (all []questionJSON, err error) {
+	if c.Empty() {
+		return nil, nil
+	}
+	// No payload of the other writes has to be decrypted.
+	c.Thread.Questions = nil
+	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
+		return w.Kind != checkpoint.Result && w.Kind != checkpoint.Outcome
+	})
+	p, err := graph.ReadPosition(ref, &c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Queue != "" {
+			all = append(all, questionJSON{Kind: kindQueue, Queue: t.Queue, Since: utc(t.Queued), Node: string(t.Node), Index: t.Index})
+		}
+	}
+	return all, nil
 }
