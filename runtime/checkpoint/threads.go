@@ -29,8 +29,8 @@ func (o ThreadOrder) String() string {
 	return "order " + strconv.Itoa(int(o))
 }
 
-// TaskPrefix begins the ids of threads that are tasks of queues: see graph.Queue. Lists leave these
-// threads out, because users know the threads that wait for the tasks. See [ThreadQuery.SelectsID].
+// TaskPrefix begins the ids of threads that are tasks of queues: see graph.Queue. Lists leave them
+// out, because users know the threads that wait for the tasks. See [ThreadQuery.SelectsID].
 const TaskPrefix = "__task-"
 
 // ThreadQuery selects threads. The zero ThreadQuery selects all but tasks of queues, by their ids.
@@ -66,9 +66,9 @@ type ThreadQuery struct {
 	Released bool
 }
 
-// SelectsID reports whether q selects a thread by its id: the id begins with Prefix, and it is not
-// that of a task of a queue, unless Prefix begins with TaskPrefix. A saver may have no index of
-// tasks in another order than ByID, and then each such query reads all of them.
+// SelectsID reports whether q selects a thread by its id. The id must begin with Prefix. A task of
+// a queue is selected only if Prefix begins with TaskPrefix. A saver may have no index of tasks in
+// another order than ByID. Then each such query reads all tasks with the prefix.
 func (q *ThreadQuery) SelectsID(id string) bool {
 	return strings.HasPrefix(id, q.Prefix) && (q.Tasks() || !strings.HasPrefix(id, TaskPrefix))
 }
