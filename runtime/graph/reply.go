@@ -82,6 +82,9 @@ const replyPrefix = ReservedPrefix + "reply/"
 
 // stepReplies removes the replies from the labels of a superstep, and returns their messages.
 func (r *run) stepReplies(labels map[string]string) (replies []checkpoint.Message, err error) {
+	if len(labels) == 0 { // nearly always; the iterators allocate
+		return nil, nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if !strings.HasPrefix(name, replyPrefix) {
 			continue
