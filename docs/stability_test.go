@@ -40,8 +40,8 @@ func packages(t *testing.T) map[string]string {
 	return comments
 }
 
-// TestEachPackageIsStableOrExperimental compares the list of stable packages with the packages. All
-// others say in their first line that they are experimental.
+// TestEachPackageIsStableOrExperimental compares the list of stable packages with the packages.
+// All others say in their first line that they are experimental.
 func TestEachPackageIsStableOrExperimental(t *testing.T) {
 	_, text, _ := strings.Cut(string(read(t, "../RELEASING.md")), "\n## Stable and experimental\n")
 	text, _, _ = strings.Cut(text, "\n## ")

@@ -142,8 +142,8 @@ func (r *resolver) addPart(tgt *target, in scope, f *types.Var, raw string, name
 	}
 }
 
-// isState reports whether a part is also a state, which has an update and a schema in all builds of
-// the state around it.
+// isState reports whether a part is also a state, which has an update and a schema in all builds
+// of the state around it.
 func (r *resolver) isState(named *types.Named, around *target) bool {
 	obj := named.Obj()
 	if named.TypeArgs().Len() > 0 {

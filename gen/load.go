@@ -260,7 +260,8 @@ func (src *source) declaredLater(units []*unit) map[string]bool {
 	return names
 }
 
-// inModule reports whether a package belongs to the module of src, so that the reader can change it.
+// inModule reports whether a package belongs to the module of src, so that the reader can change
+// it.
 func (src *source) inModule(pkg *types.Package) bool {
 	mod := src.pkg.Module
 	return mod != nil && (pkg.Path() == mod.Path || strings.HasPrefix(pkg.Path(), mod.Path+"/"))

@@ -33,7 +33,8 @@ func (r *resolver) exportsUnion(t unitType) bool {
 }
 
 // exported reports whether the package of a foreign interface exports its codec: a type with the
-// methods that graphgen generates. The package may be loaded, so that its generated file is hidden.
+// methods that graphgen generates. The package may be loaded, so that its generated file is
+// hidden.
 func (r *resolver) exported(iface *types.TypeName) bool {
 	pkg := iface.Pkg()
 	if pkg == nil || pkg == r.src.pkg.Types || !r.canName(iface) {

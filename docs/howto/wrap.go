@@ -9,8 +9,8 @@ import (
 // Tool is code that a model calls by name.
 type Tool func(ctx context.Context, argument string) (string, error)
 
-// Call calls a tool in a node. A failure of the tool is a text for the model, which can try something
-// else. An interruption is no failure: the node returns it.
+// Call calls a tool in a node. A failure of the tool is a text for the model, which can try
+// something else. An interruption is no failure: the node returns it.
 func Call(ctx context.Context, tool Tool, argument string) (string, error) {
 	text, err := tool(ctx, argument)
 	switch {

@@ -130,19 +130,20 @@ type Post struct {
 	Thread   string
 	Messages []Message // at least one without Outcomes; Number, Posted, Taken and Refused are ignored
 
-	// Outcomes are the outcomes of tasks that other processes run for the run that holds the thread:
-	// pending writes of kind Outcome. Loads and openings return them with the other pending writes,
-	// and a commit of the base retires them. They have no numbers, and count towards no limit.
+	// Outcomes are the outcomes of tasks that other processes run for the run that holds the
+	// thread: pending writes of kind Outcome. Loads and openings return them with the other
+	// pending writes, and a commit of the base retires them. They have no numbers, and count
+	// towards no limit.
 	//
 	// An outcome with the same Namespace, Base, Task and Name that is stored already stays. An
 	// outcome whose base is committed is not stored. If the open version has no record with the id
 	// Base, the Post is refused with ErrNotFound. This is also the case if the version of the base
 	// was released, or its thread deleted.
 	//
-	// A Post with Outcomes has no Messages, or one WakeMessage. The WakeMessage has an effect if an
-	// outcome is stored, the Status is Running, Waiting or Ready, and the Wake has not come. Under a
-	// live lease, it has one if the Wake is later than the opening of the run, and makes it that
-	// time. So of many outcomes, only the first that no run has seen changes the thread.
+	// A Post with Outcomes has no Messages, or one WakeMessage. The WakeMessage has an effect if
+	// an outcome is stored, the Status is Running, Waiting or Ready, and the Wake has not come.
+	// Under a live lease, it has one if the Wake is later than the opening of the run, and makes
+	// it that time. So of many outcomes, only the first that no run has seen changes the thread.
 	Outcomes []Write
 
 	// Idle refuses the Post with ErrNotIdle if the thread has untaken inputs, a live lease, or an

@@ -328,7 +328,8 @@ func (r *opener) report(ctx context.Context, end childEnd) error {
 	return err
 }
 
-// listedThread returns a thread as the saver of g lists it. A thread that does not exist has no id.
+// listedThread returns a thread as the saver of g lists it. A thread that does not exist has no
+// id.
 func listedThread(ctx context.Context, g *core, id string) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()

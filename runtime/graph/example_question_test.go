@@ -52,8 +52,8 @@ func ExampleQuestion() {
 	// done [approved: true]
 }
 
-// A refund is at most what was paid. A wrong answer is refused before it is stored, and the question
-// stays open.
+// A refund is at most what was paid. A wrong answer is refused before it is stored, and the
+// question stays open.
 func ExampleQuestion_Check() {
 	back := graph.NewQuestion[wire.Int, wire.Int]("refund").Check(func(paid, back wire.Int) error {
 		if back > paid {

@@ -50,8 +50,8 @@ func (r *run) execute() error {
 	return nil
 }
 
-// stops reports whether nothing of the run may begin, because its context has ended. In a call whose
-// sibling failed, the tasks of queues still begin, which take the outcomes that are stored.
+// stops reports whether nothing of the run may begin, because its context has ended. In a call
+// whose sibling failed, the tasks of queues still begin, which take the outcomes that are stored.
 func (r *run) stops() bool {
 	return r.ctx.Err() != nil && !(r.g.queued && exec.SiblingFailed(r.ctx))
 }

@@ -109,8 +109,8 @@ func (g *core) left(c *checkpoint.Chain) bool {
 	})
 }
 
-// restoreFinished fills the slots with the stored results of the due tasks, and with the updates of
-// failed attempts. With calls, it adds those of unfinished calls over the same state.
+// restoreFinished fills the slots with the stored results of the due tasks, and with the updates
+// of failed attempts. With calls, it adds those of unfinished calls over the same state.
 func (r *run) restoreFinished(calls bool) error {
 	r.fill()
 	if err := r.restoreResults(); err != nil {
@@ -132,8 +132,8 @@ func (r *run) restoreFinished(calls bool) error {
 	return nil
 }
 
-// finishedInCall returns the encoded updates of the task in slot i, a call over the same state. They
-// are those of its supersteps and edits, and of the tasks that have finished since.
+// finishedInCall returns the encoded updates of the task in slot i, a call over the same state.
+// They are those of its supersteps and edits, and of the tasks that have finished since.
 func (r *run) finishedInCall(i int) ([]byte, error) {
 	sub := r.g.nodes[r.exec.Tasks[i].Node].sub
 	c := r.newChild(r.ctx, i, sub, sub.newState())

@@ -172,8 +172,8 @@ func overPart(t *testing.T, child *app) *graph.Builder[office, officeUpdate] {
 	return b
 }
 
-// TestSubgraphOverAPart runs a graph over the part, with a subgraph of its own, in a graph over the
-// whole state.
+// TestSubgraphOverAPart runs a graph over the part, with a subgraph of its own, in a graph over
+// the whole state.
 func TestSubgraphOverAPart(t *testing.T) {
 	inner := compile(t, chain("deep"), graph.SubgraphOnly())
 	b := chain("a", "b")

@@ -227,8 +227,8 @@ func TestTasksAreHandedOutWhileTheRunExecutesOthers(t *testing.T) {
 	})
 }
 
-// TestTheLoserOfARaceEnds tests rule 23.8: one task of a race is still running when another one has
-// won, and the thread continues.
+// TestTheLoserOfARaceEnds tests rule 23.8: one task of a race is still running when another one
+// has won, and the thread continues.
 func TestTheLoserOfARaceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, stopped := memory.New(), newWork(), false

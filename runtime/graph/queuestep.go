@@ -172,7 +172,8 @@ func (k *queuedSteps) remove(i int) {
 }
 
 // step returns the superstep of a task. It returns nil if the task need not run, because it has
-// its outcome or the thread has continued without it. again says that the task may have an outcome.
+// its outcome or the thread has continued without it. again says that the task may have an
+// outcome.
 func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 	if s := r.root.steps.get(q.at()); s != nil {
 		_, begun := s.begun.Load(q.Execution + q.Task)

@@ -93,7 +93,8 @@ func TestNodesSetLabelsWithTheirCommit(t *testing.T) {
 	}
 }
 
-// TestTasksOfQueuesSetLabelsWithTheCommit tests rule 11.19 for a node that a worker of a queue runs.
+// TestTasksOfQueuesSetLabelsWithTheCommit tests rule 11.19 for a node that a worker of a queue
+// runs.
 func TestTasksOfQueuesSetLabelsWithTheCommit(t *testing.T) {
 	s := memory.New()
 	g := queued(t, func(ctx context.Context, _ work) (update, error) {

@@ -36,8 +36,8 @@ func Emit(ctx context.Context, v any) {
 
 // Listening reports whether Emit has a consumer: whether the run under ctx has a stream that chose
 // EventCustom. Without one, a node can leave out work whose only purpose is Emit, such as asking a
-// model for tokens instead of a whole answer. Listening returns false outside nodes, after the node
-// has returned, and in the worker of a Queue.
+// model for tokens instead of a whole answer. Listening returns false outside nodes, after the
+// node has returned, and in the worker of a Queue.
 func Listening(ctx context.Context) bool { return task.Listening(ctx) }
 
 // Stream is Invoke with events. The run executes while the sequence is ranged over, on the same

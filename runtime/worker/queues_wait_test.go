@@ -157,8 +157,8 @@ func TestATaskOfAQueueInTheSameProcessCostsFewCalls(t *testing.T) {
 		})
 		return calls
 	}
-	// Two calls hand the task out and end the run. Five run it: its input, the news and the state of
-	// the thread, the outcome, the end. Two load and open the thread again.
+	// Two calls hand the task out and end the run. Five run it: its input, the news and the state
+	// of the thread, the outcome, the end. Two load and open the thread again.
 	if local, queued := cost(false), cost(true); queued > local+9 {
 		t.Errorf("calls of the saver: got %d with a queue and %d without, want at most 9 more", queued, local)
 	}

@@ -19,9 +19,9 @@ type Request[U any] struct {
 	// is then the same as for a thread that does not exist.
 	Thread string
 	// After is the newest checkpoint that the client has. The Last-Event-ID header takes
-	// precedence: it also has the last custom event. If After is zero, the stream of a GET begins with the newest checkpoint. If the
-	// page was rendered from a checkpoint, set After to that checkpoint. A POST ignores After: its
-	// stream begins with its run.
+	// precedence: it also has the last custom event. If After is zero, the stream of a GET begins
+	// with the newest checkpoint. If the page was rendered from a checkpoint, set After to that
+	// checkpoint. A POST ignores After: its stream begins with its run.
 	After checkpoint.ID
 	// Input starts a run on a POST, with the options of Invoke. If Input is nil, the POST resumes
 	// the thread with the options of Resume, which include the answers.

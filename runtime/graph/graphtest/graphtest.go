@@ -1,5 +1,5 @@
-// Package graphtest tests parts of graphs. Run and RunTask run one node without a graph. Lock finds changes
-// of a graph that stored threads do not survive, and Replay checks exported threads.
+// Package graphtest tests parts of graphs. Run and RunTask run one node without a graph. Lock
+// finds changes of a graph that stored threads do not survive, and Replay checks exported threads.
 package graphtest
 
 import (

@@ -38,7 +38,7 @@ var errNo = errors.New("no")
 func TestRunTask(t *testing.T) {
 	sent := teststate.Doc{Name: "a", Pages: []int{1}}
 	node := func(_ context.Context, s teststate.Work, in teststate.Doc) (teststate.WorkUpdate, error) {
-		in.Pages[0] = 9 // its own copy
+		in.Pages[0] = 9 //graphvet:ignore graphwrite the test shows that it is a copy
 		var u teststate.WorkUpdate
 		u.Log.Append(in.Name)
 		return u, nil

@@ -157,8 +157,8 @@ func (n *Node) begins(ctx context.Context) bool {
 	return ctx.Err() == nil || n.Takes && SiblingFailed(ctx)
 }
 
-// SiblingFailed reports whether ctx is that of a task, or of what runs in it, which has ended because
-// a sibling failed.
+// SiblingFailed reports whether ctx is that of a task, or of what runs in it, which has ended
+// because a sibling failed.
 func SiblingFailed(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrSibling) }
 
 // seen returns task i as others see it.
