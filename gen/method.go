@@ -278,8 +278,8 @@ func (m marks) has(obj *types.TypeName, want role) bool {
 	return ok && got == want
 }
 
-// markedTypes returns the marked types of all loaded packages. What is generated for them is
-// missing in the sources, because generated files are not read.
+// markedTypes returns the marked types of all loaded packages. Their generated code
+// is missing in the sources, because generated files are not read.
 func markedTypes(pkgs []*source) marks {
 	marked := make(marks)
 	for _, src := range pkgs {

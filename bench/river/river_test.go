@@ -24,8 +24,8 @@ import (
 // Each round has this number of jobs. At most slots of them run at the same time.
 const jobs, slots = 512, 16
 
-// BenchmarkJobs runs jobs that each write one row: as threads of one node, as tasks of a queue
-// that one thread has handed out, and as jobs of River. All have 16 slots and are stored before
+// BenchmarkJobs runs jobs that each write one row. They are threads of one node, tasks of a queue
+// that one thread has handed out, and jobs of River. All have 16 slots and are stored before
 // the round begins, on the same PostgreSQL. They take turns. The round of the tasks ends when
 // their thread is Done.
 func BenchmarkJobs(b *testing.B) {

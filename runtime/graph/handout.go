@@ -265,8 +265,8 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 	return err
 }
 
-// checkDurability returns an error if a run of a graph with queues has another durability than
-// Sync, or if one of a graph that replies has OnExit.
+// checkDurability returns an error if the durability does not fit the graph. Queues need Sync, and
+// replies need Sync or Async.
 func checkDurability(g *core, o *runOptions) error {
 	if g.queued && o.durability != Sync {
 		return errors.New("a node has a Queue, which needs the durability Sync: workers load the state from the saver")

@@ -7,14 +7,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Part returns a Builder over a part of the state of b. What is declared in it is declared in b,
-// with functions over the part: nodes, routes, task nodes, subgraphs, fallbacks, caches and
-// functions of OnUpdate. A package that ships a part can so declare nodes over the part in the
-// graph of any state that embeds it.
+// Part returns a Builder over a part of the state of b. Its declarations are those of b, with
+// functions over the part: nodes, routes, task nodes, subgraphs, fallbacks, caches and functions
+// of OnUpdate. A package that ships a part can so declare nodes over the part in the graph of any
+// state that embeds it.
 //
 // p is the variable that graphgen generated for the embedded struct, such as StateChat. Nodes of
 // both Builders have one order, one set of ids and the options of b. Subgraph takes a graph that
-// was compiled over the part; its events and updates are those of the whole state. Compile only b.
+// was compiled over the part. Its events and updates are those of the whole state. Compile only b.
 //
 // Part is a function because a method has no type parameters of its own.
 func Part[S, U, P, V any](b *Builder[S, U], p state.Part[S, U, P, V]) *Builder[P, V] {

@@ -10,8 +10,8 @@ import (
 )
 
 // A worker of a queue asks for news of the thread before it runs a task, and while the task runs.
-// So a task ends that no run waits for any more: the thread was cancelled, or has continued
-// without the task, such as the loser of a race.
+// So a task ends that no run waits for any more. Its thread was cancelled, or has continued
+// without it, as after a race.
 
 // errUnwanted is the cause of the end of a task that its thread does not wait for.
 var errUnwanted = errors.New("the thread does not wait for the task any more")

@@ -1,7 +1,7 @@
 package state
 
-// Part connects a state S, whose updates are U, with an embedded struct P that is a state of its
-// own, whose updates are V. graphgen generates one for each such struct, in a variable with the
+// Part connects a state S with an embedded struct P that is a state of its own. The updates of S
+// are U, and those of P are V. graphgen generates one for each such struct, in a variable with the
 // names of the state and of the struct (StateChat). The function graph.Part takes it.
 //
 // Its functions must be pure and safe for concurrent use.

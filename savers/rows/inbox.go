@@ -335,8 +335,8 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 }
 
 // postOutcomes stores the outcomes of a Post. It changes the row of the thread only if they make
-// the thread due, so that most outcomes of a thread are stored at the same time. It first tries
-// that with what is known of the thread.
+// the thread due. So most outcomes of a thread do not wait for each other. It first tries that
+// with what is known of the thread.
 func (s *Saver) postOutcomes(ctx context.Context, p *checkpoint.Post, done *checkpoint.Posted) error {
 	known, _, _ := s.recall(p.Thread, "")
 	if known != nil {

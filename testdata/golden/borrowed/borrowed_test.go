@@ -11,8 +11,8 @@ import (
 
 func prepare(f *goldentest.Filler) { fill(f, 4) }
 
-// withoutStamps fills in no times: the description of a state does not reach into the union, so
-// that a time in JSON is read as text.
+// withoutStamps fills in no times. The description of a state does not reach into the union, so a
+// time in JSON is read as text.
 func withoutStamps(f *goldentest.Filler) { fill(f, 3) }
 
 // fill registers the unions with the first members of Block.

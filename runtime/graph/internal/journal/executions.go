@@ -193,9 +193,9 @@ const executionFormat = 2
 
 // AppendExecution appends an execution as an array. It begins with the number of the format,
 // whether the task succeeded, the result as binary, and the questions. Then it has the failure,
-// its class, its policy, its delay in nanoseconds, the summary, and an array of the names and
-// values of the labels. A question is an array of its place, its payload, and when it is due in
-// microseconds.
+// its class, its policy, its delay in nanoseconds and the summary. An array of the names and
+// values of the labels follows. A question is an array of its place, its payload, and when it is
+// due in microseconds.
 func AppendExecution(b []byte, e *Execution) []byte {
 	b = wire.AppendUint(wire.AppendArrayLen(b, 10), executionFormat)
 	b = wire.AppendBytes(wire.AppendBool(b, e.Result != nil), e.Result)
