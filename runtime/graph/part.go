@@ -13,7 +13,7 @@ import (
 // state that embeds it.
 //
 // p is the variable that graphgen generated for the embedded struct, such as StateChat. Nodes of
-// both Builders have one order, one set of ids and the options of b. Subgraph takes a graph that
+// both Builders have one order, one set of ids and one set of options. Subgraph takes a graph that
 // was compiled over the part. Its events and updates are those of the whole state. Compile only b.
 //
 // Part is a function because a method has no type parameters of its own.

@@ -1,8 +1,8 @@
 package state
 
 // Part connects a state S with an embedded struct P that is a state of its own. The updates of S
-// are U, and those of P are V. graphgen generates one for each such struct, in a variable with the
-// names of the state and of the struct (StateChat). The function graph.Part takes it.
+// are U, and those of P are V. graphgen generates one for each such struct. The
+// variable has the names of the state and of the struct (StateChat). graph.Part takes it.
 //
 // Its functions must be pure and safe for concurrent use.
 type Part[S, U, P, V any] struct {
