@@ -127,6 +127,16 @@ func testReturn(tb testing.TB, s checkpoint.Saver) {
 	if done := tryPost(tb, s, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{signal("c")}}); done.Err != nil || !done.Messages[0].Known {
 		tb.Errorf("a returned message, posted again: got %+v, want it known", done)
 	}
+	reply := numbered(3, c)
+	reply.Payload = []byte("reply")
+	r.putWith(checkpoint.PutWrites{Messages: take(3)})
+	next = r.next("")
+	next.Messages = checkpoint.Handled{Return: []checkpoint.Message{reply}, Refuse: []checkpoint.Refusal{{Number: 3, Reason: "replied"}}}
+	r.append(next)
+	got := mail(tb, s, checkpoint.MailQuery{Thread: "t", Refused: true})
+	if len(got) != 1 || got[0].Number != 3 || got[0].Refused != "replied" || string(got[0].Payload) != "reply" {
+		tb.Errorf("a message that one write returns and refuses: got %+v, want the payload of the return", got)
+	}
 }
 
 // testPosted checks that a write reports the newest message.
