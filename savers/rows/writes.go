@@ -99,14 +99,14 @@ func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[
 		if err != nil {
 			return err
 		}
-		if w.based {
-			if found, err := l.find(base, rows[3*i+2]); err != nil {
-				return err
-			} else if found == nil {
-				return ledger.NoRecord(id, bases[i].Namespace, base)
-			}
+		found, err := l.find(base, rows[3*i+2])
+		switch {
+		case err != nil:
+			return err
+		case found == nil && w.based:
+			return ledger.NoRecord(id, bases[i].Namespace, base)
 		}
-		if over[base] = committed || len(rows[3*i]) > 0; !over[base] {
+		if over[base] = committed || len(rows[3*i]) > 0; !over[base] && found != nil {
 			w.s.noteOpen(w.t, base)
 		}
 	}

@@ -218,7 +218,8 @@ func (m *modeller) outcome(
 	}
 	w.Namespace = m.where[w.Base]
 	p := checkpoint.Post{Thread: thread, Outcomes: []checkpoint.Write{w}}
-	if m.often() {
+	// A Ready that looks at a leased thread may move its Wake, and another one need not look at it.
+	if m.often() && !m.leased(thread) {
 		p.Messages = []checkpoint.Message{{ID: "wake", Kind: checkpoint.WakeMessage}}
 	}
 	return each(fmt.Sprintf("outcome %+v", p), func(s checkpoint.Saver) (any, error) {
@@ -228,6 +229,20 @@ func (m *modeller) outcome(
 		}
 		return done, err
 	})
+}
+
+// leased reports whether a run holds a thread.
+func (m *modeller) leased(thread string) bool {
+	m.tb.Helper()
+	for t, err := range m.want.Threads(m.tb.Context(), checkpoint.ThreadQuery{Prefix: thread}) {
+		if err != nil {
+			m.tb.Fatal(err)
+		}
+		if t.ID == thread {
+			return t.Holder != ""
+		}
+	}
+	return false
 }
 
 // appendText returns an Append for messages.

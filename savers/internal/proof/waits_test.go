@@ -239,7 +239,9 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 		}
 		left = len(due.Threads) > 0 || !due.Next.IsZero()
 	}
+	late := 0
 	if p := b.waiters.stopped; p != nil {
+		late = p.cmd.Process.Pid
 		signal(t, p, syscall.SIGCONT)
 		p.end(t)
 		c.stops++
@@ -247,20 +249,20 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 	stop()
 	for _, id := range b.waiters.threads {
 		check(id)
-		c.waited(t, s, b.waiters.dir, id, "begin", "pooled", "caller", "listen", "end")
+		c.waited(t, s, b.waiters.dir, id, late, "begin", "pooled", "caller", "listen", "end")
 		if res, err := below.Thread(id + "-child").Result(ctx); err != nil || !slices.Equal(res.State.Log, []string{"first", "second"}) {
 			t.Errorf("the child of thread %s: the result is %v, %v; want each of its nodes once", id, res.State.Log, err)
 		}
-		c.waited(t, s, b.waiters.dir, id+"-child", "first", "second")
+		c.waited(t, s, b.waiters.dir, id+"-child", late, "first", "second")
 	}
 }
 
 // waited fails the test unless each node of a thread has run, and what was acknowledged is stored
-// once.
-func (c *count) waited(t *testing.T, s checkpoint.Saver, dir, thread string, nodes ...string) {
+// once. late is as in checkJournal.
+func (c *count) waited(t *testing.T, s checkpoint.Saver, dir, thread string, late int, nodes ...string) {
 	t.Helper()
 	all := recordsOf(t, s, checkpoint.Ref{Thread: thread, Version: 1})
-	c.acknowledged += checkJournal(t, dir, thread, all, 0)
+	c.acknowledged += checkJournal(t, dir, thread, all, 0, late)
 	c.runs++
 	text, err := os.ReadFile(string(journalOf(dir, thread)))
 	if err != nil {
