@@ -218,7 +218,8 @@ func (m *modeller) outcome(
 	}
 	w.Namespace = m.where[w.Base]
 	p := checkpoint.Post{Thread: thread, Outcomes: []checkpoint.Write{w}}
-	// A Ready that looks at a leased thread may move its Wake, and another one need not look at it.
+	// A Ready that looks at a leased thread may move its Wake, and another one need not look at
+	// it.
 	if m.often() && !m.leased(thread) {
 		p.Messages = []checkpoint.Message{{ID: "wake", Kind: checkpoint.WakeMessage}}
 	}

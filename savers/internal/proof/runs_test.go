@@ -234,8 +234,8 @@ func checkLog(tb testing.TB, thread string, all []checkpoint.Record) {
 }
 
 // checkJournal compares the records with what was acknowledged, and returns how much that was. So
-// many tasks must have noted that they run. The process late was stopped, and could note what it had
-// stored only after others had continued.
+// many tasks must have noted that they run. The process late was stopped, and could note what it
+// had stored only after others had continued.
 func checkJournal(tb testing.TB, dir, thread string, all []checkpoint.Record, tasks, late int) (acknowledged int) {
 	tb.Helper()
 	text, err := os.ReadFile(string(journalOf(dir, thread)))
