@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"reflect"
 	"strings"
 	"sync"
@@ -218,6 +220,28 @@ func TestReconnect(t *testing.T) {
 	}
 	if s.found != 3 || len(s.keys) != 1 || connections != 3 {
 		t.Errorf("%d and %d calls in %d connections: want 3 and 1 in 3", s.found, len(s.keys), connections)
+	}
+}
+
+// TestStdio runs a server as a process, which dies in the first call.
+func TestStdio(t *testing.T) {
+	const variable = "GRAPHGEN_TEST_MCP_BREAKS"
+	if breaks := os.Getenv(variable); breaks != "" { // this is the process
+		s := newShop()
+		s.cut = func() { os.Exit(1) } //nolint:forbidigo // the process dies
+		s.breaks.Store(int64(len(breaks) - 1))
+		_ = s.Run(t.Context(), &mcp.StdioTransport{})
+		return
+	}
+	breaks := []string{"11", "1"}
+	_, res := run(t, agentmcp.NewClient(agentmcp.Config{Transport: func() mcp.Transport {
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStdio$")
+		c.Env = append(os.Environ(), variable+"="+breaks[0])
+		breaks = breaks[1:]
+		return &mcp.CommandTransport{Command: c}
+	}}), agenttest.Call("orders_find", `{"order":"1"}`), agenttest.Text("done"))
+	if r := results(res.State); len(r) != 1 || r[0].Failed || len(breaks) != 0 {
+		t.Errorf("results %+v, %d processes left: want a result of the second process", r, len(breaks))
 	}
 }
 
