@@ -3,15 +3,19 @@
 package proof_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -29,7 +33,9 @@ type bench struct {
 	seed   uint64
 	again  bool          // another bench proves the same saver, and this one what stands before its server
 	soak   time.Duration // for all parts together; 0 for the short form
-	until  time.Time     // of the part in progress
+	// follows waits until lists follow the threads of all calls that have ended; nil where they always do.
+	follows func(tb testing.TB)
+	until   time.Time // of the part in progress
 
 	waiters waiters
 }
@@ -121,10 +127,38 @@ func benches() map[string]func(t *testing.T, b *bench) {
 			addrs, prefix := testenv.RedisCluster(t)
 			q := url.Values{"cluster": {"true"}, "allow_unsafe_settings": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
 			b.url = "redis://" + addrs[0] + "?" + q.Encode()
+			b.follows = followsOn(t, addrs, prefix)
 		},
 		"mysql":                    furnishMySQL,
 		"postgres":                 furnishPostgres,
 		"postgres behind a pooler": furnishPooled,
+	}
+}
+
+// followsOn returns what waits until readers of the index of a Redis cluster place all threads of
+// calls that ended in between. Such a call leaves a note, which readers heed when it is a second
+// old.
+func followsOn(t *testing.T, addrs []string, prefix string) func(testing.TB) {
+	t.Helper()
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})
+	t.Cleanup(func() { _ = c.Close() }) // it is of the test
+	return func(tb testing.TB) {
+		tb.Helper()
+		ctx, cancel := context.WithTimeout(tb.Context(), patience)
+		defer cancel()
+		for check := time.NewTicker(20 * time.Millisecond); ; <-check.C {
+			notes, err := c.ZRangeWithScores(ctx, prefix+"{%}notes", 0, -1).Result()
+			if err != nil {
+				tb.Fatal(err)
+			}
+			fresh := slices.ContainsFunc(notes, func(z goredis.Z) bool {
+				name, _ := z.Member.(string)
+				return strings.HasPrefix(name, "n") && time.Since(time.UnixMicro(int64(z.Score))) <= time.Second
+			})
+			if !fresh {
+				return
+			}
+		}
 	}
 }
 
