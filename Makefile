@@ -169,7 +169,7 @@ SOAK ?= 10m
 soak: ## Break servers, disks, processes and connections under running graphs, for SOAK=10m
 	@$(NEEDED)
 	GRAPHGEN_SOAK=$(SOAK) go test -run Soak -count=1 -timeout 120m -v ./savers/internal/proof
-	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker
+	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker/internal/fleet
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
 

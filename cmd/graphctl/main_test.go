@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.TempInMemory()
+	tmpfs.InMemory()
 	testscript.Main(m, map[string]func(){"graphctl": steady})
 }
 

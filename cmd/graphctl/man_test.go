@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/diagrams"
 )
 
 // TestManualPage checks that the manual page has each command, and that mandoc reads it without a
@@ -28,10 +28,10 @@ func TestManualPage(t *testing.T) {
 	if !strings.Contains(page.String(), "\n.SS completion bash|fish|powershell|zsh\n") {
 		t.Error("the page lacks the shells of completion")
 	}
-	if faults := testenv.Mandoc(t, ".TH X 1\n.SH NAME\nx \\- y\n.XYZ\n"); !strings.Contains(faults, "XYZ") {
+	if faults := diagrams.Mandoc(t, ".TH X 1\n.SH NAME\nx \\- y\n.XYZ\n"); !strings.Contains(faults, "XYZ") {
 		t.Fatalf("mandoc finds no fault with an unknown macro, but %q: the test proves nothing", faults)
 	}
-	if faults := testenv.Mandoc(t, page.String()); faults != "" {
+	if faults := diagrams.Mandoc(t, page.String()); faults != "" {
 		t.Error(faults)
 	}
 }

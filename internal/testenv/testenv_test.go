@@ -347,21 +347,3 @@ func TestAPoolerGivesAConnectionForOneTransaction(t *testing.T) {
 		t.Errorf("two clients that stay connected got processes %d and %d of the server, want one after the other the same", pids[0], pids[1])
 	}
 }
-
-func TestTempInMemoryLeavesAPlaceThatIsSet(t *testing.T) {
-	for _, set := range []string{t.TempDir(), ""} {
-		t.Setenv("TMPDIR", set)
-		testenv.TempInMemory()
-		got := os.Getenv("TMPDIR")
-		if set != "" && got != set {
-			t.Errorf("TMPDIR: got %q, want %q, which was set", got, set)
-		}
-		f, err := os.CreateTemp(os.TempDir(), "")
-		if err != nil {
-			t.Fatalf("TMPDIR is %q: %v", got, err)
-		}
-		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/diagrams"
 	"github.com/graphgen-go/graphgen/runtime/diagram"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
@@ -94,7 +94,7 @@ func TestMermaidParses(t *testing.T) {
 	drawn(t, func(name string, d *graph.Description, opts []diagram.Option) {
 		places, sources = append(places, name), append(sources, diagram.Mermaid(d, opts...))
 	})
-	for i, err := range testenv.Mermaid(t, append(sources, "flowchart LR\n a -- b c\n")) {
+	for i, err := range diagrams.Mermaid(t, append(sources, "flowchart LR\n a -- b c\n")) {
 		switch {
 		case i < len(places) && err != "":
 			t.Errorf("%s: %s\nin\n%s", places[i], err, sources[i])
@@ -106,12 +106,12 @@ func TestMermaidParses(t *testing.T) {
 
 // TestGraphvizShowsLabels parses the graphs and reads their labels.
 func TestGraphvizShowsLabels(t *testing.T) {
-	if _, err := testenv.Graphviz(t, "json", "digraph { a -> }"); err == nil {
+	if _, err := diagrams.Graphviz(t, "json", "digraph { a -> }"); err == nil {
 		t.Fatal("dot parses what is no graph: the test proves nothing")
 	}
 	drawn(t, func(name string, d *graph.Description, opts []diagram.Option) {
 		source := diagram.DOT(d, opts...)
-		out, err := testenv.Graphviz(t, "dot_json", source)
+		out, err := diagrams.Graphviz(t, "dot_json", source)
 		if err != nil {
 			t.Errorf("%s: %v\nin\n%s", name, err, source)
 			return
@@ -145,18 +145,18 @@ func shown(id graph.ID) string {
 }
 
 func TestPlantUMLParses(t *testing.T) {
-	if err := testenv.PlantUML(t, "@startuml\nstate \"x\" as n1 -->\n--> --> a\n@enduml\n"); err == nil {
+	if err := diagrams.PlantUML(t, "@startuml\nstate \"x\" as n1 -->\n--> --> a\n@enduml\n"); err == nil {
 		t.Fatal("PlantUML parses what is no diagram: the test proves nothing")
 	}
 	var places, sources []string
 	drawn(t, func(name string, d *graph.Description, opts []diagram.Option) {
 		places, sources = append(places, name), append(sources, diagram.PlantUML(d, opts...))
 	})
-	if testenv.PlantUML(t, sources...) == nil {
+	if diagrams.PlantUML(t, sources...) == nil {
 		return
 	}
 	for i, source := range sources {
-		if err := testenv.PlantUML(t, source); err != nil {
+		if err := diagrams.PlantUML(t, source); err != nil {
 			t.Errorf("%s: %v\nin\n%s", places[i], err, source)
 		}
 	}

@@ -3,10 +3,10 @@ package graph_test
 import (
 	"testing"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 )
 
 func TestMain(m *testing.M) {
-	testenv.TempInMemory() // some tests store with the savers of files
+	tmpfs.InMemory() // some tests store with the savers of files
 	m.Run()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
-	"github.com/graphgen-go/graphgen/savers/open"
 )
 
 // tally counts how often nodes returned a result, by name.
@@ -606,27 +604,10 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 	})
 }
 
-// TestSubgraphsOfEachKindOnEverySaver kills a run at many places, resumes it, and checks the open
+// TestSubgraphsOfEachKindOnEachSaver kills a run at many places, resumes it, and checks the open
 // questions.
-func TestSubgraphsOfEachKindOnEverySaver(t *testing.T) {
-	savers := map[string]func(testing.TB) string{
-		"memory": func(testing.TB) string { return "memory:" },
-		"file":   func(tb testing.TB) string { tb.Helper(); return "file:" + tb.TempDir() },
-		"sqlite": func(tb testing.TB) string { tb.Helper(); return "sqlite:" + filepath.Join(tb.TempDir(), "threads.db") },
-	}
-	for name, url := range savers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, err := open.Saver(t.Context(), url(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			kindsOn(t, s)
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+func TestSubgraphsOfEachKindOnEachSaver(t *testing.T) {
+	eachSaver(t, kindsOn)
 }
 
 func kindsOn(t *testing.T, s checkpoint.Saver) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
-	"github.com/graphgen-go/graphgen/savers/sqlite"
+	"github.com/graphgen-go/graphgen/savers/file"
 )
 
 // One part of a program submits an order. The worker of another part runs it immediately,
@@ -23,12 +23,12 @@ func ExampleAnnounce() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	db, err := sqlite.Open(filepath.Join(dir, "orders.db"))
+	files, err := file.Open(filepath.Join(dir, "orders"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	engine := new(worker.Hub)
-	saver := worker.Announce(db, engine, nil)
+	saver := worker.Announce(files, engine, nil)
 
 	b := graph.New("orders", JobSchema)
 	b.Node("charge", say("charged"))

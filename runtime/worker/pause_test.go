@@ -14,7 +14,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/worker/workertest"
 	"github.com/graphgen-go/graphgen/savers/file"
 	"github.com/graphgen-go/graphgen/savers/memory"
-	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
 // hangFor is a node that takes the given time.
@@ -94,11 +93,7 @@ func TestAPauseIsStoredInEachSaver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lite, err := sqlite.Open(t.TempDir() + "/db")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]checkpoint.Saver{"file": files, "sqlite": lite} {
+	for name, s := range map[string]checkpoint.Saver{"file": files, "memory": memory.New()} {
 		for _, g := range []string{"b", "a", "b", "c"} {
 			if err := worker.Pause(t.Context(), s, g); err != nil {
 				t.Fatalf("%s: %v", name, err)

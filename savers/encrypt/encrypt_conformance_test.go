@@ -5,9 +5,9 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
+	"github.com/graphgen-go/graphgen/savers/file"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/savertest"
-	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
 func TestMemory(t *testing.T) {
@@ -16,12 +16,12 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-func TestSQLite(t *testing.T) {
+func TestFile(t *testing.T) {
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
-		path := tb.TempDir() + "/threads.db"
+		dir := tb.TempDir()
 		return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
-			return wrapped(sqlite.Open(path, sqlite.Synchronous(sqlite.Normal)))
+			return wrapped(file.Open(dir))
 		}}
 	}, savertest.Without("the wrapper does not know what it wraps; TestMemory runs the suite, and these need a place that two savers share",
 		savertest.Records, savertest.History, savertest.Writes, savertest.Outcomes, savertest.Schemas, savertest.Leases,

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/file"
 )
@@ -25,7 +25,7 @@ const childEnv = "GRAPHGEN_FILE_CHILD"
 func TestMain(m *testing.M) {
 	role, dir, child := strings.Cut(os.Getenv(childEnv), " ")
 	if !child {
-		testenv.TempInMemory()
+		tmpfs.InMemory()
 		m.Run()
 		return
 	}

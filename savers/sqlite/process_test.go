@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testenv.TempInMemory()
+	tmpfs.InMemory()
 	m.Run()
 }
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	text, child := os.LookupEnv(childVariable)
 	if !child {
 		if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); !soak { // which is for the disk, too
-			testenv.TempInMemory()
+			tmpfs.InMemory()
 		}
 		m.Run()
 		return

@@ -1,4 +1,4 @@
-package worker_test
+package fleet_test
 
 import (
 	"context"

@@ -1,14 +1,14 @@
-package testenv
+package tmpfs
 
 import (
 	"os"
 	"syscall"
 )
 
-// TempInMemory moves the temporary folders of this process and its children to a file system in
+// InMemory moves the temporary folders of this process and its children to a file system in
 // memory, if there is one with enough room. Files there outlive the process, as on a disk, and
-// syncing takes no time. A TMPDIR that is already set is kept. TestMain calls TempInMemory first.
-func TempInMemory() {
+// syncing takes no time. A TMPDIR that is already set is kept. TestMain calls InMemory first.
+func InMemory() {
 	const dir, tmpfs, room = "/dev/shm", 0x01021994, 1 << 30
 	var fs syscall.Statfs_t
 	err := syscall.Statfs(dir, &fs)

@@ -1,13 +1,13 @@
 //go:build unix
 
-package worker_test
+package fleet_test
 
 import (
 	"fmt"
 	"os"
 	"testing"
 
-	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 )
 
 // childVariable makes the test binary another process, which is a worker on the saver of that URL.
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	url, child := os.LookupEnv(childVariable)
 	if !child {
 		if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); !soak { // which is for the disk, too
-			testenv.TempInMemory()
+			tmpfs.InMemory()
 		}
 		m.Run()
 		return

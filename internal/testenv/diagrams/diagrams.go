@@ -1,4 +1,5 @@
-package testenv
+// Package diagrams checks pictures of graphs with the tools that draw them, for tests.
+package diagrams
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package worker_test
+package fleet_test
 
 import (
 	"database/sql"
