@@ -1,4 +1,4 @@
-// Package tmpfs puts the temporary folders of tests into memory. It is apart from package testenv,
-// which has drivers of databases, because the go.sum of a program has what the tests of the packages
-// that it imports need.
+// Package tmpfs puts the temporary folders of tests into memory. Package testenv has the drivers of
+// databases, which the tests of most packages must not need: they would be in the go.sum of each
+// program.
 package tmpfs
