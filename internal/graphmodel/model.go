@@ -104,7 +104,7 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 // enter begins a run line with an input (rules 10.1, 10.2 and 10.3). mark is the number of the
 // newest message that is older (rule 21.9).
 func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
-	m.machine.leave() // rule 21.17
+	m.machine.leave(false) // rule 21.17
 	m.leaveBranch()
 	ran, drops := m.passOver()
 	m.newRunLine()

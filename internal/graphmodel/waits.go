@@ -66,6 +66,7 @@ func (m *mailbox) takeBack(received []signal) {
 // wait is something that a task waits for, or has waited for: a timer, a signal or an answer.
 type wait struct {
 	kind      waitKind
+	number    int       // among the waits of the task of that kind, name and key
 	name, key string    // of a signal; the text of a question is its name
 	due       time.Time // of a timer, and when the others expire; zero for never
 	over      bool      // the time has come, or the task has the signal or the answer
@@ -99,18 +100,15 @@ func (w *wait) value() int64 {
 	return answering(w.name)
 }
 
-// waitFor returns the wait of a kind with a number among those of the task. If the task has none,
-// it begins one (rules 21.15 and 22.3). A duration of zero never ends.
+// waitFor returns the wait of a kind, a name and a key with a number among those of the task. If
+// the task has none, it begins one (rules 21.15 and 22.3). A duration of zero never ends.
 func (t *task) waitFor(box *mailbox, kind waitKind, number int, name, key string, d time.Duration) *wait {
 	for _, w := range t.waits {
-		if w.kind != kind {
-			continue
-		}
-		if number--; number < 0 {
+		if w.kind == kind && w.number == number && w.name == name && w.key == key {
 			return w
 		}
 	}
-	w := &wait{kind: kind, name: name, key: key}
+	w := &wait{kind: kind, number: number, name: name, key: key}
 	if d > 0 {
 		w.due = box.now.Add(d) // rules 22.2 and 22.8
 	}
@@ -128,9 +126,11 @@ func (m *machine) await(t *task, n *Node) (got []int64, ok bool) {
 		}
 	}
 	ok = true
+	numbers := map[string]int{}
 	for k := range n.Receives {
 		name, key := n.receives(k)
-		w := t.waitFor(box, forSignal, k, name, key, n.Expires)
+		w := t.waitFor(box, forSignal, numbers[name+key], name, key, n.Expires)
+		numbers[name+key]++
 		if i := box.find(w); !w.over && i >= 0 {
 			box.give(w, i)
 		}
@@ -187,10 +187,18 @@ func (t *task) received() (all []signal) {
 }
 
 // leave gives back the signals that unfinished tasks have received, at any depth, because their
-// branch is left (rule 21.17). A task that waited for such a signal waits again.
-func (m *machine) leave() {
+// branch is left (rule 21.17). A task that waited for such a signal waits again. With all it gives
+// back those of all tasks, because the call does not count any more (rule 21.27).
+func (m *machine) leave(all bool) {
+	if all {
+		m.fate.box.takeBack(m.received)
+		m.received = nil
+	}
 	for _, t := range m.tasks {
-		if t.succeeded {
+		if t.call != nil && (all || !t.call.done) {
+			t.call.leave(all || t.lost || t.succeeded)
+		}
+		if t.succeeded && !all {
 			continue
 		}
 		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
@@ -201,9 +209,6 @@ func (m *machine) leave() {
 			w.over = false
 			return !w.asked
 		})
-		if t.call != nil && !t.call.done {
-			t.call.leave()
-		}
 	}
 }
 
@@ -212,11 +217,7 @@ func (m *machine) leave() {
 func (m *machine) settleSignals(tasks []*task) {
 	for _, t := range tasks {
 		received := t.received()
-		switch {
-		case t.lost:
-			m.fate.box.takeBack(received)
-			continue
-		case t.call != nil && !t.call.done: // its fallback has handled that it failed
+		if t.lost || t.call != nil && !t.call.done { // a fallback has handled that the call failed
 			m.fate.box.takeBack(received)
 			continue
 		}

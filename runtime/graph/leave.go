@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
@@ -43,22 +46,48 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 	if err != nil {
 		return r.changed(err, "a received signal")
 	}
-	heads := map[string]*checkpoint.Chain{"": &head}
-	for i := range notes {
-		in := notes[i].Namespace
-		if heads[in] != nil {
-			continue
-		}
-		inner, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: in})
-		if err != nil {
-			return err
-		}
-		heads[in] = &inner
+	b := branch{notes: notes, heads: make(map[string]*checkpoint.Chain), over: make(map[string]bool)}
+	if err := r.leaveCall(&b, r.g, "", &head); err != nil {
+		return err
 	}
-	a, err := inbox.Leave(heads, notes, head.Last.Base)
+	a, err := inbox.Leave(b.heads, b.over, notes, head.Last.Base)
 	if err != nil {
 		return r.changed(err, "a received signal")
 	}
 	r.leaving = append(r.adopt(a), r.leaving...)
+	return nil
+}
+
+// branch is what is known of the calls of a branch that an input leaves.
+type branch struct {
+	notes []journal.Received
+	heads map[string]*checkpoint.Chain // of the thread and of the calls that are due and have received signals, by namespace
+	over  map[string]bool              // the calls that do not count any more, by namespace
+}
+
+// leaveCall adds to b a namespace, and the calls that its due tasks have made. c is the head of the
+// namespace, which is that of a call of g. Other calls with notes have ended, whatever is stored of
+// them: a run with OnExit stores no record of a call whose superstep has committed.
+func (r *opener) leaveCall(b *branch, g *core, namespace string, c *checkpoint.Chain) error {
+	b.heads[namespace] = c
+	tasks := g.dueIn(c, namespace)
+	over := held.Over(tasks)
+	for i, d := range c.Due {
+		call := journal.Within(namespace, tasks[i].Call)
+		if !slices.ContainsFunc(b.notes, func(n journal.Received) bool { return n.In(map[string]bool{call: true}) }) {
+			continue
+		}
+		inner, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: call})
+		if err != nil {
+			return err
+		}
+		b.over[call] = over[i] && (!tasks[i].Done || inner.Unfinished()) // rule 21.27
+		if tasks[i].Done {
+			continue
+		}
+		if err := r.leaveCall(b, g.subgraphOf(d.Node), call, &inner); err != nil {
+			return err
+		}
+	}
 	return nil
 }

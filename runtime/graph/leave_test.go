@@ -1,8 +1,10 @@
 package graph_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +194,112 @@ func TestTheSignalsOfUnfinishedTasksGoBackWhenTheirBranchIsLeft(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTheSignalsOfCallsGoBackOnlyIfTheyDoNotCount leaves a superstep by an input (rule 21.27). A
+// subgraph in it has received a signal in each of two runs. After the input a node receives what
+// went back.
+func TestTheSignalsOfCallsGoBackOnlyIfTheyDoNotCount(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		inner func(t *testing.T) *graph.Builder[work, update]
+		add   func(b *graph.Builder[work, update])
+		want  []string // the log
+	}{{
+		"its failure was handled by a fallback",
+		func(*testing.T) *graph.Builder[work, update] {
+			b := newWork()
+			b.Node("take", receiver("take", ""), payment)
+			b.Node("break", func(ctx context.Context, w work) (update, error) {
+				u, err := receiver("break", "")(ctx, w)
+				return u, cmp.Or(err, errBroken)
+			}, payment)
+			return line(b, "take", "break")
+		},
+		func(b *graph.Builder[work, update]) {
+			b.Fallback("sub", func(context.Context, work, error) (update, error) { return logged("fallback"), nil })
+			b.Edge("sub", graph.End)
+		},
+		[]string{"first", "fallback", "second", "all one", "all two"},
+	}, {
+		"it has lost its race",
+		holding,
+		func(b *graph.Builder[work, update]) {
+			b.Node("winner", sleeper("winner", time.Hour))
+			b.Node("after", say("after"))
+			b.JoinAny([]graph.ID{"sub", "winner"}, "after")
+			b.Edge("work", "winner")
+			b.Edge("after", graph.End)
+		},
+		[]string{"first", "winner", "second", "all one", "all two"},
+	}, {
+		"it has committed a superstep, and waits",
+		holding,
+		func(b *graph.Builder[work, update]) { b.Edge("sub", graph.End) },
+		[]string{"first", "take one", "second", "all two", "all expired"},
+	}, {
+		"a call in it has ended in a superstep that it has committed",
+		func(t *testing.T) *graph.Builder[work, update] {
+			t.Helper()
+			inner, b := newWork(), newWork()
+			inner.Node("take", receiver("take", "", ""), payment)
+			b.Subgraph("inner", compile(t, line(inner, "take"), graph.SubgraphOnly()))
+			b.Node("ask", answering, refund)
+			return line(b, "inner", "ask")
+		},
+		func(b *graph.Builder[work, update]) { b.Edge("sub", graph.End) },
+		[]string{"first", "take one", "take two", "second", "all expired", "all expired"},
+	}} {
+		for depth := range 3 {
+			t.Run(fmt.Sprint(row.name, ", depth ", depth), func(t *testing.T) {
+				eachInBubble(t, func(t *testing.T, d graph.Durability) {
+					b, inner := newWork(), row.inner(t)
+					for range depth {
+						inner = only(compile(t, inner, graph.SubgraphOnly()))
+					}
+					b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()))
+					b.Node("ask", answering, refund) // so that the superstep is not over
+					b.Node("all", receives("all", []graph.ReceiveOption{graph.ExpireAfter(day)}, "", ""), payment)
+					b.Node("work", func(context.Context, work) (update, error) { return update{}, nil })
+					b.Route(graph.Start, func(_ context.Context, w work) (graph.Next, error) {
+						if len(w.Log) == 1 {
+							return graph.To("work"), nil
+						}
+						return graph.To("all"), nil
+					}, "work", "all")
+					for _, id := range []graph.ID{"sub", "ask"} {
+						b.Edge("work", id)
+					}
+					b.Edge("ask", graph.End)
+					b.Edge("all", graph.End)
+					row.add(b)
+					th := compile(t, b, graph.Saver(memory.New()), d).Thread("t")
+					send(t, th, "one")
+					done(t, graph.Waiting)(th.Invoke(t.Context(), logged("first")))
+					send(t, th, "two")
+					time.Sleep(time.Hour)
+					done(t, graph.Waiting)(th.Resume(t.Context()))
+					same(t, "messages before the input", untaken(t, th), []checkpoint.MessageKind(nil))
+					res, err := th.Invoke(t.Context(), logged("second"), graph.DiscardPending())
+					for err == nil && res.Status == graph.Waiting {
+						time.Sleep(day)
+						res, err = th.Resume(t.Context())
+					}
+					same(t, "log", done(t, graph.Done)(res, err).State.Log, row.want)
+					same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+				})
+			})
+		}
+	}
+}
+
+// holding is a graph that commits a superstep with a signal, and then receives a signal and waits
+// for another.
+func holding(*testing.T) *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("take", receiver("take", ""), payment)
+	b.Node("hold", receiver("hold", "", ""), payment)
+	return line(b, "take", "hold")
 }
 
 // TestSignalsThatWentBackAreReceivedInTheirOrder has two tasks that receive in turn and then wait

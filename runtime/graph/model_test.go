@@ -116,16 +116,46 @@ func TestRandomGraphsRunByTheRules(t *testing.T) {
 // and whose waits expire.
 func TestRandomGraphsThatWaitRunByTheRules(t *testing.T) {
 	t.Parallel()
-	drawnBy(t, graphmodel.DrawWaiting, 150, always, func(spec *graphmodel.Spec) error {
-		return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Run(ctx) })
-	})
+	drawnBy(t, graphmodel.DrawWaiting, 150, always, func(spec *graphmodel.Spec) error { return runsInBubble(t, spec) })
+}
+
+func runsInBubble(t *testing.T, spec *graphmodel.Spec) error {
+	t.Helper()
+	return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Run(ctx) })
 }
 
 func TestRandomGraphsThatWaitTravelInTime(t *testing.T) {
 	t.Parallel()
-	drawnBy(t, graphmodel.DrawWaiting, 25, always, func(spec *graphmodel.Spec) error {
-		return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Travel(ctx, 5) })
-	})
+	drawnBy(t, graphmodel.DrawWaiting, 25, always, func(spec *graphmodel.Spec) error { return travelsInBubble(t, spec) })
+}
+
+func travelsInBubble(t *testing.T, spec *graphmodel.Spec) error {
+	t.Helper()
+	return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error { return p.Travel(ctx, 5) })
+}
+
+// TestRandomGraphsThatDifferedOnce runs graphs on which the runtime and the model once differed.
+func TestRandomGraphsThatDifferedOnce(t *testing.T) {
+	t.Parallel()
+	getsMail := func(t *testing.T, spec *graphmodel.Spec) error {
+		t.Helper()
+		return getsMailInBubble(t, spec, graph.OnExit)
+	}
+	for _, row := range []struct {
+		rule string
+		seed uint64
+		test func(*testing.T, *graphmodel.Spec) error
+	}{
+		{"21.15", 180809532591018, travelsInBubble},
+		{"21.15", 22047731406530, travelsInBubble},
+		{"21.27", 67555932695709, getsMail},
+		{"21.27", 50798398966766, getsMail},
+	} {
+		spec := graphmodel.DrawWaiting(row.seed)
+		if err := row.test(t, spec); err != nil {
+			t.Errorf("rule %s: GRAPHGEN_SEED=%d\n%v\n%v", row.rule, row.seed, spec, err)
+		}
+	}
 }
 
 // inBubble calls run in a bubble, with a thread and its model.
@@ -316,12 +346,15 @@ func TestRandomGraphsThatGetMailRunByTheRules(t *testing.T) {
 	t.Parallel()
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
-		drawnBy(t, graphmodel.DrawWaiting, 50, always, func(spec *graphmodel.Spec) error {
-			return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error {
-				return p.Correspond(ctx, 20, d != graph.OnExit)
-			}, d, graph.HotThreads(0)) // the answers do not pass through the graph, whose head would be stale
-		})
+		drawnBy(t, graphmodel.DrawWaiting, 50, always, func(spec *graphmodel.Spec) error { return getsMailInBubble(t, spec, d) })
 	})
+}
+
+func getsMailInBubble(t *testing.T, spec *graphmodel.Spec, d graph.Durability) error {
+	t.Helper()
+	return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error {
+		return p.Correspond(ctx, 20, d != graph.OnExit)
+	}, d, graph.HotThreads(0)) // the answers do not pass through the graph, whose head would be stale
 }
 
 // TestRandomGraphsRunEachInputOnceInACrowd has several processes submit and answer, and others run

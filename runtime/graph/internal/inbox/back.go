@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -50,35 +51,30 @@ func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(k
 	return a, nil
 }
 
-// Leave returns the signals that the unfinished tasks of a branch have received, which an input
-// leaves. heads has the newest checkpoint of the thread and those of its calls, by namespace.
-// notes are those of the thread, which belong to base. When the branch is continued, the tasks
-// wait for these signals again.
-func Leave(heads map[string]*checkpoint.Chain, notes []journal.Received, base checkpoint.ID) (a Act, err error) {
-	for _, namespace := range namespaces(notes) {
+// Leave returns the signals of the branch that an input leaves. heads has the newest checkpoints of
+// the thread and of the calls that are due, by namespace: the signals of their unfinished tasks go
+// back. When the branch is continued, these tasks wait for signals again. All signals go back that
+// were received in the calls of over, which do not count any more. notes are those of the thread,
+// which belong to base.
+func Leave(heads map[string]*checkpoint.Chain, over map[string]bool, notes []journal.Received, base checkpoint.ID) (a Act, err error) {
+	for _, namespace := range slices.Sorted(maps.Keys(heads)) {
 		if err := a.leave(namespace, heads[namespace]); err != nil {
 			return Act{}, err
 		}
 	}
 	for i := range notes {
 		n := &notes[i]
-		if slices.ContainsFunc(a.Messages.Return, func(m checkpoint.Message) bool { return m.Number == n.Message.Number }) {
-			a.Writes = append(a.Writes, drop(n.Write(base)))
+		back := slices.ContainsFunc(a.Messages.Return, func(m checkpoint.Message) bool { return m.Number == n.Message.Number })
+		switch {
+		case !back && !n.In(over):
+			continue
+		case !back:
+			a.Messages.Return = append(a.Messages.Return, n.Message)
 		}
+		a.Writes = append(a.Writes, drop(n.Write(base)))
 	}
 	inOrder(a.Messages.Return)
 	return a, nil
-}
-
-// namespaces returns that of the thread, and those of the calls with notes.
-func namespaces(notes []journal.Received) []string {
-	all := []string{""}
-	for i := range notes {
-		if !slices.Contains(all, notes[i].Namespace) {
-			all = append(all, notes[i].Namespace)
-		}
-	}
-	return all
 }
 
 // leave adds the signals that the unfinished tasks of a namespace have received. c is the newest

@@ -48,9 +48,10 @@ func TestLosses(t *testing.T) {
 }
 
 // TestLeave returns the signals of the unfinished tasks of a branch that an input leaves, also of
-// those in calls (rule 21.17).
+// those in calls (rule 21.17). It returns all signals of calls that count no more, and none of
+// other calls (rule 21.27).
 func TestLeave(t *testing.T) {
-	m := messages("pay|pay|pay|pay|pay")
+	m := messages("pay|pay|pay|pay|pay|pay|pay|pay")
 	older := received("", "1", &m[4])
 	older.Base = checkpoint.ID{6}
 	asked := received("", "1", &m[4])
@@ -65,13 +66,18 @@ func TestLeave(t *testing.T) {
 	inner := &checkpoint.Chain{Last: checkpoint.Record{Base: base}, Writes: []checkpoint.Write{
 		received("x", "5", &m[0]), received("x", "6", &m[2]), {Namespace: "x", Base: base, Task: "6", Kind: checkpoint.Result},
 	}}
-	notes := []journal.Received{{Namespace: "x", Task: "5", Message: m[0]}, {Namespace: "x", Task: "6", Message: m[2]}}
-	a, err := Leave(map[string]*checkpoint.Chain{"": head, "x": inner}, notes, base)
+	lost := &checkpoint.Chain{Last: checkpoint.Record{Base: base}, Writes: []checkpoint.Write{received("z", "8", &m[6])}}
+	notes := []journal.Received{
+		{Namespace: "x", Task: "5", Message: m[0]}, {Namespace: "x", Task: "6", Message: m[2]}, {Namespace: "x/ended", Task: "7", Message: m[5]},
+		{Namespace: "z", Task: "8", Message: m[6]}, {Namespace: "z/y", Task: "9", Message: m[7]},
+	}
+	a, err := Leave(map[string]*checkpoint.Chain{"": head, "x": inner, "z": lost}, map[string]bool{"x": false, "z": true}, notes, base)
 	same(t, "error", err, nil)
-	same(t, "Leave", show(&a), "return 1, return 4, drop 1//signal/pay, drop 5//signal/pay, drop note")
+	same(t, "Leave", show(&a),
+		"return 1, return 4, return 7, return 8, drop 1//signal/pay, drop 5//signal/pay, drop 8//signal/pay, drop note, drop note, drop note")
 
 	head.Writes[len(head.Writes)-1].Payload = []byte("?")
-	if a, err := Leave(map[string]*checkpoint.Chain{"": head}, nil, base); err == nil || !a.Empty() {
+	if a, err := Leave(map[string]*checkpoint.Chain{"": head}, nil, nil, base); err == nil || !a.Empty() {
 		t.Errorf("got %q, %v; want an error for a damaged signal", show(&a), errors.Unwrap(err))
 	}
 }
