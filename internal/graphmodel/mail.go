@@ -300,7 +300,7 @@ func (m *Model) ends(o *Outcome, pause time.Duration) {
 	}
 }
 
-// keepDue notes when the thread is due after an edit (rule 22.9).
+// keepDue notes when the thread is due after an edit (rules 22.9 and 22.12).
 func (m *Model) keepDue() {
 	box := m.fate.box
 	if next := nextDue(m.stored()); m.status != "cancelled" && !next.IsZero() && (box.wake.IsZero() || next.Before(box.wake)) {

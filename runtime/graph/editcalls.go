@@ -82,7 +82,11 @@ func (r *opener) openInside(e callEdit) error {
 	if err := r.idle(&c); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, reach.writes, journal.Change{End: true, Wake: r.g.wakeOf(&c)})
+	wake, err := r.wakeOf(&c)
+	if err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, reach.writes, journal.Change{End: true, Wake: wake})
 }
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the

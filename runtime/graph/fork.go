@@ -112,7 +112,11 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, writes, journal.Change{End: true, Wake: r.g.wakeOf(&c)})
+	wake, err := r.wakeOf(&c)
+	if err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, writes, journal.Change{End: true, Wake: wake})
 }
 
 // editRecord returns the record of an edit at the head, after its merge.

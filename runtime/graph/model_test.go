@@ -150,6 +150,8 @@ func TestRandomGraphsThatDifferedOnce(t *testing.T) {
 		{"21.15", 22047731406530, travelsInBubble},
 		{"21.27", 67555932695709, getsMail},
 		{"21.27", 50798398966766, getsMail},
+		{"22.12", 265367483230937, travelsInBubble},
+		{"22.12", 99723667997487, travelsInBubble},
 	} {
 		spec := graphmodel.DrawWaiting(row.seed)
 		if err := row.test(t, spec); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/ending"
@@ -225,9 +224,6 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 		return err
 	}
 	o := journal.Change{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
-	if status == Waiting {
-		_, o.Wake = inbox.Expire(r.g.questions(openQuestions(r.log.Namespace, c)), nil, time.Time{})
-	}
 	return r.opened(append(records, rec), edits, o)
 }
 
@@ -327,7 +323,7 @@ func (r *opener) resumeDone(c *checkpoint.Chain) error {
 	r.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
-		err = r.opened(records, nil, journal.Change{End: true, Wake: r.g.wakeOf(c)})
+		err = r.opened(records, nil, journal.Change{End: true, Wake: c.Thread.Wake})
 	}
 	r.status = checkpoint.Done
 	return err

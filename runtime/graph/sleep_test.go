@@ -197,6 +197,37 @@ func TestASleepIsATimeoutInARace(t *testing.T) {
 	})
 }
 
+// TestTheSleepOfALoserMakesNoThreadDue edits a thread on which a race is decided, and another task
+// waits for a signal (rule 22.12).
+func TestTheSleepOfALoserMakesNoThreadDue(t *testing.T) {
+	eachNesting(t, func() *graph.Builder[work, update] {
+		b := newWork()
+		b.Node("loser", sleeper("loser", day))
+		b.Node("winner", answering, refund)
+		b.Node("other", receiver("other", ""), payment)
+		b.Node("after", say("after"))
+		b.JoinAny([]graph.ID{"loser", "winner"}, "after")
+		for _, id := range []graph.ID{"loser", "winner", "other"} {
+			b.Edge(graph.Start, id)
+		}
+		b.Edge("other", graph.End)
+		b.Edge("after", graph.End)
+		return b
+	}, func(t *testing.T, s checkpoint.Saver, g *app) {
+		t.Helper()
+		th := g.Thread("t")
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+		done(t, graph.Waiting)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
+		same(t, "the thread is due", described(t, th).Wake, time.Time{})
+		if _, err := th.UpdateState(t.Context(), logged("edit")); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "the thread is due after an edit", described(t, th).Wake, time.Time{})
+		time.Sleep(day)
+		same(t, "openings by a worker", serve(t, g, s), 0)
+	})
+}
+
 func TestASleepAtAnyDepthOfSubgraphsAndInSends(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
 		for nap, ends := range map[time.Duration]int{5 * time.Second: 0, day: 1} {

@@ -212,11 +212,12 @@ func (r *run) skipped(open []inbox.Question) (writes []checkpoint.Write) {
 }
 
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
-// the head before it. The timers of a cancelled thread do not count.
-func (g *core) wakeOf(c *checkpoint.Chain) time.Time {
+// the head before it. The timers of a cancelled thread, and of tasks that lost a race, do not count.
+func (r *opener) wakeOf(c *checkpoint.Chain) (time.Time, error) {
 	if c.Thread.Status == Cancelled {
-		return c.Thread.Wake
+		return c.Thread.Wake, nil
 	}
-	_, next := inbox.Expire(g.questions(openQuestions("", c)), nil, time.Time{})
-	return inbox.Earlier(c.Thread.Wake, next)
+	open, err := r.counting(c, r.g.questions(openQuestions("", c)))
+	_, next := inbox.Expire(open, nil, time.Time{})
+	return inbox.Earlier(c.Thread.Wake, next), err
 }
