@@ -206,12 +206,12 @@ func (m *machine) asked() (all []*wait) {
 	return all
 }
 
-// storeQuestions is the end of a run. With OnExit it does not store the questions that tasks have
-// asked in that run before they lost a race (rule 14.6).
+// storeQuestions is the end of a run. With OnExit it does not store what tasks have waited for in
+// that run before they lost a race (rule 14.6).
 func (m *machine) storeQuestions(onExit bool) {
 	for _, t := range m.tasks {
 		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
-			return onExit && t.lost && w.kind == forAnswer && !w.over && !w.stored
+			return onExit && t.lost && !w.over && !w.stored
 		})
 		for _, w := range t.waits {
 			w.stored = true

@@ -177,6 +177,9 @@ func (m *Model) reopen(h *handling, answers, rerun []string, unseen bool, stops 
 			t.succeeded, t.kept = false, nil
 		}
 	}
+	if len(rerun) > 0 {
+		m.decideRaces(m.tasksOf(m.runnable())) // rule 11.20
+	}
 	m.stopped = false                    // the call that stopped has ended, and this is another one
 	if m.status == "paused" && !unseen { // rules 13.3, 13.5 and 13.6
 		m.cleared = m.stopsHere()

@@ -146,6 +146,7 @@ func TestRandomGraphsThatDifferedOnce(t *testing.T) {
 		seed uint64
 		test func(*testing.T, *graphmodel.Spec) error
 	}{
+		{"11.20", 151543158660073, runsInBubble},
 		{"21.15", 180809532591018, travelsInBubble},
 		{"21.15", 22047731406530, travelsInBubble},
 		{"21.27", 67555932695709, getsMail},

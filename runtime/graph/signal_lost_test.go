@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -67,6 +68,44 @@ func TestALoserGetsNothing(t *testing.T) {
 		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"in", "answer true", "other one", "after"})
 		same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+	})
+}
+
+// TestRerunOfAWinnerLeavesItsRaceUndecided has the winner of a race ask when it runs again. So a
+// signal decides the race, for which the loser had waited (rule 11.20).
+func TestRerunOfAWinnerLeavesItsRaceUndecided(t *testing.T) {
+	again := false
+	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		b := newWork()
+		b.Node("loser", receiver("loser", ""), payment)
+		b.Node("winner", func(ctx context.Context, w work) (update, error) {
+			if again {
+				return answering(ctx, w)
+			}
+			return logged("winner"), nil
+		}, refund)
+		b.Node("break", func(context.Context, work) (update, error) {
+			if again {
+				return update{}, nil
+			}
+			return update{}, errBroken
+		})
+		b.Node("after", say("after"))
+		b.JoinAny([]graph.ID{"loser", "winner"}, "after")
+		for _, id := range []graph.ID{"loser", "winner", "break"} {
+			b.Edge(graph.Start, id)
+		}
+		b.Edge("break", graph.End)
+		b.Edge("after", graph.End)
+		th := compile(t, b, graph.Saver(memory.New()), d, graph.Concurrency(1)).Thread("t")
+		again = false
+		if _, err := th.Invoke(t.Context(), logged("in")); !errors.Is(err, errBroken) {
+			t.Fatalf("got %v, want the error of a node", err)
+		}
+		again = true
+		send(t, th, "one")
+		res := done(t, graph.Done)(th.Resume(t.Context(), graph.Rerun("winner")))
+		same(t, "log", res.State.Log, []string{"in", "loser one", "after"})
 	})
 }
 
