@@ -149,6 +149,7 @@ func TestRandomGraphsThatDifferedOnce(t *testing.T) {
 		{"11.20", 151543158660073, runsInBubble},
 		{"21.15", 180809532591018, travelsInBubble},
 		{"21.15", 22047731406530, travelsInBubble},
+		{"21.17", 100771271967147, getsMail},
 		{"21.27", 67555932695709, getsMail},
 		{"21.27", 50798398966766, getsMail},
 		{"22.12", 265367483230937, travelsInBubble},

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,6 +150,39 @@ func TestASignalThatWentBackIsGivenToATaskThatWaits(t *testing.T) {
 		same(t, "log", res.State.Log, []string{"in", "winner", "end", "waits one"})
 		same(t, "messages left", untaken(t, g.Thread("t")), []checkpoint.MessageKind(nil))
 	})
+}
+
+// TestASignalThatWentBackIsTakenInTheSameRun has a call that has received a signal in an earlier
+// run, and whose failure a fallback handles. The next node of the graph around it receives the
+// signal.
+func TestASignalThatWentBackIsTakenInTheSameRun(t *testing.T) {
+	for depth := range 3 {
+		eachInBubble(t, func(t *testing.T, d graph.Durability) {
+			inner, b := newWork(), newWork()
+			inner.Node("break", func(ctx context.Context, w work) (update, error) {
+				if u, err := receiver("break", "")(ctx, w); err != nil {
+					return u, err
+				}
+				u, err := answering(ctx, w)
+				return u, cmp.Or(err, errBroken)
+			}, payment, refund)
+			b.Subgraph("sub", compile(t, line(inner, "break"), graph.SubgraphOnly()))
+			b.Fallback("sub", func(context.Context, work, error) (update, error) { return logged("fallback"), nil })
+			b.Node("take", receiver("take", ""), payment)
+			b.Node("ask", answering, refund)
+			line(b, "sub", "take", "ask")
+			for range depth {
+				b = only(compile(t, b, graph.SubgraphOnly()))
+			}
+			th := compile(t, b, graph.Saver(memory.New()), d).Thread("t")
+			send(t, th, "one")
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+			res = done(t, graph.Waiting)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
+			same(t, "messages left", untaken(t, th), []checkpoint.MessageKind(nil))
+			res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
+			same(t, "log", res.State.Log, []string{"in", "fallback", "take one", "answer true"})
+		})
+	}
 }
 
 // TestTheSignalsOfACallThatCountsNoMoreGoBack runs a call again by Rerun, and handles its failure

@@ -166,7 +166,8 @@ func (s *Sync) reportRefused(e *Entry) {
 }
 
 // addMessages adds the messages that a later write takes, refuses or returns. A saver returns
-// messages before it takes others. So a message that is taken and then returned is not taken.
+// messages before it takes others. So a message that is taken and then returned is not taken. One
+// that is returned and then taken is not returned, because an earlier write may take it.
 func addMessages(to *checkpoint.Handled, h *checkpoint.Handled) {
 	if h.Empty() {
 		return
@@ -174,6 +175,7 @@ func addMessages(to *checkpoint.Handled, h *checkpoint.Handled) {
 	for i := range h.Return {
 		to.Take = slices.DeleteFunc(slices.Clone(to.Take), func(n uint64) bool { return n == h.Return[i].Number })
 	}
+	to.Return = slices.DeleteFunc(slices.Clone(to.Return), func(m checkpoint.Message) bool { return slices.Contains(h.Take, m.Number) })
 	to.Take = append(slices.Clip(to.Take), h.Take...)
 	to.Refuse = append(slices.Clip(to.Refuse), h.Refuse...)
 	to.Return = append(slices.Clip(to.Return), h.Return...)
