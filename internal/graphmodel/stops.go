@@ -14,6 +14,14 @@ func (m *machine) stops() bool {
 	return slices.ContainsFunc(m.stopsHere(), func(n int) bool { return !slices.Contains(m.cleared, n) })
 }
 
+// stopsAlways is stops without the stops of the call in progress: they hold nothing in which nothing
+// can run.
+func (m *machine) stopsAlways() bool {
+	always := *m
+	always.own = nil
+	return always.stops()
+}
+
 // blocked reports whether every task of the superstep in progress is held, and one of them waits
 // for an answer. A stop of one call then holds nothing, because nothing would run (rule
 // 13.15).
@@ -41,7 +49,7 @@ func (m *machine) held() (held, waits bool) {
 		case t.call != nil && t.call.stopped:
 		case t.call != nil:
 			all, below := t.call.held()
-			if !all || t.call.stops() && !below {
+			if !all || t.call.stopsAlways() && !below {
 				return false, false
 			}
 			waits = waits || below

@@ -105,7 +105,7 @@ func (g *core) decideHeldCall(
 	case halt != nil && halt.Open():
 		return nil, true, nil
 	case halt != nil:
-		r.plan.Clear()
+		r.plan.Clear(true)
 	}
 	if len(r.plan.Pending) > 0 {
 		return nil, false, nil

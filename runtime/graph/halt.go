@@ -36,7 +36,7 @@ func (r *run) holdAtStop(c *checkpoint.Chain) error {
 	o := journal.Change{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
-		r.plan.Clear()
+		r.plan.Clear(true) // rule 13.16
 	case halt != nil:
 		r.status = o.Status
 		return r.restAt(halt)

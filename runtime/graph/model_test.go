@@ -147,6 +147,7 @@ func TestRandomGraphsThatDifferedOnce(t *testing.T) {
 		test func(*testing.T, *graphmodel.Spec) error
 	}{
 		{"11.20", 151543158660073, runsInBubble},
+		{"12.9", 224663681141197, runsInBubble},
 		{"21.15", 180809532591018, travelsInBubble},
 		{"21.15", 22047731406530, travelsInBubble},
 		{"21.17", 100771271967147, getsMail},

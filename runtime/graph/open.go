@@ -334,7 +334,7 @@ func (r *opener) resumeDone(c *checkpoint.Chain) error {
 // left.
 func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
-		r.plan.Clear()
+		r.plan.Clear(false)
 	}
 	rec, err := r.record(checkpoint.Resume)
 	if err != nil {

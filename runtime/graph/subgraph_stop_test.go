@@ -366,6 +366,34 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 	})
 }
 
+// TestACallPassesALaterStopAfterItsPendingRoutes: rule 13.16. A resume clears the stop of a call,
+// and its pending route chooses another node. A later resume names a stop before the node that was
+// due then.
+func TestACallPassesALaterStopAfterItsPendingRoutes(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		inner := newWork()
+		inner.Node("before", say("before"))
+		inner.Node("stops", say("stops"))
+		inner.Node("due", answering, refund)
+		inner.Node("chosen", answering, refund)
+		inner.Edge(graph.Start, "before")
+		inner.Edge(graph.Start, "stops")
+		inner.Edge("before", "due")
+		inner.Route("stops", choose("chosen"), "chosen")
+		inner.Edge("due", graph.End)
+		inner.Edge("chosen", graph.End)
+		th, _ := newThread(t, only(compile(t, inner, graph.SubgraphOnly(), graph.InterruptAfter("stops"), graph.BeforeRoute())), d)
+		done(t, graph.Paused)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Waiting)(th.Resume(t.Context()))
+		same(t, "the node that asks first", res.Questions[0].Node, graph.ID("due"))
+		later := graph.InSubgraph("sub", graph.InterruptBefore("due"))
+		res = done(t, graph.Waiting)(th.Resume(t.Context(), later, refund.Answer(res.Questions[0], true)))
+		same(t, "number of questions", len(res.Questions), 1)
+		res = done(t, graph.Done)(th.Resume(t.Context(), later, refund.Answer(res.Questions[0], false)))
+		same(t, "log", res.State.Log, []string{"before", "stops", "answer true", "answer false"})
+	})
+}
+
 // TestAStopBeforeTasksThatAllWaitHoldsNothing: rule 13.15. A resume answers one of two questions,
 // of nodes or of a call, and names a stop before what still waits.
 func TestAStopBeforeTasksThatAllWaitHoldsNothing(t *testing.T) {

@@ -104,7 +104,7 @@ func (w *walk) step(met map[string]int) error {
 	if p.Done() {
 		p.Enter(p.Step)
 	}
-	if p.Clear(); p.Stops() {
+	if p.Clear(false); p.Stops() {
 		return errors.New("a stop holds after it was cleared")
 	}
 	before, chose := clone(p.Position), w.chooses()

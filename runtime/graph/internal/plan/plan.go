@@ -321,12 +321,13 @@ func (p *Planner) Holding() (after, before []int) {
 	return p.after, before
 }
 
-// Clear clears the stops that hold the run where it stands: they have been answered.
-func (p *Planner) Clear() {
+// Clear clears the stops that hold the run where it stands: they have been answered. With all it
+// also clears the stops that a later run adds before the due nodes.
+func (p *Planner) Clear(all bool) {
 	p.Cleared, p.after = nil, p.after[:0]
 	seen := make(map[int]bool)
 	for _, t := range p.Now() {
-		if p.stopsBefore(t.Node) && !seen[t.Node] {
+		if (all || p.stopsBefore(t.Node)) && !seen[t.Node] {
 			seen[t.Node] = true
 			p.Cleared = append(p.Cleared, t.Node)
 		}

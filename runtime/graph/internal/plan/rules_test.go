@@ -242,7 +242,7 @@ func TestResumeClearsStops(t *testing.T) {
 		t.Run(row.rule, func(t *testing.T) {
 			g := graphOf(row.graph)
 			p := plannerAt(g, positionOf(g, row.at))
-			p.Clear()
+			p.Clear(false)
 			if got := positionText(g, &p.Position); got != row.cleared {
 				t.Errorf("%s at %s: got %s, want %s", row.graph, row.at, got, row.cleared)
 			}
@@ -261,7 +261,7 @@ func TestStopsAfterNodes(t *testing.T) {
 	if d := turn(&p); d != plan.Stop || !p.Stops() {
 		t.Errorf("rule 13.2: the run has to %s, held: %t; want a stop that holds", decisionText(d), p.Stops())
 	}
-	if p.Clear(); p.Stops() {
+	if p.Clear(false); p.Stops() {
 		t.Error("rule 13.3: the stop holds after it was cleared")
 	}
 }

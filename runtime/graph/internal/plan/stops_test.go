@@ -59,7 +59,7 @@ func TestStopsOfOneRunAddToThoseOfTheGraph(t *testing.T) {
 		if !p.Stops() {
 			t.Errorf("rule 13.12: before b and c at %s: no stop, want one", row.at)
 		}
-		if p.Clear(); p.Stops() {
+		if p.Clear(false); p.Stops() {
 			t.Errorf("rule 13.3: before b and c at %s: the stop holds after it was cleared", row.at)
 		}
 	}
