@@ -14,8 +14,8 @@ func (m *machine) stops() bool {
 	return slices.ContainsFunc(m.stopsHere(), func(n int) bool { return !slices.Contains(m.cleared, n) })
 }
 
-// stopsAlways is stops without the stops of the call in progress: they hold nothing in which nothing
-// can run.
+// stopsAlways is stops without the stops of the call in progress. They do not hold a call in which
+// nothing can run.
 func (m *machine) stopsAlways() bool {
 	always := *m
 	always.own = nil

@@ -61,7 +61,7 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 // branch is what is known of the calls of a branch that an input leaves.
 type branch struct {
 	notes []journal.Received
-	heads map[string]*checkpoint.Chain // of the thread and of the calls that are due and have received signals, by namespace
+	heads map[string]*checkpoint.Chain // of the thread, and of due calls with notes, by namespace
 	over  map[string]bool              // the calls that do not count any more, by namespace
 }
 
