@@ -65,9 +65,10 @@ type branch struct {
 	over  map[string]bool              // the calls that do not count any more, by namespace
 }
 
-// leaveCall adds to b a namespace, and the calls that its due tasks have made. c is the head of the
-// namespace, which is that of a call of g. Other calls with notes have ended, whatever is stored of
-// them: a run with OnExit stores no record of a call whose superstep has committed.
+// leaveCall adds to b a namespace, and the calls that its due tasks have made. c is the head of
+// the namespace, which is that of a call of g. Other calls with notes have ended, although their
+// stored heads can be unfinished. With OnExit a call stores no record of its end if the superstep
+// around it has committed in the same run.
 func (r *opener) leaveCall(b *branch, g *core, namespace string, c *checkpoint.Chain) error {
 	b.heads[namespace] = c
 	tasks := g.dueIn(c, namespace)

@@ -212,8 +212,8 @@ func (r *run) skipped(open []inbox.Question) (writes []checkpoint.Write) {
 }
 
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
-// the head before it. The timers of a cancelled thread do not count, nor those of tasks that lost a
-// race.
+// the head before it. The timers of a cancelled thread do not count, nor those of tasks that lost
+// a race.
 func (r *opener) wakeOf(c *checkpoint.Chain) (time.Time, error) {
 	if c.Thread.Status == Cancelled {
 		return c.Thread.Wake, nil

@@ -51,11 +51,11 @@ func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(k
 	return a, nil
 }
 
-// Leave returns the signals of the branch that an input leaves. heads has the newest checkpoints of
-// the thread and of the calls that are due, by namespace: the signals of their unfinished tasks go
-// back. When the branch is continued, these tasks wait for signals again. All signals go back that
-// were received in the calls of over, which do not count any more. notes are those of the thread,
-// which belong to base.
+// Leave returns the signals of the branch that an input leaves. heads has the newest checkpoints
+// of the thread and of the calls that are due, by namespace. The signals of their unfinished tasks
+// go back. When the branch is continued, these tasks wait for signals again. All signals go back
+// that were received in the calls of over, which do not count any more. notes are those of the
+// thread, which belong to base.
 func Leave(heads map[string]*checkpoint.Chain, over map[string]bool, notes []journal.Received, base checkpoint.ID) (a Act, err error) {
 	for _, namespace := range slices.Sorted(maps.Keys(heads)) {
 		if err := a.leave(namespace, heads[namespace]); err != nil {
