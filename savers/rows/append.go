@@ -388,10 +388,15 @@ func (w *writer) commits(base, before checkpoint.ID, writes bool) {
 		w.committed[base] = true
 	}
 	if base != before {
-		key := w.next.Root.mark(base)
-		w.unput(Writes, key) // of another record of the write
-		w.put(Writes, key, mark{}, false)
+		w.mark(base)
 	}
+}
+
+// mark stores that a base is committed. Several records can commit one base.
+func (w *writer) mark(base checkpoint.ID) {
+	key := w.next.Root.mark(base)
+	w.unput(Writes, key)
+	w.put(Writes, key, mark{}, false)
 }
 
 // renew renews the lease if a quarter of it is over. So most writes do not change the row of the

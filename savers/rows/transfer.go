@@ -149,7 +149,7 @@ func (w *writer) rewrite(namespace string, records []placed, kept map[checkpoint
 			case k == nil:
 				w.c.Deletes = append(w.c.Deletes, within(Key{Writes, w.next.ID, w.next.Root.base(r.ID)}))
 				if !r.Commits.IsZero() && kept[r.Commits] != nil {
-					w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
+					w.mark(r.Commits)
 				}
 			case changed:
 				again = append(again, pack.Record{Record: k.Record, Committed: r.committed, Large: n == 1})
@@ -510,7 +510,7 @@ func (w *writer) importRecord(r *placed) {
 	}
 	w.put(Records, l.key(r.before), &recordRow{r.Record}, true)
 	if !r.Commits.IsZero() && r.Commits != r.before {
-		w.put(Writes, w.next.Root.mark(r.Commits), mark{}, false)
+		w.mark(r.Commits)
 	}
 }
 

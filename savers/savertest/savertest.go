@@ -237,6 +237,7 @@ func Cases() []Case {
 
 		{Transfer, "a copy resumes", testCopy},
 		{Transfer, "a copy of a released version", testCopyReleased},
+		{Transfer, "a copy of replays of one checkpoint", testCopyReplayed},
 		{Transfer, "an export is one view", testExportView},
 		{Transfer, "an import is whole or not at all", testImportFails},
 		{Transfer, "an import must be in order", testImportOrder},

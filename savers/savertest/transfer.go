@@ -134,6 +134,24 @@ func testCopyReleased(tb testing.TB, place Storage) {
 	wantVersions(tb, s, "copy", 1, 2)
 }
 
+// testCopyReplayed copies a version with a base that two later records commit, as replays do.
+func testCopyReplayed(tb testing.TB, place Storage) {
+	tb.Helper()
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.commit("")
+	for range 2 {
+		a := r.next("")
+		a.Records[0].Commits = r.fence
+		r.append(a)
+	}
+	r.end()
+	if err := checkpoint.Copy(tb.Context(), s, "t", 0, s, "copy"); err != nil {
+		tb.Fatalf("copy: %v", err)
+	}
+	wantSame(tb, s, "copy", s, checkpoint.Ref{Thread: "t"})
+}
+
 // testExportView checks that an export is one view.
 func testExportView(tb testing.TB, place Storage) {
 	s := open(tb, place)
