@@ -127,7 +127,7 @@ func (p *Pair) person(ctx context.Context) error {
 
 // work lets a worker look at the thread, if that is due.
 func (p *Pair) work(ctx context.Context) error {
-	found, err := p.saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"model"}, Limit: 1})
+	found, err := p.saver.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"model"}, Limit: 1, Reserve: time.Microsecond, Mail: 2})
 	if err != nil {
 		return err
 	}

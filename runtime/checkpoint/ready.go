@@ -11,6 +11,7 @@ type ReadyQuery struct {
 	Except  []string      // the ids of threads that are left out and stay as they are
 	Limit   int           // the maximum number of threads, at least 1
 	Reserve time.Duration // how long others do not get the threads; zero changes nothing
+	Mail    int           // with Reserve: also return the untaken messages of threads that have at most so many; less than 1 is none
 }
 
 // ReadyThreads are threads that are due.
@@ -34,6 +35,12 @@ type ReadyThread struct {
 	Posted   uint64            // the number of the newest message
 	Labels   map[string]string // nil for none; the caller must not modify it
 	Birth    ID                // as in Chain
+
+	// HasMail reports that Mail has all untaken messages of the thread, in the order of their
+	// numbers, up to Posted. A saver may leave them out, and does so for messages that it cannot
+	// read. Nobody may modify their payloads.
+	HasMail bool
+	Mail    []Message
 }
 
 // Rewake sets when a thread is due.

@@ -112,7 +112,8 @@ type Saver interface {
 	// Ready moves the Wake of the returned threads to q.Reserve from now, so that other callers do
 	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the
 	// Wake of a due thread with a live lease to the end of the lease. If q.Reserve is zero, Ready
-	// changes nothing.
+	// changes nothing. With q.Mail it reads the messages of each thread in the act that moves its
+	// Wake, so that a run need not.
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
@@ -287,6 +288,7 @@ type Ref struct {
 type Chain struct {
 	Version int
 	Birth   ID // of the thread: a thread that is created again has another one
+	Fence   ID // of the newest run, as in ReadyThread; zero for a version that is released
 	// Last is the requested checkpoint. Its ID is zero if the thread or the namespace has no
 	// records.
 	Last Record

@@ -155,6 +155,19 @@ func (d *due) posted() uint64 {
 	return d.found.Posted
 }
 
+// takeMail returns the messages that Saver.Ready has read, at the first try. ok reports whether they
+// are those of the thread at c, which is empty if nothing was loaded: no run has opened it since,
+// and no message has come.
+func (d *due) takeMail(c *checkpoint.Chain) (all []checkpoint.Message, ok bool) {
+	if d == nil || !d.found.HasMail {
+		return nil, false
+	}
+	all = d.found.Mail
+	d.found.Mail, d.found.HasMail = nil, false
+	t := &c.Thread
+	return all, c.Fence == d.found.Fence && (c.Empty() || t.Posted == d.found.Posted && t.Inputs+t.Others == len(all))
+}
+
 // configure makes the journal report late renewals of the lease, and refused messages, to the
 // worker. A run that cannot store its end leaves the lease to run out.
 func (d *due) configure(c *journal.Config) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -453,5 +454,100 @@ func TestAnErrorThatAWorkersPolicyExcludesEndsTheThread(t *testing.T) {
 		if got := time.Until(run.Wake) > pause-time.Minute; run.Wake.IsZero() != excluded || !excluded && !got {
 			t.Errorf("excluded %t: got the wake %v, want a pause of %s", excluded, run.Wake, pause)
 		}
+	}
+}
+
+// mailCounter counts the calls of Mail.
+type mailCounter struct {
+	checkpoint.Saver
+	calls atomic.Int64
+}
+
+func (s *mailCounter) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	s.calls.Add(1)
+	return s.Saver.Mail(ctx, q)
+}
+
+// TestAWorkerReadsNoMessagesThatItFound: Ready returns the messages of a thread that it reserves. A run
+// uses them only if no other run has opened the thread since, and it knows of no newer message.
+func TestAWorkerReadsNoMessagesThatItFound(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		begun   bool // the thread has a checkpoint
+		fails   bool // its first input has failed, and is due
+		between func(t *testing.T, g *app, found checkpoint.ReadyThread)
+		calls   int64
+		log     string
+	}{
+		{name: "a new thread", log: "one"},
+		{name: "another input", begun: true, log: "zero one"},
+		{name: "a retry", begun: true, fails: true, log: "zero one"},
+		{name: "a newer message for a new thread", between: submitTwo, log: "one two"},
+		{name: "a newer message", begun: true, between: submitTwo, calls: 1, log: "zero one two"},
+		{name: "another run that takes the message", between: resumeToo, log: "one"},
+		{name: "another run that takes the input", begun: true, between: resumeToo, log: "zero one"},
+		{name: "another run that fails", begun: true, fails: true, between: resumeToo, calls: 1, log: "zero one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, b := &mailCounter{Saver: memory.New()}, newWork()
+				broken := c.fails
+				b.Node("a", func(context.Context, work) (update, error) {
+					if broken {
+						return update{}, errBroken
+					}
+					return update{}, nil
+				})
+				b.Edge(graph.Start, "a")
+				b.Edge("a", graph.End)
+				g := compile(t, b, graph.Saver(s), graph.HotThreads(0))
+				submit := func(line string) {
+					if _, err := g.Thread("t").Submit(t.Context(), logged(line)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.begun {
+					submit("zero")
+					if _, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil && !c.fails {
+						t.Fatal(err)
+					}
+				}
+				submit("one")
+				got, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1, Reserve: time.Nanosecond, Mail: 2})
+				if err != nil || len(got.Threads) != 1 || !got.Threads[0].HasMail {
+					t.Fatalf("got %+v, %v ready; want one thread with its messages", got.Threads, err)
+				}
+				if c.between != nil {
+					c.between(t, g, got.Threads[0])
+				}
+				before := s.calls.Load()
+				if _, err := g.ResumeDue(t.Context(), got.Threads[0], graph.DueOptions{}); err != nil && !errors.Is(err, errBroken) && !errors.Is(err, checkpoint.ErrConflict) {
+					t.Fatal(err)
+				}
+				if calls := s.calls.Load() - before; calls != c.calls {
+					t.Errorf("the run read the messages by %d calls, want %d", calls, c.calls)
+				}
+				broken = false
+				time.Sleep(time.Hour)
+				serve(t, g, s)
+				if log := strings.Join(snapshot(t, g.Thread("t")).State.Log, " "); log != c.log {
+					t.Errorf("the log is %q, want %q", log, c.log)
+				}
+			})
+		})
+	}
+}
+
+func submitTwo(t *testing.T, g *app, _ checkpoint.ReadyThread) {
+	t.Helper()
+	if _, err := g.Thread("t").Submit(t.Context(), logged("two")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func resumeToo(t *testing.T, g *app, found checkpoint.ReadyThread) {
+	t.Helper()
+	if _, err := g.ResumeDue(t.Context(), found, graph.DueOptions{}); err != nil && !errors.Is(err, errBroken) {
+		t.Fatal(err)
 	}
 }

@@ -426,7 +426,7 @@ func (r *rerunner) listed(thread string) checkpoint.Thread {
 
 // work runs the threads that are due.
 func (r *rerunner) work(ctx context.Context, g *app, reserve time.Duration) {
-	found, err := r.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 2, Reserve: reserve})
+	found, err := r.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 2, Reserve: reserve, Mail: 3})
 	if err != nil {
 		return
 	}

@@ -43,9 +43,12 @@ func (r *opener) readMail(c *checkpoint.Chain) error {
 		r.log.See(newest, journal.NoInputs)
 		return nil
 	}
-	all, err := r.g.mail(r.ctx, checkpoint.MailQuery{Thread: r.thread})
-	if err != nil {
-		return err
+	all, found := r.opt.due.takeMail(c)
+	if !found {
+		var err error
+		if all, err = r.g.mail(r.ctx, checkpoint.MailQuery{Thread: r.thread}); err != nil {
+			return err
+		}
 	}
 	r.read = all
 	r.mail.Read(all, newest)

@@ -42,6 +42,13 @@ func (h *health) failed() (failures int) {
 	return failures
 }
 
+// fails reports whether the last call failed.
+func (h *health) fails() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures > 0
+}
+
 // ready returns why the worker takes no threads; empty if it does.
 func (h *health) ready() string {
 	h.mu.Lock()

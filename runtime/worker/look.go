@@ -82,21 +82,25 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 	w.turns = append(w.turns[1:], w.turns[0])
 	share := (free + len(w.turns) - 1) / len(w.turns)
 	except := w.except()
+	mail := mostMail
+	if w.health.fails() { // the messages may be too large for one call
+		mail = 0
+	}
 	var queries []checkpoint.ReadyQuery
-	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve}
+	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve, Mail: mail}
 	for _, t := range w.turns {
 		switch {
 		case t.draining || w.pauses.paused(t):
 		case t.tasks:
 			if limit := t.max - t.running; limit > 0 {
-				queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve})
+				queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve, Mail: mail})
 			}
 		case free < 1:
 		case t.max == 0:
 			all.Graphs = append(all.Graphs, t.names...)
 		case t.running < t.max:
 			limit := min(share, t.max-t.running, free)
-			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve})
+			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve, Mail: mail})
 			free -= limit
 		}
 	}

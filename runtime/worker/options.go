@@ -63,6 +63,9 @@ type Limit struct {
 // reserve is the time for which other workers do not get a thread that Ready returned.
 const reserve = 5 * time.Second
 
+// mostMail is how many messages of a thread Ready returns with it at most.
+const mostMail = 16
+
 // withDefaults returns o with defaults in place of zero fields, or an error.
 func (o Options) withDefaults() (Options, error) {
 	o.Slots = cmp.Or(o.Slots, 64)

@@ -92,11 +92,17 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 
 // runTask reads and runs a task of a queue.
 func (w *Worker) runTask(ctx context.Context, h *holding) error {
-	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
-	defer cancel()
-	mail, err := w.saver.Mail(call, checkpoint.MailQuery{Thread: h.ID, Limit: 1})
-	if err != nil || len(mail) == 0 {
-		return err
+	mail := h.Mail
+	if !h.HasMail {
+		call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
+		defer cancel()
+		var err error
+		if mail, err = w.saver.Mail(call, checkpoint.MailQuery{Thread: h.ID, Limit: 1}); err != nil {
+			return err
+		}
+	}
+	if len(mail) == 0 {
+		return nil
 	}
 	again := !h.Wake.Equal(mail[0].Posted) // a worker that takes a task moves its Wake
 	return h.turn.app.RunQueued(ctx, mail[0].Payload, again)

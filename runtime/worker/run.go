@@ -44,7 +44,9 @@ func (w *Worker) run(ctx context.Context, h *holding) {
 
 // resume resumes a thread.
 func (w *Worker) resume(ctx context.Context, h *holding) {
-	run, err := h.turn.app.ResumeDue(ctx, h.ReadyThread, graph.DueOptions{
+	found := h.ReadyThread
+	h.Mail = nil // the run frees the payloads once it has taken them
+	run, err := h.turn.app.ResumeDue(ctx, found, graph.DueOptions{
 		Holder: w.opt.Name, Retry: w.opt.Retry, Drain: w.drain, Late: w.renewing, News: w.news,
 		Opened: func(fence checkpoint.ID) { w.opened(h, fence) }, Refused: func(r checkpoint.Refusal) { w.refusedMessage(h, r) },
 	})

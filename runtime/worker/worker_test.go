@@ -495,3 +495,34 @@ func TestAPanicOfOnEventEndsTheWorker(t *testing.T) {
 		}
 	})
 }
+
+// choked is a saver whose Ready fails if it returns messages.
+type choked struct {
+	checkpoint.Saver
+	asked atomic.Int64 // the calls that failed
+}
+
+func (s *choked) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	if q.Mail > 0 {
+		s.asked.Add(1)
+		return checkpoint.ReadyThreads{}, checkpoint.ErrUnavailable
+	}
+	return s.Saver.Ready(ctx, q)
+}
+
+// TestAWorkerFindsThreadsWithoutTheirMessages: messages that are too large for one call of Ready
+// do not keep threads from a worker.
+func TestAWorkerFindsThreadsWithoutTheirMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &choked{Saver: memory.New()}
+		g := line(t, "g", s, say("ran"))
+		if _, err := g.Thread("t").Submit(t.Context(), JobUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, s, worker.Options{}, g)
+		time.Sleep(time.Minute)
+		if got := listed(t, s, "t").Status; got != graph.Done || s.asked.Load() == 0 {
+			t.Errorf("got %s after %d calls that ask for messages, want %s", got, s.asked.Load(), graph.Done)
+		}
+	})
+}

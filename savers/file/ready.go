@@ -69,9 +69,9 @@ func (s *Saver) lookAtAll(ctx context.Context, round *ledger.Round) error {
 
 // take reserves due threads and adds them to the result.
 func (s *Saver) take(ctx context.Context, round *ledger.Round) error {
-	return round.Due(func(t checkpoint.ReadyThread) (time.Time, error) {
+	return round.Due(func(t *checkpoint.ReadyThread) (time.Time, error) {
 		s.dropDue(t.ID)
-		return s.reserve(ctx, &t, round)
+		return s.reserve(ctx, t, round)
 	})
 }
 
@@ -85,6 +85,7 @@ func (s *Saver) reserve(ctx context.Context, t *checkpoint.ReadyThread, round *l
 			return nil //nolint:nilerr // a thread that a run holds is not due
 		}
 		wake = round.Reserved(t)
+		round.AddMail(t, v.version())
 		return v.write(&ledger.Event{Wake: &wake}, nil)
 	})
 	if errors.Is(err, errAbsent) {

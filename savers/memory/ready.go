@@ -32,8 +32,8 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 		n, enough = s.look(round, size, now)
 		looked += n
 		if enough {
-			err = round.Due(func(found checkpoint.ReadyThread) (time.Time, error) {
-				wake := s.reserve(round, &found, now)
+			err = round.Due(func(found *checkpoint.ReadyThread) (time.Time, error) {
+				wake := s.reserve(round, found, now)
 				if wake.IsZero() { // another call took it, so this call may leave out threads that are due after it
 					round.Later(found.Wake)
 				}
@@ -78,6 +78,9 @@ func (s *Saver) reserve(round *ledger.Round, found *checkpoint.ReadyThread, now 
 			wake = round.Reserved(found)
 			v.Wake = wake
 			s.noteWake(t)
+			if round.Query.Reserve > 0 {
+				round.AddMail(found, v)
+			}
 		}
 	})
 	return wake

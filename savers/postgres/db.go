@@ -143,6 +143,7 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 type tx struct {
 	conn  *pgxpool.Conn // nil when the transaction is over
 	batch *pgx.Batch    // what has not been sent
+	last  *pgx.Batch    // what was sent last
 	size  int           // bytes of the values in batch
 	sent  bool
 }
@@ -150,8 +151,11 @@ type tx struct {
 // maxQueued is the maximum number of queued statements.
 const maxQueued = 256
 
-func (t *tx) Later(ctx context.Context, text string, args ...any) error {
+func (t *tx) Later(ctx context.Context, scan func(sqlsaver.Rows) error, text string, args ...any) error {
 	n := t.queue(text, args) + 1
+	if scan != nil {
+		t.batch.QueuedQueries[n-1].Query(func(r pgx.Rows) error { return each(r, scan) })
+	}
 	if n < maxQueued {
 		return nil
 	}
@@ -185,6 +189,11 @@ func scanAll(results pgx.BatchResults, scan func(sqlsaver.Rows) error) error {
 	if err != nil {
 		return err
 	}
+	return each(r, scan)
+}
+
+// each calls scan for each row, and closes the rows.
+func each(r pgx.Rows, scan func(sqlsaver.Rows) error) error {
 	defer r.Close()
 	for r.Next() {
 		if err := scan(found{r}); err != nil {
@@ -211,7 +220,7 @@ func (t *tx) queue(text string, args []any) (before int) {
 // round trip of its own.
 func (t *tx) send(ctx context.Context) pgx.BatchResults {
 	batch, size, waits := t.batch, t.size, t.sent
-	t.batch, t.size, t.sent = new(pgx.Batch), 0, true
+	t.batch, t.last, t.size, t.sent = new(pgx.Batch), batch, 0, true
 	if waits && size >= 1<<20 {
 		// If it fails, so does the batch: the transaction or the connection is over.
 		_, _ = t.conn.Exec(ctx, idleLimit(size))
@@ -219,10 +228,16 @@ func (t *tx) send(ctx context.Context) pgx.BatchResults {
 	return t.conn.SendBatch(ctx, batch)
 }
 
-// skip reads n results, and returns their first error.
-func (t *tx) skip(results pgx.BatchResults, n int) error {
-	for range n {
-		if _, err := results.Exec(); err != nil {
+// skip reads the first n results, for those who asked for them by Later, and returns their first
+// error.
+func (t *tx) skip(results pgx.BatchResults, n int) (err error) {
+	for _, q := range t.last.QueuedQueries[:n] {
+		if q.Fn != nil {
+			err = q.Fn(results)
+		} else {
+			_, err = results.Exec()
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -238,12 +253,12 @@ func finish(results pgx.BatchResults, err error) error {
 }
 
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	tag, err := t.last(ctx, text, args...)
+	tag, err := t.end(ctx, text, args...)
 	return tag.RowsAffected(), err
 }
 
-// last sends the queue and a statement after it, and returns the result of that statement.
-func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.CommandTag, err error) {
+// end sends the queue and a statement after it, and returns the result of that statement.
+func (t *tx) end(ctx context.Context, text string, args ...any) (tag pgconn.CommandTag, err error) {
 	n := t.queue(text, args)
 	results := t.send(ctx)
 	if err = t.skip(results, n); err == nil {
@@ -275,7 +290,7 @@ type batchRows struct {
 func (r batchRows) Close() error { return finish(r.results, r.found.Close()) }
 
 func (t *tx) Commit(ctx context.Context) error {
-	tag, err := t.last(ctx, "commit")
+	tag, err := t.end(ctx, "commit")
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestALargeValueHasTimeToBeEncoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := bytes.Repeat([]byte("b"), 3<<19)
-	if err := tx.Later(t.Context(), "insert into late values ($1, $2)", "soon", large[:1<<19]); err != nil {
+	if err := tx.Later(t.Context(), nil, "insert into late values ($1, $2)", "soon", large[:1<<19]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tx.Exec(t.Context(), "insert into late values ($1, $2)", slowText{}, large[1<<19:]); err != nil {

@@ -73,8 +73,8 @@ type Server interface {
 	// Reserve reads the threads that rows of Index name, locks them, and stores the Change that
 	// choose returns for them. It leaves out threads that others have locked. It reads up to Limit
 	// threads of each Queue. The rows that it stores get the revision that Rev returns. choose may
-	// run more than once.
-	Reserve(ctx context.Context, queues []Queue, choose func(threads [][]Row) (*Change, error)) error
+	// run more than once. read has the rows of the Reads of the Change, as Apply has them.
+	Reserve(ctx context.Context, queues []Queue, choose func(threads [][]Row) (*Change, error)) (read [][]Row, err error)
 }
 
 // Queue is a Range of Index whose keys end with the ids of threads, which begin at an offset.

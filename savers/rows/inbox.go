@@ -465,17 +465,12 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		if err != nil {
 			return err
 		}
-		for i := range rows[0] {
-			m, err := rows[0][i].message()
-			if err != nil {
-				return of(q.Thread, err)
-			}
-			if !q.Refused || m.Refused != "" && m.Number > q.After {
-				all = append(all, m)
-			}
+		if all, err = asMail(q.Thread, rows[0]); err != nil {
+			return err
 		}
-		byNumber(all)
-		if !q.Refused {
+		if q.Refused {
+			all = slices.DeleteFunc(all, func(m checkpoint.Message) bool { return m.Refused == "" || m.Number <= q.After })
+		} else {
 			s.noteMail(q.Thread, rev, all)
 		}
 		if q.Limit > 0 && len(all) > q.Limit {
@@ -484,6 +479,19 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		return nil
 	})
 	return all, err
+}
+
+// asMail returns the messages of rows, by their numbers.
+func asMail(id string, rows []Row) (all []checkpoint.Message, err error) {
+	for i := range rows {
+		m, err := rows[i].message()
+		if err != nil {
+			return nil, of(id, err)
+		}
+		all = append(all, m)
+	}
+	byNumber(all)
+	return all, nil
 }
 
 // byNumber sorts messages by their numbers.

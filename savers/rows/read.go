@@ -122,6 +122,9 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 		return chain, err
 	}
 	chain.Version, chain.Birth, chain.Thread = l.v.number, l.t.About.Birth, l.t.describeVersion(&l.v)
+	if l.v.number == l.t.Open {
+		chain.Fence = l.t.Fence
+	}
 	if err := l.heads(&chain, root, rows); err != nil {
 		return chain, err
 	}

@@ -56,6 +56,7 @@ type batch struct {
 	round  *ledger.Round
 	c      Change
 	moved  []*threadRow // the threads of c
+	mail   []string     // the threads whose messages c reads
 }
 
 // ready looks once at the threads that are due, and moves their wakes. enough reports whether the
@@ -66,7 +67,7 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return false, err
 	}
 	choose := func(found [][]Row) (*Change, error) {
-		b.round, b.c, b.moved = ledger.NewRound(b.q, b.now), Change{}, nil
+		b.round, b.c, b.moved, b.mail = ledger.NewRound(b.q, b.now), Change{}, nil, nil
 		for _, wake := range later {
 			b.round.Later(wake)
 		}
@@ -74,10 +75,11 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return &b.c, err
 	}
 	if b.server != nil && b.q.Reserve > 0 && len(b.queues) > 0 {
-		if err := b.server.Reserve(ctx, b.queues, choose); err != nil {
+		read, err := b.server.Reserve(ctx, b.queues, choose)
+		if err != nil {
 			return false, err
 		}
-		b.keep(b.c.Rev(b.now))
+		b.keep(b.c.Rev(b.now), read)
 		return enough, nil
 	}
 	found, err := b.read(ctx)
@@ -87,11 +89,11 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 	if c, err := choose(found); err != nil || !enough || len(c.Checks) == 0 {
 		return enough, err
 	}
-	rev, _, err := b.s.store.Apply(ctx, &b.c)
+	rev, read, err := b.s.store.Apply(ctx, &b.c)
 	var part *PartError
 	switch {
 	case err == nil:
-		b.keep(rev)
+		b.keep(rev, read)
 	case errors.As(err, &part) && b.q.Reserve > 0 && b.only(part.Stored):
 		return true, nil // the others are due for those who changed them
 	}
@@ -111,10 +113,23 @@ func (b *batch) only(stored []string) bool {
 	return len(r.Threads) > 0
 }
 
-// keep notes the threads whose wakes the call has moved. So an opening of one need not read it.
-func (b *batch) keep(rev uint64) {
+// keep notes the threads whose wakes the call has moved. So an opening of one need not read it. It
+// adds the messages that were read to the result. Those that it cannot read are left to Mail.
+func (b *batch) keep(rev uint64, read [][]Row) {
 	for _, t := range b.moved {
 		b.s.keep(&thread{threadRow: *t, rev: rev, now: b.now}, "", nil)
+	}
+	for i, id := range b.mail {
+		all, err := asMail(id, read[i])
+		if err != nil {
+			continue
+		}
+		b.s.noteMail(id, rev, all)
+		for j := range b.round.Result.Threads {
+			if t := &b.round.Result.Threads[j]; t.ID == id {
+				t.Mail, t.HasMail = all, true
+			}
+		}
 	}
 }
 
@@ -254,6 +269,19 @@ func (b *batch) move(t *thread, wake time.Time) {
 	b.moved = append(b.moved, &next)
 }
 
+// readMail makes the call read the messages of a thread that it reserves, if these are not too
+// many.
+func (b *batch) readMail(t *thread, r *checkpoint.ReadyThread) {
+	switch n := t.Inputs + t.Others; {
+	case b.q.Mail < 1 || n > b.q.Mail:
+	case n == 0:
+		r.HasMail = true
+	default:
+		b.mail = append(b.mail, t.ID)
+		b.c.Reads = append(b.c.Reads, mailOf(t.ID, untaken))
+	}
+}
+
 // choose chooses the threads that Ready returns, given the rows of those in the queues. It reports
 // whether each queue has enough of them.
 func (b *batch) choose(rows [][]Row) (enough bool, err error) {
@@ -278,17 +306,18 @@ func (b *batch) choose(rows [][]Row) (enough bool, err error) {
 		}
 	}
 	if !enough {
-		b.c, b.moved = Change{}, nil
+		b.c, b.moved, b.mail = Change{}, nil, nil
 		return false, nil
 	}
-	return true, b.round.Due(func(r checkpoint.ReadyThread) (time.Time, error) {
+	return true, b.round.Due(func(r *checkpoint.ReadyThread) (time.Time, error) {
 		if b.lost > 0 && len(b.round.Candidates()) > b.q.Limit*2 && rand.IntN(b.lost+2) > 0 {
 			b.round.Later(r.Wake)
 			return time.Time{}, nil
 		}
-		wake := b.round.Reserved(&r)
+		wake := b.round.Reserved(r)
 		if b.q.Reserve > 0 {
 			b.move(threads[r.ID], wake)
+			b.readMail(threads[r.ID], r)
 		}
 		return wake, nil
 	})

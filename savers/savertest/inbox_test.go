@@ -252,6 +252,17 @@ var inboxBreaks = []struct {
 			return b.inner.Post(ctx, posts...)
 		}
 	}},
+	{"returns only untaken messages with a thread", "a thread that is reserved comes with its messages", func(b *brokenInbox) {
+		b.ready = func(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+			got, err := b.inner.Ready(ctx, q)
+			for i := range got.Threads {
+				if t := &got.Threads[i]; t.HasMail {
+					t.Mail, _ = b.inner.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Refused: true})
+				}
+			}
+			return got, err
+		}
+	}},
 	{"compares what a put has seen", "a run that ends with unseen messages is due", putting(seen)},
 	{"compares what an append has seen", "a run that ends with unseen messages is due", appending(seen)},
 	{"wakes without a message", "a wake message starts a failed thread", sending(func(m *checkpoint.Message) {

@@ -2,6 +2,7 @@ package savertest
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +70,67 @@ func testMailWakes(tb testing.TB, s checkpoint.Saver) {
 	short.Lease = time.Millisecond
 	tryBegin(tb, s, short)
 	until(tb, "a lease ends", func() bool { return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "t" })
+}
+
+// testReadyMail checks that Ready returns the messages of the threads that it reserves.
+func testReadyMail(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	due := func(what string, q checkpoint.ReadyQuery) map[string]checkpoint.ReadyThread {
+		tb.Helper()
+		q.Graphs = []string{"g"}
+		all := make(map[string]checkpoint.ReadyThread)
+		for _, t := range ready(tb, s, q).Threads {
+			all[t.ID] = t
+			want := messagesText(mail(tb, s, checkpoint.MailQuery{Thread: t.ID}))
+			if got := messagesText(t.Mail); t.HasMail && got != want || !t.HasMail && got != "" {
+				tb.Errorf("%s: %s is ready with the messages %q, %v; want %q", what, t.ID, got, t.HasMail, want)
+			}
+		}
+		return all
+	}
+	r := ended(tb, s, "again", "g", checkpoint.Done, time.Time{})
+	if got := load(tb, s, checkpoint.Ref{Thread: "again"}).Fence; got != r.fence {
+		tb.Errorf("the fence of a load: got %s, want that of the newest run, %s", got, r.fence)
+	}
+	post(tb, s, "new", input("first"), input("second"))
+	post(tb, s, "many", input("1"), input("2"), input("3"), input("4"))
+	post(tb, s, "again", signal("taken"), input("refused"), signal("left"), input("first"))
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{Take: []uint64{1}, Refuse: []checkpoint.Refusal{{Number: 2, Reason: "no"}}}})
+	ended(tb, s, "none", "g", checkpoint.Ready, atOnce)
+	for what, q := range map[string]checkpoint.ReadyQuery{"without messages": {Reserve: time.Millisecond}, "without a reservation": {Mail: 3}} {
+		for id, t := range due(what, q) {
+			if t.HasMail {
+				tb.Errorf("%s: %s has messages", what, id)
+			}
+		}
+	}
+	all := make(map[string]checkpoint.ReadyThread)
+	until(tb, "short reservations end", func() bool {
+		maps.Copy(all, due("with messages", checkpoint.ReadyQuery{Reserve: time.Hour, Mail: 3}))
+		return len(all) == 4
+	})
+	for id, want := range map[string]string{"new": "1:first 2:second", "again": "3:left 4:first", "none": ""} {
+		if t := all[id]; !t.HasMail || mailText(t.Mail) != want || t.Fence != load(tb, s, checkpoint.Ref{Thread: id}).Fence {
+			tb.Errorf("%s is ready with the messages %q, %v, and the fence %s; want %q and that of a load", id, mailText(t.Mail), t.HasMail, t.Fence, want)
+		}
+	}
+	if all["many"].HasMail {
+		tb.Error("a thread with more messages than a call asks for has messages")
+	}
+	a := about(tb, "new", checkpoint.ID{}, "g", "", nil)
+	a.Messages = take(1)
+	next, _ := tryBegin(tb, s, a)
+	next.end()
+	wantMail(tb, s, "after an opening that takes", "new", "2:second")
+	if _, err := s.Release(tb.Context(), "new", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	if got := load(tb, s, checkpoint.Ref{Thread: "new", Version: 1}).Fence; !got.IsZero() {
+		tb.Errorf("the fence of a released version: got %s, want none", got)
+	}
+	if t := due("after a release", checkpoint.ReadyQuery{Reserve: time.Hour, Mail: 1})["new"]; !t.HasMail || mailText(t.Mail) != "2:second" {
+		tb.Errorf("after a release: the thread is ready with the messages %q, %v; want the second", mailText(t.Mail), t.HasMail)
+	}
 }
 
 // testUnseen checks that a run that ends with unseen messages is due.

@@ -64,7 +64,7 @@ func (m *modeller) readyCall() (what, gotText, wantText string) {
 		q.Except = []string{oneOf(m, m.threads)}
 	}
 	if m.often() {
-		q.Reserve = 2 * time.Hour
+		q.Reserve, q.Mail = 2*time.Hour, m.random.IntN(4)
 	}
 	what = fmt.Sprintf("ready %+v", q)
 	early := m.reserved()
@@ -86,9 +86,13 @@ func (m *modeller) readyCall() (what, gotText, wantText string) {
 	got.Threads = slices.DeleteFunc(got.Threads, func(t checkpoint.ReadyThread) bool {
 		return early[t.ID] && !slices.ContainsFunc(want.Threads, func(w checkpoint.ReadyThread) bool { return w.ID == t.ID })
 	})
-	if q.Reserve > 0 {
-		for _, t := range want.Threads {
+	for i := range want.Threads {
+		t := &want.Threads[i]
+		if q.Reserve > 0 {
 			m.touched[t.ID] = false
+		}
+		if !slices.ContainsFunc(got.Threads, func(g checkpoint.ReadyThread) bool { return g.ID == t.ID && g.HasMail }) {
+			t.HasMail, t.Mail = false, nil // a saver may leave them out
 		}
 	}
 	if !want.Next.IsZero() && (got.Next.IsZero() || got.Next.After(want.Next.Add(time.Minute))) {
@@ -297,11 +301,12 @@ func readyText(q *checkpoint.ReadyQuery, got checkpoint.ReadyThreads) string {
 	var b strings.Builder
 	for _, t := range got.Threads {
 		wake := t.Wake
-		t.Birth = checkpoint.ID{}
+		mail := messagesText(t.Mail)
+		t.Birth, t.Mail = checkpoint.ID{}, nil
 		if t.Wake = (time.Time{}); wake.IsZero() || wake.After(got.Now) {
 			fmt.Fprintf(&b, "not due at %v: ", got.Now)
 		}
-		fmt.Fprintf(&b, "%+v ", t)
+		fmt.Fprintf(&b, "%+v %s", t, mail)
 	}
 	return b.String()
 }

@@ -111,7 +111,7 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 
 // loaded returns a chain as text for comparisons, without times.
 func loaded(c checkpoint.Chain, err error) (any, error) {
-	return fmt.Sprint(c.Version, c.Last, state(&c), c.Chained, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
+	return fmt.Sprint(c.Version, c.Last, state(&c), c.Chained, c.Head, c.Fence, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
 }
 
 // state prints the state of a chain, because savers may join deltas. They must not join records of

@@ -220,6 +220,7 @@ func Cases() []Case {
 		{Inbox, "a listing shows which threads are being cancelled", alone(testCancels)},
 		{Inbox, "a write reports the newest message", alone(testPosted)},
 		{Inbox, "a message makes a thread due", alone(testMailWakes)},
+		{Inbox, "a thread that is reserved comes with its messages", alone(testReadyMail)},
 		{Inbox, "a run that ends with unseen messages is due", alone(testUnseen)},
 		{Inbox, "a wake message starts a failed thread", alone(testWakeMessage)},
 		{Inbox, "a thread has messages before its first version", alone(testNoVersion)},

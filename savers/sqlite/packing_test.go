@@ -62,11 +62,11 @@ func (t *dyingTx) Query(ctx context.Context, text string, args ...any) (sqlsaver
 	return t.Tx.Query(ctx, text, args...)
 }
 
-func (t *dyingTx) Later(ctx context.Context, text string, args ...any) error {
+func (t *dyingTx) Later(ctx context.Context, scan func(sqlsaver.Rows) error, text string, args ...any) error {
 	if err := t.next(); err != nil {
 		return err
 	}
-	return t.Tx.Later(ctx, text, args...)
+	return t.Tx.Later(ctx, scan, text, args...)
 }
 
 func (t *dyingTx) Commit(ctx context.Context) error {

@@ -284,6 +284,6 @@ func (t sharedTx) Pipeline(_ context.Context, calls []sqlsaver.Call, scan func(c
 	return t.Tx.Pipeline(context.Background(), calls, scan)
 }
 
-func (t sharedTx) Later(_ context.Context, text string, args ...any) error {
-	return t.Tx.Later(context.Background(), text, args...)
+func (t sharedTx) Later(_ context.Context, scan func(sqlsaver.Rows) error, text string, args ...any) error {
+	return t.Tx.Later(context.Background(), scan, text, args...)
 }

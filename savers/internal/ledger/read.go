@@ -20,6 +20,9 @@ type View struct {
 // still to set Records, Due and Thread.
 func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
 	view := View{Chain: checkpoint.Chain{Version: v.Number, Birth: v.About.Birth, Head: v.headID(namespace)}}
+	if v.Released.IsZero() {
+		view.Chain.Fence = v.Fence
+	}
 	log := v.log(namespace)
 	last := len(log) - 1
 	if !at.IsZero() {

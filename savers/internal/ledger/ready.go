@@ -65,8 +65,8 @@ func (r *Round) Later(wake time.Time) {
 }
 
 // Due calls take with the due threads in their order, until the limit is reached. take returns the
-// Wake that the thread has now, or zero if the thread is not due any more.
-func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err error)) error {
+// Wake that the thread has now, or zero if the thread is not due any more. It may add messages.
+func (r *Round) Due(take func(t *checkpoint.ReadyThread) (wake time.Time, err error)) error {
 	slices.SortStableFunc(r.due, func(a, b checkpoint.ReadyThread) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(r.Query.Graphs, a.Graph), slices.Index(r.Query.Graphs, b.Graph)),
@@ -78,7 +78,7 @@ func (r *Round) Due(take func(t checkpoint.ReadyThread) (wake time.Time, err err
 			r.Later(t.Wake)
 			continue
 		}
-		wake, err := take(t)
+		wake, err := take(&t)
 		if err != nil {
 			return err
 		}
@@ -96,6 +96,14 @@ func (r *Round) Reserved(t *checkpoint.ReadyThread) time.Time {
 		return t.Wake
 	}
 	return Micro(r.Result.Now.Add(r.Query.Reserve))
+}
+
+// AddMail adds the messages of v to a thread that the call reserves, if it has not too many.
+func (r *Round) AddMail(t *checkpoint.ReadyThread, v *Version) {
+	if n := v.Mail.Inputs + v.Mail.Others; r.Query.Mail < 1 || n > r.Query.Mail {
+		return
+	}
+	t.HasMail, t.Posted, t.Mail = true, v.Mail.Posted, v.Mail.Select(new(checkpoint.MailQuery))
 }
 
 // Is reports whether v is still as t says.

@@ -51,6 +51,20 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.
 	return changeMessages(q.Thread, messages, s.codec.Open)
 }
 
+// Ready returns threads that are due, as [checkpoint.Saver] says. It leaves out messages that it
+// cannot open: the Mail of their thread returns the error.
+func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	got, err := s.Saver.Ready(ctx, q)
+	for i := range got.Threads {
+		t := &got.Threads[i]
+		mail, failed := changeMessages(t.ID, t.Mail, s.codec.Open)
+		if t.Mail = mail; failed != nil {
+			t.HasMail = false
+		}
+	}
+	return got, err
+}
+
 // sealHandled returns h with changed payloads of the messages that it returns to the inbox.
 func (s *Saver) sealHandled(thread string, h checkpoint.Handled) (checkpoint.Handled, error) {
 	var err error

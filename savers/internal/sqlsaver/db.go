@@ -42,8 +42,8 @@ type Tx interface {
 	// calls scan for each row, with the number of its statement.
 	Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error
 	// Later runs a statement before the next call, Commit included. That call may return its
-	// error.
-	Later(ctx context.Context, text string, args ...any) error
+	// error, or one of scan, which gets each row of the statement. A nil scan ignores rows.
+	Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context)
 }
@@ -102,7 +102,7 @@ func (s *Database) query(ctx context.Context, db Runner, st statement, args ...a
 // later runs a statement before the next one of the transaction.
 func (s *Database) later(ctx context.Context, tx Tx, st statement, args ...any) error {
 	q := &s.queries[st]
-	return tx.Later(ctx, q.text, q.bind(args)...)
+	return tx.Later(ctx, nil, q.text, q.bind(args)...)
 }
 
 // one runs a statement and scans its first row, if it returns any.

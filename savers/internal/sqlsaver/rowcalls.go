@@ -47,7 +47,12 @@ func call(ctx context.Context, db Runner, n int, text string, args []any) (all [
 		return nil, err
 	}
 	all = make([][]rows.Row, n+1)
-	return all, each(r, func(r Rows) error {
+	return all, each(r, scanTo(all))
+}
+
+// scanTo returns a function that adds a row of a statement to those with its number.
+func scanTo(all [][]rows.Row) func(Rows) error {
+	return func(r Rows) error {
 		var row rows.Row
 		var at, rev int64
 		var data []byte
@@ -57,7 +62,7 @@ func call(ctx context.Context, db Runner, n int, text string, args []any) (all [
 		row.Rev, row.Value = uint64(rev), data
 		all[at] = append(all[at], row)
 		return nil
-	})
+	}
 }
 
 // read reads ranges.
@@ -91,22 +96,25 @@ var _ rows.Server = callStore{}
 // Locked locks the threads of ranges, and stores the change that choose returns.
 func (r callStore) Locked(ctx context.Context, ranges []rows.Range, choose func(found [][]rows.Row, now time.Time) (*rows.Change, error)) error {
 	text, args := r.y.Calls.Read(true, ranges)
-	return r.locked(ctx, len(ranges), text, args, func(found [][]rows.Row) (*rows.Change, error) {
+	_, err := r.locked(ctx, len(ranges), text, args, func(found [][]rows.Row) (*rows.Change, error) {
 		return choose(found[1:], timeOf(found))
 	})
+	return err
 }
 
 // Reserve locks the threads of queues, and stores the change that choose returns.
-func (r callStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) error {
+func (r callStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) (read [][]rows.Row, err error) {
 	text, args := r.y.Calls.Due(queues)
 	return r.locked(ctx, len(queues), text, args, func(found [][]rows.Row) (*rows.Change, error) { return choose(found[1:]) })
 }
 
 // locked runs a statement that locks threads, and stores the change that choose returns for what
-// it found, in two round trips.
-func (r callStore) locked(ctx context.Context, n int, text string, args []any, choose func(found [][]rows.Row) (*rows.Change, error)) error {
+// it found, in two round trips. It returns what the change reads.
+func (r callStore) locked(
+	ctx context.Context, n int, text string, args []any, choose func(found [][]rows.Row) (*rows.Change, error),
+) (read [][]rows.Row, err error) {
 	var c *rows.Change
-	err := r.s.write(ctx, Lost, func(tx Tx) error {
+	err = r.s.write(ctx, Lost, func(tx Tx) error {
 		found, err := call(ctx, tx, n, text, args)
 		if err != nil {
 			return err
@@ -115,12 +123,16 @@ func (r callStore) locked(ctx context.Context, n int, text string, args []any, c
 			return err
 		}
 		text, args := r.y.Calls.Apply(true, c)
-		return tx.Later(ctx, text, args...)
+		read = make([][]rows.Row, len(c.Reads)+1)
+		return tx.Later(ctx, scanTo(read), text, args...)
 	})
-	if err != nil && c != nil {
-		return r.failed(ctx, c, err)
+	switch {
+	case err == nil && len(read) > 0:
+		return read[1:], nil
+	case err != nil && c != nil:
+		return nil, r.failed(ctx, c, err)
 	}
-	return r.s.explain(ctx, err)
+	return nil, r.s.explain(ctx, err)
 }
 
 // timeOf returns the server's time in the rows of a Read.

@@ -19,17 +19,18 @@ var _ rows.Server = lockStore{}
 
 // Locked locks the threads of ranges, and stores the change that choose returns.
 func (r lockStore) Locked(ctx context.Context, ranges []rows.Range, choose func(found [][]rows.Row, now time.Time) (*rows.Change, error)) error {
-	return r.store(ctx, Lost, func(tx txRows) (*rows.Change, error) {
+	_, err := r.store(ctx, Lost, func(tx txRows) (*rows.Change, error) {
 		found, now, err := tx.Read(ctx, ranges...)
 		if err != nil {
 			return nil, err
 		}
 		return choose(found, now)
 	})
+	return err
 }
 
 // Reserve locks the threads of queues, and stores the change that choose returns.
-func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) error {
+func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) (read [][]rows.Row, err error) {
 	text, args := r.y.due(queues)
 	return r.store(ctx, RolledBack, func(tx txRows) (*rows.Change, error) {
 		found := make([][]rows.Row, len(queues))
@@ -51,19 +52,19 @@ func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func
 	})
 }
 
-// store stores the change that choose returns for what it reads in the same transaction. It
-// retries as Database.try does.
-func (r lockStore) store(ctx context.Context, worst Fault, choose func(tx txRows) (*rows.Change, error)) error {
-	err := r.s.write(ctx, worst, func(tx Tx) error {
+// store stores the change that choose returns for what it reads in the same transaction, and
+// returns what the change reads. It retries as Database.try does.
+func (r lockStore) store(ctx context.Context, worst Fault, choose func(tx txRows) (*rows.Change, error)) (read [][]rows.Row, err error) {
+	err = r.s.write(ctx, worst, func(tx Tx) error {
 		in := txRows{r.locking, tx}
 		c, err := choose(in)
 		if err != nil || len(c.Checks) == 0 {
 			return err
 		}
-		_, _, err = in.Apply(ctx, c)
+		_, read, err = in.Apply(ctx, c)
 		return err
 	})
-	return r.s.explain(ctx, err)
+	return read, r.s.explain(ctx, err)
 }
 
 // due returns the statement that locks the threads of queues.

@@ -492,7 +492,7 @@ func repeatable(c *rows.Change) Fault {
 // run runs a statement in a transaction.
 func (st *step) run(ctx context.Context, tx Tx) error {
 	if !st.checks() {
-		return tx.Later(ctx, st.text, st.args...)
+		return tx.Later(ctx, nil, st.text, st.args...)
 	}
 	n, err := tx.Exec(ctx, st.text, st.args...)
 	if err == nil && n == 0 {

@@ -168,9 +168,16 @@ func (t *stdTx) Pipeline(ctx context.Context, calls []Call, scan func(call int, 
 	return nil
 }
 
-func (t *stdTx) Later(ctx context.Context, text string, args ...any) error {
-	_, err := t.Exec(ctx, text, args...)
-	return err
+func (t *stdTx) Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error {
+	if scan == nil {
+		_, err := t.Exec(ctx, text, args...)
+		return err
+	}
+	found, err := t.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	return each(found, scan)
 }
 
 func (t *stdTx) Query(ctx context.Context, text string, args ...any) (Rows, error) {

@@ -155,7 +155,7 @@ func (t *Store) hits(ctx context.Context, tx Tx, near []store.Near) ([]store.Hit
 func (t *Store) byIndex(ctx context.Context, tx Tx, s *VectorSearch, q *store.VectorQuery) ([]store.Hit, error) {
 	need := q.Offset + q.Limit
 	for _, setting := range s.Settings(need) {
-		if err := tx.Later(ctx, setting); err != nil {
+		if err := tx.Later(ctx, nil, setting); err != nil {
 			return nil, err
 		}
 	}
