@@ -231,7 +231,7 @@ func (w *writer) trim(ctx context.Context) error {
 }
 
 // mostPosts is how many posts are stored together at most.
-const mostPosts = 256
+const mostPosts = 1024
 
 // Post stores messages, as checkpoint.Inbox says. It stores posts to different threads together.
 func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {

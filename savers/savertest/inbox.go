@@ -93,6 +93,35 @@ func wantRefused(tb testing.TB, s checkpoint.Saver, what, thread, want, reason s
 	}
 }
 
+// testPostMany checks that one call posts to a thousand threads, and that one of them that refuses
+// its message, or has it already, does not matter to the others.
+func testPostMany(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	post(tb, s, "t 17", input("known"))
+	post(tb, s, "t 5", input("a"), input("b"))
+	posts := make([]checkpoint.Post, 1000)
+	for i := range posts {
+		posts[i] = checkpoint.Post{Thread: fmt.Sprint("t ", i), Graph: "g", Messages: []checkpoint.Message{input("in")}}
+	}
+	posts[17].Messages[0].ID, posts[5].MaxInputs = "known", 2
+	for try := range 2 {
+		all, err := s.Post(tb.Context(), posts...)
+		if err != nil || len(all) != len(posts) {
+			tb.Fatalf("post to %d threads: got %d results and %v", len(posts), len(all), err)
+		}
+		for i, done := range all {
+			full, known := i == 5, try > 0 || i == 17
+			if full && !errors.Is(done.Err, checkpoint.ErrInboxFull) ||
+				!full && (done.Err != nil || done.Messages[0] != checkpoint.PostedMessage{Number: 1, Known: known}) {
+				tb.Fatalf("call %d: thread %d got %+v; want the number 1, known %t, and thread 5 to be full", try+1, i, done, known)
+			}
+		}
+	}
+	if got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1001}); len(got.Threads) != len(posts) {
+		tb.Errorf("after the posts %d threads are due, want %d", len(got.Threads), len(posts))
+	}
+}
+
 // testMail checks that messages come back as they were posted.
 func testMail(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()

@@ -213,6 +213,7 @@ func Cases() []Case {
 		{Inbox, "a message posted again changes nothing", alone(testPostAgain)},
 		{Inbox, "the ids of taken messages are kept", alone(testPostForgets)},
 		{Inbox, "an inbox has limits", alone(testPostLimits)},
+		{Inbox, "one call posts to many threads", alone(testPostMany)},
 		{Inbox, "a post may ask for an idle thread", alone(testPostIdle)},
 		{Inbox, "a write takes messages", alone(testTake)},
 		{Inbox, "a refused message is kept", alone(testRefuse)},

@@ -22,8 +22,8 @@ import (
 )
 
 // trips is how many round trips the parts of a thread's life take: the first input, and another
-// one after it.
-type trips struct{ submit, ready, run, another int }
+// one after it. many is the Submit of a thousand.
+type trips struct{ submit, ready, run, another, many int }
 
 // TestRoundTripsOfAThread counts the round trips of a thread with one node, from Submit to Done,
 // as a worker runs it.
@@ -41,7 +41,7 @@ func TestRoundTripsOfAThread(t *testing.T) {
 		}
 		// Ready looks, locks, and reserves with a read of the messages. The run opens and ends.
 		// Another one also loads the thread, and looks whether the input is the one before.
-		want := trips{submit: 2, ready: 3, run: 2, another: 4}
+		want := trips{submit: 2, ready: 3, run: 2, another: 4, many: 2}
 		for name, opts := range map[string][]postgres.Option{"plain": nil, "prepared": {postgres.PrepareStatements()}} {
 			t.Run(name, func(t *testing.T) {
 				dsn, proxy := proxied(t)
@@ -66,7 +66,7 @@ func TestRoundTripsOfAThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer saver.Close()
-		countTrips(t, saver, proxy, trips{submit: 2, ready: 5, run: 2, another: 4})
+		countTrips(t, saver, proxy, trips{submit: 2, ready: 5, run: 2, another: 4, many: 2})
 	})
 }
 
@@ -82,7 +82,7 @@ func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want
 	if err != nil {
 		t.Fatal(err)
 	}
-	least := trips{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	least := trips{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, 0}
 	for n := range 8 {
 		id := fmt.Sprint(n)
 		submit := func() {
@@ -119,8 +119,17 @@ func countTrips(t *testing.T, saver checkpoint.Saver, proxy *testenv.Proxy, want
 		if n == 0 { // no reply follows the statements that Open has closed, so the next request does not count
 			continue
 		}
-		least = trips{min(least.submit, got.submit), min(least.ready, got.ready), min(least.run, got.run), min(least.another, got.another)}
+		least = trips{min(least.submit, got.submit), min(least.ready, got.ready), min(least.run, got.run), min(least.another, got.another), 0}
 	}
+	all := make([]graph.Submission[proof.StateUpdate], 1000)
+	for i := range all {
+		all[i].Thread = fmt.Sprint("many ", i)
+	}
+	before := proxy.RoundTrips()
+	if _, err := app.SubmitMany(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	least.many = proxy.RoundTrips() - before
 	if least != want {
 		t.Errorf("got the least round trips %+v of 8 threads, want %+v", least, want)
 	}

@@ -450,7 +450,7 @@ type Batcher interface {
 }
 
 // smallBatch is the most bytes of values in a batch. They have a longer form in its text.
-const smallBatch = 256 << 10
+const smallBatch = 1 << 20
 
 // small reports whether the values of statements may be in the text of a batch.
 func small(steps []step) bool {
