@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -31,6 +33,7 @@ type rowStore struct {
 	cluster bool // the keys are on several servers, so a script has those of one slot
 	script  scripts
 	index   [indexKeys]string
+	newest  atomic.Uint64 // the greatest revision that it gave
 }
 
 var _ rows.Store = (*rowStore)(nil)
@@ -409,13 +412,29 @@ func (s *rowStore) named(ctx context.Context, q *rows.Range, found []rows.Row) (
 
 // Apply stores c. On a cluster it stores the parts of several threads one by one.
 func (s *rowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
-	rev = c.Rev(time.Now()) + rand.Uint64N(1<<20) // no other change leaves it
+	rev = s.rev(c)
 	if s.cluster {
 		read, err = s.applyApart(ctx, c, rev)
 	} else {
 		read, err = s.applyScript(ctx, c, rev, 0)
 	}
 	return rev, read, err
+}
+
+// rev returns the revision for a change, which no other change leaves. That of a new thread is
+// greater than all that s gave, because the thread may have been there before.
+func (s *rowStore) rev(c *rows.Change) uint64 {
+	rev := c.Rev(time.Now()) + rand.Uint64N(1<<20)
+	isNew := slices.ContainsFunc(c.Checks, func(k rows.Check) bool { return k.Rev == 0 })
+	for {
+		newest := s.newest.Load()
+		if isNew {
+			rev = max(rev, newest+1)
+		}
+		if rev <= newest || s.newest.CompareAndSwap(newest, rev) {
+			return rev
+		}
+	}
 }
 
 // applyScript stores c by one script. deadline is the time of the server after which it must not,
