@@ -155,9 +155,9 @@ func (d *due) posted() uint64 {
 	return d.found.Posted
 }
 
-// takeMail returns the messages that Saver.Ready has read, at the first try. ok reports whether they
-// are those of the thread at c, which is empty if nothing was loaded: no run has opened it since,
-// and no message has come.
+// takeMail returns the messages that Saver.Ready has read, at the first try. c is what was loaded
+// of the thread since, or empty. ok reports whether the messages are those of c: no run has opened
+// the thread since, and no message has come.
 func (d *due) takeMail(c *checkpoint.Chain) (all []checkpoint.Message, ok bool) {
 	if d == nil || !d.found.HasMail {
 		return nil, false

@@ -468,8 +468,9 @@ func (s *mailCounter) Mail(ctx context.Context, q checkpoint.MailQuery) ([]check
 	return s.Saver.Mail(ctx, q)
 }
 
-// TestAWorkerReadsNoMessagesThatItFound: Ready returns the messages of a thread that it reserves. A run
-// uses them only if no other run has opened the thread since, and it knows of no newer message.
+// TestAWorkerReadsNoMessagesThatItFound: Ready returns the messages of a thread that it reserves.
+// A run uses them only if no other run has opened the thread since, and it knows of no newer
+// message.
 func TestAWorkerReadsNoMessagesThatItFound(t *testing.T) {
 	for _, c := range []struct {
 		name    string

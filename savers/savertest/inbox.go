@@ -93,8 +93,8 @@ func wantRefused(tb testing.TB, s checkpoint.Saver, what, thread, want, reason s
 	}
 }
 
-// testPostMany checks that one call posts to a thousand threads, and that one of them that refuses
-// its message, or has it already, does not matter to the others.
+// testPostMany checks that one call posts to a thousand threads. One of them refuses its message,
+// and another one has it already.
 func testPostMany(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	post(tb, s, "t 17", input("known"))
