@@ -470,6 +470,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		}
 		if q.Refused {
 			all = slices.DeleteFunc(all, func(m checkpoint.Message) bool { return m.Refused == "" || m.Number <= q.After })
+			all = append([]checkpoint.Message(nil), all...) // nil if none is left
 		} else {
 			s.noteMail(q.Thread, rev, all)
 		}
