@@ -70,7 +70,7 @@ func System(text string) func(context.Context, Chat) (string, error) {
 // that of Say. It returns an error if c has faults.
 func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], error) {
 	b := graph.New(c.Name, ChatSchema)
-	first, err := Add(b, c, graph.End)
+	first, err := Add(b, graph.End, c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,47 @@ func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], err
 	return b.Compile(options...)
 }
 
-// Add adds the agent of c to b, which can be that of a larger state: see graph.Part. It adds a
-// node for the model and one for each hook and tool. It returns the first node of the agent, for
-// edges and routes that lead to it. next follows when the model has answered, and can be
-// graph.End. It returns an error if c has faults.
-func Add(b *graph.Builder[Chat, ChatUpdate], c Config, next graph.ID) (graph.ID, error) {
-	if err := c.check(); err != nil {
+// Add adds agents to b, which can be that of a larger state: see graph.Part. Each agent gets a node
+// for its model and one for each hook and tool. Agents of one Add share the Chat, and can have
+// tools of Handoff to each other. Add returns the first node, for edges and routes that lead to
+// the agents. With several agents, that node routes to the Active one. next follows when a model
+// has answered, and can be graph.End. Add returns an error if a Config has faults.
+//
+// An agent sees what other agents have said and called as context from a user.
+func Add(b *graph.Builder[Chat, ChatUpdate], next graph.ID, agents ...Config) (graph.ID, error) {
+	if len(agents) == 0 {
+		return "", errors.New("agent: Add has no agent; give it a Config")
+	}
+	firsts := make(map[string]graph.ID) // by the names of agents
+	var ids []graph.ID
+	for _, c := range agents {
+		firsts[c.Name], ids = c.first(), append(ids, c.first())
+	}
+	var faults []error
+	for _, c := range agents {
+		faults = append(faults, c.check(firsts))
+	}
+	if err := errors.Join(faults...); err != nil {
 		return "", err
 	}
+	for _, c := range agents {
+		c.add(b, next, firsts)
+	}
+	if len(agents) == 1 {
+		return ids[0], nil
+	}
+	entry := b.Node(agents[0].id("entry"), func(context.Context, Chat) (ChatUpdate, error) { return ChatUpdate{}, nil })
+	b.Route(entry, func(_ context.Context, chat Chat) (graph.Next, error) {
+		if id, ok := firsts[chat.Active]; ok {
+			return graph.To(id), nil
+		}
+		return graph.To(ids[0]), nil
+	}, ids...)
+	return entry, nil
+}
+
+// add adds the nodes of one agent. firsts has the first nodes of all agents, by their names.
+func (c Config) add(b *graph.Builder[Chat, ChatUpdate], next graph.ID, firsts map[string]graph.ID) {
 	if c.MaxSteps == 0 {
 		c.MaxSteps = 20
 	}
@@ -96,18 +129,30 @@ func Add(b *graph.Builder[Chat, ChatUpdate], c Config, next graph.ID) (graph.ID,
 		c.Model = c.Middleware[i](c.Model)
 	}
 
+	first, model := c.first(), c.id("model")
 	tools := make(map[string]graph.Sender[Call])
-	var called []graph.ID // the nodes of tools
+	var called []graph.ID          // the nodes of tools
+	continues := []graph.ID{first} // the nodes that can follow those of tools
 	for _, t := range slices.Concat(c.Tools, []Tool{unknownTool()}) {
 		s := addTool(b, c.id(t.spec.Name), t)
 		tools[t.spec.Name], called = s, append(called, s.ID)
+		if t.to != "" {
+			continues = append(continues, firsts[t.to])
+		}
 	}
-	first, model := c.id("model"), c.id("model")
-	if len(c.Before) > 0 {
-		first = c.id(c.Before[0].Name)
-	}
+	slices.Sort(continues)
+	continues = slices.Compact(continues)
 	for _, id := range called {
-		b.Edge(id, first)
+		if len(continues) == 1 {
+			b.Edge(id, first)
+			continue
+		}
+		b.Route(id, func(_ context.Context, chat Chat) (graph.Next, error) {
+			if id := firsts[chat.Active]; slices.Contains(continues, id) {
+				return graph.To(id), nil
+			}
+			return graph.To(first), nil // nobody has handed off
+		}, continues...)
 	}
 
 	// calls chooses what follows a reply: its calls of tools, or the end.
@@ -132,11 +177,10 @@ func Add(b *graph.Builder[Chat, ChatUpdate], c Config, next graph.ID) (graph.ID,
 	addHooks(b, c, c.Before, ends, []graph.ID{model}, func(Chat) graph.Next { return graph.To(model) })
 	if len(c.After) == 0 {
 		b.Route(model, func(_ context.Context, chat Chat) (graph.Next, error) { return calls(chat), nil }, targets...)
-		return first, nil
+		return
 	}
 	b.Edge(model, c.id(c.After[0].Name))
 	addHooks(b, c, c.After, ends, targets, calls)
-	return first, nil
 }
 
 // ends are the nodes that a hook can choose instead of what follows it.
@@ -182,6 +226,9 @@ func addTool(b *graph.Builder[Chat, ChatUpdate], id graph.ID, t Tool) graph.Send
 		var u ChatUpdate
 		if err == nil {
 			u.Messages.Upsert(m)
+			if r, ok := m.Parts[0].(*Result); ok && t.to != "" && !r.Failed {
+				u.Active.Set(t.to)
+			}
 		}
 		return u, err
 	}
@@ -220,8 +267,8 @@ func unknownTool() Tool {
 // named are the names that providers accept for tools.
 var named = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// check returns an error with the faults of c.
-func (c Config) check() error {
+// check returns an error with the faults of c, which is added with the agents of firsts.
+func (c Config) check(firsts map[string]graph.ID) error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("agent: "+format, args...)) }
 	if c.Name == "" {
@@ -237,6 +284,9 @@ func (c Config) check() error {
 		fault("%s has an Output without a schema: %w; change its type", c.Name, c.Output.err)
 	}
 	for _, t := range c.Tools {
+		if _, ok := firsts[t.to]; t.to != "" && !ok {
+			fault("%s has a Handoff to %s, which is no agent of the same Add; add it", c.Name, t.to)
+		}
 		if t.err != nil {
 			fault("tool %s has no schema: %w; change the type of its arguments", t.spec.Name, t.err)
 		}
@@ -250,11 +300,19 @@ func (c Config) check() error {
 // id returns the id of a node of the agent.
 func (c Config) id(name string) graph.ID { return graph.ID(c.Name + "." + name) }
 
+// first returns the first node of the agent.
+func (c Config) first() graph.ID {
+	if len(c.Before) > 0 {
+		return c.id(c.Before[0].Name)
+	}
+	return c.id("model")
+}
+
 // step calls the model once, and returns its message and what it has used.
 func (c Config) step(ctx context.Context, chat Chat) (ChatUpdate, error) {
 	var u ChatUpdate
 	r := Request{
-		Messages: closed(chat.Messages),
+		Messages: viewed(chat.Messages, c.Name),
 		NoCalls:  chat.Steps+1 >= c.MaxSteps || c.MaxCost > 0 && chat.Spent >= c.MaxCost,
 	}
 	if c.System != nil {

@@ -369,3 +369,68 @@ func TestFaults(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// newTeam returns a team of a desk and a bank, which hand off to each other.
+func newTeam(t *testing.T, desk, bank agent.Config) *graph.Graph[agent.Chat, agent.ChatUpdate] {
+	t.Helper()
+	desk.Name, bank.Name = "desk", "bank"
+	desk.Tools = append(desk.Tools, agent.Handoff("bank", "hands over to the bank, which pays"))
+	bank.Tools = append(bank.Tools, agent.Handoff("desk", "hands back to the desk"))
+	b := graph.New("team", agent.ChatSchema)
+	first, err := agent.Add(b, graph.End, desk, bank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Edge(graph.Start, first)
+	app, err := b.Compile(graph.Saver(memory.New()), graph.Strict())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// TestHandoff has a hand-off beside a call that must be approved. The bank answers until it hands
+// back.
+func TestHandoff(t *testing.T) {
+	var d desk
+	first := agenttest.NewScript(t,
+		agenttest.Parts(&agent.Text{Text: "I see."}, &agent.Reasoning{Text: "hm"}, call("refund", `{"order":"7","cents":400}`), call("transfer_to_bank", "{}")),
+		agenttest.Text("at your service"))
+	second := agenttest.NewScript(t,
+		agenttest.Text("I am the bank"), agenttest.Call("get_order", `{"order":"7"}`), agenttest.Text("found"),
+		agenttest.Call("transfer_to_desk", "{}"))
+	th := newTeam(t, agent.Config{Model: first, Tools: d.tools()}, agent.Config{Model: second, Tools: d.tools()[:1]}).Thread("t")
+	res := invoke(t, th, "u1", "refund 7")
+	if len(res.Questions) != 1 || len(second.Requests()) != 0 {
+		t.Fatalf("questions %v; the bank has %d requests", res.Questions, len(second.Requests()))
+	}
+	res, err := th.Resume(t.Context(), agent.Approve.Answer(res.Questions[0], agent.Decision{Allow: true}))
+	if err != nil || res.State.Output != "I am the bank" || res.State.Active != "bank" || d.paid.Load() != 1 {
+		t.Fatalf("state %+v, error %v", res.State, err)
+	}
+	view := second.Requests()[0].Messages
+	last := view[len(view)-1]
+	if want := "[desk] I see.\n[desk] called the tool refund with {\"order\":\"7\",\"cents\":400}\n[desk] called the tool transfer_to_bank with {}\n" +
+		"[refund] returned:\npaid 400[transfer_to_bank] returned:\nbank has the conversation now."; last.Role != agent.RoleUser || last.Text() != want {
+		t.Errorf("the bank sees %s: %q\nwant %q", last.Role, last.Text(), want)
+	}
+	if res := invoke(t, th, "u2", "and 7?"); res.State.Output != "found" {
+		t.Errorf("the bank does not answer: %+v", res.State)
+	}
+	if res := invoke(t, th, "u3", "back"); res.State.Output != "at your service" || res.State.Active != "desk" {
+		t.Errorf("the desk does not answer: %+v", res.State)
+	}
+	if own := first.Requests()[1].Messages[1]; own.Role != agent.RoleAssistant || len(own.Calls()) != 2 {
+		t.Errorf("the desk sees its own message as %+v", own)
+	}
+}
+
+func TestHandoffToNobody(t *testing.T) {
+	c := agent.Config{Name: "desk", Model: agenttest.NewScript(t), Tools: []agent.Tool{agent.Handoff("bank", "")}}
+	if _, err := agent.New(c); err == nil || !strings.Contains(err.Error(), "Handoff to bank") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := agent.Add(graph.New("none", agent.ChatSchema), graph.End); err == nil {
+		t.Error("Add without agents has no error")
+	}
+}

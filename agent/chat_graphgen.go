@@ -27,9 +27,12 @@ type ChatUpdate struct {
 	CachedTokens graphstate.Sum[int64]             // sum: those of InputTokens that a provider had cached
 	OutputTokens graphstate.Sum[int64]             // sum: that models have written
 	Cost         graphstate.Sum[float64]           // sum: of all calls of models; see Priced
-	Steps        graphstate.Sum[int]               // sum, run: calls of models
-	Spent        graphstate.Sum[float64]           // sum, run: their cost
-	Output       graphstate.Value[string]          // replace, run: the answer: text, or JSON if Config has an Output
+	// last: Active is the name of the agent that answers the next message, if several agents share the
+	// Chat: the one that got the last Handoff. If it is empty, the first agent of Add answers.
+	Active graphstate.Value[string]
+	Steps  graphstate.Sum[int]      // sum, run: calls of models
+	Spent  graphstate.Sum[float64]  // sum, run: their cost
+	Output graphstate.Value[string] // replace, run: the answer: text, or JSON if Config has an Output
 }
 
 // String returns the operations in u as text, by field.
@@ -50,6 +53,7 @@ type ChatDiff struct {
 	CachedTokens graphstate.Change[int64]
 	OutputTokens graphstate.Change[int64]
 	Cost         graphstate.Change[float64]
+	Active       graphstate.Change[string]
 	Steps        graphstate.Change[int]
 	Spent        graphstate.Change[float64]
 	Output       graphstate.Change[string]
@@ -72,6 +76,9 @@ func ChatDiffOf(before, after Chat) ChatDiff {
 	}
 	if !graphwire.SameFloat(before.Cost, after.Cost) {
 		d.Cost = graphcell.Changed(before.Cost, after.Cost)
+	}
+	if before.Active != after.Active {
+		d.Active = graphcell.Changed(before.Active, after.Active)
 	}
 	if before.Steps != after.Steps {
 		d.Steps = graphcell.Changed(before.Steps, after.Steps)
@@ -108,6 +115,7 @@ func graphgenChatChanges(d *ChatDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "CachedTokens", Change: &d.CachedTokens},
 		graphstate.FieldChange{Field: "OutputTokens", Change: &d.OutputTokens},
 		graphstate.FieldChange{Field: "Cost", Change: &d.Cost},
+		graphstate.FieldChange{Field: "Active", Change: &d.Active},
 		graphstate.FieldChange{Field: "Steps", Change: &d.Steps},
 		graphstate.FieldChange{Field: "Spent", Change: &d.Spent},
 		graphstate.FieldChange{Field: "Output", Change: &d.Output},
@@ -118,13 +126,14 @@ func graphgenChatChanges(d *ChatDiff) []graphstate.FieldChange {
 // It must not be modified.
 var ChatSchema = &graphstate.Schema[Chat, ChatUpdate]{
 	Name:        "Chat",
-	Fingerprint: 0x8e1037d9297f5f7f,
+	Fingerprint: 0x8e6e3c308ca22e57,
 	Fields: []graphshape.Field{
 		graphgenChatFields.Messages.Field,
 		graphgenChatFields.InputTokens.Field,
 		graphgenChatFields.CachedTokens.Field,
 		graphgenChatFields.OutputTokens.Field,
 		graphgenChatFields.Cost.Field,
+		graphgenChatFields.Active.Field,
 		graphgenChatFields.Steps.Field,
 		graphgenChatFields.Spent.Field,
 		graphgenChatFields.Output.Field,
@@ -146,6 +155,7 @@ var _ struct {
 	CachedTokens int64     `graph:"sum"`
 	OutputTokens int64     `graph:"sum"`
 	Cost         float64   `graph:"sum"`
+	Active       string    `graph:"last"`
 	Steps        int       `graph:"sum,run"`
 	Spent        float64   `graph:"sum,run"`
 	Output       string    `graph:"run"`
@@ -159,6 +169,7 @@ var graphgenChatFields = struct {
 	CachedTokens graphcell.SumField[int64]
 	OutputTokens graphcell.SumField[int64]
 	Cost         graphcell.SumField[float64]
+	Active       graphcell.ValueField[string]
 	Steps        graphcell.SumField[int]
 	Spent        graphcell.SumField[float64]
 	Output       graphcell.ValueField[string]
@@ -184,6 +195,10 @@ var graphgenChatFields = struct {
 	Cost: graphcell.SumField[float64]{
 		Field: graphshape.Field{Name: "Cost", Wire: "Cost", Reducer: "sum", Type: "float64"},
 		Codec: graphcell.Float[float64]{},
+	},
+	Active: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Active", Wire: "Active", Reducer: "last", Type: "string"},
+		Codec: graphcell.Str[string]{},
 	},
 	Steps: graphcell.SumField[int]{
 		Field: graphshape.Field{Name: "Steps", Wire: "Steps", Reducer: "sum", Type: "int", Run: true},
@@ -258,6 +273,7 @@ type graphgenChat struct {
 		CachedTokens graphcell.SumCell[int64]
 		OutputTokens graphcell.SumCell[int64]
 		Cost         graphcell.SumCell[float64]
+		Active       graphcell.ValueCell[string]
 		Steps        graphcell.SumCell[int]
 		Spent        graphcell.SumCell[float64]
 		Output       graphcell.ValueCell[string]
@@ -272,7 +288,8 @@ func graphgenChatNew(opts graphcell.Options) graphcell.Live[Chat, ChatUpdate] {
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenChat) bind(opts graphcell.Options) *graphgenChat {
 	f := &graphgenChatFields
-	l.Init("Chat", opts, 8)
+	l.Init("Chat", opts, 9)
+	l.f.Active.Bind(&l.Core, &f.Active, &l.s.Active)
 	l.f.CachedTokens.Bind(&l.Core, &f.CachedTokens, &l.s.CachedTokens)
 	l.f.Cost.Bind(&l.Core, &f.Cost, &l.s.Cost)
 	l.f.InputTokens.Bind(&l.Core, &f.InputTokens, &l.s.InputTokens)
@@ -332,6 +349,9 @@ func (l *graphgenChat) Merge(task2 int, u *ChatUpdate) error {
 	if !u.Cost.IsZero() {
 		l.f.Cost.Merge(&u.Cost)
 	}
+	if !u.Active.IsZero() {
+		l.f.Active.Merge(&u.Active)
+	}
 	if !u.Steps.IsZero() {
 		l.f.Steps.Merge(&u.Steps)
 	}
@@ -364,6 +384,7 @@ func graphgenChatWrites(u *ChatUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "CachedTokens", Change: &u.CachedTokens},
 		graphstate.FieldChange{Field: "OutputTokens", Change: &u.OutputTokens},
 		graphstate.FieldChange{Field: "Cost", Change: &u.Cost},
+		graphstate.FieldChange{Field: "Active", Change: &u.Active},
 		graphstate.FieldChange{Field: "Steps", Change: &u.Steps},
 		graphstate.FieldChange{Field: "Spent", Change: &u.Spent},
 		graphstate.FieldChange{Field: "Output", Change: &u.Output},
@@ -379,6 +400,7 @@ func graphgenChatAppendUpdate(b []byte, u *ChatUpdate) ([]byte, error) {
 	f.CachedTokens.AppendUpdate(&w, &u.CachedTokens)
 	f.OutputTokens.AppendUpdate(&w, &u.OutputTokens)
 	f.Cost.AppendUpdate(&w, &u.Cost)
+	f.Active.AppendUpdate(&w, &u.Active)
 	f.Steps.AppendUpdate(&w, &u.Steps)
 	f.Spent.AppendUpdate(&w, &u.Spent)
 	f.Output.AppendUpdate(&w, &u.Output)
@@ -402,6 +424,8 @@ func graphgenChatDecodeUpdate(b []byte, u *ChatUpdate) error {
 			f.OutputTokens.ReadUpdate(&r, &u.OutputTokens)
 		case "Cost":
 			f.Cost.ReadUpdate(&r, &u.Cost)
+		case "Active":
+			f.Active.ReadUpdate(&r, &u.Active)
 		case "Steps":
 			f.Steps.ReadUpdate(&r, &u.Steps)
 		case "Spent":

@@ -29,7 +29,7 @@ func Summary(m Model, limit int, instructions string) Hook {
 				return u, Continue, nil
 			}
 			ask := Message{ID: "instructions", Role: RoleUser, Parts: []Content{&Text{Text: instructions}}}
-			reply, err := m.Generate(ctx, Request{Messages: append(closed(old), ask)}, func(Delta) {})
+			reply, err := m.Generate(ctx, Request{Messages: append(viewed(old, ""), ask)}, func(Delta) {})
 			u = reply.Usage.update()
 			if err != nil {
 				return u, Continue, err

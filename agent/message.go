@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -111,6 +112,9 @@ type Chat struct {
 	CachedTokens int64     `graph:"sum"` // those of InputTokens that a provider had cached
 	OutputTokens int64     `graph:"sum"` // that models have written
 	Cost         float64   `graph:"sum"` // of all calls of models; see Priced
+	// Active is the name of the agent that answers the next message, if several agents share the
+	// Chat: the one that got the last Handoff. If it is empty, the first agent of Add answers.
+	Active string `graph:"last"`
 
 	// The following fields are about the newest input. The next input clears them.
 
@@ -138,10 +142,12 @@ func resultOf(c Call, failed bool, parts ...Content) Message {
 // unfinished is the result that a model sees of a call without one.
 const unfinished = "This call was interrupted. Nobody knows whether it took effect."
 
-// closed returns a view of messages that every provider accepts. The results of calls follow the
-// message with the calls, in the order of the calls. A call without a result gets one that says
-// so. Results without a call, and messages without parts, are left out.
-func closed(messages []Message) []Message {
+// viewed returns messages as the agent name sees them, in a form that every provider accepts. The
+// results of calls follow the message with the calls, in the order of the calls. A call without a
+// result gets one that says so. Results without a call, and messages without parts, are left out.
+// Messages of other agents are context from a user: name may not have their tools, and a
+// conversation for a model must not end with the words of a model.
+func viewed(messages []Message, name string) []Message {
 	results := make(map[string]Message)
 	for _, m := range messages {
 		if m.Role == RoleTool {
@@ -153,14 +159,56 @@ func closed(messages []Message) []Message {
 		if m.Role == RoleTool || len(m.Parts) == 0 {
 			continue // a result follows its call
 		}
-		view = append(view, m)
+		own := m.Role != RoleAssistant || m.Agent == name
+		shown := []Message{m}
 		for _, c := range m.Calls() {
 			r, ok := results[c.ID]
 			if !ok {
 				r = resultOf(c, true, &Text{Text: unfinished})
 			}
-			view = append(view, r)
+			shown = append(shown, r)
 		}
+		if !own {
+			shown = retold(shown)
+		}
+		view = append(view, shown...)
 	}
 	return view
+}
+
+// retold returns a message of another agent and the results of its calls as one message of a
+// user; none if nothing of them can be said.
+func retold(messages []Message) []Message {
+	said := messages[0]
+	var parts []Content
+	add := func(format string, args ...any) {
+		parts = append(parts, &Text{Text: fmt.Sprintf(format+"\n", args...)})
+	}
+	for _, p := range said.Parts {
+		switch p := p.(type) {
+		case *Text:
+			add("[%s] %s", said.Agent, p.Text)
+		case *Call:
+			add("[%s] called the tool %s with %s", said.Agent, p.Tool, p.Args)
+		case *Reasoning: // it is for the provider that made it
+		default:
+			parts = append(parts, p)
+		}
+	}
+	for _, m := range messages[1:] {
+		r, ok := m.Parts[0].(*Result)
+		if !ok {
+			continue
+		}
+		state := "returned"
+		if r.Failed {
+			state = "failed"
+		}
+		add("[%s] %s:", r.Tool, state)
+		parts = append(parts, r.Parts...)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []Message{{ID: said.ID, Role: RoleUser, Parts: parts}}
 }

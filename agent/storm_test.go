@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -24,15 +25,16 @@ type bank struct {
 
 // storm is one random conversation.
 type storm struct {
-	rnd   *rand.Rand
-	bank  bank
-	saver *memory.Saver
-	kill  context.CancelFunc // ends the run in progress; a tool calls it, unless it is nil
-	calls int
+	rnd           *rand.Rand
+	bank          bank
+	saver         *memory.Saver
+	kill          context.CancelFunc // ends the run in progress; a tool calls it, unless it is nil
+	calls, handed int
 }
 
-// Generate replies with random calls, or with an answer. It checks the request.
-func (s *storm) Generate(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
+// generate replies with random calls, or with an answer. It checks the request. other is the agent
+// that it can hand off to.
+func (s *storm) generate(r agent.Request, other string) (agent.Reply, error) {
 	if err := agenttest.Valid(r); err != nil {
 		return agent.Reply{}, err
 	}
@@ -44,6 +46,10 @@ func (s *storm) Generate(_ context.Context, r agent.Request, _ func(agent.Delta)
 			args = `{"order":`
 		}
 		parts = append(parts, &agent.Call{ID: []string{"", "call_0"}[s.rnd.IntN(2)], Tool: "pay", Args: args})
+	}
+	if s.rnd.IntN(6) == 0 && !r.NoCalls {
+		s.handed++
+		parts = append(parts, &agent.Call{Tool: "transfer_to_" + other, Args: "{}"})
 	}
 	if len(parts) == 0 {
 		parts = []agent.Content{&agent.Text{Text: "done"}}
@@ -64,10 +70,25 @@ func (s *storm) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
 		s.bank.paid[graph.CurrentTask(ctx).Key] = fmt.Sprintf("paid %s %d", in.Order, in.Cents)
 		return s.bank.paid[graph.CurrentTask(ctx).Key], nil
 	}
-	app, err := agent.New(agent.Config{
-		Name: "storm", Model: s, MaxSteps: 6,
-		Tools: []agent.Tool{agent.NewTool("pay", "pays", pay, agent.ApproveIf(func(in refundArgs) bool { return in.Cents > 100 }))},
-	}, graph.Saver(s.saver), graph.Concurrency(1))
+	member := func(name, other string) agent.Config {
+		return agent.Config{
+			Name: name, MaxSteps: 6,
+			Model: agent.ModelFunc(func(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
+				return s.generate(r, other)
+			}),
+			Tools: []agent.Tool{
+				agent.NewTool("pay", "pays", pay, agent.ApproveIf(func(in refundArgs) bool { return in.Cents > 100 })),
+				agent.Handoff(other, "hands off"),
+			},
+		}
+	}
+	b := graph.New("storm", agent.ChatSchema)
+	first, err := agent.Add(b, graph.End, member("desk", "bank"), member("bank", "desk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Edge(graph.Start, first)
+	app, err := b.Compile(graph.Saver(s.saver), graph.Concurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +127,17 @@ func (s *storm) act(ctx context.Context, t *testing.T, n int) error {
 	return err
 }
 
-// TestStorm runs random conversations of inputs, answers, edits, stops, discards and crashes. The
-// agent is opened from the saver before each act. Every request is valid, and no payment is lost
+// TestStorm runs random conversations of inputs, answers, edits, stops, discards, crashes and
+// hand-offs. The agents are opened from the saver before each act. Every request is valid, and no payment is lost
 // from the state.
 func TestStorm(t *testing.T) {
 	rounds := 200
 	if testing.Short() {
 		rounds = 20
+	} else if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); soak {
+		rounds = 10_000
 	}
-	var paid, killed, stopped, asked int
+	var paid, killed, stopped, asked, handed int
 	for seed := range rounds {
 		s := &storm{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New()}
 		s.bank.paid = make(map[string]string)
@@ -160,6 +183,7 @@ func TestStorm(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		handed += s.handed
 		results := transcript(snap.State)
 		for _, p := range s.bank.paid {
 			if paid++; !strings.Contains(results, p+"\n") {
@@ -167,8 +191,8 @@ func TestStorm(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d payments, %d killed runs, %d stopped turns, %d questions", paid, killed, stopped, asked)
-	if paid < rounds || killed < rounds/4 || stopped < rounds/4 || asked < rounds {
+	t.Logf("%d payments, %d killed runs, %d stopped turns, %d questions, %d hand-offs", paid, killed, stopped, asked, handed)
+	if paid < rounds || killed < rounds/4 || stopped < rounds/4 || asked < rounds || handed < rounds {
 		t.Error("the storm does too little")
 	}
 }

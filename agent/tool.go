@@ -33,7 +33,8 @@ type Decision struct {
 	Reason string // of a refusal, for the model
 }
 
-// Tool is a function that a model can call. NewTool, NewDynamicTool and NewAgentTool make one.
+// Tool is a function that a model can call. NewTool, NewDynamicTool, NewAgentTool and Handoff make
+// one.
 type Tool struct {
 	spec    ToolSpec
 	err     error // of making it; New and Add return it
@@ -42,6 +43,7 @@ type Tool struct {
 	approve func(args string) bool   // whether a person must decide; nil for never
 	call    func(ctx context.Context, args string) ([]Content, error)
 	agent   *graph.Graph[Chat, ChatUpdate] // runs instead of call; nil for a function
+	to      string                         // the agent that gets the conversation after the call; empty for none
 }
 
 // ToolOption is an option of a tool.
@@ -123,6 +125,19 @@ type task struct {
 func NewAgentTool(name, description string, agent *graph.Graph[Chat, ChatUpdate], options ...ToolOption) Tool {
 	t := newTool(name, description, SchemaOf[task](), nil, options)
 	t.agent = agent
+	return t
+}
+
+// Handoff returns a tool by which a model gives the conversation to another agent of the same Add.
+// The tool is called transfer_to_ and the name of that agent. When all calls of the reply have
+// their results, the other agent continues, and it sees the whole conversation. It also answers
+// the next messages of the user, until it hands off itself. If one reply hands off to several
+// agents, the last one continues.
+func Handoff(agent, description string, options ...ToolOption) Tool {
+	t := newTool("transfer_to_"+agent, description, SchemaOf[struct{}](), func(context.Context, string) ([]Content, error) {
+		return []Content{&Text{Text: agent + " has the conversation now."}}, nil
+	}, options)
+	t.to = agent
 	return t
 }
 

@@ -26,11 +26,11 @@ func New(find, check agent.Config, options ...graph.Option) (*graph.Graph[Ticket
 		return u, nil
 	})
 	chat := graph.Part(b, TicketChat) // a Builder over the part
-	second, err := agent.Add(chat, check, last)
+	second, err := agent.Add(chat, last, check)
 	if err != nil {
 		return nil, err
 	}
-	first, err := agent.Add(chat, find, second)
+	first, err := agent.Add(chat, second, find)
 	if err != nil {
 		return nil, err
 	}

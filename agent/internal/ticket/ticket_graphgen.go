@@ -28,6 +28,7 @@ type TicketUpdate struct {
 	CachedTokens graphstate.Sum[int64]                   // sum
 	OutputTokens graphstate.Sum[int64]                   // sum
 	Cost         graphstate.Sum[float64]                 // sum
+	Active       graphstate.Value[string]                // last
 	Steps        graphstate.Sum[int]                     // sum, run
 	Spent        graphstate.Sum[float64]                 // sum, run
 	Output       graphstate.Value[string]                // replace, run
@@ -52,6 +53,7 @@ type TicketDiff struct {
 	CachedTokens graphstate.Change[int64]
 	OutputTokens graphstate.Change[int64]
 	Cost         graphstate.Change[float64]
+	Active       graphstate.Change[string]
 	Steps        graphstate.Change[int]
 	Spent        graphstate.Change[float64]
 	Output       graphstate.Change[string]
@@ -75,6 +77,9 @@ func TicketDiffOf(before, after Ticket) TicketDiff {
 	}
 	if !graphwire.SameFloat(before.Chat.Cost, after.Chat.Cost) {
 		d.Cost = graphcell.Changed(before.Chat.Cost, after.Chat.Cost)
+	}
+	if before.Chat.Active != after.Chat.Active {
+		d.Active = graphcell.Changed(before.Chat.Active, after.Chat.Active)
 	}
 	if before.Chat.Steps != after.Chat.Steps {
 		d.Steps = graphcell.Changed(before.Chat.Steps, after.Chat.Steps)
@@ -114,6 +119,7 @@ func graphgenTicketChanges(d *TicketDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "CachedTokens", Change: &d.CachedTokens},
 		graphstate.FieldChange{Field: "OutputTokens", Change: &d.OutputTokens},
 		graphstate.FieldChange{Field: "Cost", Change: &d.Cost},
+		graphstate.FieldChange{Field: "Active", Change: &d.Active},
 		graphstate.FieldChange{Field: "Steps", Change: &d.Steps},
 		graphstate.FieldChange{Field: "Spent", Change: &d.Spent},
 		graphstate.FieldChange{Field: "Output", Change: &d.Output},
@@ -125,13 +131,14 @@ func graphgenTicketChanges(d *TicketDiff) []graphstate.FieldChange {
 // It must not be modified.
 var TicketSchema = &graphstate.Schema[Ticket, TicketUpdate]{
 	Name:        "Ticket",
-	Fingerprint: 0x86f213c9c3ac6f33,
+	Fingerprint: 0x73314a157bd6c97b,
 	Fields: []graphshape.Field{
 		graphgenTicketFields.Messages.Field,
 		graphgenTicketFields.InputTokens.Field,
 		graphgenTicketFields.CachedTokens.Field,
 		graphgenTicketFields.OutputTokens.Field,
 		graphgenTicketFields.Cost.Field,
+		graphgenTicketFields.Active.Field,
 		graphgenTicketFields.Steps.Field,
 		graphgenTicketFields.Spent.Field,
 		graphgenTicketFields.Output.Field,
@@ -158,6 +165,7 @@ var TicketChat = graphstate.Part[Ticket, TicketUpdate, agent.Chat, agent.ChatUpd
 		u.CachedTokens = v.CachedTokens
 		u.OutputTokens = v.OutputTokens
 		u.Cost = v.Cost
+		u.Active = v.Active
 		u.Steps = v.Steps
 		u.Spent = v.Spent
 		u.Output = v.Output
@@ -169,6 +177,7 @@ var TicketChat = graphstate.Part[Ticket, TicketUpdate, agent.Chat, agent.ChatUpd
 		v.CachedTokens = u.CachedTokens
 		v.OutputTokens = u.OutputTokens
 		v.Cost = u.Cost
+		v.Active = u.Active
 		v.Steps = u.Steps
 		v.Spent = u.Spent
 		v.Output = u.Output
@@ -191,6 +200,7 @@ var _ struct {
 	CachedTokens int64           `graph:"sum"`
 	OutputTokens int64           `graph:"sum"`
 	Cost         float64         `graph:"sum"`
+	Active       string          `graph:"last"`
 	Steps        int             `graph:"sum,run"`
 	Spent        float64         `graph:"sum,run"`
 	Output       string          `graph:"run"`
@@ -204,6 +214,7 @@ var graphgenTicketFields = struct {
 	CachedTokens graphcell.SumField[int64]
 	OutputTokens graphcell.SumField[int64]
 	Cost         graphcell.SumField[float64]
+	Active       graphcell.ValueField[string]
 	Steps        graphcell.SumField[int]
 	Spent        graphcell.SumField[float64]
 	Output       graphcell.ValueField[string]
@@ -230,6 +241,10 @@ var graphgenTicketFields = struct {
 	Cost: graphcell.SumField[float64]{
 		Field: graphshape.Field{Name: "Cost", Wire: "Cost", Reducer: "sum", Type: "float64"},
 		Codec: graphcell.Float[float64]{},
+	},
+	Active: graphcell.ValueField[string]{
+		Field: graphshape.Field{Name: "Active", Wire: "Active", Reducer: "last", Type: "string"},
+		Codec: graphcell.Str[string]{},
 	},
 	Steps: graphcell.SumField[int]{
 		Field: graphshape.Field{Name: "Steps", Wire: "Steps", Reducer: "sum", Type: "int", Run: true},
@@ -264,6 +279,7 @@ type graphgenTicket struct {
 		CachedTokens graphcell.SumCell[int64]
 		OutputTokens graphcell.SumCell[int64]
 		Cost         graphcell.SumCell[float64]
+		Active       graphcell.ValueCell[string]
 		Steps        graphcell.SumCell[int]
 		Spent        graphcell.SumCell[float64]
 		Output       graphcell.ValueCell[string]
@@ -279,7 +295,8 @@ func graphgenTicketNew(opts graphcell.Options) graphcell.Live[Ticket, TicketUpda
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenTicket) bind(opts graphcell.Options) *graphgenTicket {
 	f := &graphgenTicketFields
-	l.Init("Ticket", opts, 9)
+	l.Init("Ticket", opts, 10)
+	l.f.Active.Bind(&l.Core, &f.Active, &l.s.Chat.Active)
 	l.f.CachedTokens.Bind(&l.Core, &f.CachedTokens, &l.s.Chat.CachedTokens)
 	l.f.Cost.Bind(&l.Core, &f.Cost, &l.s.Chat.Cost)
 	l.f.InputTokens.Bind(&l.Core, &f.InputTokens, &l.s.Chat.InputTokens)
@@ -341,6 +358,9 @@ func (l *graphgenTicket) Merge(task int, u *TicketUpdate) error {
 	if !u.Cost.IsZero() {
 		l.f.Cost.Merge(&u.Cost)
 	}
+	if !u.Active.IsZero() {
+		l.f.Active.Merge(&u.Active)
+	}
 	if !u.Steps.IsZero() {
 		l.f.Steps.Merge(&u.Steps)
 	}
@@ -377,6 +397,7 @@ func graphgenTicketWrites(u *TicketUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "CachedTokens", Change: &u.CachedTokens},
 		graphstate.FieldChange{Field: "OutputTokens", Change: &u.OutputTokens},
 		graphstate.FieldChange{Field: "Cost", Change: &u.Cost},
+		graphstate.FieldChange{Field: "Active", Change: &u.Active},
 		graphstate.FieldChange{Field: "Steps", Change: &u.Steps},
 		graphstate.FieldChange{Field: "Spent", Change: &u.Spent},
 		graphstate.FieldChange{Field: "Output", Change: &u.Output},
@@ -393,6 +414,7 @@ func graphgenTicketAppendUpdate(b []byte, u *TicketUpdate) ([]byte, error) {
 	f.CachedTokens.AppendUpdate(&w, &u.CachedTokens)
 	f.OutputTokens.AppendUpdate(&w, &u.OutputTokens)
 	f.Cost.AppendUpdate(&w, &u.Cost)
+	f.Active.AppendUpdate(&w, &u.Active)
 	f.Steps.AppendUpdate(&w, &u.Steps)
 	f.Spent.AppendUpdate(&w, &u.Spent)
 	f.Output.AppendUpdate(&w, &u.Output)
@@ -417,6 +439,8 @@ func graphgenTicketDecodeUpdate(b []byte, u *TicketUpdate) error {
 			f.OutputTokens.ReadUpdate(&r, &u.OutputTokens)
 		case "Cost":
 			f.Cost.ReadUpdate(&r, &u.Cost)
+		case "Active":
+			f.Active.ReadUpdate(&r, &u.Active)
 		case "Steps":
 			f.Steps.ReadUpdate(&r, &u.Steps)
 		case "Spent":
