@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:generate go tool graphgen -type=Chat,Message,Call,Approval,Decision
+//go:generate go tool graphgen -type=Chat,Message,Call,Approval,Decision,Memory
 
 //graphgen:union Content = *Text | *Image | *File | *Reasoning | *Call | *Result
 
