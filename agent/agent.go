@@ -26,6 +26,9 @@ type Config struct {
 	Tools  []Tool
 	// Middleware wraps Model; the first is outermost.
 	Middleware []Middleware
+	// ToolMiddleware wraps the functions of Tools; the first is outermost. It runs after approval.
+	// Agents as tools have none: give it to their own Config.
+	ToolMiddleware []ToolMiddleware
 	// Before are the hooks that run in order before each call of the model, and After those after
 	// each reply, before the calls of tools in it.
 	Before, After []Hook
@@ -134,6 +137,9 @@ func (c Config) add(b *graph.Builder[Chat, ChatUpdate], next graph.ID, firsts ma
 	var called []graph.ID          // the nodes of tools
 	continues := []graph.ID{first} // the nodes that can follow those of tools
 	for _, t := range slices.Concat(c.Tools, []Tool{unknownTool()}) {
+		for i := len(c.ToolMiddleware) - 1; i >= 0 && t.agent == nil; i-- {
+			t.call = c.ToolMiddleware[i](t.call)
+		}
 		s := addTool(b, c.id(t.spec.Name), t)
 		tools[t.spec.Name], called = s, append(called, s.ID)
 		if t.to != "" {
@@ -244,8 +250,8 @@ func addTool(b *graph.Builder[Chat, ChatUpdate], id graph.ID, t Tool) graph.Send
 				return u, nil
 			}, t.options...)
 	}
-	graph.TaskFallback(b, s, func(_ context.Context, _ Chat, call Call, err error) (ChatUpdate, error) {
-		return put(isolated(call, err))
+	graph.TaskFallback(b, s, func(ctx context.Context, _ Chat, call Call, err error) (ChatUpdate, error) {
+		return put(isolated(ctx, call, err))
 	})
 	return s
 }
@@ -258,7 +264,7 @@ func unknownTool() Tool {
 	return Tool{
 		spec:    ToolSpec{Name: unknown},
 		problem: func(string) string { return "" },
-		call: func(context.Context, string) ([]Content, error) {
+		call: func(context.Context, Call) ([]Content, error) {
 			return nil, errors.New("there is no tool of this name")
 		},
 	}
@@ -312,6 +318,7 @@ func (c Config) first() graph.ID {
 func (c Config) step(ctx context.Context, chat Chat) (ChatUpdate, error) {
 	var u ChatUpdate
 	r := Request{
+		Agent:    c.Name,
 		Messages: viewed(chat.Messages, c.Name),
 		NoCalls:  chat.Steps+1 >= c.MaxSteps || c.MaxCost > 0 && chat.Spent >= c.MaxCost,
 	}

@@ -66,6 +66,7 @@ type Middleware func(Model) Model
 
 // Request is a call of a model.
 type Request struct {
+	Agent  string // the name of the agent that calls; empty for the model of Summary
 	System string // the instructions; empty for none
 	// Messages is the conversation. The results of calls follow the message with the calls, in the
 	// order of the calls, and every call has a result.

@@ -41,10 +41,18 @@ type Tool struct {
 	options []graph.NodeOption
 	problem func(args string) string // why the arguments do not fit the schema; empty if they fit
 	approve func(args string) bool   // whether a person must decide; nil for never
-	call    func(ctx context.Context, args string) ([]Content, error)
+	call    ToolFunc
 	agent   *graph.Graph[Chat, ChatUpdate] // runs instead of call; nil for a function
 	to      string                         // the agent that gets the conversation after the call; empty for none
 }
+
+// ToolFunc makes a call of a tool, whose arguments fit the schema of the tool, and returns its
+// result.
+type ToolFunc func(ctx context.Context, c Call) ([]Content, error)
+
+// ToolMiddleware wraps a ToolFunc. It can change arguments and results, for example to keep a large
+// result elsewhere. It must return errors of next that graph.Interrupted reports unchanged.
+type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ToolOption is an option of a tool.
 type ToolOption func(*Tool)
@@ -83,9 +91,9 @@ func NodeOptions(options ...graph.NodeOption) ToolOption {
 // the call, and the model sees its text. Calls of f run concurrently.
 func NewTool[In, Out any](name, description string, f func(context.Context, In) (Out, error), options ...ToolOption) Tool {
 	schema := SchemaOf[In]()
-	return newTool(name, description, schema, func(ctx context.Context, args string) ([]Content, error) {
+	return newTool(name, description, schema, func(ctx context.Context, c Call) ([]Content, error) {
 		var in In
-		if err := json.Unmarshal([]byte(args), &in); err != nil {
+		if err := json.Unmarshal([]byte(c.Args), &in); err != nil {
 			return nil, err
 		}
 		out, err := f(ctx, in)
@@ -110,7 +118,8 @@ func NewDynamicTool(spec ToolSpec, f func(ctx context.Context, args string) ([]C
 	if err := json.Unmarshal(spec.Schema, &s); err != nil {
 		return Tool{spec: spec, err: err}
 	}
-	return newTool(spec.Name, spec.Description, newSchema(&s), f, options)
+	call := func(ctx context.Context, c Call) ([]Content, error) { return f(ctx, c.Args) }
+	return newTool(spec.Name, spec.Description, newSchema(&s), call, options)
 }
 
 // task is the argument of an agent that is a tool.
@@ -134,7 +143,7 @@ func NewAgentTool(name, description string, agent *graph.Graph[Chat, ChatUpdate]
 // the next messages of the user, until it hands off itself. If one reply hands off to several
 // agents, the last one continues.
 func Handoff(agent, description string, options ...ToolOption) Tool {
-	t := newTool("transfer_to_"+agent, description, SchemaOf[struct{}](), func(context.Context, string) ([]Content, error) {
+	t := newTool("transfer_to_"+agent, description, SchemaOf[struct{}](), func(context.Context, Call) ([]Content, error) {
 		return []Content{&Text{Text: agent + " has the conversation now."}}, nil
 	}, options)
 	t.to = agent
@@ -142,9 +151,7 @@ func Handoff(agent, description string, options ...ToolOption) Tool {
 }
 
 // newTool returns a tool with a schema.
-func newTool(
-	name, description string, schema *Schema, call func(context.Context, string) ([]Content, error), options []ToolOption,
-) Tool {
+func newTool(name, description string, schema *Schema, call ToolFunc, options []ToolOption) Tool {
 	t := Tool{
 		spec:    ToolSpec{Name: name, Description: description, Schema: schema.text},
 		err:     schema.err,
@@ -199,7 +206,7 @@ func (t Tool) run(ctx context.Context, c Call) (Message, error) {
 			note = []Content{&Text{Text: "A person has changed the arguments to " + args + ".\n"}}
 		}
 	}
-	parts, err := t.call(ctx, args)
+	parts, err := t.call(ctx, Call{ID: c.ID, Tool: c.Tool, Args: args})
 	return resultOf(c, false, append(note, parts...)...), err
 }
 
@@ -221,8 +228,8 @@ func failed(c Call, text string) Message { return resultOf(c, true, &Text{Text: 
 
 // isolated returns the result of a call whose last attempt returned err. Errors that no model can
 // mend fail the run instead.
-func isolated(c Call, err error) (Message, error) {
-	if errors.Is(err, graph.ErrNotAskable) || errors.Is(err, graph.ErrNotDurable) {
+func isolated(ctx context.Context, c Call, err error) (Message, error) {
+	if graph.Interrupted(ctx, err) {
 		return Message{}, fmt.Errorf("agent: tool %s: %w", c.Tool, err)
 	}
 	return failed(c, "The tool failed: "+err.Error()), nil

@@ -1,0 +1,110 @@
+package otel_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/graphgen-go/graphgen/agent"
+	"github.com/graphgen-go/graphgen/agent/agenttest"
+	agentotel "github.com/graphgen-go/graphgen/agent/otel"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// describe returns attributes as text, without times.
+func describe(attrs []attribute.KeyValue) string {
+	var all []string
+	for _, a := range attrs {
+		if !strings.HasPrefix(string(a.Key), "gen_ai.response.time") && a.Key != "gen_ai.tool.call.id" {
+			all = append(all, string(a.Key)+"="+a.Value.Emit())
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// TestTelemetry has a reply with a call of a tool that asks a person, a failed reply and an answer.
+func TestTelemetry(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	reader := sdkmetric.NewManualReader()
+	tel, err := agentotel.New(
+		agentotel.TracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))),
+		agentotel.MeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sure := graph.NewQuestion[wire.String, wire.Bool]("sure")
+	pay := agent.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := sure.Ask(ctx, "sure?")
+		return "paid", err
+	}, agent.NodeOptions(sure))
+	script := agenttest.NewScript(t,
+		agenttest.Parts(&agent.Call{Tool: "pay", Args: "{}"}), agenttest.Fail(agent.ErrUnavailable), agenttest.Text("ok"))
+	app, err := agent.New(agent.Config{
+		Name: "desk", Model: tel.Model("openai", "gpt-5")(script), Tools: []agent.Tool{pay},
+		ToolMiddleware: []agent.ToolMiddleware{tel.Tool},
+		ModelOptions:   []graph.NodeOption{graph.Retry(graph.RetryPolicy{If: agent.Temporary, Attempts: 2, Base: 1})},
+	}, graph.Saver(memory.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := app.Thread("chat-1")
+	res, err := th.Invoke(t.Context(), agent.Say("u1", "pay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := th.Resume(t.Context(), sure.Answer(res.Questions[0], true)); err != nil {
+		t.Fatal(err)
+	}
+
+	chat := "client chat gpt-5 gen_ai.agent.name=desk gen_ai.conversation.id=chat-1 gen_ai.operation.name=chat gen_ai.provider.name=openai " +
+		"gen_ai.request.model=gpt-5 gen_ai.usage.cache_read.input_tokens=0 gen_ai.usage.input_tokens=10 gen_ai.usage.output_tokens="
+	tool := "internal execute_tool pay gen_ai.conversation.id=chat-1 gen_ai.operation.name=execute_tool gen_ai.tool.name=pay gen_ai.tool.type=function"
+	var got []string
+	for _, s := range spans.GetSpans() {
+		got = append(got, fmt.Sprintf("%s %s %s", s.SpanKind, s.Name, describe(s.Attributes)))
+	}
+	want := []string{chat + "5", tool, tool, strings.Replace(chat, "gpt-5 ", "gpt-5 error.type=unavailable ", 1) + "0", chat + "5"}
+	if !slices.Equal(got, want) {
+		t.Errorf("spans:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch d := m.Data.(type) {
+		case metricdata.Histogram[int64]:
+			for _, p := range d.DataPoints {
+				got = append(got, fmt.Sprintf("%s %d in %d: %s", m.Name, p.Sum, p.Count, describe(p.Attributes.ToSlice())))
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range d.DataPoints {
+				got = append(got, fmt.Sprintf("%s %d: %s", m.Name, p.Count, describe(p.Attributes.ToSlice())))
+			}
+		}
+	}
+	slices.Sort(got)
+	model := "gen_ai.operation.name=chat gen_ai.provider.name=openai gen_ai.request.model=gpt-5"
+	want = []string{
+		"gen_ai.client.operation.duration 1: error.type=unavailable " + model,
+		"gen_ai.client.operation.duration 2: " + model,
+		"gen_ai.client.token.usage 10 in 2: " + model + " gen_ai.token.type=output",
+		"gen_ai.client.token.usage 30 in 3: " + model + " gen_ai.token.type=input",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("metrics:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
