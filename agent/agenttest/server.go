@@ -33,6 +33,7 @@ func Broken(fault error, parts ...agent.Content) Step {
 //
 //	POST /v1/chat/completions   chat completions of OpenAI
 //	POST /v1/messages           messages of Anthropic
+//	POST /v1beta/models/...     generateContent of Gemini
 //
 // It passes each request to m, usually a Script, and streams the reply in small pieces. The pieces
 // of several calls arrive interleaved where the protocol allows that. Usage arrives in an event of
@@ -47,6 +48,7 @@ func NewServer(tb testing.TB, m agent.Model) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", serve(tb, m, decodeOpenAI, streamOpenAI, failOpenAI))
 	mux.HandleFunc("POST /v1/messages", serve(tb, m, decodeAnthropic, streamAnthropic, failAnthropic))
+	mux.HandleFunc("POST /v1beta/models/{call}", serve(tb, m, decodeGemini, streamGemini, failGemini))
 	s := httptest.NewServer(mux)
 	tb.Cleanup(s.Close)
 	return s
