@@ -33,7 +33,7 @@ const provider = "anthropic"
 // Errors wrap those of package agent, and the *anthropic.Error of the client. The status 429 has
 // the delay of its Retry-After header. Reasoning of this provider is sent back, and that of others
 // is left out. Arguments of a call that are no JSON object are sent back as the field invalid of
-// one. Images and files in the result of a tool return agent.ErrUnsupported.
+// one.
 func New(client anthropic.Client, name string, maxTokens int64, options ...option.RequestOption) agent.Model {
 	options = append([]option.RequestOption{option.WithMaxRetries(0)}, options...)
 	return agent.ModelFunc(func(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {
@@ -118,21 +118,34 @@ func blocks(m agent.Message) ([]anthropic.ContentBlockParamUnion, error) {
 		case *agent.Call:
 			all = append(all, anthropic.NewToolUseBlock(c.ID, input(c.Args), c.Tool))
 		case *agent.Result:
-			for _, part := range c.Parts {
-				if _, ok := part.(*agent.Text); !ok {
-					return nil, fmt.Errorf("anthropic: %w: a %T in the result of tool %s", agent.ErrUnsupported, part, c.Tool)
-				}
+			block, err := result(c)
+			if err != nil {
+				return nil, err
 			}
-			text := agent.TextOf(c.Parts)
-			if strings.TrimSpace(text) == "" {
-				text = "(no text)"
-			}
-			all = append(all, anthropic.NewToolResultBlock(c.ID, text, c.Failed))
+			all = append(all, block)
 		default:
 			return nil, fmt.Errorf("anthropic: %w: a %T", agent.ErrUnsupported, c)
 		}
 	}
 	return all, nil
+}
+
+// result returns the result of a call in the protocol.
+func result(r *agent.Result) (anthropic.ContentBlockParamUnion, error) {
+	block := anthropic.NewToolResultBlock(r.ID, "(no text)", r.Failed)
+	parts, err := blocks(agent.Message{Parts: r.Parts})
+	if err != nil || len(parts) == 0 {
+		return block, err
+	}
+	block.OfToolResult.Content = nil
+	for _, p := range parts {
+		if p.OfText == nil && p.OfImage == nil && p.OfDocument == nil {
+			return block, fmt.Errorf("anthropic: %w: the result of tool %s is no text, image or file", agent.ErrUnsupported, r.Tool)
+		}
+		block.OfToolResult.Content = append(block.OfToolResult.Content,
+			anthropic.ToolResultBlockParamContentUnion{OfText: p.OfText, OfImage: p.OfImage, OfDocument: p.OfDocument})
+	}
+	return block, nil
 }
 
 // input returns the arguments of a call as an object.

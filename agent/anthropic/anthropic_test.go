@@ -44,7 +44,8 @@ func TestRequest(t *testing.T) {
 			user(&agent.Text{Text: "look"}, &agent.Image{MIME: "image/png", Data: []byte("png")}, &agent.Image{URL: "https://example.com/a.png"}, &agent.File{Name: "a.pdf", MIME: "application/pdf", Data: []byte("pdf")}),
 			{Role: agent.RoleAssistant, Parts: []agent.Content{
 				&agent.Reasoning{Text: "other"}, &agent.Reasoning{Text: "hm", Provider: "anthropic", Opaque: []byte("signed")}, &agent.Call{ID: "c1", Tool: "find", Args: `{"x":1}`}, &agent.Call{ID: "c2", Tool: "find", Args: `{`}}},
-			{Role: agent.RoleTool, Parts: []agent.Content{&agent.Result{ID: "c1", Tool: "find", Parts: []agent.Content{&agent.Text{Text: "one"}}}}},
+			{Role: agent.RoleTool, Parts: []agent.Content{&agent.Result{ID: "c1", Tool: "find", Parts: []agent.Content{
+				&agent.Text{Text: "one"}, &agent.Image{MIME: "image/png", Data: []byte("shot")}, &agent.File{MIME: "application/pdf", Data: []byte("pdf")}}}}},
 			{Role: agent.RoleTool, Parts: []agent.Content{&agent.Result{ID: "c2", Tool: "find"}}},
 			{Role: agent.RoleAssistant, Parts: []agent.Content{&agent.Reasoning{Text: "only thought"}}},
 		},
@@ -73,6 +74,9 @@ func TestRequest(t *testing.T) {
 		string(got.Messages[0].Parts[1].(*agent.Image).Data) != "png" || got.Messages[1].Calls()[1].Args != `{"invalid":"{"}` ||
 		got.Messages[1].Parts[0].(*agent.Reasoning).Text != "hm" || string(got.Messages[1].Parts[0].(*agent.Reasoning).Opaque) != "signed" {
 		t.Errorf("request: %+v", got)
+	}
+	if r := got.Messages[2].Parts[0].(*agent.Result); len(r.Parts) != 3 || string(r.Parts[1].(*agent.Image).Data) != "shot" || string(r.Parts[2].(*agent.File).Data) != "pdf" {
+		t.Errorf("result: %+v", r)
 	}
 }
 
@@ -111,9 +115,9 @@ func TestErrors(t *testing.T) {
 	if refusal := (*agent.RefusalError)(nil); !errors.As(err, &refusal) {
 		t.Errorf("error: %v", err)
 	}
-	results := agent.Request{Messages: []agent.Message{{Role: agent.RoleTool, Parts: []agent.Content{
-		&agent.Result{ID: "c1", Parts: []agent.Content{&agent.Image{URL: "https://example.com/a.png"}}}}}}}
-	if _, err := newModel(t, script).Generate(t.Context(), results, func(agent.Delta) {}); !errors.Is(err, agent.ErrUnsupported) {
+	nested := agent.Request{Messages: []agent.Message{{Role: agent.RoleTool, Parts: []agent.Content{
+		&agent.Result{ID: "c1", Parts: []agent.Content{&agent.Call{ID: "c2"}}}}}}}
+	if _, err := newModel(t, script).Generate(t.Context(), nested, func(agent.Delta) {}); !errors.Is(err, agent.ErrUnsupported) {
 		t.Errorf("error: %v", err)
 	}
 }

@@ -30,9 +30,10 @@ import (
 // off, because the graph retries. options apply to each call.
 //
 // Errors wrap those of package agent, and the *openai.Error of the client. The status 429 has the
-// delay of its Retry-After header. Images and files in the result of a tool return
-// agent.ErrUnsupported, and so do files with a URL. Reasoning is left out of requests, because
-// this protocol has no place for it.
+// delay of its Retry-After header. Images and files in the results of tools follow them as a
+// message of a user, because a result can only have text. A file with a URL returns
+// agent.ErrUnsupported. Reasoning is left out of requests, because this protocol has no place for
+// it.
 func New(client openai.Client, name string, options ...option.RequestOption) agent.Model {
 	options = append([]option.RequestOption{option.WithMaxRetries(0)}, options...)
 	return agent.ModelFunc(func(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {
@@ -53,12 +54,26 @@ func params(name string, r agent.Request) (openai.ChatCompletionNewParams, error
 	if r.System != "" {
 		p.Messages = append(p.Messages, openai.SystemMessage(r.System))
 	}
-	for _, m := range r.Messages {
+	var shown []agent.Content // images and files of results: a result can only have text
+	for i, m := range r.Messages {
 		converted, err := message(m)
 		if err != nil {
 			return p, err
 		}
 		p.Messages = append(p.Messages, converted...)
+		if m.Role != agent.RoleTool {
+			continue
+		}
+		if c, ok := m.Parts[0].(*agent.Result); ok {
+			shown = append(shown, attachments(c)...)
+		}
+		if next := i + 1; len(shown) > 0 && (next == len(r.Messages) || r.Messages[next].Role != agent.RoleTool) {
+			converted, err := message(agent.Message{Role: agent.RoleUser, Parts: shown})
+			if err != nil {
+				return p, err
+			}
+			p.Messages, shown = append(p.Messages, converted...), nil
+		}
 	}
 	for _, t := range r.Tools {
 		var schema shared.FunctionParameters
@@ -108,7 +123,9 @@ func message(m agent.Message) ([]openai.ChatCompletionMessageParamUnion, error) 
 			})
 		case *agent.Result:
 			for _, part := range c.Parts {
-				if _, ok := part.(*agent.Text); !ok {
+				switch part.(type) {
+				case *agent.Text, *agent.Image, *agent.File:
+				default:
 					return nil, fmt.Errorf("openai: %w: a %T in the result of tool %s", agent.ErrUnsupported, part, c.Tool)
 				}
 			}
@@ -131,6 +148,21 @@ func message(m agent.Message) ([]openai.ChatCompletionMessageParamUnion, error) 
 		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: &reply}}, nil
 	}
 	return nil, nil
+}
+
+// attachments returns the images and files of a result, after a text that says whose they are; none
+// if it has only text.
+func attachments(r *agent.Result) []agent.Content {
+	parts := []agent.Content{&agent.Text{Text: fmt.Sprintf("The tool %s returned this in call %s:", r.Tool, r.ID)}}
+	for _, c := range r.Parts {
+		if _, ok := c.(*agent.Text); !ok {
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) == 1 {
+		return nil
+	}
+	return parts
 }
 
 // link returns url, or data as a URL.

@@ -76,6 +76,28 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestImagesInResults has an image in the first of two results. It follows both.
+func TestImagesInResults(t *testing.T) {
+	script := agenttest.NewScript(t, agenttest.Text("ok"))
+	_, err := newModel(t, script).Generate(t.Context(), agent.Request{
+		Messages: []agent.Message{
+			user(&agent.Text{Text: "look"}),
+			{Role: agent.RoleAssistant, Parts: []agent.Content{&agent.Call{ID: "c1", Tool: "shot", Args: "{}"}, &agent.Call{ID: "c2", Tool: "shot", Args: "{}"}}},
+			{Role: agent.RoleTool, Parts: []agent.Content{&agent.Result{ID: "c1", Tool: "shot", Parts: []agent.Content{&agent.Image{MIME: "image/png", Data: []byte("png")}}}}},
+			{Role: agent.RoleTool, Parts: []agent.Content{&agent.Result{ID: "c2", Tool: "shot", Parts: []agent.Content{&agent.Text{Text: "none"}}}}},
+		},
+		Tools: []agent.ToolSpec{{Name: "shot", Schema: []byte(`{"type":"object"}`)}},
+	}, func(agent.Delta) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := script.Requests()[0].Messages
+	if last := got[len(got)-1]; len(got) != 5 || last.Role != agent.RoleUser || last.Text() != "The tool shot returned this in call c1:" ||
+		last.Parts[1].(*agent.Image).URL != "data:image/png;base64,cG5n" {
+		t.Errorf("messages: %+v", got)
+	}
+}
+
 // TestErrors has an error of each kind.
 func TestErrors(t *testing.T) {
 	parts := []agent.Content{&agent.Text{Text: "a text of several pieces"}}
