@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/agent"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/store"
 )
 
 type findArgs struct {
@@ -38,17 +39,20 @@ func (d desk) refund(ctx context.Context, in refundArgs) (string, error) {
 }
 
 // desk is the shop of the example.
-type desk struct{ delay time.Duration }
+type desk struct {
+	delay time.Duration // of a payment
+	word  time.Duration // that the model of this program takes for a word
+}
 
 // newAgent returns the agent of the desk.
-func (d desk) newAgent(m agent.Model, options ...graph.Option) (*graph.Graph[agent.Chat, agent.ChatUpdate], error) {
+func (d desk) newAgent(m agent.Model, memories *store.Collection[agent.Memory], options ...graph.Option) (*app, error) {
 	return agent.New(agent.Config{
 		Name:   "desk",
 		Model:  m,
 		System: agent.System("You help the customers of a shop. Find an order before you refund it."),
-		Tools: []agent.Tool{
+		Tools: append(agent.MemoryTools(memories),
 			agent.NewTool("find_order", "finds an order", find),
 			agent.NewTool("refund", "pays money back", d.refund, agent.ApproveIf(func(in refundArgs) bool { return in.Cents > 1000 })),
-		},
+		),
 	}, options...)
 }

@@ -1,5 +1,6 @@
-// Command agent is a chat in the terminal with an agent that has tools, approvals and a memory on
-// disk. Without settings it talks to a model of a few rules, which is part of the program.
+// Command agent is a chat with an agent that has tools, approvals and a memory on disk: in the
+// terminal, or as pages with the flag -http. Without settings it talks to a model of a few rules,
+// which is part of the program.
 package main
 
 import (
@@ -10,7 +11,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
+	"net"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,39 +24,83 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/file"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
 	"github.com/openai/openai-go/v3"
 )
 
 func main() {
 	dir := flag.String("dir", "chat.data", "folder of the conversations")
-	thread := flag.String("chat", "chat-1", "id of the conversation")
+	thread := flag.String("chat", "chat-1", "id of the conversation in the terminal")
 	delay := flag.Duration("delay", 3*time.Second, "how long a payment takes")
+	word := flag.Duration("word", 50*time.Millisecond, "how long the model of this program takes for a word")
+	addr := flag.String("http", "", "serve the chats as pages on this address, such as 127.0.0.1:8080")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *thread, desk{delay: *delay}, os.Stdin, os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	d := desk{delay: *delay, word: *word}
+	var err error
+	if *addr != "" {
+		err = pages(ctx, *dir, *addr, d)
+	} else {
+		err = run(ctx, *dir, *thread, d, os.Stdin, os.Stdout)
+	}
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
 // newModel returns the model of OPENAI_MODEL, on the server of OPENAI_BASE_URL with the key
 // OPENAI_API_KEY. Without OPENAI_MODEL, it returns the model of this program.
-func newModel() agent.Model {
+func (d desk) newModel() agent.Model {
 	if name := os.Getenv("OPENAI_MODEL"); name != "" {
 		return agentopenai.New(openai.NewClient(), name) // the client reads the other variables
 	}
-	return agent.ModelFunc(reply)
+	return rules{pause: func(context.Context) { time.Sleep(d.word) }}
+}
+
+// open opens the agent on a folder, with the memories in a file beside it. The caller must call
+// end.
+func open(dir string, m agent.Model, d desk) (a *app, saver checkpoint.Saver, end func() error, err error) {
+	chats, err := file.Open(dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	db, err := sqlite.Open(filepath.Clean(dir) + ".memories")
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, chats.Close())
+	}
+	end = func() error { return errors.Join(chats.Close(), db.Close()) }
+	memories, err := agent.Memories(db.Store())
+	if err == nil {
+		a, err = d.newAgent(m, memories, graph.Saver(chats))
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, end())
+	}
+	return a, chats, end, nil
+}
+
+// pages serves the chats as pages until ctx ends.
+func pages(ctx context.Context, dir, addr string, d desk) error {
+	app, saver, end, err := open(dir, d.newModel(), d)
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err == nil {
+		fmt.Printf("http://%s\n", l.Addr())
+		err = serve(ctx, l, app, saver, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	}
+	return errors.Join(err, end())
 }
 
 // run chats on a thread until in ends.
 func run(ctx context.Context, dir, id string, d desk, in io.Reader, out io.Writer) (err error) {
-	saver, err := file.Open(dir)
+	app, _, end, err := open(dir, d.newModel(), d)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, saver.Close()) }()
-	app, err := d.newAgent(newModel(), graph.Saver(saver))
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, end()) }()
 	c := chat{thread: app.Thread(id), in: bufio.NewScanner(in), out: out}
 	snap, err := c.thread.State(ctx)
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {

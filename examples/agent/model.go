@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"regexp"
 	"strings"
 
@@ -11,13 +11,23 @@ import (
 
 var number = regexp.MustCompile(`\d+`)
 
-// reply is a model of a few rules. It finds each order whose number it reads. If it reads the word
-// refund, it refunds them.
-func reply(_ context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {
+// rules is a model of a few rules. It finds each order whose number it reads, and refunds them if
+// it reads the word refund. It remembers what follows the word remember, and recalls it if it reads
+// the word know.
+type rules struct {
+	pause func(ctx context.Context) // before each word of an answer
+}
+
+// Generate replies by the rules.
+func (m rules) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {
 	var reply agent.Reply
-	add := func(tool, args string, v ...any) {
+	add := func(tool string, args any) {
+		text, err := json.Marshal(args)
+		if err != nil {
+			return // they are maps of strings and numbers
+		}
 		emit(agent.Delta{Tool: tool})
-		reply.Parts = append(reply.Parts, &agent.Call{Tool: tool, Args: fmt.Sprintf(args, v...)})
+		reply.Parts = append(reply.Parts, &agent.Call{Tool: tool, Args: string(text)})
 	}
 	var said string
 	var results []string
@@ -30,13 +40,19 @@ func reply(_ context.Context, r agent.Request, emit func(agent.Delta)) (agent.Re
 		}
 	}
 	orders := number.FindAllString(said, -1)
-	if len(results) == 0 {
+	fact, remember := strings.CutPrefix(said, "remember ")
+	switch {
+	case len(results) == 0 && remember:
+		add("remember", map[string]string{"text": fact})
+	case len(results) == 0 && strings.Contains(said, "know"):
+		add("recall", map[string]string{"words": ""})
+	case len(results) == 0:
 		for _, o := range orders {
-			add("find_order", `{"order":%q}`, o)
+			add("find_order", map[string]string{"order": o})
 		}
-	} else if strings.Contains(said, "refund") && len(results) == len(orders) {
+	case strings.Contains(said, "refund") && len(results) == len(orders):
 		for _, o := range orders {
-			add("refund", `{"order":%q,"cents":4000}`, o)
+			add("refund", refundArgs{Order: o, Cents: 4000})
 		}
 	}
 	if len(reply.Parts) == 0 {
@@ -45,6 +61,9 @@ func reply(_ context.Context, r agent.Request, emit func(agent.Delta)) (agent.Re
 			text = "I have this: " + strings.Join(results, "; ") + "."
 		}
 		for _, word := range strings.SplitAfter(text, " ") {
+			if m.pause(ctx); ctx.Err() != nil {
+				return reply, ctx.Err()
+			}
 			emit(agent.Delta{Text: word})
 		}
 		reply.Parts = []agent.Content{&agent.Text{Text: text}}
