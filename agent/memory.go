@@ -46,7 +46,7 @@ func MemoryTools(memories *store.Collection[Memory], options ...ToolOption) []To
 	return []Tool{
 		NewTool("remember", "keeps a fact about the user for later conversations", func(ctx context.Context, in remember) (string, error) {
 			sum := sha256.Sum256([]byte(in.Text))
-			_, err := memories.Put(ctx, hex.EncodeToString(sum[:6]), Memory{in.Text}, store.Once(graph.CurrentTask(ctx).Key))
+			_, err := memories.Put(ctx, hex.EncodeToString(sum[:6]), Memory(in), store.Once(graph.CurrentTask(ctx).Key))
 			return "Remembered.", err
 		}, options...),
 		NewTool("recall", "finds facts that were remembered, also in earlier conversations", func(ctx context.Context, in recall) ([]memoryItem, error) {

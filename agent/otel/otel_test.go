@@ -26,7 +26,7 @@ func describe(attrs []attribute.KeyValue) string {
 	var all []string
 	for _, a := range attrs {
 		if !strings.HasPrefix(string(a.Key), "gen_ai.response.time") && a.Key != "gen_ai.tool.call.id" {
-			all = append(all, string(a.Key)+"="+a.Value.Emit())
+			all = append(all, string(a.Key)+"="+a.Value.String())
 		}
 	}
 	slices.Sort(all)

@@ -55,7 +55,12 @@ func (d desk) newModel() agent.Model {
 	if name := os.Getenv("OPENAI_MODEL"); name != "" {
 		return agentopenai.New(openai.NewClient(), name) // the client reads the other variables
 	}
-	return rules{pause: func(context.Context) { time.Sleep(d.word) }}
+	return rules{pause: func(ctx context.Context) {
+		select {
+		case <-time.After(d.word):
+		case <-ctx.Done():
+		}
+	}}
 }
 
 // open opens the agent on a folder, with the memories in a file beside it. The caller must call
