@@ -26,9 +26,9 @@ func caller(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Repl
 	return agent.Reply{Parts: []agent.Content{&agent.Text{Text: "done"}}}, nil
 }
 
-// BenchmarkTurn measures what the kit adds to a turn of ten calls of a tool, with a model and a tool
-// that cost nothing: 21 supersteps, each of which is stored in memory. The loop without the kit is
-// its sub-benchmark bare.
+// BenchmarkTurn measures a turn of ten calls of a tool, with a model and a tool that cost nothing.
+// The turn has 21 supersteps, which are stored in memory. The sub-benchmark bare is the loop
+// without the kit: the difference is the cost of the kit.
 func BenchmarkTurn(b *testing.B) {
 	var d desk
 	b.Run("agent", func(b *testing.B) {

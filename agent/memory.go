@@ -15,8 +15,8 @@ type Memory struct{ Text string }
 // memoryWords is the index by which the tool recall finds memories.
 var memoryWords = store.NewTextIndex("words", func(m *Memory) []string { return []string{m.Text} })
 
-// Memories returns the memories in a backend. Confine the backend to one user by store.Scoped, for
-// example by a label of the thread: a tool is called under the context of its node.
+// Memories returns the memories in a backend. Confine the backend to one user by
+// store.Scoped, for example by a label of the thread. Tools use the context of their node.
 func Memories(b store.Backend) (*store.Collection[Memory], error) {
 	return store.NewCollection(b, store.Namespace{"memories"}, memoryWords)
 }

@@ -145,8 +145,8 @@ const unfinished = "This call was interrupted. Nobody knows whether it took effe
 // viewed returns messages as the agent name sees them, in a form that every provider accepts. The
 // results of calls follow the message with the calls, in the order of the calls. A call without a
 // result gets one that says so. Results without a call, and messages without parts, are left out.
-// Messages of other agents are context from a user: name may not have their tools, and a
-// conversation for a model must not end with the words of a model.
+// Messages of other agents are context from a user, because some providers refuse calls of
+// unlisted tools. Some also refuse a conversation that ends with the words of a model.
 func viewed(messages []Message, name string) []Message {
 	results := make(map[string]Message)
 	for _, m := range messages {
@@ -176,8 +176,8 @@ func viewed(messages []Message, name string) []Message {
 	return view
 }
 
-// retold returns a message of another agent and the results of its calls as one message of a
-// user; none if nothing of them can be said.
+// retold returns a message of another agent, with the results of its calls, as one message of a
+// user. It returns none if the message has only reasoning.
 func retold(messages []Message) []Message {
 	said := messages[0]
 	var parts []Content

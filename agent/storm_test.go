@@ -128,8 +128,8 @@ func (s *storm) act(ctx context.Context, t *testing.T, n int) error {
 }
 
 // TestStorm runs random conversations of inputs, answers, edits, stops, discards, crashes and
-// hand-offs. The agents are opened from the saver before each act. Every request is valid, and no payment is lost
-// from the state.
+// hand-offs. The agents are opened from the saver before each act. Every request is valid, and no
+// payment is lost from the state.
 func TestStorm(t *testing.T) {
 	rounds := 200
 	if testing.Short() {

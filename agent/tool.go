@@ -50,8 +50,8 @@ type Tool struct {
 // result.
 type ToolFunc func(ctx context.Context, c Call) ([]Content, error)
 
-// ToolMiddleware wraps a ToolFunc. It can change arguments and results, for example to keep a large
-// result elsewhere. It must return errors of next that graph.Interrupted reports unchanged.
+// ToolMiddleware wraps a ToolFunc. It can change arguments and results, for example to keep a
+// large result elsewhere. It must return errors of next that graph.Interrupted reports unchanged.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ToolOption is an option of a tool.

@@ -129,7 +129,7 @@ func TestInABrowser(t *testing.T) {
 	b.Do(`say.elements.stop.click()`)
 	b.Await(status("cancelled") + ` && !document.querySelector(".piece")`)
 
-	// What one chat remembers, another one knows.
+	// Another chat knows what this one has remembered.
 	say("remember that lamps break")
 	await(shown("Remembered.") + ` && ` + status("done"))
 	b.Visit("http://" + addr + "/")

@@ -1,5 +1,5 @@
-// Command agent is a chat with an agent that has tools, approvals and a memory on disk: in the
-// terminal, or as pages with the flag -http. Without settings it talks to a model of a few rules,
+// Command agent is a chat with an agent that has tools, approvals and a memory on disk. It runs in
+// the terminal, or serves pages with the flag -http. Without settings it talks to a model of a few rules,
 // which is part of the program.
 package main
 
@@ -63,7 +63,7 @@ func (d desk) newModel() agent.Model {
 	}}
 }
 
-// open opens the agent on a folder, with the memories in a file beside it. The caller must call
+// open opens the agent on a folder, with the memories in a file next to it. The caller must call
 // end.
 func open(dir string, m agent.Model, d desk) (a *app, saver checkpoint.Saver, end func() error, err error) {
 	chats, err := file.Open(dir)

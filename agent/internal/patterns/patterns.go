@@ -94,8 +94,8 @@ type Plan struct {
 	Answer string   `json:"answer" jsonschema:"the answer for the user; empty while there are steps"`
 }
 
-// PlanAndExecute returns a graph in which a worker does the first step of a plan, and the planner
-// plans again, until there are no steps left.
+// PlanAndExecute returns a graph in which a worker does the first step of a plan. Then the planner
+// plans again, until no steps are left.
 func PlanAndExecute(planner, worker agent.Config, options ...graph.Option) (*App, error) {
 	b := graph.New("plan", agent.ChatSchema)
 	check := b.Node("check", func(context.Context, agent.Chat) (agent.ChatUpdate, error) { return agent.ChatUpdate{}, nil })
