@@ -236,7 +236,7 @@ func (m *machine) ran(tasks []*task) (nodes []string) {
 			nodes = append(nodes, m.spec.shown(t.node))
 		}
 	}
-	return slices.Compact(nodes)
+	return once(nodes)
 }
 
 // remember keeps what a superstep leaves for others: the changes of a call over the same state,

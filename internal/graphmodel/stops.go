@@ -116,13 +116,11 @@ func (m *machine) askPending() *Outcome {
 // next are the names of the nodes that are due. If none is, they are the targets of the pending
 // routes (rules 13.7 and 13.8).
 func (m *machine) next() (names []string) {
-	for i, d := range m.due {
-		if i == 0 || m.due[i-1].node != d.node {
-			names = append(names, m.spec.shown(d.node))
-		}
+	for _, d := range m.due {
+		names = append(names, m.spec.shown(d.node))
 	}
 	if len(names) > 0 {
-		return names
+		return once(names)
 	}
 	for _, n := range m.pending {
 		targets := []int{End}
@@ -130,10 +128,8 @@ func (m *machine) next() (names []string) {
 			targets = m.spec.targets(n)
 		}
 		for _, to := range targets {
-			if name := m.spec.shown(to); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			names = append(names, m.spec.shown(to))
 		}
 	}
-	return names
+	return once(names)
 }

@@ -122,15 +122,30 @@ func (s *successors) askRoute(node int) bool {
 	return true
 }
 
-// ordered returns the tasks in order (rule 2.1), the sends to each node numbered (rule 2.6).
-func (s *successors) ordered() []dueTask {
-	slices.SortStableFunc(s.tasks, func(a, b dueTask) int { return a.node - b.node })
-	for i := range s.tasks {
-		d := &s.tasks[i]
-		d.index = 0
-		if d.sent && i > 0 && s.tasks[i-1].node == d.node {
-			d.index = s.tasks[i-1].index + 1
+// ordered returns the tasks in order (rule 2.1), the sends numbered (rule 2.6).
+func (s *successors) ordered() []dueTask { return inOrder(s.tasks) }
+
+// inOrder sorts tasks, and numbers those of sends.
+func inOrder(tasks []dueTask) []dueTask {
+	var nodes, sends []dueTask
+	for _, d := range tasks {
+		if d.sent {
+			d.index = len(sends)
+			sends = append(sends, d)
+			continue
+		}
+		nodes = append(nodes, d)
+	}
+	slices.SortFunc(nodes, func(a, b dueTask) int { return a.node - b.node })
+	return append(nodes, sends...)
+}
+
+// once returns the values of all, each once.
+func once[T comparable](all []T) (each []T) {
+	for _, v := range all {
+		if !slices.Contains(each, v) {
+			each = append(each, v)
 		}
 	}
-	return s.tasks
+	return each
 }

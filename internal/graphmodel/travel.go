@@ -1,7 +1,6 @@
 package graphmodel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,13 +223,12 @@ func (p *Pair) editable(goes bool) (tasks []dueTask) {
 			continue
 		}
 		raced[race] = race >= 0
-		tasks = append(tasks, dueTask{node: i})
+		tasks = append(tasks, dueTask{node: i, sent: n.takes()})
 		if n.takes() && race < 0 && !one {
-			tasks = append(tasks, dueTask{node: i, index: 1})
+			tasks = append(tasks, dueTask{node: i, sent: true})
 		}
 	}
-	slices.SortFunc(tasks, func(a, b dueTask) int { return cmp.Or(a.node-b.node, a.index-b.index) })
-	return tasks
+	return inOrder(tasks)
 }
 
 // forked makes the fork that the model has made already.

@@ -447,9 +447,11 @@ func (c *Chain) Unfinished() bool { return len(c.Due) > 0 || len(c.Last.PendingR
 // Next returns the names of the nodes that are due, in order and without repetition.
 func (c *Chain) Next() []string {
 	var names []string
+	seen := make(map[string]bool)
 	for i := range c.Due {
-		if i == 0 || c.Due[i].Node != c.Due[i-1].Node {
-			names = append(names, c.Due[i].Node)
+		if node := c.Due[i].Node; !seen[node] {
+			seen[node] = true
+			names = append(names, node)
 		}
 	}
 	return names

@@ -14,7 +14,6 @@ import (
 // follows them once for each node. The choice of a routing node counts for each of its tasks.
 func (r *run) leave() error {
 	r.plan.Begin()
-	left := -1 // the node that was left last
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
 		if sl.Progress == exec.Beaten {
@@ -26,12 +25,11 @@ func (r *run) leave() error {
 				return r.nodeError(sl, err)
 			}
 		}
-		if n != left && r.plan.Leave(n) {
+		if r.plan.Leave(n) {
 			if err := r.follow(n, r.plan.Step+1); err != nil {
 				return err
 			}
 		}
-		left = n
 	}
 	return r.checkParentChoice()
 }

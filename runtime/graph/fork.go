@@ -212,7 +212,7 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	if !due {
 		return nil
 	}
-	return slices.Compact(names)
+	return distinct(names)
 }
 
 // updateAs stores the updates as the results of nodes: a superstep of its own, which starts with
@@ -231,7 +231,7 @@ func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 		return err
 	}
 	r.exec.Over()
-	return r.fork(c, slices.Compact(names))
+	return r.fork(c, distinct(names))
 }
 
 // settleEdit merges the updates of nodes and makes next due, or the successors of the nodes if

@@ -118,20 +118,20 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 		Dropped: droppedAt(rec),
 	}
-	for i, task := range due {
+	for _, task := range due {
 		if n, ok := t.g.find(task.Node); t.g.nests && ok && n > start && t.g.nodes[n].sub != nil && !t.g.nodes[n].unstored {
 			s.Calls = append(s.Calls, t.call(rec, task))
-		}
-		if i == 0 || task.Node != due[i-1].Node {
-			s.Next = append(s.Next, ID(task.Node))
 		}
 	}
 	if stops, err := journal.ReadStops(journal.Stops(rec.Meta)); err == nil { // else State returns the error
 		s.Stops = shownStops(stops)
 	}
-	s.Next = t.g.next(s.Next, t.g.pendingRoutes(rec))
+	s.Next = t.g.next(dueNodes(due), t.g.pendingRoutes(rec))
 	return s
 }
+
+// dueNodes returns the ids of the nodes of stored tasks, each once.
+func dueNodes(due []checkpoint.Task) []ID { return ids((&checkpoint.Chain{Due: due}).Next()) }
 
 // pendingRoutes returns the nodes of rec whose routes were not called yet, without those that the
 // graph does not have any more.

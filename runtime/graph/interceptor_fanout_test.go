@@ -55,7 +55,7 @@ func TestInterceptorsWrapEachTaskOfAFanOut(t *testing.T) {
 		return update{}, nil
 	})
 	pick := graph.RoutingTaskNode(b, "pick", func(ctx context.Context, _ work, _ doc) (update, graph.Next, error) {
-		inside("[]pick.0", ctx)
+		inside("[]pick.2", ctx)
 		return update{}, graph.To(graph.End), nil
 	}, graph.Targets(graph.End))
 	b.RoutingNode("choose", func(ctx context.Context, _ work) (update, graph.Next, error) {
@@ -63,7 +63,7 @@ func TestInterceptorsWrapEachTaskOfAFanOut(t *testing.T) {
 		return update{}, graph.To(graph.End), nil
 	}, graph.Targets(graph.End))
 	graph.MapSubgraph(b, "map", child("[map]x.0"), toPair, fromPair)
-	call := graph.TaskSubgraph(b, "call", child("[call]x.0"),
+	call := graph.TaskSubgraph(b, "call", child("[call[3]]x.0"),
 		func(context.Context, work, doc) (pairUpdate, error) { return pairUpdate{}, nil },
 		func(context.Context, work, doc, pair) (update, error) { return update{}, nil })
 	b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
@@ -83,13 +83,13 @@ func TestInterceptorsWrapEachTaskOfAFanOut(t *testing.T) {
 		return append(append(lines, inner...), "2 ends done", "1 ends done")
 	}
 	same(t, "lines", w.lines, map[string][]string{
-		"[]read.0":   of(graph.KindTask, "in 12"),
-		"[]read.1":   of(graph.KindTask, "in 12"),
-		"[]pick.0":   of(graph.KindTask, "in 12"),
-		"[]choose.0": of(graph.KindNode, "in 12"),
-		"[]map.0":    of(graph.KindMapSubgraph),
-		"[map]x.0":   of(graph.KindNode, "in 1212"),
-		"[]call.0":   of(graph.KindTaskSubgraph),
-		"[call]x.0":  of(graph.KindNode, "in 1212"),
+		"[]read.0":     of(graph.KindTask, "in 12"),
+		"[]read.1":     of(graph.KindTask, "in 12"),
+		"[]pick.2":     of(graph.KindTask, "in 12"),
+		"[]choose.0":   of(graph.KindNode, "in 12"),
+		"[]map.0":      of(graph.KindMapSubgraph),
+		"[map]x.0":     of(graph.KindNode, "in 1212"),
+		"[]call.3":     of(graph.KindTaskSubgraph),
+		"[call[3]]x.0": of(graph.KindNode, "in 1212"),
 	})
 }

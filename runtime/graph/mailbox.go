@@ -202,9 +202,9 @@ func (g *core) questions(open []checkpoint.Write) []inbox.Question {
 	return all
 }
 
-// inTaskOrder returns open questions in the order of the declaration of the nodes that lead to
-// them, then of the sends. The questions are those of a call of g, which is depth calls deep in
-// its thread. A question that cannot be read comes first; its reader returns the error.
+// inTaskOrder returns open questions in task order, as far as the present declaration of the nodes
+// tells it. The questions are those of a call of g, which is depth calls deep in its thread. A
+// question that cannot be read comes first; its reader returns the error.
 func inTaskOrder(g *core, open []checkpoint.Write, depth int) []checkpoint.Write {
 	all := make([]inbox.Question, len(open))
 	for i := range open {
@@ -221,7 +221,7 @@ func inTaskOrder(g *core, open []checkpoint.Write, depth int) []checkpoint.Write
 	return ordered
 }
 
-// position returns the numbers of the nodes that lead to the task of a question, each with the
+// position returns the ranks of the nodes that lead to the task of a question, each with the
 // number of the send. It leaves out the outermost calls, up to a depth.
 func (g *core) position(q *journal.Question, depth int) (at []int) {
 	path := append(slices.Clip(q.Path), journal.PathElement{Node: q.Node, Index: q.Index})
@@ -230,10 +230,19 @@ func (g *core) position(q *journal.Question, depth int) (at []int) {
 			break
 		}
 		n, _ := g.find(e.Node)
-		at = append(at, n, e.Index)
+		at = append(at, g.rank(n), e.Index)
 		g = g.subgraphOf(e.Node)
 	}
 	return at
+}
+
+// rank returns the place of node n in task order. That of all task nodes is the last, because
+// their tasks are in the order of the sends.
+func (g *core) rank(n int) int {
+	if n >= start && g.nodes[n].decode != nil {
+		return len(g.nodes)
+	}
+	return n
 }
 
 // asking reads the open questions of the run for the decisions of package inbox.

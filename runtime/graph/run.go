@@ -342,10 +342,20 @@ func (g *core) next(due []ID, owed []int) []ID {
 // dueIDs returns the ids of the due nodes, each once; nil for none.
 func (r *run) dueIDs() []ID {
 	var ids []ID
-	for n := range r.plan.Nodes {
-		ids = append(ids, r.g.nodes[n].id)
+	for i := range r.plan.Due {
+		ids = append(ids, r.g.nodes[r.plan.Due[i].Node].id)
 	}
-	return ids
+	return distinct(ids)
+}
+
+// distinct removes repeated values from all, and returns it. Each value stays where it was first.
+func distinct[T comparable](all []T) []T {
+	seen := make(map[T]bool)
+	return slices.DeleteFunc(all, func(v T) bool {
+		was := seen[v]
+		seen[v] = true
+		return was
+	})
 }
 
 // nodeError returns the error of a task of this superstep, with its place.

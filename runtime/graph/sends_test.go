@@ -65,6 +65,91 @@ func TestSendsRunOncePerSendAndMergeInSendOrder(t *testing.T) {
 	same(t, "steps", res.Steps, 3)
 }
 
+// TestSendsToSeveralTaskNodesKeepTheirOrder: one node that is declared last, and sends to two task
+// nodes in turn (rules 2.1, 2.4 and 2.6). The task nodes ask, so that a snapshot lists all of it.
+func TestSendsToSeveralTaskNodesKeepTheirOrder(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		b := newWork()
+		answered := func(ctx context.Context, _ work, in doc) (update, error) {
+			ok, err := refund.Ask(ctx, in)
+			return logged(fmt.Sprint(in.Name, graph.CurrentTask(ctx).Index, ok)), err
+		}
+		read := graph.TaskNode(b, "read", answered, refund)
+		write := graph.TaskNode(b, "write", answered, refund)
+		b.Node("plain", say("plain"))
+		followed := 0
+		b.Node("end", say("end"))
+		b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+			var next graph.Next
+			for _, m := range []graph.Next{write.Send(doc{Name: "w"}), read.Send(doc{Name: "r"}), graph.To("plain"), write.Send(doc{Name: "v"})} {
+				next.Add(m)
+			}
+			return next, nil
+		}, "read", "write", "plain")
+		b.Route("write", func(context.Context, work) (graph.Next, error) { followed++; return graph.To("end"), nil }, "end")
+		b.Edge("read", graph.End)
+		b.Edge("plain", graph.End)
+		b.Edge("end", graph.End)
+		th, _ := newThread(t, b, d)
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), update{}))
+		order := []graph.TaskState{{Node: "plain", Finished: true}, {Node: "write"}, {Node: "read", Index: 1}, {Node: "write", Index: 2}}
+		nodes := []graph.ID{"plain", "write", "read"}
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "next of the result", res.Next, nodes)
+		same(t, "next", snap.Next, nodes)
+		same(t, "tasks", snap.Tasks, order)
+		for what, open := range map[string][]graph.OpenQuestion{"the result": res.Questions, "the snapshot": snap.Questions} {
+			var asked []string
+			for _, q := range open {
+				asked = append(asked, fmt.Sprint(q.Node, q.Index))
+			}
+			same(t, "questions of "+what, asked, []string{"write0", "read1", "write2"})
+		}
+		var answers []graph.ResumeOption
+		for _, q := range snap.Questions {
+			answers = append(answers, refund.Answer(q, true))
+		}
+		res = done(t, graph.Done)(th.Resume(t.Context(), answers...))
+		same(t, "log", res.State.Log, []string{"plain", "w0 true", "r1 true", "v2 true", "end"})
+		same(t, "calls of the route of write", followed, 1)
+		for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(snap.Ran) > 1 {
+				same(t, "ran", snap.Ran, nodes)
+			}
+		}
+	})
+}
+
+// TestUpdatesAsTaskNodesKeepTheirOrder as the results of sends do (rules 16.13 and 2.1).
+func TestUpdatesAsTaskNodesKeepTheirOrder(t *testing.T) {
+	b := newWork()
+	run := func(context.Context, work, doc) (update, error) { return update{}, nil }
+	graph.TaskNode(b, "read", run)
+	graph.TaskNode(b, "write", run)
+	b.Node("plain", say("plain"))
+	b.Edge(graph.Start, "plain")
+	for _, id := range []graph.ID{"read", "write", "plain"} {
+		b.Edge(id, graph.End)
+	}
+	b.Route("plain", func(context.Context, work) (graph.Next, error) { return graph.To(graph.End), nil }, "read", "write", graph.End)
+	th, _ := newThread(t, b)
+	updated(t)(th.UpdateStates(t.Context(), []nodeUpdate{
+		{Node: "write", Update: logged("w")}, {Node: "read", Update: logged("r")}, {Node: "write", Update: logged("v")}, {Node: "plain", Update: logged("p")},
+	}))
+	snap, err := th.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "log", snap.State.Log, []string{"p", "w", "r", "v"})
+	same(t, "ran", snap.Ran, []graph.ID{"plain", "write", "read"})
+}
+
 func TestNothingToSendIsAnErrorThatSaysWhatToReturn(t *testing.T) {
 	var l library
 	_, err := compile(t, newLibrary(&l)).Run(t.Context(), input)

@@ -72,15 +72,13 @@ func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.T
 		Dropped: droppedAt(rec),
 	}
 	calls := journal.HasFormat(rec.Meta)
-	for i, task := range due {
+	s.Next = dueNodes(due)
+	for _, task := range due {
 		if calls {
 			name := journal.DueCall(rec, ref.Namespace, task)
 			s.Calls = append(s.Calls, SubgraphCall{
 				Node: ID(task.Node), Index: int(task.Index), Namespace: journal.Within(ref.Namespace, name), Version: ref.Version,
 			})
-		}
-		if i == 0 || task.Node != due[i-1].Node {
-			s.Next = append(s.Next, ID(task.Node))
 		}
 	}
 	if len(s.Next) == 0 {

@@ -54,8 +54,9 @@ type NodeUpdate[U any] struct {
 
 // UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these
 // nodes had run and returned them. The updates merge in task order: by the declaration of their
-// nodes, and for one node in the order given. Conflicts are errors, as in a run. Each route is
-// called once. All joins are reset first, and then the given nodes count as sources that have run.
+// nodes, and those of task nodes after them, in the order given. Conflicts are errors, as in a run.
+// Each route is called once. All joins are reset first, and then the given nodes count as sources
+// that have run.
 //
 // Only a task node can be named more than once. Of the nodes that lead to one any-of join only one
 // can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of
@@ -72,7 +73,7 @@ func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U],
 		return checkpoint.ID{}, t.fail("UpdateStates: there is no update")
 	}
 	updates = slices.Clone(updates)
-	slices.SortStableFunc(updates, func(a, b NodeUpdate[U]) int { return t.g.index[a.Node] - t.g.index[b.Node] })
+	slices.SortStableFunc(updates, func(a, b NodeUpdate[U]) int { return t.g.rank(t.g.index[a.Node]) - t.g.rank(t.g.index[b.Node]) })
 	all, as := make([]U, len(updates)), make([]ID, len(updates))
 	for i, u := range updates {
 		all[i], as[i] = u.Update, u.Node
@@ -120,17 +121,18 @@ func openEdit[S, U any](
 
 // editOf checks an edit as the given nodes, in task order, against the graph.
 func (g *core) editOf(as []ID, next *Next) (e edit, err error) {
+	sends := 0
 	for _, id := range as {
 		n, ok := g.index[id]
 		if !ok || n < start {
 			return e, fmt.Errorf("an update as %s: no node %s", quoted(id), quoted(id))
 		}
 		task := plan.Task{Node: n}
-		if i := len(e.nodes) - 1; i >= 0 && e.nodes[i].Node == n {
-			if g.nodes[n].decode == nil {
-				return e, fmt.Errorf("two updates as node %s, which runs once in a superstep; merge them into one", quoted(id))
-			}
-			task.Index = e.nodes[i].Index + 1
+		if i := len(e.nodes) - 1; g.nodes[n].decode != nil {
+			task.Index = sends
+			sends++
+		} else if i >= 0 && e.nodes[i].Node == n {
+			return e, fmt.Errorf("two updates as node %s, which runs once in a superstep; merge them into one", quoted(id))
 		}
 		if g.nodes[n].routes && next == nil {
 			return e, fmt.Errorf("an update as node %s: it chooses its successors itself, and an update does not contain its choice; "+

@@ -25,6 +25,7 @@ type Superstep struct {
 	ready   bool        // solo is
 	route   task.Route  // the context of routes
 	asked   *task.Route // that of the last route
+	ran     []bool      // scratch of Ran, by node
 }
 
 // New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what
@@ -226,13 +227,18 @@ func (s *Superstep) Decide() {
 // Ran calls yield with the nodes that ran in the superstep, each once, in task order, without
 // Start (rule 1.8).
 func (s *Superstep) Ran(yield func(node int) bool) {
-	last := plan.Start
+	if s.ran == nil {
+		s.ran = make([]bool, len(s.nodes))
+	}
+	clear(s.ran)
+	s.ran[plan.Start] = true
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		if t.Node == last || t.Progress == Beaten {
+		if s.ran[t.Node] || t.Progress == Beaten {
 			continue
 		}
-		if last = t.Node; !yield(last) {
+		s.ran[t.Node] = true
+		if !yield(t.Node) {
 			return
 		}
 	}

@@ -122,7 +122,10 @@ func (w *walk) step(met map[string]int) error {
 	}
 	chosen := p.Chosen()
 	d := p.Turn()
-	left := append(slices.Collect(p.Nodes), p.Pending...)
+	left := slices.Clone(p.Pending)
+	for _, t := range p.Due {
+		left = append(left, t.Node)
+	}
 	slices.Sort(left)
 	if left = slices.Compact(left); !slices.Equal(left, chosen) {
 		return fmt.Errorf("Chosen returned %s, and Turn left %s", names(chosen), names(left))
@@ -207,24 +210,23 @@ func (w *walk) checkDecision(d plan.Decision) error {
 	return nil
 }
 
-// checkPosition: tasks by node and index, only sends repeat a node, no join wholly reached.
+// checkPosition: nodes, then sends by index; only sends repeat a node; no join wholly reached.
 func (w *walk) checkPosition(met map[string]int) error {
 	due := w.planner.Due
+	sends := 0
 	for i, t := range due {
-		index := 0
-		if i > 0 && due[i-1].Node == t.Node {
-			index = due[i-1].Index + 1
-			met["sends"]++
-		}
 		switch {
-		case i > 0 && due[i-1].Node > t.Node:
-			return fmt.Errorf("due is %s, which is out of order", tasksText(due))
 		case t.Node <= plan.Start || (t.Sent != nil) != (t.Node > ordinary):
 			return fmt.Errorf("due is %s, of which %s was never chosen", tasksText(due), taskText(t, true))
-		case t.Index != index || t.Sent == nil && index > 0:
-			return fmt.Errorf("due is %s, with a task twice or with another index", tasksText(due))
+		case t.Sent == nil && (t.Index != 0 || i > 0 && due[i-1].Node >= t.Node):
+			return fmt.Errorf("due is %s, which is out of order or has a node twice", tasksText(due))
+		case t.Sent != nil && t.Index != sends:
+			return fmt.Errorf("due is %s, with another index", tasksText(due))
+		case t.Sent != nil:
+			sends++
 		}
 	}
+	met["sends"] += sends
 	for i, reached := range w.planner.Joins {
 		if slices.Contains(reached, true) {
 			met["joins"]++

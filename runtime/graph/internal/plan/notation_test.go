@@ -250,11 +250,11 @@ func begin(p *plan.Planner, ran []plan.Task, chose choices) {
 		return
 	}
 	p.Begin()
-	for i, t := range ran {
+	for _, t := range ran {
 		if t.Sent != nil {
 			choose(p, chose[taskText(t, false)])
 		}
-		if (i == 0 || t.Node != ran[i-1].Node) && p.Leave(t.Node) {
+		if p.Leave(t.Node) {
 			choose(p, chose[name(t.Node)])
 		}
 	}

@@ -3,8 +3,8 @@
 // nothing of states, contexts or storage.
 //
 // Invariants:
-//   - Due holds tasks in the order in which their results merge: by node, then by index. Only
-//     sends repeat a node.
+//   - Due holds tasks in the order in which their results merge: nodes by number, then sends by
+//     index. Only sends repeat a node.
 //   - A join in Position.Joins is never wholly reached: when its last source arrives, its target
 //     becomes due and the join is empty again.
 //   - Pending is empty unless a run stopped at the position.
@@ -29,7 +29,7 @@ type Payload interface {
 // Task is one execution of a node that is due.
 type Task struct {
 	Node  int
-	Index int     // of a send, among those to the node in one superstep
+	Index int     // of a send, among those of one superstep
 	Sent  Payload // to a task node, else nil
 	Raw   []byte  // Sent, encoded; nil if nothing is stored
 }
@@ -62,6 +62,7 @@ type Planner struct {
 	next    []Task // Due in the making
 	pending []int  // Pending in the making
 	marked  []bool // by node: it is in next without being sent to
+	left    []bool // by node: Leave was called for it since Begin
 	ready   []Task // scratch of Now
 	after   []int  // the nodes with After that have run in the superstep, if stops apply
 	merged  bool   // Turn ends a superstep, and not a Reopen
@@ -124,11 +125,12 @@ func (p *Planner) Now() []Task {
 // Input reports whether the only task is that of Start: the superstep merges a run's input.
 func (p *Planner) Input() bool { return len(p.Due) > 0 && p.Due[0].Node == Start }
 
-// Begin begins the transition after a superstep whose results have merged. For each node that ran,
-// in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
+// Begin begins the transition after a superstep whose results have merged. For the node of each
+// task, in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
 func (p *Planner) Begin() {
 	now := p.Now()
 	p.after, p.merged = p.after[:0], true
+	clear(p.left)
 	if len(now) == len(p.Due) {
 		return
 	}
@@ -148,10 +150,17 @@ func (p *Planner) Reopen() {
 	}
 }
 
-// Leave follows the edges and joins of a node that ran. It must be called once for each such node,
-// however many tasks the node had. It reports whether the node's route is asked now; else the node
-// has none, or Turn leaves it in Pending.
+// Leave follows the edges and joins of a node that ran. If the node had several tasks, only the
+// first call for it does. It reports whether the node's route is asked now; else the node has none,
+// or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
+	if p.left == nil {
+		p.left = make([]bool, len(p.graph.Nodes))
+	}
+	if p.left[node] {
+		return false
+	}
+	p.left[node] = true
 	n := &p.graph.Nodes[node]
 	if len(n.Edges) > cap(p.next)-len(p.next) {
 		p.next = slices.Grow(p.next, len(n.Edges))
@@ -234,20 +243,21 @@ func (p *Planner) arrive(a Arrival) {
 	}
 }
 
-// Turn makes due what was chosen and sent: nodes by number, sends to one node in the order in
-// which they were made. It returns what the run does next. Turn reuses the memory of what was
-// due.
+// Turn makes due what was chosen and sent: nodes by number, then the sends in the order in which
+// they were made. It returns what the run does next. Turn reuses the memory of what was due.
 func (p *Planner) Turn() Decision {
 	if len(p.next) > 1 {
-		slices.SortStableFunc(p.next, func(a, b Task) int { return a.Node - b.Node })
+		slices.SortStableFunc(p.next, func(a, b Task) int { return p.rank(&a) - p.rank(&b) })
 	}
+	sends := 0
 	for i := range p.next {
 		t := &p.next[i]
 		if t.Sent == nil {
 			p.marked[t.Node] = false
-		} else if i > 0 && p.next[i-1].Node == t.Node {
-			t.Index = p.next[i-1].Index + 1
+			continue
 		}
+		t.Index = sends
+		sends++
 	}
 	for i := range p.Due {
 		if p.Due[i].Sent != nil {
@@ -267,6 +277,14 @@ func (p *Planner) Turn() Decision {
 		return Done
 	}
 	return Go
+}
+
+// rank returns the place of a task among those that are due. That of all sends is the last.
+func (p *Planner) rank(t *Task) int {
+	if t.Sent != nil {
+		return len(p.graph.Nodes)
+	}
+	return t.Node
 }
 
 // StopHere makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes
@@ -312,35 +330,27 @@ func (p *Planner) Holding() (after, before []int) {
 	if !p.stops {
 		return nil, nil
 	}
-	for _, t := range p.Now() {
-		last := len(before) > 0 && before[len(before)-1] == t.Node
-		if p.stopsBefore(t.Node) && !last && !slices.Contains(p.Cleared, t.Node) {
-			before = append(before, t.Node)
-		}
-	}
+	before = slices.DeleteFunc(p.stopping(false), func(n int) bool { return slices.Contains(p.Cleared, n) })
 	return p.after, before
 }
 
 // Clear clears the stops that hold the run where it stands: they have been answered. With all it
 // also clears the stops that a later run adds before the due nodes.
 func (p *Planner) Clear(all bool) {
-	p.Cleared, p.after = nil, p.after[:0]
+	p.Cleared, p.after = p.stopping(all), p.after[:0]
+}
+
+// stopping returns the nodes of the next superstep before which a run stops, each once. With all it
+// returns all its nodes.
+func (p *Planner) stopping(all bool) (nodes []int) {
 	seen := make(map[int]bool)
 	for _, t := range p.Now() {
 		if (all || p.stopsBefore(t.Node)) && !seen[t.Node] {
 			seen[t.Node] = true
-			p.Cleared = append(p.Cleared, t.Node)
+			nodes = append(nodes, t.Node)
 		}
 	}
-}
-
-// Nodes calls yield with each node that is due, once.
-func (p *Planner) Nodes(yield func(node int) bool) {
-	for i, t := range p.Due {
-		if (i == 0 || t.Node != p.Due[i-1].Node) && !yield(t.Node) {
-			return
-		}
-	}
+	return nodes
 }
 
 // Unjoined calls yield with the target of each join that only some of its sources have reached.
