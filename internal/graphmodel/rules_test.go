@@ -23,6 +23,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"4.3":   {"untracked fields are not stored, so a model without storage proves nothing", "TestUntrackedFieldsAreNotStored"},
 	"8.5":   {"all choices are allowed", "TestWrongSends"},
 	"9.3":   {"a rule of Compile", "TestTaskNodesInCompile"},
+	"9.5":   {"the code of a random graph never changes", "TestSendsToNodesThatAreGoneReachTheCatchAll"},
 	"9.4":   {"the values of the model have one form", "TestATaskSeesTheSameInputBeforeAndAfterAResume"},
 	"10.4":  {"all input abandons what is due", "TestInputOnAnUnfinishedThread"},
 	"10.6":  {"a machine knows nothing of callers", "TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint"},

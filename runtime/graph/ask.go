@@ -231,15 +231,23 @@ func (g *core) checkAnswer(thread string, step int, q *checkpoint.Write, a answe
 
 // nodeAt returns a node of the graph, or of the subgraph that path leads to; nil if there is none.
 func (g *core) nodeAt(path []PathElement, id ID) *node {
-	for _, at := range path {
-		if g = g.subgraphOf(string(at.Node)); g == nil {
-			return nil
-		}
+	if g = g.graphAt(path); g == nil {
+		return nil
 	}
 	if n, ok := g.find(string(id)); ok && n > start {
 		return &g.nodes[n]
 	}
 	return nil
+}
+
+// graphAt returns the graph, or the subgraph that path leads to; nil if there is none.
+func (g *core) graphAt(path []PathElement) *core {
+	for _, at := range path {
+		if g = g.subgraphOf(string(at.Node)); g == nil {
+			return nil
+		}
+	}
+	return g
 }
 
 // answerError returns the error of an answer of the caller that cannot be given.

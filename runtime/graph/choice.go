@@ -42,10 +42,7 @@ func (g *core) readChoice(from *node, b []byte) (update []byte, next Next, err e
 
 // addTarget adds a stored target. Its node may have another id since then.
 func (g *core) addTarget(next *Next, stored journal.Target) (err error) {
-	t := target{id: ID(stored.Node)}
-	if n, ok := g.former[t.id]; ok {
-		t.id = g.nodes[n].id
-	}
+	t := target{id: g.present(ID(stored.Node), stored.Sent != nil)}
 	if stored.Sent != nil {
 		if t.sent, err = g.unwrap(t.id, stored.Sent); err != nil {
 			return err
@@ -53,6 +50,17 @@ func (g *core) addTarget(next *Next, stored journal.Target) (err error) {
 	}
 	next.Add(Next{first: t})
 	return nil
+}
+
+// present returns the present id of a stored target. sent says that the target is a send.
+func (g *core) present(id ID, sent bool) ID {
+	if n, ok := g.former[id]; ok {
+		return g.nodes[n].id
+	}
+	if _, ok := g.index[id]; !ok && sent && g.catchAll > 0 {
+		return g.nodes[g.catchAll].id
+	}
+	return id
 }
 
 // unwrap decodes the payload of a send to a node, or the choice for Parent.
@@ -114,9 +122,7 @@ func (g *core) translateChoice(next Next) (got Next, err error) {
 		return got, nil
 	}
 	for t := range next.targets {
-		if n, ok := g.former[t.id]; ok {
-			t.id = g.nodes[n].id
-		}
+		t.id = g.present(t.id, t.sent != nil)
 		if b, ok := t.sent.(raw); ok {
 			if t.sent, err = g.unwrap(t.id, b); err != nil {
 				return got, err

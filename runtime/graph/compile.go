@@ -44,6 +44,7 @@ type compiled struct {
 	nodes       []node                    // in order of declaration, behind Start
 	index       map[ID]int
 	former      map[ID]int // by former ids
+	catchAll    int        // the node of CatchAll; 0 for none
 	names       position.Names
 	plan        plan.Graph
 	races       []joinDecl      // the any-of joins, as numbered in plan
@@ -203,6 +204,9 @@ func (c *compiler[S, U]) addNodes() {
 			c.fault("node %q has no function", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
+		if d.opts.catches {
+			c.addCatchAll(&d)
+		}
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, idle: d.opts.idle, remembers: d.opts.remembers, unstored: d.opts.unstored,
 			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
@@ -210,6 +214,17 @@ func (c *compiler[S, U]) addNodes() {
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 	}
+}
+
+// addCatchAll makes the node that is added next the catch-all.
+func (c *compiler[S, U]) addCatchAll(d *nodeDecl[S, U]) {
+	switch id := string(d.id); {
+	case c.g.catchAll > 0:
+		c.fault("nodes %q and %q have the option CatchAll; one node gets all sends to nodes that are gone", string(c.g.nodes[c.g.catchAll].id), id)
+	case d.kind.decode == nil || d.kind.sub != nil || d.opts.queue != "":
+		c.fault("node %q has the option CatchAll, which is for task nodes without a queue; leave it out", id)
+	}
+	c.g.catchAll = len(c.g.nodes)
 }
 
 // addNode gives a node the next number.
@@ -244,7 +259,7 @@ func (c *compiler[S, U]) addFormer() {
 
 // nameNodes makes the names by which records store nodes.
 func (g *core) nameNodes() {
-	g.names = position.Names{End: string(End), Numbers: make(map[string]int, len(g.index)+len(g.former)), Joins: g.plan.Joins}
+	g.names = position.Names{End: string(End), Numbers: make(map[string]int, len(g.index)+len(g.former)), Joins: g.plan.Joins, CatchAll: g.catchAll}
 	for i := range g.nodes {
 		g.names.IDs = append(g.names.IDs, string(g.nodes[i].id))
 	}

@@ -25,6 +25,7 @@ type NodeDescription struct {
 	Input     string   `json:"input,omitempty"`  // the type of the payloads of its sends
 	Routes    bool     `json:"routes,omitempty"` // the node chooses its successors itself
 	FormerIDs []ID     `json:"formerIDs,omitempty"`
+	CatchAll  bool     `json:"catchAll,omitempty"`
 
 	// Subgraph describes the graph of a subgraph node. Nodes of one graph share it.
 	Subgraph *Description `json:"subgraph,omitempty"`
@@ -131,7 +132,7 @@ func (c describer) describe(g *core) *Description {
 func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
-		ID: n.id, Kind: n.kind.name(), Routes: n.routes, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
+		ID: n.id, Kind: n.kind.name(), Routes: n.routes, CatchAll: i == g.catchAll && i > start, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
 		Queue: n.queue, Timeout: n.timeout, IdleTimeout: n.idle, Uncancellable: n.uncut, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
 		Limits: len(n.limits), Deferred: p.Defers, ContinueOnError: n.continues, KeepUpdate: n.keeps,
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,

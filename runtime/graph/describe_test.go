@@ -37,7 +37,7 @@ func manyOptions(t *testing.T) *graph.Graph[Ticket, TicketUpdate] {
 		graph.Limit(graph.MaxConcurrent(1)), graph.ContinueOnError(), graph.KeepUpdateOnError(), graph.Uncancellable(), graph.IdleTimeout(time.Second))
 	g.RoutingNode("choose", func(context.Context, Ticket) (u TicketUpdate, n graph.Next, err error) { return u, n, nil }, graph.Targets("late", graph.End))
 	g.Node("late", work, graph.Deferred(), graph.Queue("gpu"))
-	each := graph.TaskNode(g, "each", func(context.Context, Ticket, wire.String) (u TicketUpdate, err error) { return u, nil })
+	each := graph.TaskNode(g, "each", func(context.Context, Ticket, wire.String) (u TicketUpdate, err error) { return u, nil }, graph.CatchAll())
 	g.Subgraph("same", inner, graph.Targets("late"), graph.Unstored())
 	graph.MapSubgraph(g, "mapped", inner, in, out, graph.Stateful(), graph.Targets("late"))
 	calls := graph.TaskSubgraph[Ticket, TicketUpdate, wire.Int](g, "calls", inner,

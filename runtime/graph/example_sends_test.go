@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // A route sends each word to a node of its own run (map), and one node sees all results (reduce).
@@ -108,4 +109,39 @@ func ExampleBuilder_Join() {
 	}
 	fmt.Println(res.Steps, res.State.Log)
 	// Output: 3 [prices query news report]
+}
+
+// A thread waits before a task of a tool that a later release of the program does not have.
+func ExampleCatchAll() {
+	ctx, saver := context.Background(), memory.New()
+	b := graph.New("tools", TicketSchema)
+	fax := graph.TaskNode(b, "fax", func(context.Context, Ticket, wire.String) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("faxed")}, nil
+	})
+	b.Route(graph.Start, func(context.Context, Ticket) (graph.Next, error) { return fax.Send("order 7"), nil }, "fax")
+	b.Edge("fax", graph.End)
+	before, err := b.Compile(graph.Saver(saver), graph.InterruptBefore("fax"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := before.Thread("t").Invoke(ctx, TicketUpdate{}); err != nil {
+		log.Fatal(err)
+	}
+
+	b = graph.New("tools", TicketSchema)
+	graph.TaskNode(b, "removed", func(_ context.Context, _ Ticket, in wire.String) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("no tool for " + string(in))}, nil
+	}, graph.CatchAll())
+	b.Edge(graph.Start, graph.End)
+	b.Edge("removed", graph.End)
+	after, err := b.Compile(graph.Saver(saver))
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := after.Thread("t").Resume(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output: done [no tool for order 7]
 }

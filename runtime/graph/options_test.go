@@ -74,6 +74,7 @@ var optionsOfCalls = map[string]struct {
 	"IdleTimeout":       {graph.IdleTimeout, anyNode},
 	"Uncancellable":     {graph.Uncancellable, anyNode},
 	"Retry":             {graph.Retry, anyNode},
+	"CatchAll":          {graph.CatchAll, anyNode},
 	"Deferred":          {graph.Deferred, anyNode},
 	"FormerIDs":         {graph.FormerIDs, anyNode},
 	"Writes":            {graph.Writes, anyNode},

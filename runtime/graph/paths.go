@@ -77,6 +77,9 @@ func (c *compiler[S, U]) checkPaths() {
 			p.Also = append(p.Also, n+1) // the edge might lead to any of them
 		}
 	}
+	if g.catchAll > 0 {
+		p.Also = append(p.Also, g.catchAll)
+	}
 	reached, leaves := p.Reachable(), p.Leaves()
 	for i := range g.nodes[1:] {
 		id := string(g.nodes[i+1].id)

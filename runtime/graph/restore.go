@@ -139,8 +139,12 @@ func (r *run) position(c *checkpoint.Chain) (missing []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 	}
-	for id, was := range placed.Was {
-		r.keys.Was(id, was)
+	for _, was := range placed.Was {
+		if was.Caught && !journal.Finished(c.Writes, &c.Last, r.log.Namespace, was.Stored) {
+			continue // it begins as a task of the catch-all (rule 9.5)
+		}
+		t := &r.plan.Due[was.Due]
+		r.keys.Was(r.g.names.IDs[t.Node], t.Index, was.Stored.Node)
 	}
 	for i := range r.plan.Due {
 		if r.stops() {

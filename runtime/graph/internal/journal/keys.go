@@ -12,7 +12,13 @@ type Keys struct {
 
 	mu   sync.Mutex
 	line checkpoint.ID
-	was  map[string]string // by node: the id under which its tasks became due, if that was another
+	was  map[at]string // the node ids under which tasks became due, if these were others
+}
+
+// at names a task of a superstep.
+type at struct {
+	node  string
+	index int
 }
 
 // Line returns the run line: part of every key, and of every record.
@@ -29,12 +35,12 @@ func (k *Keys) SetLine(line checkpoint.ID) {
 	k.line = line
 }
 
-// Was notes that the tasks of a node became due when it had another id.
-func (k *Keys) Was(node, id string) {
+// Was notes that a task became due when its node had another id.
+func (k *Keys) Was(node string, index int, id string) {
 	if k.was == nil {
-		k.was = make(map[string]string)
+		k.was = make(map[at]string)
 	}
-	k.was[node] = id
+	k.was[at{node, index}] = id
 }
 
 // Forget forgets what Was noted: what is due became so under the ids that nodes have now.
@@ -52,7 +58,7 @@ func (k *Keys) Task(step int, node string, index int) string {
 		}
 		k.line = line
 	}
-	if was, ok := k.was[node]; ok {
+	if was, ok := k.was[at{node, index}]; ok {
 		node = was
 	}
 	return TaskKey(k.line, k.Scope, step, node, index)

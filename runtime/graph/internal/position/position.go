@@ -5,7 +5,8 @@
 //   - The package does no I/O, and knows neither states nor payloads.
 //   - Place finds again what Store has stored, as long as each node keeps its id or lists it as a
 //     former one. The order of the due tasks stays.
-//   - A stored id that no node has, or had, is reported. It is never dropped silently.
+//   - A stored id that no node has, or had, is reported. It is never dropped silently. If the graph
+//     has a catch-all, the sends to such ids are its tasks.
 package position
 
 import (
@@ -22,6 +23,8 @@ type Names struct {
 	Numbers map[string]int // by id, also by former ids; and plan.End by its id
 	End     string         // the id of plan.End
 	Joins   []plan.Join
+
+	CatchAll int // the node that gets the sends to nodes that do not exist; 0 for none
 }
 
 // Of returns the ids of nodes, and the id of End for plan.End; nil for none.
@@ -59,31 +62,41 @@ func (n *Names) Store(rec *checkpoint.Record, p *plan.Position, due []checkpoint
 
 // Placed says how a stored position differs from that of the same nodes in the present graph.
 type Placed struct {
-	Was     map[string]string // the stored ids of renamed due nodes, by present id
-	Missing []string          // stored ids that no node has, or had
+	Was     []Was    // the due tasks whose node has another id
+	Missing []string // stored ids that no node has, or had
+}
+
+// Was is a due task that was stored under another id than that of its node.
+type Was struct {
+	Due    int             // its index among the due tasks of the position
+	Stored checkpoint.Task // the same task, as stored
+	Caught bool            // its node is the catch-all
 }
 
 // Place makes p the position of a record, whose due tasks are due. It does not set the step, nor
 // what was sent to the tasks. It returns an error if two stored nodes are now one.
 func (n *Names) Place(p *plan.Position, rec *checkpoint.Record, due []checkpoint.Task) (placed Placed, err error) {
 	p.Due = make([]plan.Task, 0, len(due))
-	under := make(map[int]string) // by node: the id under which it is due
+	type place struct{ node, index int }
+	under := make(map[place]string) // the id under which a task is stored
 	for _, t := range due {
 		number, ok := n.Numbers[t.Node]
+		caught := !ok && t.Payload != nil && n.CatchAll > 0
+		if caught {
+			number, ok = n.CatchAll, true
+		}
 		if !ok {
 			placed.Missing = append(placed.Missing, t.Node)
 			continue
 		}
-		if before, ok := under[number]; ok && before != t.Node {
+		at := place{number, int(t.Index)}
+		if before, ok := under[at]; ok && before != t.Node {
 			return placed, fmt.Errorf("%q and %q are due, and both are now node %q; keep them as separate nodes until the thread has passed them",
 				before, t.Node, n.IDs[number])
 		}
-		under[number] = t.Node
-		if id := n.IDs[number]; id != t.Node {
-			if placed.Was == nil {
-				placed.Was = make(map[string]string)
-			}
-			placed.Was[id] = t.Node
+		under[at] = t.Node
+		if n.IDs[number] != t.Node {
+			placed.Was = append(placed.Was, Was{Due: len(p.Due), Stored: t, Caught: caught})
 		}
 		p.Due = append(p.Due, plan.Task{Node: number, Index: int(t.Index), Raw: t.Payload})
 	}

@@ -87,12 +87,24 @@ func TestAStoredPositionIsPlacedInTheNewGraph(t *testing.T) {
 		rec    checkpoint.Record
 		want   plan.Position
 		placed Placed
+		caught bool // node a is a catch-all
 		wrong  string
 	}{
 		"the node of a due task was renamed": {
 			rec:    checkpoint.Record{Due: []checkpoint.Task{{Node: "old c", Index: 2}, {Node: "b"}}},
 			want:   at(plan.Task{Node: c, Index: 2}, plan.Task{Node: b}),
-			placed: Placed{Was: map[string]string{"c": "old c"}},
+			placed: Placed{Was: []Was{{Stored: checkpoint.Task{Node: "old c", Index: 2}}}},
+		},
+		"nodes are gone, and the graph has a catch-all (rule 9.5)": {
+			caught: true,
+			rec: checkpoint.Record{Due: []checkpoint.Task{
+				{Node: "b"}, {Node: "gone", Payload: []byte("x")}, {Node: "c", Index: 1, Payload: []byte("y")}, {Node: "lost", Index: 2, Payload: []byte("z")}, {Node: "plain"},
+			}},
+			want: at(plan.Task{Node: b}, plan.Task{Node: a, Raw: []byte("x")}, plan.Task{Node: c, Index: 1, Raw: []byte("y")}, plan.Task{Node: a, Index: 2, Raw: []byte("z")}),
+			placed: Placed{Missing: []string{"plain"}, Was: []Was{
+				{Due: 1, Stored: checkpoint.Task{Node: "gone", Payload: []byte("x")}, Caught: true},
+				{Due: 3, Stored: checkpoint.Task{Node: "lost", Index: 2, Payload: []byte("z")}, Caught: true},
+			}},
 		},
 		"two nodes are now one": {
 			rec:   checkpoint.Record{Due: []checkpoint.Task{{Node: "c"}, {Node: "old c"}}},
@@ -137,7 +149,11 @@ func TestAStoredPositionIsPlacedInTheNewGraph(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := at()
-			placed, err := names().Place(&got, &test.rec, test.rec.Due)
+			n := names()
+			if test.caught {
+				n.CatchAll = a
+			}
+			placed, err := n.Place(&got, &test.rec, test.rec.Due)
 			if test.wrong != "" || err != nil {
 				if err == nil || test.wrong == "" || !strings.Contains(err.Error(), test.wrong) {
 					t.Errorf("error %v, want %q", err, test.wrong)
