@@ -56,6 +56,8 @@ type taskRow struct {
 	Index    int
 	Retry    bool // a Rerun can begin the attempt now
 
+	Updates []valueTree // that a finished task has returned, of the first dueSize tasks
+
 	Queue  string    // whose workers the task waits for; empty for none
 	Queued time.Time // since when, on the saver's clock
 }
@@ -193,7 +195,7 @@ func tasksOf(v *view) []taskRow {
 		timers[outer(t.Path, t.Node, t.Index)] = t
 	}
 	rows := make([]taskRow, 0, len(s.Tasks))
-	for _, t := range s.Tasks {
+	for i, t := range s.Tasks {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
 		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary, Progress: t.Progress,
 			Attempt: t.Attempt, Failed: t.FailedAt}
@@ -201,6 +203,9 @@ func tasksOf(v *view) []taskRow {
 		switch {
 		case t.Finished:
 			row.State = "finished"
+			if i < dueSize {
+				row.Updates = updatesOf(v, t)
+			}
 		case timed && timer.Attempt > 0:
 			row.State, row.Then, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
 		case t.Failure != "":
@@ -215,6 +220,18 @@ func tasksOf(v *view) []taskRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// updatesOf returns the updates that a finished task of a view has stored.
+func updatesOf(v *view, t graph.TaskState) (trees []valueTree) {
+	updates, err := graph.StoredUpdates(v.ref(), &v.chain, t)
+	if err != nil {
+		return []valueTree{{Fault: err.Error()}}
+	}
+	for _, b := range updates {
+		trees = append(trees, updateTree(v.state(&v.chain.Last), b))
+	}
+	return trees
 }
 
 // outer returns the task of the thread itself in which a node of a call runs.

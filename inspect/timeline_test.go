@@ -87,6 +87,9 @@ func TestTheTimelineTellsTasksApart(t *testing.T) {
 	if len(pack) != 1 || !strings.HasPrefix(pack[0], "ran ") || !strings.HasPrefix(texts[0], "finished, ") {
 		t.Errorf("the finished task: got %q, %q", pack, texts)
 	}
+	if _, details, _ := strings.Cut(body, "<summary>update</summary>"); !strings.Contains(details[:min(len(details), 400)], "pack") || strings.Count(body, "<summary>update</summary>") != 1 {
+		t.Errorf("the update of the finished task, and of no other: got %s", details)
+	}
 	fetch, texts := barsOf(svg, "fetch")
 	if len(fetch) != 1 || !strings.HasPrefix(fetch[0], "waiting ") || !strings.HasPrefix(texts[0], "retrying, attempt 3 begins in 30 min, last error: ") ||
 		!strings.Contains(texts[0], "the shelf is empty") {

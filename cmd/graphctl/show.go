@@ -61,9 +61,17 @@ type page struct {
 	Questions []questionJSON `json:"open_questions,omitempty"`
 	Waits     []questionJSON `json:"waits_for,omitempty"` // signals, timers, children and queues
 	Failures  []failureJSON  `json:"failures,omitempty"`
+	Results   []resultJSON   `json:"results,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
 	Refused   []messageJSON  `json:"refused_messages,omitempty"`
 	History   []versionJSON  `json:"all_versions,omitempty"`
+}
+
+// resultJSON is the stored result of a finished task whose superstep has not committed.
+type resultJSON struct {
+	Node    string        `json:"node"`
+	Index   int           `json:"index,omitempty"`
+	Updates []value.Value `json:"updates"` // one, or more of a subgraph over the same state
 }
 
 // failureJSON is the stored failure of a due task, or of the run.
@@ -169,7 +177,33 @@ func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *
 		return err
 	}
 	p.State = &state
-	return nil
+	p.Results, err = results(at.ref(), c, known)
+	return err
+}
+
+// results returns the stored results at a checkpoint, in task order.
+func results(ref checkpoint.Ref, c *checkpoint.Chain, known descriptions) (all []resultJSON, err error) {
+	if c.Committed {
+		return nil, nil
+	}
+	for _, d := range c.Due {
+		r := resultJSON{Node: d.Node, Index: int(d.Index)}
+		updates, err := graph.StoredUpdates(ref, c, graph.TaskState{Node: graph.ID(d.Node), Index: r.Index})
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range updates {
+			v, err := value.Update(known.state(c.Last.Fingerprint), b)
+			if err != nil {
+				return nil, fmt.Errorf("the result of %s cannot be read: %w: %w", taskText(r.Node, r.Index), checkpoint.ErrDamaged, err)
+			}
+			r.Updates = append(r.Updates, v)
+		}
+		if updates != nil {
+			all = append(all, r)
+		}
+	}
+	return all, nil
 }
 
 // failures returns the stored failures at a checkpoint: those of due tasks, in task order, then
@@ -260,7 +294,22 @@ func (a *app) showText(p *page, full bool) error {
 	if err := a.showState(p.State, full); err != nil {
 		return err
 	}
+	for i := range p.Results {
+		a.showResult(&p.Results[i], full)
+	}
 	return a.showLists(p)
+}
+
+// showResult prints the updates of a finished task, each as JSON on one line.
+func (a *app) showResult(r *resultJSON, full bool) {
+	width := 2 * cellWidth
+	if full {
+		width = 0
+	}
+	fmt.Fprintf(a.out, "\nResult of %s, not committed:\n", cell(taskText(r.Node, r.Index)))
+	for i := range r.Updates {
+		fmt.Fprintf(a.out, "  %s\n", inline(&r.Updates[i], width))
+	}
 }
 
 // showState prints the fields of a state, each as JSON on one line.

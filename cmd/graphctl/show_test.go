@@ -17,7 +17,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// TestShowNamesFailedNodes shows a thread of whose due tasks two have failed.
+// TestShowNamesFailedNodes shows a thread of whose due tasks two have failed, and the results of the
+// others.
 func TestShowNamesFailedNodes(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -33,6 +34,7 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		if page == "bad" {
 			return u, errors.New("the page is torn")
 		}
+		u.Log.Append(string(page))
 		return u, nil
 	}, graph.ContinueOnError())
 	g.Edge(graph.Start, "split")
@@ -65,7 +67,8 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		return out.String()
 	}
 	text := show()
-	for _, want := range []string{"\nFailure of read[1], attempt 1, 20", "\nFailure of read[3], attempt 1, 20", "s ago):\n  ", "\nFailure of the run:\n  ", "the page is torn"} {
+	for _, want := range []string{"\nFailure of read[1], attempt 1, 20", "\nFailure of read[3], attempt 1, 20", "s ago):\n  ", "\nResult of good, not committed:\n  {}\n",
+		"\nResult of read, not committed:\n  {\"Log\":[\"one\"]}\n", "\nResult of read[2], not committed:\n  {\"Log\":[\"two\"]}\n", "\nFailure of the run:\n  ", "the page is torn"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got\n%s\nwant %q", text, want)
 		}
@@ -74,7 +77,7 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		t.Errorf("got\n%s\nwant 3 failures", text)
 	}
 	got := show("-o", "jsonl")
-	for _, want := range []string{`"failures":[{"node":"read","index":1,"text":"`, `"attempt":1,"failed":"20`} {
+	for _, want := range []string{`"failures":[{"node":"read","index":1,"text":"`, `"attempt":1,"failed":"20`, `{"node":"read","index":2,"updates":[{"Log":["two"]}]}`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %q", got, want)
 		}

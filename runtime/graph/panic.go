@@ -37,3 +37,9 @@ func appendUpdate[S, U any](schema *state.Schema[S, U], u *U) (_ []byte, err err
 	defer rescue(&err)
 	return schema.AppendUpdate(nil, u)
 }
+
+// decodeUpdate decodes an update.
+func decodeUpdate[S, U any](schema *state.Schema[S, U], b []byte) (u U, err error) {
+	defer rescue(&err)
+	return u, schema.DecodeUpdate(b, &u)
+}

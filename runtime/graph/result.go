@@ -145,7 +145,7 @@ type SubgraphCall struct {
 type TaskState struct {
 	Node     ID
 	Index    int    // number of the send that the task runs, else 0
-	Finished bool   // its result is stored: Resume does not run it again
+	Finished bool   // its result is stored: Resume does not run it again; TaskUpdates returns it
 	Failure  string // the text of its last error, cut after 8 KiB; empty if it has not failed
 	Summary  string // that it gave Summary before it waited or failed; empty for none
 	Progress string // the newest note of Progress that is stored; empty for none

@@ -92,12 +92,12 @@ func (g *Graph[S, U]) submitEncoded(ctx context.Context, thread string, update [
 }
 
 // decodeUpdate decodes an update by the generated code.
-func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (u U, err error) {
-	defer rescue(&err)
-	if err := g.schema.DecodeUpdate(update, &u); err != nil {
-		return u, fmt.Errorf("%s: the update: %w", where(g.name, thread, -1), err)
+func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (U, error) {
+	u, err := decodeUpdate(g.schema, update)
+	if err != nil {
+		err = fmt.Errorf("%s: the update: %w", where(g.name, thread, -1), err)
 	}
-	return u, nil
+	return u, err
 }
 
 func (g *Graph[S, U]) signalEncoded(ctx context.Context, thread string, s SentSignal) error {

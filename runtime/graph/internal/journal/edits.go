@@ -26,9 +26,14 @@ func Edits(writes []checkpoint.Write, namespace string, base checkpoint.ID) (edi
 func Finished(writes []checkpoint.Write, rec *checkpoint.Record, namespace string, due checkpoint.Task) bool {
 	key := DueKey(rec, namespace, due)
 	for i := range writes {
-		if w := &writes[i]; w.Kind == checkpoint.Result && w.Task == key && w.Name == "" && w.Base == rec.Base {
+		if IsResult(&writes[i], rec, key) {
 			return true
 		}
 	}
 	return false
+}
+
+// IsResult reports whether a write is the result of the task of a key, which is due at rec.
+func IsResult(w *checkpoint.Write, rec *checkpoint.Record, key string) bool {
+	return w.Kind == checkpoint.Result && w.Task == key && w.Name == "" && w.Base == rec.Base
 }

@@ -335,6 +335,27 @@ type Target struct {
 	Sent []byte // nil for nothing
 }
 
+// ResultUpdates returns the updates in the stored result of a task, whatever the kind of its node:
+// the update alone, the list that AppendUpdates wrote, or the update before the choice that
+// AppendChoice wrote.
+func ResultUpdates(b []byte) (updates [][]byte, err error) {
+	in := wire.NewReader("result", b)
+	if wire.IsMap(in.Peek()) {
+		return [][]byte{b}, nil
+	}
+	for range in.ArrayLen() {
+		if wire.IsArray(in.Peek()) {
+			in.Skip() // a target
+		} else {
+			updates = append(updates, in.Bytes())
+		}
+		if !in.OK() {
+			break
+		}
+	}
+	return updates, in.End()
+}
+
 // AppendTargets appends what runs next.
 func AppendTargets(b []byte, targets []Target) []byte {
 	return appendTargets(wire.AppendArrayLen(b, len(targets)), targets)
