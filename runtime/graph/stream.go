@@ -15,12 +15,12 @@ import (
 // Event is one event of a stream. Which fields are set depends on Kind.
 type Event[S, U any] struct {
 	RunEvent
-	Update   U             // EventUpdate and EventTaskUpdate; it must not be modified
-	State    S             // EventState; it shares memory as Result.State does
-	Question *OpenQuestion // EventQuestion
-	Custom   any           // EventCustom
-	Child    any           // set if Path is not empty: the Event with the types of the subgraph. It has Update and State; this Event does not
-	Result   *Result[S]    // EventRunEnded
+	Update   U            // EventUpdate and EventTaskUpdate; it must not be modified
+	State    S            // EventState; it shares memory as Result.State does
+	Question OpenQuestion // EventQuestion; Question.Decode and Answer take it
+	Custom   any          // EventCustom
+	Child    any          // set if Path is not empty: the Event with the types of the subgraph. It has Update and State; this Event does not
+	Result   *Result[S]   // EventRunEnded
 }
 
 // Emit passes v to the stream of the run whose node runs under ctx, as an EventCustom: progress,
@@ -332,7 +332,7 @@ func (f feed) publishQuestions(step int, asked []OpenQuestion) bool {
 	for _, w := range asked {
 		if f.sink.asks(w.ID) {
 			e := f.event(EventQuestion, step)
-			e.Checkpoint, e.Node, e.Index, e.Summary, e.Question = f.base(), w.Node, w.Index, w.Summary, &w
+			e.Checkpoint, e.Node, e.Index, e.Summary, e.Question = f.base(), w.Node, w.Index, w.Summary, w
 			f.sink.take(e)
 		}
 	}
@@ -351,7 +351,7 @@ func (f feed) base() checkpoint.ID {
 // of the given step; OpenQuestion.Path has its place.
 func (f feed) show(e event, step int) bool {
 	if e.Kind == EventQuestion {
-		return f.publishQuestions(step, []OpenQuestion{*e.Question})
+		return f.publishQuestions(step, []OpenQuestion{e.Question})
 	}
 	return f.sink.take(e)
 }

@@ -120,8 +120,8 @@ func TestEventsShowTheSummaryOfTheirTask(t *testing.T) {
 		if e.Node != "" {
 			got = append(got, fmt.Sprintf("%v %d: %s", e.Kind, e.Attempt, e.Summary))
 		}
-		if e.Question != nil {
-			asked = *e.Question
+		if e.Kind == graph.EventQuestion {
+			asked = e.Question
 		}
 	}
 	for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventAll)) {
@@ -131,6 +131,15 @@ func TestEventsShowTheSummaryOfTheirTask(t *testing.T) {
 		"task started 1: ", "custom 1: ", "task ended 1: first", "task retry 1: first",
 		"task started 2: first", "custom 2: first", "custom 2: first", "custom 2: second", "task ended 2: second", "question 0: second",
 	})
+	snap, err := th.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, q := range map[string]graph.OpenQuestion{"event": asked, "snapshot": snap.Questions[0]} {
+		if v, err := amount.Decode(q); err != nil || v == "" {
+			t.Errorf("the question of the %s is %q, %v", what, v, err)
+		}
+	}
 	got = nil
 	for e, err := range th.ResumeStream(t.Context(), graph.Events(graph.EventAll), amount.Answer(asked, 7)) {
 		note(e, err)

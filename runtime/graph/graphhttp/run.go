@@ -73,9 +73,7 @@ func (h *Hub[S, U]) message(thread string, e graph.Event[S, U], err error) messa
 		return message{broken: true}
 	}
 	m.Message = out
-	if e.Question != nil {
-		m.asks = e.Question.ID
-	}
+	m.asks = e.Question.ID
 	return m
 }
 

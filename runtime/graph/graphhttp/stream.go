@@ -171,7 +171,7 @@ func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	for _, w := range head.Questions {
 		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{RunEvent: graph.RunEvent{
 			Kind: graph.EventQuestion, Thread: s.thread, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index,
-		}, Question: &w}, nil))
+		}, Question: w}, nil))
 	}
 	return out
 }
