@@ -7,6 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -107,6 +108,35 @@ func (g *core) left(c *checkpoint.Chain) bool {
 		n, ok := g.find(t.Node)
 		return ok && n >= start && g.nodes[n].same
 	})
+}
+
+// releasedReason is the reason of the end of a run line whose version was released.
+const releasedReason = "the version was released"
+
+// openReleased stores what the due tasks have finished, because the version is about to be released
+// (rule 10.12). It stores nothing if they have finished nothing.
+func (r *opener) openReleased() error {
+	c, err := r.load(checkpoint.ID{})
+	if err != nil || c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) || !r.g.left(&c) {
+		return err
+	}
+	if err := r.restore(&c); err != nil {
+		return err
+	}
+	if err := r.keepFinished(&c); err != nil {
+		return err
+	}
+	r.plan.Position = plan.Position{Step: c.Last.Step + 1, Joins: r.g.plan.NewJoins()}
+	rec, err := r.forkRecord(&c)
+	if err != nil {
+		return err
+	}
+	r.noteLeft(&rec)
+	if err := r.returnSignals(&c); err != nil {
+		return err
+	}
+	r.ending = &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: releasedReason}
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: Cancelled, End: true})
 }
 
 // restoreFinished fills the slots with the stored results of the due tasks, and with the updates

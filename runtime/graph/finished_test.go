@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -197,4 +198,80 @@ func TestAnInputKeepsWhatAnUnfinishedSubgraphHasDone(t *testing.T) {
 		same(t, "log", snap.State.Log, []string{"one", "early", "paid", "next"})
 		same(t, "dropped", begun(t, th).Dropped, []graph.TaskState{{Node: "call"}})
 	})
+}
+
+// TestAReleaseKeepsWhatTheTasksHaveFinished, in a last checkpoint of the version (rule 10.12).
+func TestAReleaseKeepsWhatTheTasksHaveFinished(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		s := memory.New()
+		th := compile(t, twoApprovals(), graph.Saver(s), d).Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+		v, err := th.Release(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "status of the version", v.Status, graph.Cancelled)
+		snap, err := th.Version(v.Number).State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "log", snap.State.Log, []string{"one", "paid"})
+		same(t, "ran", snap.Ran, []graph.ID{"first"})
+		same(t, "dropped", snap.Dropped, []graph.TaskState{{Node: "second"}})
+		same(t, "next", snap.Next, []graph.ID(nil))
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("two")))
+		same(t, "log of the next version", res.State.Log, []string{"two"})
+	})
+}
+
+// TestNoCrashLosesWhatTasksHaveFinished: an input or a release takes the place of a task, and the
+// process dies at each of its calls of the saver. Made again, it has the payment, once.
+func TestNoCrashLosesWhatTasksHaveFinished(t *testing.T) {
+	ways := map[string]struct {
+		take func(th thread) error
+		log  []string // of the newest version
+	}{
+		"an input": {func(th thread) error {
+			_, err := th.Invoke(t.Context(), logged("next"), graph.DiscardPending(), graph.RequestID("next"), graph.TakeOver())
+			return err
+		}, []string{"one", "paid", "next", "paid", "skipped", "shipped"}},
+		"a release": {func(th thread) error {
+			_, err := th.Release(t.Context())
+			return err
+		}, []string{"one", "paid"}},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			eachDurability(t, func(t *testing.T, d graph.Durability) {
+				points := 0
+				for left, more := 1, true; more; left++ {
+					more = false
+					for _, after := range []bool{false, true} {
+						s := memory.New()
+						th := compile(t, twoApprovals(), graph.Saver(s), d).Thread("t")
+						done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+						dying := compile(t, twoApprovals(), graph.Saver(&crashing{Saver: s, left: left, after: after}), d).Thread("t")
+						if err := way.take(dying); err == nil {
+							continue
+						} else if !errors.Is(err, errCrash) {
+							t.Fatal(err)
+						}
+						more = true
+						points++
+						if err := way.take(th); err != nil {
+							t.Fatalf("crash at call %d, after it was made %t: %v", left, after, err)
+						}
+						snap, err := th.Version(1).State(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						same(t, fmt.Sprintf("crash at call %d, after it was made %t: log", left, after), snap.State.Log, way.log)
+					}
+				}
+				if points < 4 {
+					t.Errorf("only %d crash points, want them all", points)
+				}
+			})
+		})
+	}
 }

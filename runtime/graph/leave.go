@@ -32,6 +32,12 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 		return err
 	}
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)
+	return r.returnSignals(c)
+}
+
+// returnSignals returns the signals of the unfinished tasks of the head to the inbox. c is the
+// loaded checkpoint.
+func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	if len(r.g.signals) == 0 {
 		return nil
 	}

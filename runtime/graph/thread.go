@@ -319,21 +319,47 @@ func passing(err error) bool {
 // Release closes the thread's open version and returns it. Its checkpoints stay readable by At,
 // and the next input starts with an empty state. It returns a *checkpoint.BusyError if a run holds
 // the thread, and checkpoint.ErrNotFound if no version is open.
+//
+// If tasks are due, Release first stores the results of those that have finished, as a last
+// checkpoint with the status Cancelled. Snapshot.Dropped of that checkpoint names the others. An
+// error of State, such as ErrGraphChanged, then releases nothing. Saver.Release and graphctl read
+// no state, so they keep no results.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v checkpoint.Version, err error) {
 	o, err := calling(t, opts, ReleaseOption.release)
 	if err != nil {
 		return v, err
 	}
 	err = t.contend(ctx, o, "graph.Wait", func() error {
+		head, err := keepForRelease(ctx, t, o)
+		if err != nil {
+			return err
+		}
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 		defer cancel()
-		v, err = t.g.opt.saver.Release(call, t.id, o.ifHead)
+		v, err = t.g.opt.saver.Release(call, t.id, head)
 		if err == nil {
 			t.g.heads.drop(t.id)
 		}
 		return t.saverError("release", err)
 	})
 	return v, err
+}
+
+// keepForRelease stores the results of due tasks before a release. It returns the head that the
+// version must have then; zero for any.
+func keepForRelease[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (checkpoint.ID, error) {
+	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: noNamespace})
+	if err != nil || row.Version == 0 || row.Thread.Status == Done || row.Thread.Holder != "" {
+		return o.ifHead, err
+	}
+	r := newOpening(ctx, t, o, nil)
+	if err := r.openReleased(); err != nil {
+		return o.ifHead, err
+	}
+	if !r.fence.IsZero() {
+		return r.fence, nil
+	}
+	return o.ifHead, nil
 }
 
 // usable returns an error unless the thread can be used at all.

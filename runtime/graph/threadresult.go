@@ -125,7 +125,13 @@ func conclude[S any](graph string, e ended, s *Snapshot[S], c *checkpoint.Chain)
 	case Done:
 		return nil
 	case Cancelled:
-		return &CancelledError{Graph: graph, Thread: s.Thread, Reason: why}
+		if e.at.Version == 0 || why != releasedReason {
+			return &CancelledError{Graph: graph, Thread: s.Thread, Reason: why}
+		}
+		for _, t := range s.Dropped {
+			s.Next = append(s.Next, t.Node)
+		}
+		s.Next = distinct(s.Next)
 	case Failed:
 		failed := &FailedError{Graph: graph, Thread: s.Thread, Reason: s.Reason}
 		for i := range s.Tasks {

@@ -244,7 +244,7 @@ func TestAResultOfWorkThatNothingFinishes(t *testing.T) {
 		if res, err = th.Result(t.Context(), graph.RequestID("two")); !errors.Is(err, graph.ErrReleased) {
 			t.Errorf("released: got %v, want ErrReleased", err)
 		}
-		same(t, "log of the version", res.State.Log, []string{"one", "sibling", "two"})
+		same(t, "log of the version", res.State.Log, []string{"one", "sibling", "two", "sibling"}) // rule 10.12
 		submit(t, g.Thread("r"), "large", graph.RequestID("large"))
 		id := checkpoint.ID{1}
 		if _, err := s.Append(t.Context(), checkpoint.Append{

@@ -105,11 +105,7 @@ func openEdit[S, U any](
 ) (checkpoint.ID, error) {
 	var r *opener
 	err := t.contend(ctx, o, busyOptions, func() error {
-		a := newAdapter(t.g, o.strict)
-		a.edits = updates
-		r = &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
-		r.init()
-		r.log = t.g.journal(t.id, o, nil, nil, nil)
+		r = newOpening(ctx, t, o, updates)
 		return open(r)
 	})
 	if err != nil {
@@ -117,6 +113,16 @@ func openEdit[S, U any](
 	}
 	t.g.heads.drop(t.id)
 	return r.log.Head, nil
+}
+
+// newOpening returns an opening that runs nothing, with updates for an edit.
+func newOpening[S, U any](ctx context.Context, t Thread[S, U], o runOptions, updates []U) *opener {
+	a := newAdapter(t.g, o.strict)
+	a.edits = updates
+	r := &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
+	r.init()
+	r.log = t.g.journal(t.id, o, nil, nil, nil)
+	return r
 }
 
 // editOf checks an edit as the given nodes, in task order, against the graph.
