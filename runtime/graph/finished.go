@@ -103,7 +103,7 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 // left reports whether tasks that are due at c may have left anything that is stored.
 func (g *core) left(c *checkpoint.Chain) bool {
 	return slices.ContainsFunc(c.Writes, func(w checkpoint.Write) bool {
-		return w.Base == c.Last.Base && w.Kind == checkpoint.Result && w.Namespace == ""
+		return w.Base == c.Last.Base && (w.Kind == checkpoint.Result || w.Kind == checkpoint.Outcome) && w.Namespace == ""
 	}) || slices.ContainsFunc(c.Due, func(t checkpoint.Task) bool {
 		n, ok := g.find(t.Node)
 		return ok && n >= start && g.nodes[n].same
@@ -146,6 +146,9 @@ func (r *run) restoreFinished(calls bool) error {
 	if err := r.restoreResults(); err != nil {
 		return err
 	}
+	if err := r.takeOutcomes(); err != nil {
+		return err
+	}
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		if n := &r.g.nodes[t.Node]; !calls || !n.same || n.unstored || t.Progress == exec.Succeeded || t.Progress == exec.Beaten {
@@ -159,6 +162,34 @@ func (r *run) restoreFinished(calls bool) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// takeOutcomes makes the outcomes of successful executions results of their tasks, which workers
+// of queues have stored and no run has taken.
+func (r *run) takeOutcomes() error {
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if r.g.nodes[t.Node].queue == "" || t.Progress == exec.Succeeded || t.Progress == exec.Beaten {
+			continue
+		}
+		key, _, name := r.execution(t)
+		b, found := r.pending.Outcome(key, name)
+		if !found {
+			continue
+		}
+		e, err := journal.ReadExecution(b)
+		if err == nil && e.Result != nil {
+			err = r.readResult(i, e.Result)
+		}
+		if err != nil {
+			return r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
+		}
+		if e.Result != nil && r.exec.Win(i) {
+			t.Progress, t.Labels = exec.Succeeded, e.Labels
+		}
+	}
+	r.exec.Decide()
 	return nil
 }
 

@@ -275,3 +275,64 @@ func TestNoCrashLosesWhatTasksHaveFinished(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOutcomeThatNoRunHasTakenIsKept: a worker of a queue has paid, and an input or a release ends
+// the superstep before a run has seen that.
+func TestAnOutcomeThatNoRunHasTakenIsKept(t *testing.T) {
+	graphs := map[string]func() *graph.Builder[work, update]{
+		"siblings": func() *graph.Builder[work, update] {
+			b := newWork()
+			for _, id := range []graph.ID{"pay", "ship"} {
+				b.Node(id, say(string(id)), graph.Queue("gpu"))
+				b.Edge(graph.Start, id)
+				b.Edge(id, graph.End)
+			}
+			return b
+		},
+		"a subgraph": func() *graph.Builder[work, update] {
+			b := newWork()
+			child := newWork()
+			for _, id := range []graph.ID{"pay", "ship"} {
+				child.Node(id, say(string(id)), graph.Queue("gpu"))
+				child.Edge(graph.Start, id)
+				child.Edge(id, graph.End)
+			}
+			b.Subgraph("sub", compile(t, child, graph.SubgraphOnly()))
+			b.Chain(graph.Start, "sub", graph.End)
+			return b
+		},
+	}
+	for name, build := range graphs {
+		for _, release := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, released %t", name, release), func(t *testing.T) {
+				s := memory.New()
+				g := compile(t, build(), graph.Saver(s))
+				th := g.Thread("t")
+				done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+				tasks := serving(g, s).waiting(t)
+				same(t, "tasks", len(tasks), 2)
+				if err := g.RunQueued(t.Context(), tasks[0].payload, false); err != nil {
+					t.Fatal(err)
+				}
+				paid := snapshot(t, th)
+				same(t, "log before", paid.State.Log, []string{"one"})
+				var kept graph.Snapshot[work]
+				if release {
+					v, err := th.Release(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if kept, err = th.Version(v.Number).State(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					done(t, graph.Waiting)(th.Invoke(t.Context(), logged("next"), graph.DiscardPending()))
+					kept = begun(t, th)
+				}
+				if len(kept.State.Log) != 2 || kept.State.Log[1] != "pay" && kept.State.Log[1] != "ship" {
+					t.Errorf("got log %v, want what the worker has done", kept.State.Log)
+				}
+			})
+		}
+	}
+}

@@ -113,16 +113,22 @@ func (r host) elsewhere(ctx context.Context, i int) error {
 // out have failed, and their pauses are over.
 func (r *run) queuedTask(i int) queuedTask {
 	t := &r.exec.Tasks[i]
-	key := r.taskKey(&t.Task)
+	key, round, execution := r.execution(t)
+	return queuedTask{
+		Graph: r.opt.queues.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
+		Node: r.g.nodes[t.Node].id, Task: key, Round: round, Attempt: t.Attempt, Execution: execution,
+	}
+}
+
+// execution returns the key of a task, its round, and the name of its next execution.
+func (r *run) execution(t *exec.Task) (key string, round int, name string) {
+	key = r.taskKey(&t.Task)
 	round, answers := r.pending.Round(key), 0
 	if t.Asks != nil {
 		answers = t.Asks.Answered()
 	}
 	t.Attempt = max(t.Attempt, r.pending.HandedOut(key, round, answers))
-	return queuedTask{
-		Graph: r.opt.queues.name, Thread: r.thread, Namespace: r.log.Namespace, At: r.log.Head, Base: r.log.Base,
-		Node: r.g.nodes[t.Node].id, Task: key, Round: round, Attempt: t.Attempt, Execution: journal.ExecutionName(round, answers, t.Attempt),
-	}
+	return key, round, journal.ExecutionName(round, answers, t.Attempt)
 }
 
 // handOut stores those of the tasks that wait for a worker of their queue, unless they are stored.

@@ -119,7 +119,7 @@ func openEdit[S, U any](
 func newOpening[S, U any](ctx context.Context, t Thread[S, U], o runOptions, updates []U) *opener {
 	a := newAdapter(t.g, o.strict)
 	a.edits = updates
-	r := &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
+	r := &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, watchers: watching(&t.g.core, t.id), opt: o}}
 	r.init()
 	r.log = t.g.journal(t.id, o, nil, nil, nil)
 	return r
