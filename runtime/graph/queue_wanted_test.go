@@ -2,6 +2,9 @@ package graph_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -260,4 +263,98 @@ func TestTheLoserOfARaceEnds(t *testing.T) {
 			t.Errorf("the loser stopped: %t, after %s; want that it stops when the thread continues", stopped, took)
 		}
 	})
+}
+
+// leaveBranch are calls after which a thread has left the branch of its due tasks.
+var leaveBranch = map[string]func(t *testing.T, g *app, s checkpoint.Saver, first result){
+	"an input with DiscardPending": func(t *testing.T, g *app, s checkpoint.Saver, _ result) {
+		t.Helper()
+		submit(t, g.Thread("t"), "stay", graph.DiscardPending())
+		if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Done {
+			t.Errorf("got %s, %v; want the new input done", run.Status, err)
+		}
+	},
+	"an edit with Goto": func(t *testing.T, g *app, _ checkpoint.Saver, _ result) {
+		t.Helper()
+		if _, err := g.Thread("t").UpdateState(t.Context(), logged("edited"), graph.Goto(graph.To("z"))); err != nil {
+			t.Error(err)
+		}
+	},
+	"an edit of an older checkpoint": func(t *testing.T, g *app, _ checkpoint.Saver, first result) {
+		t.Helper()
+		older := snapshot(t, g.Thread("t").At(first.Checkpoint)).Parent
+		if _, err := g.Thread("t").At(older).UpdateState(t.Context(), logged("edited")); err != nil {
+			t.Error(err)
+		}
+	},
+}
+
+// TestATaskOfABranchThatWasLeftDoesNotRun tests rule 23.8: it does not begin, its context ends, and
+// it runs again when its branch continues.
+func TestATaskOfABranchThatWasLeftDoesNotRun(t *testing.T) {
+	for name, leave := range leaveBranch {
+		for _, nested := range []bool{false, true} {
+			for _, begun := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, nested %t, begun %t", name, nested, begun), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { leavesQueued(t, leave, nested, begun) })
+				})
+			}
+		}
+	}
+}
+
+func leavesQueued(t *testing.T, leave func(*testing.T, *app, checkpoint.Saver, result), nested, begun bool) {
+	t.Helper()
+	s, b, calls, ended := memory.New(), newWork(), 0, 0
+	slow := func(ctx context.Context, _ work) (update, error) {
+		if calls++; !begun || calls > 1 {
+			return logged("gpu"), nil
+		}
+		select {
+		case <-ctx.Done():
+			ended++
+		case <-time.After(2 * time.Hour):
+		}
+		return update{}, ctx.Err()
+	}
+	if nested {
+		inner := newWork()
+		inner.Node("slow", slow, graph.Queue("gpu"))
+		b.Subgraph("gpu", compile(t, line(inner, "slow"), graph.SubgraphOnly()))
+	} else {
+		b.Node("gpu", slow, graph.Queue("gpu"))
+	}
+	b.Node("a", say("a"))
+	b.Node("z", say("z"))
+	b.Edge(graph.Start, "a")
+	b.Route("a", func(_ context.Context, w work) (graph.Next, error) {
+		if slices.Contains(w.Log, "stay") {
+			return graph.To(graph.End), nil
+		}
+		return graph.To("gpu"), nil
+	}, "gpu", graph.End)
+	b.Edge("gpu", "z")
+	b.Edge("z", graph.End)
+	g := compile(t, b, graph.Saver(s))
+	th, p := g.Thread("t"), serving(g, s)
+	first := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+	var leaving sync.WaitGroup
+	leaving.Go(func() {
+		if begun {
+			time.Sleep(time.Hour)
+		}
+		leave(t, g, s, first)
+	})
+	if !begun {
+		leaving.Wait()
+	}
+	began := time.Now()
+	same(t, "tasks", p.work(t), 1)
+	leaving.Wait()
+	if took := time.Since(began); begun && took > time.Hour+2*time.Second || calls != ended {
+		t.Errorf("the node ran %d times, of which %d ended with their context, after %s; want that it stops", calls, ended, took)
+	}
+	res := done(t, graph.Done)(p.resume(t, th.At(first.Checkpoint)))
+	same(t, "log of the branch that continues", res.State.Log, []string{"in", "a", "gpu", "z"})
+	same(t, "calls that were not stopped", calls-ended, 1)
 }

@@ -179,19 +179,20 @@ func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 		_, begun := s.begun.Load(q.Execution + q.Task)
 		again = again || begun
 	}
-	s, cancelled, err := r.current(q, again)
+	s, left, err := r.current(q, again)
 	if s != nil {
 		s.begun.Store(q.Execution+q.Task, true)
 	}
-	if cancelled {
+	if left {
 		err = r.drop(q)
 	}
 	return s, err
 }
 
 // current returns the kept superstep of a task, or loads it: once for several tasks. It returns
-// nil if the task need not run. cancelled says that the thread was cancelled.
-func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, cancelled bool, _ error) {
+// nil if the task need not run. left says that the thread may continue with the task later: it was
+// cancelled, or has left the branch of the task.
+func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ error) {
 	at := q.at()
 	defer r.root.steps.alone(at)()
 	call, cancel := context.WithTimeout(r.ctx, r.root.opt.saverTimeout)
@@ -204,20 +205,35 @@ func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, cancelled boo
 		return s, false, nil
 	}
 	p, err := r.locate(q)
-	t := &p.chain.Thread
+	if err == nil {
+		left, err = r.hasLeft(q, &p)
+	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // released, deleted or pruned since
 		err = nil
-	case err == nil && (t.Status == Cancelled || t.Cancels > 0):
-		cancelled = true
 	case err != nil:
 		return nil, false, err
-	case !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
+	case !left && !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
 		s, err := r.restoreStep(at, p, q, all[0])
 		return s, false, err
 	}
 	r.root.steps.drop(at)
-	return nil, cancelled, err
+	return nil, left, err
+}
+
+// hasLeft reports whether the thread was cancelled, or has left the branch of a task that is at p.
+func (r pooled) hasLeft(q *queuedTask, p *callPlace) (bool, error) {
+	c := &p.chain
+	switch {
+	case c.Thread.Status == Cancelled || c.Thread.Cancels > 0:
+		return true, nil
+	case q.Namespace != "":
+		return p.ended, nil // the head has no such call
+	case c.Committed || c.Last.ID == c.Head:
+		return false, nil
+	}
+	head, err := loadChain(r.ctx, r.root, r.root.opt.saver, checkpoint.Ref{Thread: q.Thread})
+	return err == nil && head.Last.Base != q.Base, err
 }
 
 // at names the checkpoint with the state of a task.
