@@ -105,6 +105,10 @@ func TestALateAnswerIsRefused(t *testing.T) {
 			t.Errorf("a late answer: got %v, want ErrNotAsked and ErrExpired", err)
 		}
 		same(t, "head after a late answer", described(t, th).Head, head)
+		if err := th.Answer(t.Context(), refund.Answer(q, true)); !errors.Is(err, graph.ErrNotAsked) {
+			t.Errorf("a late posted answer: got %v, want ErrNotAsked", err)
+		}
+		same(t, "questions that are listed", listedWaits(t, th), [3]int{})
 		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"in", "expired"})
 		if _, err := th.Resume(t.Context(), refund.Answer(q, true)); !errors.Is(err, graph.ErrNotAsked) {
