@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // Action is something that a page does.
@@ -77,6 +78,13 @@ func (in *Inspector) sees(r *http.Request, a Action, t *checkpoint.Thread) error
 		return err
 	}
 	return in.check(r, accessTo(a, t))
+}
+
+// operator returns the operations on the threads that a request may see.
+func (in *Inspector) operator(r *http.Request) *operate.Operator {
+	o := in.ops
+	o.Sees = func(t *checkpoint.Thread) bool { return in.sees(r, View, t) == nil }
+	return &o
 }
 
 // permits has the names of the actions that a page offers.

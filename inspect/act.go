@@ -3,13 +3,14 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
@@ -57,19 +58,20 @@ func parseForm(r *http.Request) error {
 
 // perform performs an action, and returns its note.
 func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.Thread) (note string, err error) {
-	ctx, form := r.Context(), r.PostForm
+	ctx, form, o := r.Context(), r.PostForm, in.operator(r)
 	switch a {
 	case Answer:
-		return "answered", in.answer(r, p, t)
+		_, err := o.Answer(ctx, t, form.Get("question"), payloadOf(form))
+		return "answered", err
 	case Signal:
-		return "signalled", in.signal(r, t)
+		return "signalled", in.signal(r, o, t)
 	case Wake:
 		if t.Status == checkpoint.Paused {
 			return "", &conflictError{"the thread stops for a person, and a worker keeps the stop; resume it"}
 		}
-		return "woken", in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+		return "woken", o.Wake(ctx, t)
 	case Cancel:
-		return "cancelled", in.cancel(ctx, t, form.Get("reason"))
+		return "cancelled", o.Cancel(ctx, t, form.Get("reason"))
 	case Resume:
 		return "resumed", in.resume(r, t, graph.ID(form.Get("node")))
 	case Replay:
@@ -81,76 +83,6 @@ func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.T
 		return "deleted", in.saver.Delete(ctx, t.ID)
 	}
 	return "", bad("there is no action %q", a)
-}
-
-// post stores a message of a thread, under a new id.
-func (in *Inspector) post(ctx context.Context, t *checkpoint.Thread, m checkpoint.Message) error {
-	id, err := checkpoint.NewID()
-	if err != nil {
-		return fmt.Errorf("inspect: %w", err)
-	}
-	m.ID = id.String()
-	_, err = in.store(ctx, checkpoint.Post{Thread: t.ID, Graph: t.Graph, Messages: []checkpoint.Message{m}})
-	return err
-}
-
-// store stores the messages of a thread. It reports whether the last one was stored before.
-func (in *Inspector) store(ctx context.Context, p checkpoint.Post) (known bool, err error) {
-	posted, err := in.saver.Post(ctx, p)
-	if err == nil {
-		err = posted[0].Err
-	}
-	if err != nil {
-		return false, err
-	}
-	return posted[0].Messages[len(p.Messages)-1].Known, nil
-}
-
-func (in *Inspector) cancel(ctx context.Context, t *checkpoint.Thread, reason string) error {
-	if len(reason) > checkpoint.MaxReason {
-		return bad("the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)
-	}
-	return in.post(ctx, t, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
-}
-
-// answer stores the answer to a question, from its form or from JSON.
-func (in *Inspector) answer(r *http.Request, p place, t *checkpoint.Thread) error {
-	v, err := in.load(r, p.root(), false)
-	if err != nil {
-		return err
-	}
-	if v.locked != nil {
-		return v.locked
-	}
-	id := r.PostForm.Get("question")
-	open, err := graph.OpenQuestions(*t)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(open, func(q graph.OpenQuestion) bool { return q.ID == id })
-	if i < 0 {
-		return fmt.Errorf("question %s: %w; somebody has answered it, or the thread has moved on", clip(100, id), graph.ErrNotAsked)
-	}
-	var answer *shape.Payload
-	if d := v.question(open[i].Question); d != nil {
-		answer = &d.Answer
-	}
-	encoded, err := payloadFrom(r, answer)
-	if err != nil {
-		return err
-	}
-	if app := in.apps[t.Graph]; app != nil {
-		return app.Untyped().Answer(r.Context(), t.ID, graph.AnswerBytes(id, encoded))
-	}
-	refused, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: t.ID, Refused: true})
-	if err != nil {
-		return err
-	}
-	known, err := in.store(r.Context(), graph.EncodedAnswer(t.Graph, t.ID, id, encoded, refused))
-	if known {
-		return &conflictError{"the question has been answered"}
-	}
-	return err
 }
 
 // answerAgain shows the page of a thread with a wrong answer in its form, and why it is wrong.
@@ -171,28 +103,6 @@ func (in *Inspector) answerAgain(w http.ResponseWriter, r *http.Request, p place
 	d.Pulse = "" // a live page would load itself again, without the answer
 	in.render(w, statusOf(wrong), "thread", d)
 	return nil
-}
-
-// payloadFrom returns the encoded payload in the form of a request: that of the inputs, or the
-// JSON in "json" if "as" says so. p may be nil.
-func payloadFrom(r *http.Request, p *shape.Payload) ([]byte, error) {
-	text := []byte(r.PostForm.Get("json"))
-	if f := formOf(p); f != nil && r.PostForm.Get("as") != "json" {
-		var err error
-		if text, err = f.read(r.PostForm); err != nil {
-			return nil, err
-		}
-	}
-	return encoded(value.Encode(p, text))
-}
-
-// encoded makes an error of JSON one of the request.
-func encoded(b []byte, err error) ([]byte, error) {
-	var wrong *value.JSONError
-	if errors.As(err, &wrong) {
-		return nil, bad("%v", wrong)
-	}
-	return b, err
 }
 
 // app returns the graph of a thread.
@@ -238,7 +148,7 @@ func (in *Inspector) replay(r *http.Request, p place, t *checkpoint.Thread) erro
 	if _, err := app.Update(r.Context(), t.ID, p.At, nothing, graph.Metadata(in.actor(r))); err != nil {
 		return err
 	}
-	return in.post(r.Context(), t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+	return in.ops.Wake(r.Context(), t)
 }
 
 // actor returns the metadata of the user of a request; nil for none.
@@ -278,42 +188,35 @@ func (in *Inspector) signalForms(v *view) (all []signalForm) {
 }
 
 // signal sends a signal to a thread, from its form or from JSON.
-func (in *Inspector) signal(r *http.Request, t *checkpoint.Thread) error {
-	described, err := in.describedGraph(r, t.Graph, t.ID)
-	if err != nil {
-		return err
-	}
+func (in *Inspector) signal(r *http.Request, o *operate.Operator, t *checkpoint.Thread) error {
 	name := r.PostForm.Get("signal")
-	app := in.apps[t.Graph]
-	var known *shape.Payload
-	if d := described.Signal(name); d != nil {
-		known = &d.Payload
-	} else if app == nil {
-		return bad("no node of the graph %q receives the signal %q", t.Graph, clip(100, name))
-	}
-	payload, err := payloadFrom(r, known)
-	if err != nil {
-		return err
-	}
 	var opts []graph.SignalOption
 	if key := strings.TrimSpace(r.PostForm.Get("key")); key != "" {
 		opts = append(opts, graph.For(key))
 	}
-	if app != nil {
-		return app.Untyped().Signal(r.Context(), t.ID, name, payload, opts...)
-	}
-	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
-	if err != nil {
-		return bad("%v", err)
-	}
-	_, err = in.store(r.Context(), post)
+	_, err := o.Signal(r.Context(), t, name, func(p *shape.Payload) ([]byte, error) {
+		if p == nil && in.apps[t.Graph] == nil {
+			return nil, bad("no node of the graph %q receives the signal %q", t.Graph, clip(100, name))
+		}
+		return payloadOf(r.PostForm)(p)
+	}, opts...)
 	return err
+}
+
+// payloadOf returns the JSON in a form: that of its inputs, or that in "json" if "as" says so.
+func payloadOf(values url.Values) operate.Source {
+	return func(p *shape.Payload) ([]byte, error) {
+		if f := formOf(p); f != nil && values.Get("as") != "json" {
+			return f.read(values)
+		}
+		return []byte(values.Get("json")), nil
+	}
 }
 
 // mailText returns the payload of a message as text; empty if there is none, or if it needs the
 // types of the program.
 func (in *Inspector) mailText(v *view, m *checkpoint.Message) string {
-	if in.locked(m.Payload) != nil {
+	if in.ops.Locked(m.Payload) != nil {
 		return ""
 	}
 	switch m.Kind {

@@ -180,12 +180,12 @@ func (in *Inspector) one(ctx context.Context, j *job, t *checkpoint.Thread) erro
 		if !wakes(t) {
 			return nil
 		}
-		return in.post(ctx, t, checkpoint.Message{Kind: checkpoint.WakeMessage})
+		return in.ops.Wake(ctx, t)
 	case Cancel:
 		if t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled {
 			return nil
 		}
-		return in.cancel(ctx, t, j.reason)
+		return in.ops.Cancel(ctx, t, j.reason)
 	case Delete:
 		return in.saver.Delete(ctx, t.ID)
 	}

@@ -115,7 +115,7 @@ func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value
 		return err
 	}
 	s := app.Shape().State
-	update, err := encoded(value.EncodeSet(&s, text))
+	update, err := value.EncodeSet(&s, text)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value
 		return err
 	}
 	if d.Fork || d.Node != "" {
-		return in.post(r.Context(), &d.Thread, checkpoint.Message{Kind: checkpoint.WakeMessage})
+		return in.ops.Wake(r.Context(), &d.Thread)
 	}
 	return nil
 }

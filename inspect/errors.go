@@ -7,16 +7,15 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
+	"github.com/graphgen-go/graphgen/shape/value"
 )
 
-// requestError is an error of the request, not of the server.
-type requestError struct{ text string }
-
-func (e *requestError) Error() string { return e.text }
-
 // bad returns an error of a request.
-func bad(format string, args ...any) error { return &requestError{fmt.Sprintf(format, args...)} }
+func bad(format string, args ...any) error {
+	return &operate.RequestError{Text: fmt.Sprintf(format, args...)}
+}
 
 // conflictError is an error of a request that another one was faster than.
 type conflictError struct{ text string }
@@ -26,27 +25,12 @@ func (e *conflictError) Error() string { return e.text }
 // Is reports whether target is ErrConflict.
 func (e *conflictError) Is(target error) bool { return target == checkpoint.ErrConflict }
 
-// lockedError is an error of data that Options.Explain explains.
-type lockedError struct{ error }
-
-func (e *lockedError) Unwrap() error { return e.error }
-
-// locked returns why a payload cannot be read, or nil.
-func (in *Inspector) locked(payload []byte) error {
-	if in.opt.Explain == nil {
-		return nil
-	}
-	if err := in.opt.Explain(payload); err != nil {
-		return &lockedError{err}
-	}
-	return nil
-}
-
 // statusOf returns the HTTP status for an error.
 func statusOf(err error) int {
 	var denied *deniedError
-	var wrong *requestError
-	var locked *lockedError
+	var wrong *operate.RequestError
+	var json *value.JSONError
+	var locked *operate.LockedError
 	var large *http.MaxBytesError
 	var invalid *checkpoint.InvalidError
 	var refused *graph.AnswerError
@@ -55,7 +39,7 @@ func statusOf(err error) int {
 		return http.StatusForbidden
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
-	case errors.As(err, &wrong), errors.As(err, &invalid), errors.Is(err, graph.ErrNotReceivable):
+	case errors.As(err, &wrong), errors.As(err, &json), errors.As(err, &invalid), errors.Is(err, graph.ErrNotReceivable):
 		return http.StatusBadRequest
 	case errors.As(err, &refused):
 		return http.StatusUnprocessableEntity

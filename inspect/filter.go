@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // Sizes of lists.
@@ -196,7 +197,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		q.Limit = limit + 1 - out.read
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
-		damaged := ofOneThread(&t, err)
+		damaged := operate.OfOneThread(&t, err)
 		if err != nil && !damaged {
 			return out, err
 		}
@@ -238,7 +239,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	}
 	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: f.Search, Limit: 1}) {
 		if err != nil {
-			if ofOneThread(&t, err) {
+			if operate.OfOneThread(&t, err) {
 				continue // the scan lists it
 			}
 			return nil, err

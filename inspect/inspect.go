@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 //go:embed web
@@ -79,6 +80,7 @@ type Options struct {
 // Inspector is the http.Handler of the pages. New makes it. It is safe for concurrent use.
 type Inspector struct {
 	saver   checkpoint.Saver
+	ops     operate.Operator
 	opt     Options
 	names   []string // of the graphs, in the order of the apps
 	apps    map[string]App
@@ -102,6 +104,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 		return nil, errors.New("inspect: New: the saver is nil; give it the saver of the graphs")
 	}
 	in := &Inspector{saver: saver, opt: o, apps: make(map[string]App), allowed: map[Action]bool{View: true, Download: true}}
+	in.ops = operate.Operator{Saver: saver, Graphs: make(map[string]graph.Untyped), Explain: o.Explain}
 	in.opt.LongWait = cmp.Or(o.LongWait, 7*24*time.Hour)
 	in.opt.MaxBody = cmp.Or(o.MaxBody, 4<<20)
 	in.opt.MaxDownload = cmp.Or(o.MaxDownload, 1<<30)
@@ -129,7 +132,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 			if in.apps[name] != nil {
 				return nil, fmt.Errorf("inspect: New: two graphs serve the threads of %q; leave one out", name)
 			}
-			in.apps[name] = app
+			in.apps[name], in.ops.Graphs[name] = app, app.Untyped()
 		}
 		in.names = append(in.names, names[0])
 	}

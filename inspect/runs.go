@@ -22,7 +22,7 @@ const (
 // when run has ended. Errors of nodes are not errors of background, because the page of the thread
 // shows them. An error after background has returned is kept for the page of the thread.
 func (in *Inspector) background(r *http.Request, thread string, run func(context.Context) error) error {
-	before, err := in.thread(r.Context(), thread)
+	before, err := in.ops.Find(r.Context(), thread)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (in *Inspector) background(r *http.Request, thread string, run func(context
 			return r.Context().Err()
 		case <-time.After(pause):
 		}
-		now, err := in.thread(r.Context(), thread)
+		now, err := in.ops.Find(r.Context(), thread)
 		if err != nil || now.Holder != "" && now.Holder != before.Holder || now.Head != before.Head {
 			return err
 		}

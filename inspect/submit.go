@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -99,7 +99,7 @@ func (in *Inspector) fillSubmit(r *http.Request, d *submitData) error {
 	if err := in.maySubmit(r, &submitData{ID: d.ID, Graph: d.Graph}); err != nil {
 		return err
 	}
-	described, err := in.describedGraph(r, d.Graph, d.ID, d.From)
+	described, err := in.described(r, d)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,15 @@ func (in *Inspector) fillSubmit(r *http.Request, d *submitData) error {
 	return nil
 }
 
+// described returns the description of the graph of an input.
+func (in *Inspector) described(r *http.Request, d *submitData) (*shape.Graph, error) {
+	g, err := in.operator(r).Describe(r.Context(), d.Graph, d.ID, d.From)
+	if err == nil && g == nil {
+		err = bad("no thread describes the state of the graph %q; submit from the page of a thread, or give the graph to inspect.New", d.Graph)
+	}
+	return g, err
+}
+
 // inputOf returns the last input of a thread as JSON: the change of its newest input record.
 func (in *Inspector) inputOf(r *http.Request, t *checkpoint.Thread) (string, error) {
 	v := view{place: place{Thread: t.ID}, thread: *t}
@@ -128,7 +137,7 @@ func (in *Inspector) inputOf(r *http.Request, t *checkpoint.Thread) (string, err
 		v.Version = t.Versions
 	}
 	var err error
-	if v.schemas, err = in.schemas(r.Context(), v.place); err != nil {
+	if v.schemas, err = in.ops.Schemas(r.Context(), v.Thread, v.Version); err != nil {
 		return "", err
 	}
 	q := checkpoint.Query{Limit: 2, Sources: []checkpoint.Source{checkpoint.Input}, Headers: true}
@@ -209,11 +218,7 @@ func (in *Inspector) storeInput(r *http.Request, d *submitData) error {
 	if err := in.maySubmit(r, d); err != nil {
 		return err
 	}
-	described, err := in.describedGraph(r, d.Graph, d.ID, d.From)
-	if err != nil {
-		return err
-	}
-	update, err := encoded(value.EncodeUpdate(&described.State, []byte(d.JSON)))
+	described, err := in.described(r, d)
 	if err != nil {
 		return err
 	}
@@ -226,23 +231,9 @@ func (in *Inspector) storeInput(r *http.Request, d *submitData) error {
 	if d.Name != "" {
 		opts = append(opts, graph.Title(d.Name))
 	}
-	known, err := in.submitTo(r.Context(), d, update, opts)
-	if d.New && (known || errors.Is(err, checkpoint.ErrNotIdle)) {
+	posted, err := in.ops.Submit(r.Context(), d.ID, d.Graph, described, []byte(d.JSON), opts...)
+	if d.New && (posted.Known || errors.Is(err, checkpoint.ErrNotIdle)) {
 		return existsError(d.ID)
 	}
 	return err
-}
-
-// submitTo stores an encoded input by its graph, or without it. It reports whether an input with
-// this request id was stored before.
-func (in *Inspector) submitTo(ctx context.Context, d *submitData, update []byte, opts []graph.SubmitOption) (known bool, err error) {
-	if app := in.apps[d.Graph]; app != nil {
-		submitted, err := app.Untyped().Submit(ctx, d.ID, update, opts...)
-		return submitted.Known, err
-	}
-	post, err := graph.EncodedInput(d.Graph, d.ID, update, opts...)
-	if err != nil {
-		return false, bad("%v", err)
-	}
-	return in.store(ctx, post)
 }

@@ -161,7 +161,7 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 	if d.Locked = v.locked; d.Locked == nil {
 		d.Tasks, d.Timers = tasksOf(v), v.snap.Timers
 		d.Questions = questionForms(v, d.May[string(Answer)])
-		d.State = stateTree(v.state(&v.chain.Last), v.snap.State)
+		d.State = stateTree(v.schemas.State(v.chain.Last.Fingerprint), v.snap.State)
 	}
 	for _, s := range v.snap.Signals {
 		d.Signals = append(d.Signals, signalRow{s, pathText(s.Path, s.Node, s.Index)})

@@ -168,7 +168,7 @@ func (v *view) value() (value.Value, error) {
 	if v.locked != nil {
 		return value.Value{}, v.locked
 	}
-	return value.State(v.state(&v.chain.Last), v.snap.State)
+	return value.State(v.schemas.State(v.chain.Last.Fingerprint), v.snap.State)
 }
 
 // stateAt loads the state of another checkpoint of the same place.
@@ -243,7 +243,7 @@ func questionForms(v *view, answer bool) []questionForm {
 	for _, q := range v.snap.Questions {
 		accepts := v.snap.Status != checkpoint.Cancelled && (q.Expires.IsZero() || !v.chain.Thread.Now.After(q.Expires))
 		f := questionForm{OpenQuestion: q, Where: pathText(q.Path, q.Node, q.Index), Answer: answer && accepts}
-		if d := v.question(q.Question); d != nil {
+		if d := v.schemas.Question(v.chain.Last.Fingerprint, q.Question); d != nil {
 			f.Asked = payloadTree(&d.Question, q.Payload)
 			f.Form = formOf(&d.Answer)
 			f.JSON = exampleJSON(&d.Answer)

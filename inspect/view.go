@@ -10,7 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // view is a checkpoint of a thread, or of a subgraph call in it, as it was loaded.
@@ -19,14 +19,14 @@ type view struct {
 	thread  checkpoint.Thread
 	chain   checkpoint.Chain
 	snap    graph.Snapshot[[]byte]
-	schemas map[uint64]*shape.Graph
+	schemas operate.Schemas
 	locked  error // why the payloads cannot be read; snap is then that of the record alone
 }
 
 // find returns the description of a thread, and checks that the request may do a with it. It
 // returns an absentError if the thread does not exist, or if the request must not see it.
 func (in *Inspector) find(r *http.Request, a Action, id string) (checkpoint.Thread, error) {
-	t, err := in.thread(r.Context(), id)
+	t, err := in.ops.Find(r.Context(), id)
 	known := &t
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
@@ -62,43 +62,6 @@ func (in *Inspector) absent(r *http.Request, id string, exists bool) error {
 	return &absentError{fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound), exists}
 }
 
-// thread returns the description of a thread. Its Version is 0 if no version is open.
-func (in *Inspector) thread(ctx context.Context, id string) (checkpoint.Thread, error) {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return checkpoint.Thread{}, err
-	}
-	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		switch {
-		case t.ID == id:
-			return t, err
-		case err != nil && !ofOneThread(&t, err):
-			return t, err
-		}
-	}
-	versions, err := in.saver.Versions(ctx, id)
-	if err != nil {
-		return checkpoint.Thread{}, err
-	}
-	if len(versions) == 0 {
-		return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
-	}
-	t := checkpoint.Thread{ID: id, Versions: len(versions), Status: versions[len(versions)-1].Status}
-	c, err := in.saver.Load(ctx, checkpoint.Ref{Thread: id, Version: versions[len(versions)-1].Number, Namespace: noCall})
-	if err == nil { // the description is that of the thread in all versions
-		t.Graph, t.Title, t.Labels, t.Created = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created
-	}
-	return t, err
-}
-
-// ofOneThread reports whether an error of a list is that of the thread t alone. Savers list all
-// damaged threads, whatever the query selects.
-func ofOneThread(t *checkpoint.Thread, err error) bool {
-	return errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != ""
-}
-
-// noCall is a namespace without records. Loading it reads no records.
-const noCall = "-"
-
 // load reads the checkpoint of a place. If the open version does not have it, the released ones
 // are searched. Without state, the snapshot has no State.
 func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err error) {
@@ -131,7 +94,7 @@ func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err err
 		return v, err
 	}
 	v.shorten()
-	v.schemas, err = in.schemas(ctx, v.place)
+	v.schemas, err = in.ops.Schemas(ctx, v.Thread, v.Version)
 	return v, err
 }
 
@@ -163,9 +126,9 @@ func (v *view) inner(path []graph.PathElement) []graph.PathElement {
 // lockedChain returns why the payloads of a chain cannot be read, or nil. Then it removes the
 // pending writes, because nothing in them can be shown.
 func (in *Inspector) lockedChain(c *checkpoint.Chain) error {
-	err := in.locked(c.Snapshot)
+	err := in.ops.Locked(c.Snapshot)
 	for i := 0; i < len(c.Writes) && err == nil; i++ {
-		err = in.locked(c.Writes[i].Payload)
+		err = in.ops.Locked(c.Writes[i].Payload)
 	}
 	if err != nil {
 		c.Writes, c.Thread.Questions = nil, nil
@@ -193,41 +156,6 @@ func (in *Inspector) search(ctx context.Context, v *view) error {
 		return err
 	}
 	return fmt.Errorf("checkpoint %s: %w", v.At, checkpoint.ErrNotFound)
-}
-
-// schemas returns the stored descriptions of a version. Damaged ones are left out: pages then
-// show the names of stored data.
-func (in *Inspector) schemas(ctx context.Context, p place) (map[uint64]*shape.Graph, error) {
-	stored, err := in.saver.Schemas(ctx, p.Thread, p.Version)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[uint64]*shape.Graph, len(stored))
-	for fingerprint, b := range stored {
-		g := new(shape.Graph)
-		if g.DecodeWire(b) == nil {
-			all[fingerprint] = g
-		}
-	}
-	return all, nil
-}
-
-// state returns the description of the state of a record, or nil if there is none.
-func (v *view) state(rec *checkpoint.Record) *shape.State {
-	if g := v.schemas[rec.Fingerprint]; g != nil {
-		return &g.State
-	}
-	return nil
-}
-
-// question returns the description of a question, or nil if there is none.
-func (v *view) question(name string) *shape.Question {
-	for _, g := range v.schemas {
-		if q := g.Question(name); q != nil {
-			return q
-		}
-	}
-	return nil
 }
 
 // describe returns the description of the graph of a view: that of the app, or of the subgraph

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 const manyHelp = `Name threads, or select them by flags. The command changes named threads immediately. With flags it only prints the
@@ -37,7 +38,7 @@ type changedJSON struct {
 
 // run calls f for each thread, with act reporting whether f may change the thread. f returns the
 // detail for the user.
-func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error)) error {
+func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error)) error {
 	if err := m.sel.explicit(args); err != nil {
 		return err
 	}
@@ -49,7 +50,11 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 	return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
 		l := a.list("THREAD", "ACTION", "DETAIL")
 		err := m.sel.each(ctx, a, s, args, func(id string) error {
-			detail, err := f(ctx, s, id, act)
+			t, err := findThread(ctx, s, id)
+			if t.ID == "" {
+				return err
+			}
+			detail, err := f(ctx, ops(s), &t, act) // also with damaged data
 			if err != nil || detail == skipped {
 				return err
 			}
@@ -69,36 +74,6 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 // skipped is the detail of a thread that is not listed, because nothing changes.
 const skipped = "\x00"
 
-// existingThread returns an error if a thread does not exist, because a message would create it.
-func existingThread(ctx context.Context, s checkpoint.Saver, id string) error {
-	versions, err := s.Versions(ctx, id)
-	if err != nil || len(versions) > 0 {
-		return err
-	}
-	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: id, Limit: 1})
-	if err == nil && len(mail) == 0 {
-		err = noThread(id)
-	}
-	return err
-}
-
-// send posts a message with a new id to a thread that exists.
-func send(ctx context.Context, s checkpoint.Saver, thread string, m checkpoint.Message) error {
-	if err := existingThread(ctx, s, thread); err != nil {
-		return err
-	}
-	id, err := checkpoint.NewID()
-	if err != nil {
-		return err
-	}
-	m.ID = id.String()
-	posted, err := s.Post(ctx, checkpoint.Post{Thread: thread, Messages: []checkpoint.Message{m}})
-	if err == nil {
-		err = posted[0].Err
-	}
-	return err
-}
-
 func (a *app) cancelCommand() *cobra.Command {
 	m := many{done: "cancel stored", would: "would cancel"}
 	var reason string
@@ -113,14 +88,11 @@ no run holds a thread, a worker ends the thread.
   graphctl cancel --status waiting --label tenant=7 --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(reason) > checkpoint.MaxReason {
-				return &usageError{fmt.Sprintf("--reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)}
-			}
-			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
+			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
 				if !act {
-					return reason, existingThread(ctx, s, id)
+					return reason, nil
 				}
-				return reason, send(ctx, s, id, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+				return reason, o.Cancel(ctx, t, reason)
 			})
 		},
 	}
@@ -142,11 +114,11 @@ or ready. A thread that waits, is paused, cancelled or done stays so: the progra
   graphctl wake --status failed --graph orders --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
+			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
 				if !act {
-					return "", existingThread(ctx, s, id)
+					return "", nil
 				}
-				return "", send(ctx, s, id, checkpoint.Message{Kind: checkpoint.WakeMessage})
+				return "", o.Wake(ctx, t)
 			})
 		},
 	}
@@ -171,8 +143,8 @@ and cancels that wait are refused. A thread that a run holds is busy, and is not
 			if ifHead != "" && len(args) != 1 {
 				return &usageError{"--if-head needs exactly one thread"}
 			}
-			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
-				return releaseOne(ctx, s, id, ifHead, act)
+			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
+				return releaseOne(ctx, o.Saver, t.ID, ifHead, act)
 			})
 		},
 	}
@@ -183,7 +155,7 @@ and cancels that wait are refused. A thread that a run holds is busy, and is not
 
 func releaseOne(ctx context.Context, s checkpoint.Saver, id, ifHead string, act bool) (string, error) {
 	if !act {
-		return "", existingThread(ctx, s, id)
+		return "", nil
 	}
 	head, err := find(ctx, s, place{thread: id}, ifHead)
 	if err != nil {

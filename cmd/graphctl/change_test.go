@@ -38,7 +38,7 @@ func TestWakeResumesFailedThreads(t *testing.T) {
 			}
 			_ = deskStep(ctx, g, []string{"start", "order-1", c.cents}) // the status says how it ended
 			if c.cancel {
-				if err := send(ctx, s, "order-1", checkpoint.Message{Kind: checkpoint.CancelMessage}); err != nil {
+				if err := ops(s).Cancel(ctx, &checkpoint.Thread{ID: "order-1"}, ""); err != nil {
 					t.Fatal(err)
 				}
 				if err := work(s, g); err != nil {
@@ -46,7 +46,7 @@ func TestWakeResumesFailedThreads(t *testing.T) {
 				}
 			}
 			before := statusNow(t, s)
-			if err := send(ctx, s, "order-1", checkpoint.Message{Kind: checkpoint.WakeMessage}); err != nil {
+			if err := ops(s).Wake(ctx, &checkpoint.Thread{ID: "order-1"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := work(s, g); err != nil {

@@ -5,13 +5,14 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // checker checks the exported items of one version. It keeps the ids of the version, and the
 // payloads of one chain.
 type checker struct {
-	known  descriptions
+	known  operate.Schemas
 	report func(p *problemJSON)
 
 	namespace string
@@ -27,7 +28,7 @@ type checker struct {
 	message uint64
 }
 
-func newChecker(known descriptions, report func(p *problemJSON)) *checker {
+func newChecker(known operate.Schemas, report func(p *problemJSON)) *checker {
 	return &checker{known: known, report: report, ids: make(map[checkpoint.ID]bool), heads: make(map[string]checkpoint.ID)}
 }
 
@@ -105,7 +106,7 @@ func (c *checker) chain() {
 	}
 	state, err := checkpoint.Fold(c.snapshot, c.deltas...)
 	if err == nil {
-		_, err = value.State(c.known.state(c.last.Fingerprint), state)
+		_, err = value.State(c.known.State(c.last.Fingerprint), state)
 	}
 	if err != nil {
 		c.fault(c.namespace, c.last, "the state cannot be read: %v", err)

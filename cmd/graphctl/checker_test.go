@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -98,7 +99,7 @@ func TestCheckerFindsFaults(t *testing.T) {
 }
 
 // goodVersion returns the exported version of a thread that waits for an answer.
-func goodVersion(t *testing.T) ([]checkpoint.ExportItem, checkpoint.Version, descriptions) {
+func goodVersion(t *testing.T) ([]checkpoint.ExportItem, checkpoint.Version, operate.Schemas) {
 	t.Helper()
 	ctx := context.Background()
 	s := memory.New()
@@ -113,7 +114,7 @@ func goodVersion(t *testing.T) ([]checkpoint.ExportItem, checkpoint.Version, des
 	if err != nil || len(versions) != 1 {
 		t.Fatal(versions, err)
 	}
-	known, err := describe(ctx, s, "order-1", 0)
+	known, err := ops(s).Schemas(ctx, "order-1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

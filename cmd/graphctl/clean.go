@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -34,11 +35,8 @@ select them by flags, or pass --all.
 	return cmd
 }
 
-func deleteOne(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
-	if err := existingThread(ctx, s, id); err != nil {
-		return "", err
-	}
-	versions, err := s.Versions(ctx, id)
+func deleteOne(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
+	versions, err := o.Saver.Versions(ctx, t.ID)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +45,7 @@ func deleteOne(ctx context.Context, s checkpoint.Saver, id string, act bool) (st
 		records += v.Records
 	}
 	if act {
-		err = s.Delete(ctx, id)
+		err = o.Saver.Delete(ctx, t.ID)
 	}
 	return count(len(versions), "version", "versions") + ", " + count(records, "record", "records"), err
 }
@@ -76,8 +74,8 @@ func (a *app) pruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.run(cmd, a, args, func(ctx context.Context, s checkpoint.Saver, id string, act bool) (string, error) {
-				return pruneOne(ctx, s, id, keep, act)
+			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
+				return pruneOne(ctx, o.Saver, t.ID, keep, act)
 			})
 		},
 	}

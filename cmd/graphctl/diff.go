@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -56,7 +57,7 @@ func (a *app) diff(ctx context.Context, s checkpoint.Saver, args []string, f *di
 	if len(args) > 1 {
 		names = append(append([]string{}, args[1:]...), "head")
 	}
-	known, err := describe(ctx, s, id, f.version)
+	known, err := ops(s).Schemas(ctx, id, f.version)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func side(v *value.Value, width int) string {
 }
 
 // stateAt returns the state at the checkpoint that the user named.
-func stateAt(ctx context.Context, s checkpoint.Saver, at place, known descriptions, name string) (value.Value, error) {
+func stateAt(ctx context.Context, s checkpoint.Saver, at place, known operate.Schemas, name string) (value.Value, error) {
 	ref := at.ref()
 	var err error
 	if ref.At, err = find(ctx, s, at, name); err != nil {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/open"
+	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // The exit codes. Scripts depend on them.
@@ -64,11 +66,13 @@ func exitCode(err error) int {
 		usage   *usageError
 		invalid *checkpoint.InvalidError
 		url     *open.URLError
+		request *operate.RequestError
+		json    *value.JSONError
 	)
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage), errors.As(err, &url), errors.As(err, &invalid):
+	case errors.As(err, &usage), errors.As(err, &url), errors.As(err, &invalid), errors.As(err, &request), errors.As(err, &json):
 		return exitUsage
 	case errors.Is(err, encrypt.ErrNoKey):
 		return exitFailed
@@ -87,6 +91,12 @@ func exitCode(err error) int {
 // hint returns the text of an error with a remedy that a user of this command has.
 func hint(err error) string {
 	text := err.Error()
+	if json := (*value.JSONError)(nil); errors.As(err, &json) {
+		text += "; nothing was stored"
+	}
+	if errors.Is(err, graph.ErrNotAsked) {
+		text += "; graphctl waiting lists the open ones"
+	}
 	if without := (*sealedError)(nil); errors.Is(err, encrypt.ErrNoKey) && !errors.As(err, &without) {
 		text = strings.ReplaceAll(text, "; pass that key to encrypt.New", "; give that key, too, by --key-file FILE or $"+envKeys)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,9 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape"
-	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 const jsonHelp = `JSON is one JSON value, @FILE for the text of a file, or - for standard input. The command checks it against the
@@ -58,77 +56,9 @@ func (a *app) jsonArg(arg string) ([]byte, error) {
 	return b, nil
 }
 
-// target is the thread that a message is for.
-type target struct {
-	id          string
-	graph       string
-	fingerprint uint64
-	known       descriptions
-	thread      checkpoint.Thread
-	exists      bool
-}
-
-// targetOf reads the graph and the descriptions of a thread. For a thread without an open version
-// they are those of its newest version.
-func targetOf(ctx context.Context, s checkpoint.Saver, arg string) (*target, error) {
-	id, err := parseID(arg)
-	if err != nil {
-		return nil, err
-	}
-	versions, err := s.Versions(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	open, listed, err := rowOf(ctx, s, id)
-	if err != nil {
-		return nil, err
-	}
-	t := &target{id: id, graph: open.Graph, thread: open, exists: listed || len(versions) > 0}
-	if len(versions) == 0 {
-		return t, nil
-	}
-	newest := versions[len(versions)-1].Number
-	for r, err := range s.History(ctx, checkpoint.Ref{Thread: id, Version: newest}, checkpoint.Query{Headers: true, Limit: 1}) {
-		if err != nil {
-			return nil, err
-		}
-		t.fingerprint = r.Fingerprint
-		if t.graph == "" {
-			t.graph = r.Graph
-		}
-	}
-	t.known, err = describe(ctx, s, id, newest)
-	return t, err
-}
-
-// like takes the graph and the descriptions of another thread.
-func (t *target) like(other *target) {
-	t.graph, t.fingerprint, t.known = other.graph, other.fingerprint, other.known
-}
-
-// stored stores one Post, and returns its last message.
-func stored(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) (j postedJSON, err error) {
-	posted, err := s.Post(ctx, p)
-	if err == nil {
-		err = posted[0].Err
-	}
-	if err != nil {
-		return j, fmt.Errorf("thread %s: %w", quoteID(p.Thread), err)
-	}
-	last := len(p.Messages) - 1
-	m, result := p.Messages[last], posted[0].Messages[last]
-	if result.Known && m.Kind == checkpoint.AnswerMessage {
-		return j, &answeredError{p.Thread, m.ID}
-	}
-	return postedJSON{p.Thread, idBytes(p.Thread), m.Kind.String(), m.ID, result.Number, result.Known}, nil
-}
-
-// post stores one Post, and prints its last message as the result.
-func (a *app) post(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) error {
-	j, err := stored(ctx, s, p)
-	if err != nil {
-		return err
-	}
+// posted prints a stored message as the result.
+func (a *app) posted(thread string, p operate.Posted) error {
+	j := postedJSON{thread, idBytes(thread), p.Kind.String(), p.ID, p.Number, p.Known}
 	return a.one(j, func() error {
 		text := "stored"
 		if j.Known {
@@ -139,36 +69,15 @@ func (a *app) post(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) e
 	})
 }
 
-// answeredError reports a question that was answered before.
-type answeredError struct{ thread, question string }
-
-func (e *answeredError) Error() string {
-	return fmt.Sprintf("thread %s: question %s has been answered, and the new answer is not stored", quoteID(e.thread), cell(e.question))
-}
-
-// Is reports whether target is ErrConflict.
-func (e *answeredError) Is(target error) bool { return target == checkpoint.ErrConflict }
-
-// badJSON makes an error of package value an error of the command line.
-func badJSON(err error) error {
-	var bad *value.JSONError
-	if errors.As(err, &bad) {
-		return &usageError{err.Error() + "; nothing was stored"}
+// payload returns the JSON of an answer or a signal whose type is described, or of any other if
+// unchecked is set.
+func (a *app) payload(what, arg string, unchecked bool) operate.Source {
+	return func(p *shape.Payload) ([]byte, error) {
+		if p == nil && !unchecked {
+			return nil, fmt.Errorf("the thread stores no description of %s; pass --unchecked to store the JSON as it is", what)
+		}
+		return a.jsonArg(arg)
 	}
-	return err
-}
-
-// encodePayload encodes the JSON of an answer or a signal. p is nil if no description is stored.
-func (a *app) encodePayload(p *shape.Payload, what, arg string, unchecked bool) ([]byte, error) {
-	if p == nil && !unchecked {
-		return nil, fmt.Errorf("the thread stores no description of %s; pass --unchecked to store the JSON as it is", what)
-	}
-	text, err := a.jsonArg(arg)
-	if err != nil {
-		return nil, err
-	}
-	b, err := value.Encode(p, text)
-	return b, badJSON(err)
 }
 
 func uncheckedFlag(cmd *cobra.Command, p *bool) {
@@ -198,65 +107,17 @@ name of the question. It must name exactly one open question.
 }
 
 func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, f *answerFlags) error {
-	t, err := targetOf(ctx, s, args[0])
+	id, err := parseID(args[0])
 	if err != nil {
 		return err
 	}
-	if !t.exists {
-		return noThread(t.id)
-	}
-	q, err := t.asked(args[1])
+	t, err := findThread(ctx, s, id)
 	if err != nil {
 		return err
 	}
-	if q.unread != nil {
-		return q.unread
-	}
-	d, err := questionShape(ctx, s, place{t.id, t.thread.Version, q.namespace}, t.known, q.Question)
+	p, err := ops(s).Answer(ctx, &t, args[1], a.payload("question "+cell(args[1]), args[2], f.unchecked))
 	if err != nil {
 		return err
 	}
-	var p *shape.Payload
-	if d != nil && d.Answer.Type != "" {
-		p = &d.Answer
-	}
-	payload, err := a.encodePayload(p, "question "+cell(q.Question), args[2], f.unchecked)
-	if err != nil {
-		return err
-	}
-	refused, err := s.Mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
-	if err != nil {
-		return fmt.Errorf("thread %s: %w", quoteID(t.id), err)
-	}
-	return a.post(ctx, s, graph.EncodedAnswer(t.graph, t.id, q.ID, payload, refused))
-}
-
-// asked returns the open question that the user named.
-func (t *target) asked(name string) (*question, error) {
-	all := questionsOf(&t.thread)
-	var found []*question
-	for i := range all {
-		switch q := &all[i]; {
-		case q.ID == name:
-			return q, nil
-		case q.Question == name, name != "" && strings.HasPrefix(q.ID, name):
-			found = append(found, q)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		for i := range all {
-			if all[i].unread != nil { // it may be the one
-				return nil, all[i].unread
-			}
-		}
-		return nil, fmt.Errorf("%w: thread %s has no open question %s; graphctl waiting lists them", graph.ErrNotAsked, quoteID(t.id), cell(name))
-	}
-	ids := make([]string, len(found))
-	for i, q := range found {
-		ids[i] = cell(q.ID)
-	}
-	return nil, &usageError{fmt.Sprintf("%q names %d open questions; want one of %s", name, len(found), strings.Join(ids, ", "))}
+	return a.posted(id, p)
 }

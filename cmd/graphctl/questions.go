@@ -7,39 +7,13 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
-// question is an open question of a thread.
-type question struct {
-	graph.OpenQuestion
-	namespace string
-	unread    error // why the stored question cannot be read
-}
-
-// questionsOf returns the open questions of a thread, without stops and timers. A question that
-// cannot be read, for example without its key, has an id only.
-func questionsOf(t *checkpoint.Thread) []question {
-	var all []question
-	for i := range t.Questions {
-		w := &t.Questions[i]
-		one := *t
-		one.Questions = t.Questions[i : i+1]
-		open, err := graph.OpenQuestions(one)
-		if locked := sealed(w.Payload); locked != nil {
-			err = locked
-		}
-		if err != nil {
-			all = append(all, question{graph.OpenQuestion{ID: w.Task + "/" + w.Name}, w.Namespace, err})
-			continue
-		}
-		for _, q := range open {
-			all = append(all, question{q, w.Namespace, nil})
-		}
-	}
-	return all
-}
+// questionsOf returns the open questions of a thread, without stops and timers.
+func questionsOf(t *checkpoint.Thread) []operate.Question { return ops(nil).Questions(t) }
 
 // questionJSON describes an open question.
 type questionJSON struct {
@@ -62,12 +36,12 @@ type questionJSON struct {
 	Error    string       `json:"error,omitempty"`
 }
 
-func (q *question) json() questionJSON {
+func questionOf(q *operate.Question) questionJSON {
 	j := questionJSON{
 		ID: q.ID, Question: q.Question, Node: nodePath(q.Path, q.Node), Index: q.Index, Summary: q.Summary, Expires: utc(q.Expires),
 	}
-	if q.unread != nil {
-		j.Error = q.unread.Error()
+	if q.Err != nil {
+		j.Error = q.Err.Error()
 	}
 	return j
 }
@@ -90,18 +64,18 @@ func (j *questionJSON) read(payload []byte, d *shape.Question) {
 // if there are questions.
 func readQuestions(ctx context.Context, s checkpoint.Saver, thread string, t *checkpoint.Thread) ([]questionJSON, error) {
 	var all []questionJSON
-	var known descriptions
+	var known operate.Schemas
 	for _, q := range questionsOf(t) {
-		j := q.json()
-		if q.unread == nil {
+		j := questionOf(&q)
+		if q.Err == nil {
 			var d *shape.Question
 			var err error
 			if known == nil {
-				if known, err = describe(ctx, s, thread, t.Version); err != nil {
+				if known, err = ops(s).Schemas(ctx, thread, t.Version); err != nil {
 					return nil, err
 				}
 			}
-			if d, err = questionShape(ctx, s, place{thread, t.Version, q.namespace}, known, q.Question); err != nil {
+			if d, err = q.Shape(ctx, ops(s), t, known); err != nil {
 				return nil, err
 			}
 			j.read(q.Payload, d)
@@ -109,15 +83,6 @@ func readQuestions(ctx context.Context, s checkpoint.Saver, thread string, t *ch
 		all = append(all, j)
 	}
 	return all, nil
-}
-
-// questionShape returns the description of a question that a task of a namespace asks, or nil.
-func questionShape(ctx context.Context, s checkpoint.Saver, at place, known descriptions, name string) (*shape.Question, error) {
-	fingerprint, err := fingerprintOf(ctx, s, at.ref())
-	if err != nil {
-		return nil, err
-	}
-	return known.question(fingerprint, name), nil
 }
 
 // nodePath returns a node with the subgraph calls around it: "sub/review".

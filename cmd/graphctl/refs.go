@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // refHelp describes how a command line names a checkpoint.
@@ -79,16 +81,24 @@ func ancestor(ctx context.Context, s checkpoint.Saver, p place, n int) (checkpoi
 	return checkpoint.ID{}, &missingError{fmt.Sprintf("the branch of the head of thread %s has fewer checkpoints; graphctl history lists them", quoteID(p.thread))}
 }
 
+// ops returns the operations on the threads of a saver.
+func ops(s checkpoint.Saver) *operate.Operator { return &operate.Operator{Saver: s, Explain: sealed} }
+
+// findThread returns a thread, or a *missingError. If stored data of the thread cannot be read,
+// the thread has its id.
+func findThread(ctx context.Context, s checkpoint.Saver, id string) (checkpoint.Thread, error) {
+	t, err := ops(s).Find(ctx, id)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		err = noThread(id)
+	}
+	return t, err
+}
+
 // rowOf returns a thread as the saver lists it. ok is false if it has neither an open version nor
 // inputs. A thread with a damaged neighbour is found, too.
 func rowOf(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thread, ok bool, err error) {
-	for t, err := range s.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		switch {
-		case t.ID == id:
-			return t, err == nil, err
-		case err != nil && !unreadable(err):
-			return t, false, err
-		}
+	if t, err = ops(s).Find(ctx, id); errors.Is(err, checkpoint.ErrNotFound) {
+		err = nil
 	}
-	return t, false, nil
+	return t, err == nil && (t.Version > 0 || t.Inputs > 0), err
 }

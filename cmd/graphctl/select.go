@@ -104,10 +104,7 @@ func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *check
 		}
 	case q.After != "" && q.NewestFirst():
 		t, listed, err := rowOf(ctx, saver, q.After)
-		if err == nil && !listed && q.Released {
-			t, listed, err = lastRelease(ctx, saver, q.After)
-		}
-		if err == nil && !listed {
+		if err == nil && !listed && (!q.Released || t.Created.IsZero()) {
 			err = &missingError{fmt.Sprintf("there is no thread %s, so its place is unknown; use graphctl threads with --after-created, or --sort id", quoteID(q.After))}
 		}
 		if err != nil {

@@ -168,7 +168,7 @@ func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *
 	if f.noState {
 		return nil
 	}
-	known, err := describe(ctx, s, at.thread, at.version)
+	known, err := ops(s).Schemas(ctx, at.thread, at.version)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/shape"
-	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // submitFlags are the flags of submit.
@@ -61,17 +61,20 @@ A new thread has no description yet. Pass --graph: then the description is that 
 }
 
 func (a *app) submit(ctx context.Context, s checkpoint.Saver, args []string, f *submitFlags, cancels bool) error {
-	t, err := targetOf(ctx, s, args[0])
+	id, err := parseID(args[0])
 	if err != nil {
 		return err
 	}
-	if t.graph != "" && f.graph != "" && f.graph != t.graph {
-		return &usageError{fmt.Sprintf("--graph %s, but thread %s is of graph %s", cell(f.graph), quoteID(t.id), cell(t.graph))}
+	t, err := ops(s).Find(ctx, id)
+	switch {
+	case err != nil && !errors.Is(err, checkpoint.ErrNotFound):
+		return err
+	case t.Graph != "" && f.graph != "" && f.graph != t.Graph:
+		return &usageError{fmt.Sprintf("--graph %s, but thread %s is of graph %s", cell(f.graph), quoteID(id), cell(t.Graph))}
 	}
-	if t.known.state(t.fingerprint) == nil || f.like != "" {
-		if err := f.describe(ctx, s, t); err != nil {
-			return err
-		}
+	name, d, err := f.describe(ctx, s, id, cmp.Or(f.graph, t.Graph))
+	if err != nil {
+		return err
 	}
 	opts, err := f.options(cancels)
 	if err != nil {
@@ -81,76 +84,58 @@ func (a *app) submit(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return err
 	}
-	update, err := value.EncodeUpdate(t.known.state(t.fingerprint), text)
-	if err != nil {
-		return badJSON(err)
-	}
-	p, err := graph.EncodedInput(t.graph, t.id, update, opts...)
-	if err != nil {
-		return &usageError{err.Error()}
-	}
-	if !f.wait {
-		return a.post(ctx, s, p)
-	}
-	if _, err := stored(ctx, s, p); err != nil {
+	p, err := ops(s).Submit(ctx, id, name, d, text, opts...)
+	switch {
+	case err != nil:
 		return err
+	case f.wait:
+		return a.result(ctx, s, id, p.ID)
 	}
-	return a.result(ctx, s, p)
+	return a.posted(id, p)
 }
 
-// result waits for the result of the input of p, and shows its checkpoint.
-func (a *app) result(ctx context.Context, s checkpoint.Saver, p checkpoint.Post) error {
-	snap, failed := graph.ReadResult(ctx, s, p.Thread, graph.RequestID(p.Messages[len(p.Messages)-1].ID))
+// result waits for the result of an input, and shows its checkpoint.
+func (a *app) result(ctx context.Context, s checkpoint.Saver, thread, request string) error {
+	snap, failed := graph.ReadResult(ctx, s, thread, graph.RequestID(request))
 	if snap.Checkpoint.IsZero() {
 		return failed
 	}
-	last, err := readPage(ctx, s, place{thread: p.Thread, version: snap.Version}, &showFlags{at: snap.Checkpoint.String()})
+	last, err := readPage(ctx, s, place{thread: thread, version: snap.Version}, &showFlags{at: snap.Checkpoint.String()})
 	if last != nil {
 		err = errors.Join(a.one(last, func() error { return a.showText(last, false) }), err)
 	}
 	return errors.Join(err, failed)
 }
 
-// describe takes the description of another thread of the graph.
-func (f *submitFlags) describe(ctx context.Context, s checkpoint.Saver, t *target) error {
-	name := f.graph
-	if name == "" {
-		name = t.graph
+// describe returns the graph of the input and its description: that of the thread --like, of the
+// thread itself, or of another thread of the graph.
+func (f *submitFlags) describe(ctx context.Context, s checkpoint.Saver, id, name string) (string, *shape.Graph, error) {
+	if f.like == "" {
+		if name == "" {
+			return "", nil, &usageError{fmt.Sprintf("thread %s does not exist; pass --graph with the name of its graph", quoteID(id))}
+		}
+		d, err := ops(s).Describe(ctx, name, id)
+		if err == nil && d == nil {
+			err = &missingError{fmt.Sprintf("no open thread of graph %s describes the state; name a thread by --like", cell(name))}
+		}
+		return name, d, err
 	}
-	if f.like != "" {
-		other, err := targetOf(ctx, s, f.like)
-		if err != nil {
-			return err
-		}
-		switch {
-		case !other.exists:
-			return noThread(other.id)
-		case other.known.state(other.fingerprint) == nil:
-			return fmt.Errorf("thread %s stores no description of its state; name another one by --like", quoteID(other.id))
-		case name != "" && other.graph != name:
-			return &usageError{fmt.Sprintf("--like %s is of graph %s, not %s", quoteID(other.id), cell(other.graph), cell(name))}
-		}
-		t.like(other)
-		return nil
+	like, err := parseID(f.like)
+	if err != nil {
+		return "", nil, err
 	}
-	if name == "" {
-		return &usageError{fmt.Sprintf("thread %s does not exist; pass --graph with the name of its graph", quoteID(t.id))}
+	other, err := findThread(ctx, s, like)
+	if err != nil {
+		return "", nil, err
 	}
-	const enough = 10 // threads that are searched for a description
-	for found, err := range s.Threads(ctx, checkpoint.ThreadQuery{Graph: name, Limit: enough}) {
-		if err != nil {
-			return err
-		}
-		other, err := targetOf(ctx, s, found.ID)
-		if err != nil {
-			return err
-		}
-		if other.known.state(other.fingerprint) != nil {
-			t.like(other)
-			return nil
-		}
+	_, d, err := ops(s).Described(ctx, &other)
+	switch {
+	case err == nil && d == nil:
+		err = fmt.Errorf("thread %s stores no description of its state; name another one by --like", quoteID(like))
+	case err == nil && name != "" && other.Graph != name:
+		err = &usageError{fmt.Sprintf("--like %s is of graph %s, not %s", quoteID(like), cell(other.Graph), cell(name))}
 	}
-	return &missingError{fmt.Sprintf("no open thread of graph %s describes the state; name a thread by --like", cell(name))}
+	return other.Graph, d, err
 }
 
 // options returns the options of the input.
@@ -232,18 +217,11 @@ func (a *app) signalCommand() *cobra.Command {
 }
 
 func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *signalFlags) error {
-	t, err := targetOf(ctx, s, args[0])
+	id, err := parseID(args[0])
 	if err != nil {
 		return err
 	}
-	if !t.exists {
-		return noThread(t.id)
-	}
-	var p *shape.Payload
-	if d := t.known.signal(t.fingerprint, args[1]); d != nil && d.Payload.Type != "" {
-		p = &d.Payload
-	}
-	payload, err := a.encodePayload(p, "signal "+cell(args[1]), args[2], f.unchecked)
+	t, err := findThread(ctx, s, id)
 	if err != nil {
 		return err
 	}
@@ -254,9 +232,9 @@ func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if f.request != "" {
 		opts = append(opts, graph.RequestID(f.request))
 	}
-	post, err := graph.EncodedSignal(t.graph, t.id, args[1], payload, opts...)
+	p, err := ops(s).Signal(ctx, &t, args[1], a.payload("signal "+cell(args[1]), args[2], f.unchecked), opts...)
 	if err != nil {
-		return &usageError{err.Error()}
+		return err
 	}
-	return a.post(ctx, s, post)
+	return a.posted(id, p)
 }

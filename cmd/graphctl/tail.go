@@ -83,7 +83,7 @@ func (a *app) tail(ctx context.Context, s checkpoint.Saver, args []string, f *ta
 		if f.sel.narrow() {
 			return &usageError{"name a thread, or select threads by flags; both together are ambiguous"}
 		}
-		if err := existingThread(ctx, s, id); err != nil {
+		if _, err := findThread(ctx, s, id); err != nil && !unreadable(err) {
 			return err
 		}
 		w.one = id

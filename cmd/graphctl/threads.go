@@ -45,17 +45,6 @@ A damaged thread is reported, and does not stop the list. The exit code is then 
 	return cmd
 }
 
-// lastRelease describes the newest version of a thread, which is released. ok is false if the
-// thread has no versions.
-func lastRelease(ctx context.Context, s checkpoint.Saver, id string) (t checkpoint.Thread, ok bool, err error) {
-	versions, err := s.Versions(ctx, id)
-	if err != nil || len(versions) == 0 {
-		return t, false, err
-	}
-	chain, err := s.Load(ctx, checkpoint.Ref{Thread: id, Version: versions[len(versions)-1].Number})
-	return chain.Thread, err == nil, err
-}
-
 func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, wide bool) error {
 	q, err := sel.query(ctx, s, a.now())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -158,7 +159,7 @@ func (v *verifier) version(ctx context.Context, version checkpoint.Version) erro
 	if err != nil {
 		return err
 	}
-	known := readable(stored)
+	known := operate.ReadSchemas(stored)
 	var reported error
 	c := newChecker(known, func(p *problemJSON) {
 		p.Thread, p.Version = version.Thread, version.Number

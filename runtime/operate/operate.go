@@ -1,0 +1,108 @@
+// Package operate (experimental) has the operations of an operator on stored threads: find a
+// thread and the descriptions that it stores, answer its questions from JSON, send signals and
+// inputs, wake and cancel. It needs no Go types of states.
+//
+// The command graphctl and the pages of package inspect are made of these operations. They add
+// words and layout. A program uses them for its own console:
+//
+//	o := operate.Operator{Saver: saver}
+//	t, err := o.Find(ctx, "order-7")
+//	...
+//	_, err = o.Answer(ctx, &t, "approve", operate.JSON(`{"OK": true}`))
+//
+// All methods return the errors of the saver as they are.
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// Operator has the operations on the threads of a saver. The zero value of each field but Saver is
+// usable. An Operator is a small value, and safe for concurrent use. The caller owns the saver.
+type Operator struct {
+	// Saver stores the threads.
+	Saver checkpoint.Saver
+	// Graphs are the graphs that this program has, by the names of their threads' graphs. The
+	// operations check payloads with them. Without its graph, a thread is described by what it
+	// stores.
+	Graphs map[string]graph.Untyped
+	// Explain returns why a payload cannot be read, or nil if it can be. It is for a saver that
+	// returns encrypted payloads as they are. The default is that all payloads can be read.
+	Explain func(payload []byte) error
+	// Sees reports whether Describe may use the description that a thread stores. The default is
+	// all threads.
+	Sees func(t *checkpoint.Thread) bool
+}
+
+// RequestError reports an operation that the thread or its graph does not have, or whose options
+// contradict each other. Nothing was stored. Its text says what to change.
+type RequestError struct{ Text string }
+
+func (e *RequestError) Error() string { return e.Text }
+
+// LockedError reports a payload that Operator.Explain explains.
+type LockedError struct{ Err error }
+
+func (e *LockedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of Explain.
+func (e *LockedError) Unwrap() error { return e.Err }
+
+// Locked returns a *LockedError with the error of Explain for a payload, or nil.
+func (o *Operator) Locked(payload []byte) error {
+	if o.Explain == nil {
+		return nil
+	}
+	if err := o.Explain(payload); err != nil {
+		return &LockedError{err}
+	}
+	return nil
+}
+
+// noCall is a namespace without records. Loading it reads no records.
+const noCall = "-"
+
+// Find returns a thread as the saver lists it. The Version of a thread without an open version is
+// 0. Find returns checkpoint.ErrNotFound if nothing is stored of the thread. A damaged thread has
+// its ID, and the error says what is damaged.
+func (o *Operator) Find(ctx context.Context, id string) (checkpoint.Thread, error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return checkpoint.Thread{}, err
+	}
+	for t, err := range o.Saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
+		switch {
+		case t.ID == id:
+			return t, err
+		case err != nil && !OfOneThread(&t, err):
+			return t, err
+		}
+	}
+	versions, err := o.Saver.Versions(ctx, id)
+	if err != nil {
+		return checkpoint.Thread{}, err
+	}
+	t := checkpoint.Thread{ID: id, Versions: len(versions)}
+	number := 0
+	if len(versions) > 0 {
+		number, t.Status = versions[len(versions)-1].Number, versions[len(versions)-1].Status
+	}
+	c, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: id, Version: number, Namespace: noCall})
+	if err == nil && len(versions) == 0 && c.Thread.Created.IsZero() {
+		return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
+	}
+	if err == nil { // the description is that of the thread in all versions
+		t.Graph, t.Title, t.Labels, t.Created, t.Posted = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created, c.Thread.Posted
+	}
+	return t, err
+}
+
+// OfOneThread reports whether the error of a list is that of its thread t alone, so that the list
+// continues. Savers list all damaged threads, whatever the query selects.
+func OfOneThread(t *checkpoint.Thread, err error) bool {
+	return errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != ""
+}
