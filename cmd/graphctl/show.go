@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -58,8 +60,8 @@ type page struct {
 	At        *recordJSON    `json:"checkpoint,omitempty"`
 	Due       []string       `json:"due,omitempty"`
 	State     *value.Value   `json:"state,omitempty"`
-	Questions []questionJSON `json:"open_questions,omitempty"`
-	Waits     []questionJSON `json:"waits_for,omitempty"` // signals, timers, children and queues
+	Questions []operate.Wait `json:"open_questions,omitempty"`
+	Waits     []operate.Wait `json:"waits_for,omitempty"` // signals, timers, children and queues
 	Failures  []failureJSON  `json:"failures,omitempty"`
 	Results   []resultJSON   `json:"results,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
@@ -132,13 +134,13 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	}
 	c.Thread.ID = at.thread
 	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
-	if p.Questions, err = readQuestions(ctx, s, at.thread, &c.Thread); err != nil {
+	if p.Questions, err = ops(s).Asked(ctx, &c.Thread); err != nil {
 		return nil, err
 	}
-	if p.Waits, err = otherWaits(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
+	if p.Waits, err = ops(s).Others(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
-	queued, err := queuedTasks(ref, c)
+	queued, err := ops(s).Queued(ctx, ref, c)
 	if err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
@@ -249,7 +251,7 @@ func (a *app) failureTitle(f *failureJSON) string {
 	if f.Node == "" {
 		return "Failure of the run"
 	}
-	title := "Failure of " + cell(taskText(f.Node, f.Index))
+	title := "Failure of " + cell((&operate.Wait{Node: f.Node, Index: f.Index}).Task())
 	if f.Attempt > 0 {
 		title += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
@@ -389,19 +391,20 @@ func (a *app) showLists(p *page) error {
 	return nil
 }
 
-func (a *app) questionRows(all []questionJSON) (rows [][]string) {
+func (a *app) questionRows(all []operate.Wait) (rows [][]string) {
 	for i := range all {
 		q := &all[i]
-		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(q.place()), dash(a.momentOf(q.Expires)), q.asks()})
+		rows = append(rows, []string{cell(q.ID), cell(q.Question), cell(q.Task()), dash(a.momentOf(q.Expires)), asks(q)})
 	}
 	return rows
 }
 
-func (a *app) waitRows(all []questionJSON) (rows [][]string) {
+func (a *app) waitRows(all []operate.Wait) (rows [][]string) {
 	for i := range all {
 		w := &all[i]
-		name, until := w.awaited()
-		rows = append(rows, []string{w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(w.Since)), dash(a.momentOf(until)), dash(cell(w.Summary))})
+		rows = append(rows, []string{
+			string(w.Kind), dash(cell(w.Name())), cell(w.Task()), dash(a.momentOf(w.Since)), dash(a.momentOf(cmp.Or(w.Due, w.Expires))), dash(cell(w.Summary)),
+		})
 	}
 	return rows
 }

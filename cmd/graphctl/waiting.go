@@ -1,26 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph"
-)
-
-// The kinds of waits.
-const (
-	kindQuestion = "question"
-	kindSignal   = "signal"
-	kindTimer    = "timer"
-	kindChild    = "child" // the end of a child
-	kindQueue    = "queue" // a worker of a queue
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 func (a *app) waitingCommand() *cobra.Command {
@@ -36,8 +26,8 @@ waits also while other tasks of its thread still run. Queues are listed once no 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, kind := range kinds {
-				if !slices.Contains(waitKinds(), kind) {
-					return &usageError{"--kind " + kind + "; want one of " + strings.Join(waitKinds(), ", ")}
+				if !slices.Contains(kindNames(operate.TaskKinds()), kind) {
+					return &usageError{"--kind " + kind + "; want one of " + strings.Join(kindNames(operate.TaskKinds()), ", ")}
 				}
 			}
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.waiting(ctx, s, &sel, kinds) })
@@ -45,11 +35,17 @@ waits also while other tasks of its thread still run. Queues are listed once no 
 	}
 	sel.flags(cmd)
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal, timer, child or queue")
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(waitKinds(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(operate.TaskKinds()), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func waitKinds() []string { return []string{kindQuestion, kindSignal, kindTimer, kindChild, kindQueue} }
+// kindNames returns kinds of waits as a flag names them.
+func kindNames(kinds []operate.Kind) (names []string) {
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return names
+}
 
 func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {
 	q, err := sel.query(ctx, s, a.now())
@@ -59,14 +55,9 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 	l := a.list("THREAD", "GRAPH", "KIND", "NAME", "NODE", "SINCE", "UNTIL", "ASKS", "ID")
 	var damaged []error
 	for t, err := range s.Threads(ctx, q) {
-		var waits []questionJSON
-		if err == nil && len(t.Questions) > 0 {
-			waits, err = waitsOf(ctx, s, &t)
-		}
-		if err == nil && t.Status == checkpoint.Waiting && (len(kinds) == 0 || slices.Contains(kinds, kindQueue)) {
-			var queued []questionJSON
-			queued, err = readQueued(ctx, s, t.ID)
-			waits = append(waits, queued...)
+		var waits []operate.Wait
+		if err == nil {
+			waits, err = ops(s).Waits(ctx, &t, len(kinds) == 0 || slices.Contains(kinds, string(operate.KindQueue)))
 		}
 		if unreadable(err) {
 			damaged = append(damaged, err)
@@ -74,12 +65,11 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 			return errors.Join(err, l.end(""))
 		}
 		for i := range waits {
-			w := &waits[i]
-			if len(kinds) > 0 && !slices.Contains(kinds, w.Kind) {
+			if len(kinds) > 0 && !slices.Contains(kinds, string(waits[i].Kind)) {
 				continue
 			}
-			w.Thread, w.IDBytes, w.Graph = t.ID, idBytes(t.ID), t.Graph
-			if err := l.add(w, func() []string { return a.waitCells(w) }); err != nil {
+			w := waitJSON{t.ID, idBytes(t.ID), t.Graph, waits[i]}
+			if err := l.add(w, func() []string { return a.waitCells(&w) }); err != nil {
 				return err
 			}
 		}
@@ -87,101 +77,9 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 	return errors.Join(l.end("nothing waits"), errors.Join(damaged...))
 }
 
-func (a *app) waitCells(w *questionJSON) []string {
-	name, until := w.awaited()
+func (a *app) waitCells(w *waitJSON) []string {
 	return []string{
-		quoteID(w.Thread), dash(cell(w.Graph)), w.Kind, dash(cell(name)), cell(w.place()), dash(a.momentOf(w.Since)), dash(a.momentOf(until)), w.asks(), dash(cell(w.ID)),
+		quoteID(w.Thread), dash(cell(w.Graph)), string(w.Kind), dash(cell(w.Name())), cell(w.Task()), dash(a.momentOf(w.Since)),
+		dash(a.momentOf(cmp.Or(w.Due, w.Expires))), asks(&w.Wait), dash(cell(w.ID)),
 	}
-}
-
-// awaited returns the name of what a task waits for, and until when it waits.
-func (j *questionJSON) awaited() (name string, until *time.Time) {
-	name, until = j.Question, j.Expires
-	switch j.Kind {
-	case kindSignal:
-		name = j.Signal
-		if j.Key != "" {
-			name += " for " + j.Key
-		}
-	case kindChild:
-		name = j.Key + " of " + j.Signal
-	case kindQueue:
-		name = j.Queue
-	case kindTimer:
-		until = j.Due
-	}
-	return name, until
-}
-
-// waitsOf returns what the tasks of a thread wait for. It returns the readable waits together with
-// an error for the others.
-func waitsOf(ctx context.Context, s checkpoint.Saver, t *checkpoint.Thread) ([]questionJSON, error) {
-	all, err := readQuestions(ctx, s, t.ID, t)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		all[i].Kind = kindQuestion
-	}
-	others, err := otherWaits(t)
-	return append(all, others...), err
-}
-
-// otherWaits returns the signals and timers that the tasks of a thread wait for. It returns the
-// readable ones together with an error for the others.
-func otherWaits(t *checkpoint.Thread) (all []questionJSON, err error) {
-	for i := range t.Questions {
-		if err := sealed(t.Questions[i].Payload); err != nil {
-			return nil, fmt.Errorf("thread %s: the questions, signals and timers that it waits for cannot be read: %w", quoteID(t.ID), err)
-		}
-	}
-	signals, err := graph.OpenSignals(*t)
-	for _, w := range signals {
-		kind := kindSignal
-		if w.Child {
-			kind = kindChild
-		}
-		all = append(all, questionJSON{
-			Kind: kind, Signal: w.Signal, Key: w.Key, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Expires: utc(w.Expires),
-		})
-	}
-	timers, errTimers := graph.OpenTimers(*t)
-	for _, w := range timers {
-		all = append(all, questionJSON{
-			Kind: kindTimer, Node: nodePath(w.Path, w.Node), Index: w.Index, Summary: w.Summary, Due: utc(w.Due),
-		})
-	}
-	return all, errors.Join(err, errTimers)
-}
-
-// readQueued returns the tasks of a thread that wait for a worker of a queue.
-func readQueued(ctx context.Context, s checkpoint.Saver, thread string) ([]questionJSON, error) {
-	ref := checkpoint.Ref{Thread: thread}
-	c, err := s.Load(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	return queuedTasks(ref, c)
-}
-
-// queuedTasks returns the tasks at a checkpoint that wait for a worker of a queue.
-func queuedTasks(ref checkpoint.Ref, c checkpoint.Chain) (all []questionJSON, err error) {
-	if c.Empty() {
-		return nil, nil
-	}
-	// No payload of the other writes has to be decrypted.
-	c.Thread.Questions = nil
-	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
-		return w.Kind != checkpoint.Result && w.Kind != checkpoint.Outcome
-	})
-	p, err := graph.ReadPosition(ref, &c)
-	if err != nil {
-		return nil, err
-	}
-	for i := range p.Tasks {
-		if t := &p.Tasks[i]; t.Queue != "" {
-			all = append(all, questionJSON{Kind: kindQueue, Queue: t.Queue, Since: utc(t.Queued), Node: string(t.Node), Index: t.Index})
-		}
-	}
-	return all, nil
 }

@@ -185,8 +185,9 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 			if s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
 			}
-			if out, waits := waiting.Waiting(key); waits && !s.Finished {
-				s.Queue, s.Queued = out.Queue, out.At
+			if out, execution := waiting.Waiting(key); execution != "" && !s.Finished {
+				q := queuedTask{Graph: c.Thread.Graph, Thread: c.Thread.ID, Base: rec.Base, Node: ID(out.Node), Task: key, Execution: execution}
+				s.Queue, s.Queued, s.QueueThread = out.Queue, out.At, q.thread()
 			}
 		}
 		states = append(states, s)

@@ -158,7 +158,9 @@ type TaskState struct {
 	FailedAt time.Time
 
 	// Queue is the queue whose workers the task waits for, since the time Queued on the saver's
-	// clock. It is empty if the task waits for none.
-	Queue  string
-	Queued time.Time
+	// clock. It is empty if the task waits for none. QueueThread is the id of the thread that is
+	// the task in the queue. The worker that runs the task holds that thread.
+	Queue       string
+	Queued      time.Time
+	QueueThread string
 }

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -37,6 +38,9 @@ type Operator struct {
 	// Sees reports whether Describe may use the description that a thread stores. The default is
 	// all threads.
 	Sees func(t *checkpoint.Thread) bool
+	// LongWait is how long a thread may wait for a person, a signal or a child before it counts
+	// as stuck. The default is 7 days.
+	LongWait time.Duration
 }
 
 // RequestError reports an operation that the thread or its graph does not have, or whose options

@@ -80,17 +80,17 @@ func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
 	}
 }
 
-// Waiting returns the hand-out of a task whose execution has no outcome yet. It reports false if
-// no worker of a queue has to execute the task.
-func (p *Pending) Waiting(key string) (HandedOut, bool) {
+// Waiting returns the hand-out of a task whose execution has no outcome yet, and the name of the
+// execution. The name is empty if no worker of a queue has to execute the task.
+func (p *Pending) Waiting(key string) (h HandedOut, execution string) {
 	all, round := p.outcomes[key], p.Round(key)
 	for name, b := range all {
 		execution, out := strings.CutSuffix(name, "/out")
 		if _, ended := all[execution]; out && !ended && strings.HasPrefix(execution, inRound(round, "")) {
-			return ReadHandedOut(b), true
+			return ReadHandedOut(b), execution
 		}
 	}
-	return HandedOut{}, false
+	return HandedOut{}, ""
 }
 
 // AnswersOf returns the number of answers before the execution of a name; -1 for another name.

@@ -1,0 +1,376 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
+)
+
+// Kind says what a thread or a task waits for.
+type Kind string
+
+// The kinds of waits. A task waits for the first five. A thread waits for one of all.
+const (
+	KindQuestion Kind = "question" // an answer
+	KindSignal   Kind = "signal"
+	KindTimer    Kind = "timer"
+	KindChild    Kind = "child"   // the end of a child
+	KindQueue    Kind = "queue"   // a worker of a queue
+	KindRun      Kind = "run"     // the end of the run that holds the thread
+	KindWorker   Kind = "worker"  // the thread is due, and no worker has taken it
+	KindLease    Kind = "lease"   // the process of its run has died; a worker takes the thread over
+	KindRetry    Kind = "retry"   // its last run has failed; a worker runs the thread again
+	KindGaveUp   Kind = "gave-up" // its last run has failed, and no worker runs the thread again
+	KindResume   Kind = "resume"  // a stop; a person resumes the thread
+)
+
+// TaskKinds returns the kinds of the waits of tasks.
+func TaskKinds() []Kind { return []Kind{KindQuestion, KindSignal, KindTimer, KindChild, KindQueue} }
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return append(TaskKinds(), KindRun, KindWorker, KindLease, KindRetry, KindGaveUp, KindResume)
+}
+
+// Wait is one thing that a task waits for. Its names in JSON are stable.
+type Wait struct {
+	Kind     Kind         `json:"kind,omitempty"`
+	ID       string       `json:"id,omitempty"` // of a question
+	Question string       `json:"question,omitempty"`
+	Signal   string       `json:"signal,omitempty"` // or the graph of a child
+	Key      string       `json:"key,omitempty"`    // of a signal, or the thread of a child
+	Queue    string       `json:"queue,omitempty"`
+	Worker   string       `json:"worker,omitempty"` // of a queue: who runs the task
+	Since    *time.Time   `json:"since,omitempty"`  // of a queue: when the task was handed out
+	Node     string       `json:"node"`             // with the subgraph calls around it: "sub/review"
+	Index    int          `json:"index,omitempty"`  // number of the send that the task runs, else 0
+	Summary  string       `json:"summary,omitempty"`
+	Expires  *time.Time   `json:"expires,omitempty"`
+	Due      *time.Time   `json:"due,omitempty"`     // of a timer
+	Attempt  int          `json:"attempt,omitempty"` // of a timer: the attempt that begins then; 0 if the node sleeps
+	Payload  *value.Value `json:"payload,omitempty"`
+	Error    string       `json:"error,omitempty"` // why a question cannot be read
+}
+
+// Name returns the name of what the task waits for.
+func (w *Wait) Name() string {
+	switch {
+	case w.Kind == KindChild:
+		return w.Key + " of " + w.Signal
+	case w.Kind == KindSignal && w.Key != "":
+		return w.Signal + " for " + w.Key
+	}
+	return cmp.Or(w.Question, w.Signal, w.Queue)
+}
+
+// Task returns the node and the number of its send: "read[2]".
+func (w *Wait) Task() string {
+	if w.Index > 0 {
+		return fmt.Sprintf("%s[%d]", w.Node, w.Index)
+	}
+	return w.Node
+}
+
+// phrase returns what the task waits for in a few words.
+func (w *Wait) phrase() string {
+	text := string(w.Kind) + " " + w.Name()
+	switch {
+	case w.Kind == KindQuestion:
+		text = "answer of " + cmp.Or(w.Question, w.ID)
+	case w.Attempt > 0:
+		text = fmt.Sprintf("retry %d", w.Attempt)
+	case w.Kind == KindTimer:
+		text = "time"
+	}
+	if w.Node != "" {
+		text += " at " + w.Task()
+	}
+	return text
+}
+
+// place returns a node with the subgraph calls around it.
+func place(path []graph.PathElement, node graph.ID) string {
+	text := ""
+	for _, p := range path {
+		text += string(p.Node) + "/"
+	}
+	return text + string(node)
+}
+
+// asked returns an open question without its payload.
+func (q *Question) asked() Wait {
+	w := Wait{Kind: KindQuestion, ID: q.ID, Question: q.Question, Node: place(q.Path, q.Node), Index: q.Index, Summary: q.Summary, Expires: utc(q.Expires)}
+	if q.Err != nil {
+		w.Error = q.Err.Error()
+	}
+	return w
+}
+
+// Listed returns the questions, signals, children and timers that a listed thread waits for,
+// without payloads. It returns the readable waits together with an error for the others.
+func (o *Operator) Listed(t *checkpoint.Thread) (all []Wait, err error) {
+	for _, q := range o.Questions(t) {
+		all = append(all, q.asked())
+	}
+	others, err := o.Others(t)
+	return append(all, others...), err
+}
+
+// Others returns the waits of Listed without the questions.
+func (o *Operator) Others(t *checkpoint.Thread) (all []Wait, err error) {
+	for i := range t.Questions {
+		if err := o.Locked(t.Questions[i].Payload); err != nil {
+			return nil, fmt.Errorf("thread %q: the questions, signals and timers that it waits for cannot be read: %w", t.ID, err)
+		}
+	}
+	signals, err := graph.OpenSignals(*t)
+	for _, s := range signals {
+		kind := KindSignal
+		if s.Child {
+			kind = KindChild
+		}
+		all = append(all, Wait{Kind: kind, Signal: s.Signal, Key: s.Key, Node: place(s.Path, s.Node), Index: s.Index, Summary: s.Summary, Expires: utc(s.Expires)})
+	}
+	timers, errTimers := graph.OpenTimers(*t)
+	for _, s := range timers {
+		all = append(all, Wait{Kind: KindTimer, Node: place(s.Path, s.Node), Index: s.Index, Summary: s.Summary, Due: utc(s.Due), Attempt: s.Attempt})
+	}
+	return all, errors.Join(err, errTimers)
+}
+
+// Asked returns the open questions of a thread with their payloads. It reads descriptions only if
+// there are questions.
+func (o *Operator) Asked(ctx context.Context, t *checkpoint.Thread) (all []Wait, err error) {
+	var schemas Schemas
+	for _, q := range o.Questions(t) {
+		w := q.asked()
+		if q.Err == nil {
+			if schemas == nil {
+				if schemas, err = o.Schemas(ctx, t.ID, t.Version); err != nil {
+					return nil, err
+				}
+			}
+			d, err := q.Shape(ctx, o, t, schemas)
+			if err != nil {
+				return nil, err
+			}
+			w.read(q.Payload, d)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// read adds the payload of a question. d describes it; nil if it is not known.
+func (w *Wait) read(payload []byte, d *shape.Question) {
+	var p *shape.Payload
+	if d != nil {
+		p = &d.Question
+	}
+	v, err := value.Payload(p, payload)
+	if err != nil {
+		w.Error = err.Error()
+		return
+	}
+	w.Payload = &v
+}
+
+// Queued returns the tasks at a loaded checkpoint that wait for workers of queues, and the workers
+// that run them. Each task costs a call of the saver.
+func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain) (all []Wait, err error) {
+	if c.Empty() {
+		return nil, nil
+	}
+	// No payload of the other writes has to be decrypted.
+	c.Thread.Questions = nil
+	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
+		return w.Kind != checkpoint.Result && w.Kind != checkpoint.Outcome
+	})
+	p, err := graph.ReadPosition(ref, &c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if t.Queue == "" {
+			continue
+		}
+		task, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: t.QueueThread, Namespace: noCall})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Wait{
+			Kind: KindQueue, Queue: t.Queue, Worker: task.Thread.Holder, Since: utc(t.Queued), Node: string(t.Node), Index: t.Index,
+		})
+	}
+	return all, nil
+}
+
+// Waits returns everything that the tasks of a listed thread wait for, with payloads. With queues,
+// it also loads a waiting thread to find the queues. It returns the readable waits together with
+// an error for the others.
+func (o *Operator) Waits(ctx context.Context, t *checkpoint.Thread, queues bool) ([]Wait, error) {
+	all, err := o.Asked(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	others, err := o.Others(t)
+	all = append(all, others...)
+	if err != nil || !queues || t.Status != checkpoint.Waiting {
+		return all, err
+	}
+	ref := checkpoint.Ref{Thread: t.ID}
+	c, err := o.Saver.Load(ctx, ref)
+	if err != nil {
+		return all, err
+	}
+	queued, err := o.Queued(ctx, ref, c)
+	return append(all, queued...), err
+}
+
+// Standing says in one phrase what a thread waits for. Its names in JSON are stable.
+type Standing struct {
+	Kind  Kind       `json:"kind"`            // empty if the thread waits for nothing, because its work has ended
+	Text  string     `json:"text"`            // such as "answer of approve at review"
+	Since *time.Time `json:"since,omitempty"` // nil if it is unknown
+	Until *time.Time `json:"until,omitempty"` // when the thread is due by itself
+	// Stuck reports that nobody has served the wait for longer than its bound, or that nobody will.
+	Stuck bool `json:"stuck,omitempty"`
+
+	queue bool // Look finds out which queue it is, if any
+}
+
+// The bounds of waits. Waits for workers have overdue, and those for people, signals and children
+// have Operator.LongWait.
+const (
+	overdue         = time.Minute
+	defaultLongWait = 7 * 24 * time.Hour
+)
+
+// Standing returns what a listed thread waits for, at the time now on the clock of the saver. It
+// reads nothing. Waits for queues are not listed: Look completes them.
+func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
+	s := Standing{Since: utc(t.Updated)}
+	late := !t.Wake.IsZero() && now.Sub(t.Wake) > overdue
+	switch {
+	case t.Holder != "":
+		s.Kind, s.Text = KindRun, "its run"
+		if s.Stuck = t.Cancels > 0; s.Stuck {
+			s.Text = "cancel pending: the end of its run"
+		}
+		return s
+	case t.Status == checkpoint.Running && t.Version > 0:
+		s.Kind, s.Text, s.Since, s.Stuck = KindLease, "lease of a dead process", utc(t.Wake), late || t.Wake.IsZero()
+		return s
+	case t.Status == checkpoint.Failed && t.Wake.IsZero():
+		s.Kind, s.Text, s.Stuck = KindGaveUp, "gave up after "+attempts(t.FailedAttempts()), true
+	case t.Status == checkpoint.Failed && t.Wake.After(now):
+		s.Kind, s.Text, s.Until = KindRetry, fmt.Sprintf("retry %d", t.FailedAttempts()+1), utc(t.Wake)
+	case !t.Wake.IsZero() && !t.Wake.After(now):
+		s.Kind, s.Text, s.Since, s.Stuck = KindWorker, "a worker", utc(t.Wake), late
+	case t.Status == checkpoint.Paused:
+		s.Kind, s.Text = KindResume, "a person, at a stop"
+	case t.Status == checkpoint.Waiting:
+		o.waiting(t, &s)
+	case !t.Wake.IsZero():
+		s.Kind, s.Text, s.Until = KindTimer, "time", utc(t.Wake)
+	default:
+		return Standing{}
+	}
+	if s.Kind != KindWorker && t.Wake.IsZero() && now.Sub(t.Updated) > cmp.Or(o.LongWait, defaultLongWait) {
+		s.Stuck = true
+	}
+	if t.Cancels > 0 {
+		s.Text += ", cancelling"
+	}
+	if t.Inputs > 0 && t.Version > 0 {
+		s.Text += fmt.Sprintf(", %d queued", t.Inputs)
+	}
+	return s
+}
+
+// attempts returns a number of attempts as text.
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// waiting says what the tasks of a thread wait for.
+func (o *Operator) waiting(t *checkpoint.Thread, s *Standing) {
+	all, err := o.Listed(t)
+	switch {
+	case err != nil && len(all) == 0:
+		s.Kind, s.Text = KindQuestion, "answers that cannot be read here"
+	case len(all) == 0:
+		s.Kind, s.Text, s.queue = KindQueue, "a queue", true
+	default:
+		s.of(all)
+	}
+	if s.Until == nil && !t.Wake.IsZero() {
+		s.Until = utc(t.Wake)
+	}
+}
+
+// of says that the thread waits for the first of waits.
+func (s *Standing) of(all []Wait) {
+	s.Kind, s.Text, s.Until = all[0].Kind, all[0].phrase(), cmp.Or(all[0].Due, all[0].Expires)
+	if len(all) > 1 {
+		s.Text += fmt.Sprintf(" and %d more", len(all)-1)
+	}
+}
+
+// Look completes a Standing by what a list does not tell: the queues whose workers a thread waits
+// for, and the nodes that are in progress or due. It makes one call of the saver, and one more for
+// each task in a queue.
+func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
+	switch {
+	case t.Version == 0:
+		return nil
+	case s.queue:
+		all, err := o.Waits(ctx, t, true)
+		if s.queue = false; err != nil || len(all) == 0 {
+			s.Kind, s.Text = "", "nothing that can be read"
+			return err
+		}
+		slices.SortStableFunc(all, func(a, b Wait) int { return strings.Compare(a.Worker, b.Worker) }) // those without a worker first
+		s.of(all)
+		s.Since = all[0].Since
+		if all[0].Worker != "" {
+			s.Text += ", in progress on " + all[0].Worker
+		} else if s.Since != nil && now.Sub(*s.Since) > overdue {
+			s.Text, s.Stuck = s.Text+", which no worker takes", true
+		}
+	case s.Kind == KindRun || s.Kind == KindLease || s.Kind == KindRetry || s.Kind == KindGaveUp || s.Kind == KindWorker:
+		q := checkpoint.Query{Headers: true, Limit: 1, Sources: tree.Sources()}
+		for r, err := range o.Saver.History(ctx, checkpoint.Ref{Thread: t.ID, Version: t.Version}, q) {
+			if err != nil {
+				return err
+			}
+			if due := (&checkpoint.Chain{Due: r.Due}).Next(); len(due) > 0 {
+				s.Text += " at " + strings.Join(due, ", ")
+			}
+		}
+	}
+	return nil
+}
+
+// utc returns a time for JSON; nil for the zero time.
+func utc(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
