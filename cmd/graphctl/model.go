@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // The types of this file are the JSON output. Names and meanings are stable: fields may be added.
@@ -35,8 +36,7 @@ type threadJSON struct {
 	Others   int               `json:"others"`
 	Cancels  int               `json:"cancels,omitempty"`
 	Asks     int               `json:"questions"`
-
-	retrying string // Retries and Attempts as text
+	Wait     *operate.Standing `json:"wait,omitempty"` // what the thread waits for
 }
 
 func threadOf(t *checkpoint.Thread) threadJSON {
@@ -45,7 +45,10 @@ func threadOf(t *checkpoint.Thread) threadJSON {
 		Labels: t.Labels, Priority: t.Priority.Or(checkpoint.Normal).String(), Step: t.Step, Created: utc(t.Created),
 		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Attempts: t.FailedAttempts(),
 		Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels, Asks: len(questionsOf(t)), IDBytes: idBytes(t.ID),
-		Head: idText(t.Head), retrying: t.Retrying(),
+		Head: idText(t.Head),
+	}
+	if w := ops(nil).Standing(t, t.Now); w.Kind != "" {
+		j.Wait = &w
 	}
 	if retries := t.Retries(); t.Status == checkpoint.Failed {
 		j.Retries = &retries

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // selection is the threads that a command works on: those that are named, or those that the
@@ -21,6 +24,8 @@ type selection struct {
 	idle, older, newer           time.Duration
 	limit                        int
 	all                          bool
+	waits                        string
+	stuck                        bool
 	released                     bool // also threads whose versions are all released
 	tasks                        bool // all threads include tasks of queues
 }
@@ -35,8 +40,11 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
 	f.DurationVar(&s.older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
 	f.DurationVar(&s.newer, "newer", 0, "only threads created less than this `duration` ago")
+	f.StringVar(&s.waits, "waits", "", "only threads that wait for this `kind`: "+strings.Join(kindNames(operate.Kinds()), ", "))
+	f.BoolVar(&s.stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days")
 	f.StringVar(&s.after, "after", "", "only threads that follow the thread with this `id` in the order, for paging")
 	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
+	_ = cmd.RegisterFlagCompletionFunc("waits", cobra.FixedCompletions(kindNames(operate.Kinds()), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statusNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -66,6 +74,9 @@ func (s *selection) query(ctx context.Context, saver checkpoint.Saver, now time.
 		if q.Status, err = parseStatus(s.status); err != nil {
 			return q, err
 		}
+	}
+	if s.waits != "" && !slices.Contains(operate.Kinds(), operate.Kind(s.waits)) {
+		return q, &usageError{fmt.Sprintf("--waits %q; want one of %s", s.waits, strings.Join(kindNames(operate.Kinds()), ", "))}
 	}
 	if q.Labels, err = pairs("--label", s.labels); err != nil {
 		return q, err
@@ -140,9 +151,14 @@ func pairs(flag string, values []string) (map[string]string, error) {
 	return all, nil
 }
 
+// list yields the selected threads of a query.
+func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return ops(saver).Threads(ctx, q, operate.Filter{Waits: operate.Kind(s.waits), Stuck: s.stuck})
+}
+
 // narrow reports whether the filters select fewer than all threads.
 func (s *selection) narrow() bool {
-	return s.status != "" || s.graph != "" || len(s.labels) > 0 || s.prefix != "" || s.idle > 0 || s.older > 0 || s.newer > 0 || s.limit > 0
+	return s.stuck || s.waits != "" || s.status != "" || s.graph != "" || len(s.labels) > 0 || s.prefix != "" || s.idle > 0 || s.older > 0 || s.newer > 0 || s.limit > 0
 }
 
 // explicit returns an error if neither threads nor filters nor --all are given.
@@ -195,7 +211,7 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 		lists = append(lists, checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix})
 	}
 	for _, q := range lists {
-		for t, err := range saver.Threads(ctx, q) {
+		for t, err := range s.list(ctx, saver, q) {
 			if err != nil && !unreadable(err) {
 				return errors.Join(append(errs, &listError{err})...)
 			}

@@ -137,6 +137,11 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	if p.Questions, err = ops(s).Asked(ctx, &c.Thread); err != nil {
 		return nil, err
 	}
+	if p.Wait != nil && at.namespace == "" && ref.At.IsZero() {
+		if err := ops(s).Look(ctx, &c.Thread, c.Thread.Now, p.Wait); err != nil && !unreadable(err) {
+			return nil, err
+		}
+	}
 	if p.Waits, err = ops(s).Others(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
@@ -273,7 +278,8 @@ func (a *app) showText(p *page, full bool) error {
 	line("Graph", cell(p.Graph))
 	line("Title", cell(p.Title))
 	line("Labels", labelText(p.Labels))
-	line("Status", p.statusText())
+	line("Status", p.Status)
+	line("Waits for", a.standing(p.Wait))
 	line("Version", fmt.Sprintf("%d of %d", p.Version, max(p.Versions, p.Version)))
 	if p.At != nil {
 		line("Checkpoint", fmt.Sprintf("%s (number %d, step %d, %s)", p.At.ID, p.At.Seq, p.At.Step, p.At.Source))
@@ -341,20 +347,6 @@ func (a *app) momentOf(at *time.Time) string {
 		return ""
 	}
 	return a.moment(*at)
-}
-
-func (p *page) statusText() string {
-	text := p.Status
-	if p.Cancels > 0 {
-		text += ", cancelling"
-	}
-	if p.Status == checkpoint.Running.String() && p.Holder == "" {
-		text += ", but no run holds it"
-	}
-	if p.retrying != "" {
-		text += ", " + p.retrying
-	}
-	return text
 }
 
 // showLists prints the questions, failures, messages and versions of a thread.

@@ -65,7 +65,7 @@ func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, siz
 	}
 	all := make(map[key]*statJSON)
 	var damaged []error
-	for t, err := range s.Threads(ctx, q) {
+	for t, err := range sel.list(ctx, s, q) {
 		if unreadable(err) {
 			damaged = append(damaged, err)
 			continue

@@ -137,7 +137,7 @@ func (w *follower) look(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return busy, err
 	}
-	for t, err := range w.s.Threads(ctx, q) {
+	for t, err := range w.f.sel.list(ctx, w.s, q) {
 		if err == nil {
 			err = visit(&t)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 func (a *app) threadsCommand() *cobra.Command {
@@ -40,7 +41,7 @@ A damaged thread is reported, and does not stop the list. The exit code is then 
 	flags.StringVar(&sel.sort, "sort", sel.sort, "the `order`: newest for the thread created last first, or id, for a list without filters")
 	flags.StringVar(&sel.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
 	flags.BoolVar(&sel.released, "released", false, "also threads whose versions are all released")
-	flags.BoolVarP(&wide, "wide", "w", false, "more columns in the table")
+	flags.BoolVarP(&wide, "wide", "w", false, "more columns, and the nodes and queues that a thread waits for, which are read for each thread")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"newest", "id"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -50,13 +51,13 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 	if err != nil {
 		return err
 	}
-	columns := []string{"THREAD", "GRAPH", "STATUS", "STEP", "CREATED", "UPDATED", "QUESTIONS", "INBOX", "NOTE"}
+	columns := []string{"THREAD", "GRAPH", "STATUS", "STEP", "CREATED", "UPDATED", "QUESTIONS", "INBOX", "WAITS FOR"}
 	if wide {
 		columns = append(columns, "VERSION", "PRIORITY", "WAKE", "HEAD", "LABELS", "TITLE")
 	}
 	l := a.list(columns...)
 	var damaged []error
-	for t, err := range s.Threads(ctx, q) {
+	for t, err := range sel.list(ctx, s, q) {
 		switch {
 		case err != nil && unreadable(err):
 			damaged = append(damaged, err)
@@ -64,7 +65,14 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 		case err != nil:
 			return errors.Join(err, l.end(""))
 		}
-		if err := l.add(threadOf(&t), func() []string { return a.threadCells(&t, wide) }); err != nil {
+		j := threadOf(&t)
+		if wide && j.Wait != nil {
+			err = ops(s).Look(ctx, &t, t.Now, j.Wait)
+		}
+		if err != nil && !unreadable(err) {
+			return errors.Join(err, l.end(""))
+		}
+		if err := l.add(j, func() []string { return a.threadCells(&t, j.Wait, wide) }); err != nil {
 			return err
 		}
 	}
@@ -75,10 +83,10 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 	return errors.Join(l.end(none), errors.Join(damaged...))
 }
 
-func (a *app) threadCells(t *checkpoint.Thread, wide bool) []string {
+func (a *app) threadCells(t *checkpoint.Thread, w *operate.Standing, wide bool) []string {
 	cells := []string{
 		quoteID(t.ID), dash(cell(t.Graph)), statusText(t), strconv.Itoa(t.Step), a.age(t.Created), a.age(t.Updated),
-		strconv.Itoa(len(questionsOf(t))), strconv.Itoa(t.Inputs + t.Others), dash(note(t)),
+		strconv.Itoa(len(questionsOf(t))), strconv.Itoa(t.Inputs + t.Others), dash(a.standing(w)),
 	}
 	if wide {
 		cells = append(cells, fmt.Sprintf("%d/%d", t.Version, t.Versions), t.Priority.Or(checkpoint.Normal).String(), a.age(t.Wake),
@@ -87,19 +95,22 @@ func (a *app) threadCells(t *checkpoint.Thread, wide bool) []string {
 	return cells
 }
 
-// note says what an operator should know about a thread at a glance.
-func note(t *checkpoint.Thread) string {
-	switch {
-	case t.Cancels > 0:
-		return "cancelling"
-	case t.Holder != "":
-		return "held by " + cell(t.Holder)
-	case t.Status == checkpoint.Running:
-		return "no run holds it"
-	case t.Version == 0 && t.Status != 0:
-		return "not begun"
+// standing returns a phrase of what a thread waits for, and since when.
+func (a *app) standing(s *operate.Standing) string {
+	if s == nil {
+		return ""
 	}
-	return t.Retrying()
+	text := cell(s.Text)
+	switch {
+	case s.Until != nil:
+		text += ", " + a.age(*s.Until)
+	case s.Since != nil:
+		text += ", for " + a.age(*s.Since)
+	}
+	if s.Stuck {
+		text = "STUCK: " + text
+	}
+	return text
 }
 
 func labelText(labels map[string]string) string {

@@ -290,6 +290,9 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 	if s.Kind != KindWorker && t.Wake.IsZero() && now.Sub(t.Updated) > cmp.Or(o.LongWait, defaultLongWait) {
 		s.Stuck = true
 	}
+	if t.Version == 0 {
+		s.Text += ", not begun"
+	}
 	if t.Cancels > 0 {
 		s.Text += ", cancelling"
 	}
