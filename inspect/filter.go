@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +27,7 @@ type filter struct {
 	Label   string // name=value
 	Created time.Duration
 	Idle    time.Duration
-	Stuck   bool // only threads with a mark
+	Waits   operate.Filter
 	ByID    bool // in the order of the ids, of a list that the saver does not filter; else newest first
 	After   cursor
 }
@@ -59,7 +59,10 @@ var statuses = []checkpoint.Status{
 func filterOf(q url.Values) (f filter, err error) {
 	f = filter{
 		Search: q.Get("q"), Prefix: q.Get("prefix"), Graph: q.Get("graph"), Label: q.Get("label"),
-		Stuck: q.Get("stuck") != "",
+		Waits: operate.Filter{Waits: operate.Kind(q.Get("waits")), Stuck: q.Get("stuck") != ""},
+	}
+	if f.Waits.Waits != "" && !slices.Contains(operate.Kinds(), f.Waits.Waits) {
+		return f, bad("there is no wait %q; want one of %v", f.Waits.Waits, operate.Kinds())
 	}
 	switch order := q.Get("sort"); order {
 	case "", checkpoint.NewestFirst.String():
@@ -120,7 +123,8 @@ func (f *filter) values() url.Values {
 	if f.Status != 0 {
 		q.Set("status", f.Status.String())
 	}
-	if f.Stuck {
+	set("waits", string(f.Waits.Waits))
+	if f.Waits.Stuck {
 		q.Set("stuck", "1")
 	}
 	for name, d := range map[string]time.Duration{"created": f.Created, "idle": f.Idle} {
@@ -150,13 +154,10 @@ func (f *filter) query(now time.Time) checkpoint.ThreadQuery {
 }
 
 // scanned reports whether threads must be read to decide whether they match.
-func (f *filter) scanned() bool { return f.Search != "" || f.Stuck }
+func (f *filter) scanned() bool { return f.Search != "" || !f.Waits.Any() }
 
-// match applies the part of the filter for which the saver has no index.
-func (f *filter) match(t *checkpoint.Thread, marks []mark) bool {
-	if f.Stuck && len(marks) == 0 {
-		return false
-	}
+// finds reports whether a thread has the text of the search.
+func (f *filter) finds(t *checkpoint.Thread) bool {
 	if f.Search == "" {
 		return true
 	}
@@ -218,14 +219,20 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			continue
 		}
 		if damaged {
-			if f.Search == "" || f.match(&t, []mark{{Bad: true}}) {
+			if f.finds(&t) && f.Waits.Waits == "" {
 				out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
 			}
 			continue
 		}
-		marks := in.marks(&t, now)
-		if f.match(&t, marks) {
-			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Marks: marks})
+		if !f.finds(&t) {
+			continue
+		}
+		wait, ok, err := in.ops.Match(ctx, f.Waits, &t, now)
+		if err != nil {
+			return out, err
+		}
+		if ok {
+			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Wait: wait})
 		}
 	}
 	return out, nil
@@ -244,9 +251,11 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 			}
 			return nil, err
 		}
-		marks := in.marks(&t, now)
-		if t.ID == f.Search && f.selects(&t, now) && f.match(&t, marks) && (in.opt.Authorize == nil || in.sees(r, a, &t) == nil) {
-			return []row{{Thread: t, Place: place{Thread: t.ID}, Marks: marks}}, nil
+		if t.ID != f.Search || !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil {
+			continue
+		}
+		if wait, ok, err := in.ops.Match(ctx, f.Waits, &t, now); ok || err != nil {
+			return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, err
 		}
 	}
 	return nil, nil
@@ -262,40 +271,4 @@ func (f *filter) selects(t *checkpoint.Thread, now time.Time) bool {
 	}
 	return strings.HasPrefix(t.ID, q.Prefix) && (q.Graph == "" || t.Graph == q.Graph) && (q.Status == 0 || t.Status == q.Status) &&
 		!t.Created.Before(q.CreatedSince) && (q.IdleSince.IsZero() || t.Holder == "" && t.Updated.Before(q.IdleSince))
-}
-
-// mark says why a thread may need a look.
-type mark struct {
-	Name string
-	Why  string
-	Bad  bool
-}
-
-// overdue is how long a due thread may wait for a worker before it is marked.
-const overdue = time.Minute
-
-// marks returns the marks of a thread.
-func (in *Inspector) marks(t *checkpoint.Thread, now time.Time) (marks []mark) {
-	add := func(bad bool, name, why string) { marks = append(marks, mark{name, why, bad}) }
-	held := t.Holder != ""
-	if t.Cancels > 0 && held {
-		add(true, "cancel pending", "somebody has cancelled it, and the run has not ended yet")
-	}
-	if t.Status == checkpoint.Running && !held && t.Version > 0 {
-		add(true, "died", "its run has not ended, and its lease is over")
-	}
-	if late := now.Sub(t.Wake); !t.Wake.IsZero() && !held && late > overdue {
-		add(true, "no worker", "it has been due for "+took(late)+", and no worker takes it")
-	}
-	if text := t.Retrying(); text != "" {
-		add(!strings.HasPrefix(text, "retries") || t.FailedAttempts() > 2, text, "attempts are runs in a row that failed or died without a new result")
-	}
-	waits := t.Status == checkpoint.Waiting || t.Status == checkpoint.Paused
-	if idle := now.Sub(t.Updated); waits && !held && t.Wake.IsZero() && idle > in.opt.LongWait {
-		add(false, "waits long", "nothing has happened for "+took(idle))
-	}
-	if t.Inputs > 0 && !held && (t.Status == checkpoint.Failed || waits) {
-		add(false, strconv.Itoa(t.Inputs)+" queued", "inputs wait until the thread is done")
-	}
-	return marks
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // moment is a time that a page shows relative to its own.
@@ -19,6 +20,15 @@ type doing struct {
 	Why    string
 	At     string
 	Node   graph.ID
+}
+
+// at returns a time, or a pointer to one, relative to now.
+func at(now time.Time, t any) moment {
+	if p, ok := t.(*time.Time); ok {
+		return moment{now, *p}
+	}
+	at, _ := t.(time.Time)
+	return moment{now, at}
 }
 
 // crumbs are the links above the title of a page.
@@ -47,12 +57,19 @@ type mailData struct {
 	Now time.Time
 }
 
+// waitData is what a thread waits for.
+type waitData struct {
+	Wait operate.Standing
+	Now  time.Time
+}
+
 // funcs are the functions of the templates.
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"ago": ago, "exact": exact, "took": took, "short": shortID, "text": printable, "clip": clip, "plural": plural,
-		"join": func(names []string) string { return strings.Join(names, ", ") },
-		"at":   func(now, t time.Time) moment { return moment{now, t} },
+		"join":    func(names []string) string { return strings.Join(names, ", ") },
+		"at":      at,
+		"waiting": func(w operate.Standing, now time.Time) waitData { return waitData{w, now} },
 		"duration": func(d time.Duration) string {
 			return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 		},

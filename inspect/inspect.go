@@ -62,8 +62,8 @@ type Options struct {
 	// and answer no question of such a thread. Explain must not modify the payload, and must be
 	// safe for concurrent use. By default, every payload can be read.
 	Explain func(payload []byte) error
-	// LongWait is how long a thread waits for a person before lists mark it. The default is 7
-	// days.
+	// LongWait is that of operate.Operator: how long a thread waits for a person, a signal or a
+	// child before lists mark it as stuck. The default is 7 days.
 	LongWait time.Duration
 	// MaxBody is the largest request that is read, in bytes. The default is 4 MiB.
 	MaxBody int64
@@ -104,8 +104,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 		return nil, errors.New("inspect: New: the saver is nil; give it the saver of the graphs")
 	}
 	in := &Inspector{saver: saver, opt: o, apps: make(map[string]App), allowed: map[Action]bool{View: true, Download: true}}
-	in.ops = operate.Operator{Saver: saver, Graphs: make(map[string]graph.Untyped), Explain: o.Explain}
-	in.opt.LongWait = cmp.Or(o.LongWait, 7*24*time.Hour)
+	in.ops = operate.Operator{Saver: saver, Graphs: make(map[string]graph.Untyped), Explain: o.Explain, LongWait: o.LongWait}
 	in.opt.MaxBody = cmp.Or(o.MaxBody, 4<<20)
 	in.opt.MaxDownload = cmp.Or(o.MaxDownload, 1<<30)
 	in.opt.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,13 +12,15 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
 // row is a thread in a list.
 type row struct {
 	checkpoint.Thread
 	Place   place
-	Marks   []mark
+	Wait    operate.Standing
 	Damaged string // the error of a thread that cannot be read
 }
 
@@ -29,9 +32,6 @@ func (r row) Asks() int {
 	}
 	return len(q)
 }
-
-// Due returns when the thread runs again by itself; zero for never.
-func (r row) Due() time.Time { return r.Wake }
 
 // load is the number of due threads of a graph.
 type load struct {
@@ -61,7 +61,8 @@ type listData struct {
 	ByID     string // the address of the list in the order of the ids; empty with a filter
 	Bulk     []bulkLink
 	Created  []choice
-	Submit   string // the address of the form of an input; empty for none
+	Kinds    []operate.Kind // that the filter can name
+	Submit   string         // the address of the form of an input; empty for none
 }
 
 // choice is an option of a form.
@@ -83,6 +84,11 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	d.Now = now
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
+	}
+	for i := range d.Found.rows {
+		if err := in.look(r.Context(), &d.Found.rows[i].Thread, now, &d.Found.rows[i].Wait); err != nil {
+			return err
+		}
 	}
 	d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat()
 	d.Rows, d.Read = d.Found.rows, d.Found.read
@@ -116,12 +122,22 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	next.ByID = false
 	d.Newest = "?" + next.values().Encode()
 	d.Bulk = in.bulkLinks(next)
+	d.Kinds = operate.Kinds()
 	d.Created = []choice{{"1h", "hour"}, {"24h", "day"}, {"168h", "week"}, {"720h", "30 days"}}
 	if in.allowed[Submit] && len(d.Graphs) > 0 {
 		d.Submit = "submit?" + url.Values{"graph": {cmp.Or(f.Graph, d.Graphs[0])}}.Encode()
 	}
 	in.render(w, http.StatusOK, "list", d)
 	return nil
+}
+
+// look completes what a thread waits for. Data that cannot be read is left out.
+func (in *Inspector) look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *operate.Standing) error {
+	err := in.ops.Look(ctx, t, now, s)
+	if errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, encrypt.ErrNoKey) {
+		return nil // the page of the thread shows the error, or it was deleted
+	}
+	return err
 }
 
 // listFilter returns the filter of the list that a request asks for, and checks that it may.

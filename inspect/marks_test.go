@@ -46,9 +46,9 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 	}
 	held := func(th *checkpoint.Thread) { th.Holder, th.Lease = "host-7", now.Add(time.Minute) }
 	marks := map[string]string{
-		"cancelling": "cancel pending", "died": ">died<", "unserved": "no worker", "retried": "retries, 2 failed attempts", "often": "retries, 4 failed attempts",
-		"left": "no retry, 10 failed attempts",
-		"slow": "waits long", "queue": "2 queued",
+		"cancelling": "cancel pending", "died": ">stuck<", "unserved": "a worker, but none takes it", "retried": "retry 3 <time", "often": "retry 5 <time",
+		"left": "gave up after 10 attempts",
+		"slow": ">stuck<", "queue": "2 queued",
 	}
 	saver := &listed{newSaver(t), []checkpoint.Thread{
 		thread("cancelling", checkpoint.Running, func(th *checkpoint.Thread) { held(th); th.Cancels = 1 }),
@@ -71,13 +71,16 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 		s.has("?prefix="+id, mark)
 	}
 	s.lacks("?prefix=fine", `class="mark`)
-	body := s.has("?stuck=1", "cancelling", "slow")
+	s.has("?waits=lease", "lease of a dead process", "died")
+	s.lacks("?waits=lease", "unserved")
+	s.lacks("?waits=retry&stuck=1", "often")
+	body := s.has("?stuck=1", "cancelling", "died", "unserved", "left", "slow")
 	if strings.Contains(body, "fine-") {
 		t.Errorf("the list of marked threads has others:\n%s", body)
 	}
 	s.has("?status=failed", "often", "retried")
 	s.lacks("?status=failed", "unserved")
-	serve(t, saver, inspect.Options{LongWait: time.Hour}).has("?prefix=fine-waiting", "waits long")
+	serve(t, saver, inspect.Options{LongWait: time.Hour}).has("?prefix=fine-waiting", ">stuck<")
 }
 
 // TestRetriesAndPausesAreShown runs a node that fails, and one that sleeps for days.

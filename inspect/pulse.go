@@ -87,9 +87,7 @@ func (f *found) beat() string {
 	}
 	for i := range rows {
 		fmt.Fprint(h, rows[i].ID, stamp(&rows[i].Thread), rows[i].Damaged)
-		for _, m := range rows[i].Marks {
-			fmt.Fprint(h, m.Name)
-		}
+		fmt.Fprint(h, rows[i].Wait.Kind, rows[i].Wait.Stuck)
 	}
 	return fmt.Sprintf("%x", h.Sum64())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // threadData is the page of a thread, or of a subgraph call in it.
@@ -18,7 +19,7 @@ type threadData struct {
 	Thread    checkpoint.Thread
 	Empty     bool // no checkpoint is stored
 	Snap      graph.Snapshot[[]byte]
-	Marks     []mark
+	Wait      operate.Standing
 	May       permits
 	Picture   string // its address; empty without an app
 	PictureUp string // the expanded one
@@ -111,7 +112,10 @@ func (in *Inspector) threadOf(r *http.Request, p place) (*threadData, error) {
 	if d.Now, err = in.now(r.Context()); err != nil {
 		return nil, err
 	}
-	d.Marks = in.marks(&v.thread, d.Now)
+	d.Wait = in.ops.Standing(&v.thread, d.Now)
+	if err := in.look(r.Context(), &v.thread, d.Now, &d.Wait); err != nil {
+		return nil, err
+	}
 	if err := in.enliven(r, &v, &d.head); err != nil {
 		return nil, err
 	}

@@ -247,7 +247,8 @@ type Standing struct {
 	// Stuck reports that nobody has served the wait for longer than its bound, or that nobody will.
 	Stuck bool `json:"stuck,omitempty"`
 
-	queue bool // Look finds out which queue it is, if any
+	queue bool   // Look finds out which queue it is
+	more  string // the end of Text
 }
 
 // The bounds of waits. Waits for workers have overdue, and those for people, signals and children
@@ -278,6 +279,9 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 		s.Kind, s.Text, s.Until = KindRetry, fmt.Sprintf("retry %d", t.FailedAttempts()+1), utc(t.Wake)
 	case !t.Wake.IsZero() && !t.Wake.After(now):
 		s.Kind, s.Text, s.Since, s.Stuck = KindWorker, "a worker", utc(t.Wake), late
+		if late {
+			s.Text = "a worker, but none takes it"
+		}
 	case t.Status == checkpoint.Paused:
 		s.Kind, s.Text = KindResume, "a person, at a stop"
 	case t.Status == checkpoint.Waiting:
@@ -291,14 +295,15 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 		s.Stuck = true
 	}
 	if t.Version == 0 {
-		s.Text += ", not begun"
+		s.more += ", not begun"
 	}
 	if t.Cancels > 0 {
-		s.Text += ", cancelling"
+		s.more += ", cancelling"
 	}
 	if t.Inputs > 0 && t.Version > 0 {
-		s.Text += fmt.Sprintf(", %d queued", t.Inputs)
+		s.more += fmt.Sprintf(", %d queued", t.Inputs)
 	}
+	s.Text += s.more
 	return s
 }
 
@@ -344,7 +349,6 @@ func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time
 	case s.queue:
 		all, err := o.Waits(ctx, t, true)
 		if s.queue = false; err != nil || len(all) == 0 {
-			s.Kind, s.Text = "", "nothing that can be read"
 			return err
 		}
 		slices.SortStableFunc(all, func(a, b Wait) int { return strings.Compare(a.Worker, b.Worker) }) // those without a worker first
@@ -353,8 +357,9 @@ func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time
 		if all[0].Worker != "" {
 			s.Text += ", in progress on " + all[0].Worker
 		} else if s.Since != nil && now.Sub(*s.Since) > overdue {
-			s.Text, s.Stuck = s.Text+", which no worker takes", true
+			s.Text, s.Stuck = s.Text+", but no worker takes it", true
 		}
+		s.Text += s.more
 	case s.Kind == KindRun || s.Kind == KindLease || s.Kind == KindRetry || s.Kind == KindGaveUp || s.Kind == KindWorker:
 		q := checkpoint.Query{Headers: true, Limit: 1, Sources: tree.Sources()}
 		for r, err := range o.Saver.History(ctx, checkpoint.Ref{Thread: t.ID, Version: t.Version}, q) {
