@@ -94,12 +94,27 @@ type permits map[string]bool
 func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	may := make(permits)
 	for a := range in.allowed {
-		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Resume) || a == Wake && !wakes(t) {
+		if in.apps[t.Graph] == nil && (a == Edit || a == Replay || a == Resume) || !fits(a, t) {
 			continue
 		}
 		may[string(a)] = in.sees(r, a, t) == nil
 	}
 	return may
+}
+
+// fits reports whether an action makes sense on a thread. Nothing waits for a signal, a cancel or a
+// run in a thread that has ended and has no further inputs.
+func fits(a Action, t *checkpoint.Thread) bool {
+	ended := t.Inputs == 0 && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
+	switch a {
+	case Wake:
+		return wakes(t)
+	case Signal, Cancel:
+		return !ended
+	case Resume:
+		return !ended || t.Status == checkpoint.Cancelled
+	}
+	return true
 }
 
 // wakes reports whether a worker can continue a thread. It keeps a static stop, and finds

@@ -182,7 +182,7 @@ func (in *Inspector) one(ctx context.Context, j *job, t *checkpoint.Thread) erro
 		}
 		return in.ops.Wake(ctx, t)
 	case Cancel:
-		if t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled {
+		if !fits(Cancel, t) {
 			return nil
 		}
 		return in.ops.Cancel(ctx, t, j.reason)

@@ -91,16 +91,18 @@ func (o *Operator) Find(ctx context.Context, id string) (checkpoint.Thread, erro
 		return checkpoint.Thread{}, err
 	}
 	t := checkpoint.Thread{ID: id, Versions: len(versions)}
-	number := 0
-	if len(versions) > 0 {
-		number, t.Status = versions[len(versions)-1].Number, versions[len(versions)-1].Status
+	if len(versions) == 0 {
+		mail, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: id, Limit: 1})
+		if err == nil && len(mail) == 0 {
+			return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
+		}
+		return t, err
 	}
-	c, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: id, Version: number, Namespace: noCall})
-	if err == nil && len(versions) == 0 && c.Thread.Created.IsZero() {
-		return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
-	}
+	last := &versions[len(versions)-1]
+	t.Status = last.Status
+	c, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: id, Version: last.Number, Namespace: noCall})
 	if err == nil { // the description is that of the thread in all versions
-		t.Graph, t.Title, t.Labels, t.Created, t.Posted = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created, c.Thread.Posted
+		t.Graph, t.Title, t.Labels, t.Created = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created
 	}
 	return t, err
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
@@ -50,10 +49,10 @@ type Wait struct {
 	Signal   string       `json:"signal,omitempty"` // or the graph of a child
 	Key      string       `json:"key,omitempty"`    // of a signal, or the thread of a child
 	Queue    string       `json:"queue,omitempty"`
-	Worker   string       `json:"worker,omitempty"` // of a queue: who runs the task
-	Since    *time.Time   `json:"since,omitempty"`  // of a queue: when the task was handed out
-	Node     string       `json:"node"`             // with the subgraph calls around it: "sub/review"
-	Index    int          `json:"index,omitempty"`  // number of the send that the task runs, else 0
+	Taken    bool         `json:"taken,omitempty"` // of a queue: a worker has taken the task
+	Since    *time.Time   `json:"since,omitempty"` // of a queue: when the task was handed out
+	Node     string       `json:"node"`            // with the subgraph calls around it: "sub/review"
+	Index    int          `json:"index,omitempty"` // number of the send that the task runs, else 0
 	Summary  string       `json:"summary,omitempty"`
 	Expires  *time.Time   `json:"expires,omitempty"`
 	Due      *time.Time   `json:"due,omitempty"`     // of a timer
@@ -185,8 +184,8 @@ func (w *Wait) read(payload []byte, d *shape.Question) {
 	w.Payload = &v
 }
 
-// Queued returns the tasks at a loaded checkpoint that wait for workers of queues, and the workers
-// that run them. Each task costs a call of the saver.
+// Queued returns the tasks at a loaded checkpoint that wait for workers of queues, and whether a
+// worker has taken them. Each task costs a call of the saver.
 func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain) (all []Wait, err error) {
 	if c.Empty() {
 		return nil, nil
@@ -205,12 +204,12 @@ func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.
 		if t.Queue == "" {
 			continue
 		}
-		task, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: t.QueueThread, Namespace: noCall})
-		if err != nil {
+		task, err := o.Find(ctx, t.QueueThread)
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) { // somebody has removed it, or it has just ended
 			return all, err
 		}
 		all = append(all, Wait{
-			Kind: KindQueue, Queue: t.Queue, Worker: task.Thread.Holder, Since: utc(t.Queued), Node: string(t.Node), Index: t.Index,
+			Kind: KindQueue, Queue: t.Queue, Taken: task.Wake.After(now(&task)), Since: utc(t.Queued), Node: string(t.Node), Index: t.Index,
 		})
 	}
 	return all, nil
@@ -351,17 +350,19 @@ func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time
 		if s.queue = false; err != nil || len(all) == 0 {
 			return err
 		}
-		slices.SortStableFunc(all, func(a, b Wait) int { return strings.Compare(a.Worker, b.Worker) }) // those without a worker first
+		if i := slices.IndexFunc(all, func(w Wait) bool { return !w.Taken }); i > 0 {
+			all[0], all[i] = all[i], all[0]
+		}
 		s.of(all)
 		s.Since = all[0].Since
-		if all[0].Worker != "" {
-			s.Text += ", in progress on " + all[0].Worker
+		if all[0].Taken {
+			s.Text += ", in progress"
 		} else if s.Since != nil && now.Sub(*s.Since) > overdue {
 			s.Text, s.Stuck = s.Text+", but no worker takes it", true
 		}
 		s.Text += s.more
 	case s.Kind == KindRun || s.Kind == KindLease || s.Kind == KindRetry || s.Kind == KindGaveUp || s.Kind == KindWorker:
-		q := checkpoint.Query{Headers: true, Limit: 1, Sources: tree.Sources()}
+		q := checkpoint.Query{Headers: true, Limit: 1} // a resume has no due tasks of its own
 		for r, err := range o.Saver.History(ctx, checkpoint.Ref{Thread: t.ID, Version: t.Version}, q) {
 			if err != nil {
 				return err

@@ -1,0 +1,184 @@
+package operate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/fixtures"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+var approve = graph.NewQuestion[wire.String, wire.Bool]("approve")
+
+// newApp returns a graph with the node "work", which does f.
+func newApp(tb testing.TB, s checkpoint.Saver, f func(context.Context) error, opts ...graph.NodeOption) *graph.Graph[fixtures.Parcel, fixtures.ParcelUpdate] {
+	tb.Helper()
+	g := graph.New("parcels", fixtures.ParcelSchema)
+	g.Node("work", func(ctx context.Context, _ fixtures.Parcel) (fixtures.ParcelUpdate, error) {
+		return fixtures.ParcelUpdate{}, f(ctx)
+	}, opts...)
+	g.Chain(graph.Start, "work", graph.End)
+	app, err := g.Compile(graph.Saver(s))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return app
+}
+
+// standing returns what a thread waits for, and whether the filter for stuck threads selects it.
+func standing(t *testing.T, o *operate.Operator, id string) operate.Standing {
+	t.Helper()
+	th, err := o.Find(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.Standing(&th, time.Now())
+	if err := o.Look(t.Context(), &th, time.Now(), &s); err != nil {
+		t.Fatal(err)
+	}
+	stuck := false
+	for _, err := range o.Threads(t.Context(), checkpoint.ThreadQuery{}, operate.Filter{Stuck: true}) {
+		if stuck = true; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stuck != s.Stuck {
+		t.Errorf("the filter selects a thread that waits for %q: got %t, want %t", s.Text, stuck, s.Stuck)
+	}
+	return s
+}
+
+// TestATaskInAQueueIsStuckUntilAWorkerTakesIt waits for a queue that nobody serves, and then for a
+// worker that takes long.
+func TestATaskInAQueueIsStuckUntilAWorkerTakesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		release := make(chan struct{})
+		app := newApp(t, s, func(context.Context) error { <-release; return nil }, graph.Queue("gpu"))
+		if res, err := app.Thread("t").Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil || res.Status != graph.Waiting {
+			t.Fatalf("got %v, %v; want Waiting", res.Status, err)
+		}
+		o := &operate.Operator{Saver: s}
+		if got := standing(t, o, "t"); got.Text != "queue gpu at work" || got.Stuck || got.Since == nil {
+			t.Errorf("just handed out: got %+v", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := standing(t, o, "t"); got.Text != "queue gpu at work, but no worker takes it" || !got.Stuck {
+			t.Errorf("after 2 minutes without a worker: got %+v", got)
+		}
+		w := worker.New(s, worker.Options{Name: "host-7", Queues: map[string]int{"gpu": 1}}, app)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(time.Hour)
+		if got := standing(t, o, "t"); got.Text != "queue gpu at work, in progress" || got.Stuck {
+			t.Errorf("after an hour on a worker: got %+v", got)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		if got := standing(t, o, "t"); got.Kind != "" || got.Stuck {
+			t.Errorf("done: got %+v", got)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// TestQuestionsAndFailuresSayWhatTheyWaitFor lets a question and a failure grow old.
+func TestQuestionsAndFailuresSayWhatTheyWaitFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		o := &operate.Operator{Saver: s}
+		app := newApp(t, s, func(ctx context.Context) error {
+			if _, err := approve.Ask(ctx, "is it right?"); err != nil {
+				return err
+			}
+			return errors.New("broken")
+		}, approve)
+		if _, err := app.Thread("t").Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := standing(t, o, "t"); got.Text != "answer of approve at work" || got.Stuck {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(8 * 24 * time.Hour)
+		if got := standing(t, o, "t"); got.Kind != operate.KindQuestion || !got.Stuck {
+			t.Errorf("after 8 days: got %+v", got)
+		}
+		th, err := o.Find(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Answer(t.Context(), &th, "approve", operate.JSON(`"yes"`)); err == nil {
+			t.Error("an answer of another type was stored")
+		}
+		if _, err := o.Answer(t.Context(), &th, "approve", operate.JSON(`true`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Answer(t.Context(), &th, "approve", operate.JSON(`true`)); !errors.Is(err, checkpoint.ErrConflict) {
+			t.Errorf("the second answer: got %v, want ErrConflict", err)
+		}
+		if got := standing(t, o, "t"); got.Kind != operate.KindWorker || got.Stuck {
+			t.Errorf("answered: got %+v", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := standing(t, o, "t"); !strings.HasPrefix(got.Text, "a worker, but none takes it") || !got.Stuck {
+			t.Errorf("answered, without a worker: got %+v", got)
+		}
+		if _, err := app.Thread("t").Resume(t.Context()); err == nil {
+			t.Fatal("the node did not fail")
+		}
+		if got := standing(t, o, "t"); got.Text != "gave up after 1 attempt at work" || !got.Stuck {
+			t.Errorf("failed: got %+v", got)
+		}
+	})
+}
+
+// Lists the threads that nobody serves, answers one, and says what it waits for then.
+func Example() {
+	ctx := context.Background()
+	saver := memory.New()
+	g := graph.New("parcels", fixtures.ParcelSchema)
+	g.Node("review", func(ctx context.Context, _ fixtures.Parcel) (fixtures.ParcelUpdate, error) {
+		_, err := approve.Ask(ctx, "is it right?")
+		return fixtures.ParcelUpdate{}, err
+	}, approve)
+	g.Chain(graph.Start, "review", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := app.Thread("order-7").Invoke(ctx, fixtures.ParcelUpdate{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	o := operate.Operator{Saver: saver}
+	for t, err := range o.Threads(ctx, checkpoint.ThreadQuery{}, operate.Filter{Waits: operate.KindQuestion}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(t.ID, "waits for", o.Standing(&t, t.Now).Text)
+		if _, err := o.Answer(ctx, &t, "approve", operate.JSON("true")); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	t, err := o.Find(ctx, "order-7")
+	fmt.Println(t.ID, "waits for", o.Standing(&t, t.Now).Text, err)
+	// Output:
+	// order-7 waits for answer of approve at review
+	// order-7 waits for a worker <nil>
+}
