@@ -35,6 +35,7 @@ type threadData struct {
 	More      bool // the history has further checkpoints
 	Waiting   []message
 	Refused   []message
+	Replied   []message
 	Versions  []checkpoint.Version
 	Reason    string
 	Locked    error     // why the stored data cannot be read; nil if it can be
@@ -233,7 +234,7 @@ func updatesOf(v *view, t graph.TaskState) (trees []valueTree) {
 		return []valueTree{{Fault: err.Error()}}
 	}
 	for _, b := range updates {
-		trees = append(trees, updateTree(v.state(&v.chain.Last), b))
+		trees = append(trees, updateTree(v.schemas.State(v.chain.Last.Fingerprint), b))
 	}
 	return trees
 }
@@ -271,16 +272,19 @@ func (in *Inspector) addMail(r *http.Request, v *view, d *threadData) error {
 	if v.Namespace != "" || v.thread.Posted == 0 {
 		return nil
 	}
-	for _, refused := range []bool{false, true} {
-		all, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: v.Thread, Limit: mailSize, Refused: refused})
+	for _, handled := range []bool{false, true} {
+		all, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: v.Thread, Limit: mailSize, Handled: handled})
 		if err != nil {
 			return err
 		}
 		for i := range all {
 			m := message{Message: all[i], Text: in.mailText(v, &all[i])}
-			if refused {
+			switch {
+			case m.Replied():
+				d.Replied = append(d.Replied, m)
+			case handled:
 				d.Refused = append(d.Refused, m)
-			} else {
+			default:
 				d.Waiting = append(d.Waiting, m)
 			}
 		}

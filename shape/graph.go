@@ -1,6 +1,10 @@
 package shape
 
-import "github.com/graphgen-go/graphgen/runtime/wire"
+import (
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
 
 // Graph describes the data that a graph stores: its state, and the questions and signals of its
 // nodes. It is stored once for each version of a thread and fingerprint of the state. It must not
@@ -42,6 +46,7 @@ type Question struct {
 type Signal struct {
 	Name    string
 	Payload Payload
+	Reply   Payload // its Type is empty for a signal without a reply
 }
 
 // AppendWire appends the description to b as MessagePack. It does not fail.
@@ -58,8 +63,15 @@ func (g *Graph) AppendWire(b []byte) ([]byte, error) {
 	b = wire.AppendArrayLen(b, len(g.Signals))
 	for i := range g.Signals {
 		s := &g.Signals[i]
-		b = wire.AppendString(wire.AppendArrayLen(b, 2), s.Name)
-		b, _ = s.Payload.AppendWire(b)
+		replies := s.Reply.Type != ""
+		n := 2
+		if replies {
+			n++
+		}
+		b = wire.AppendString(wire.AppendArrayLen(b, n), s.Name)
+		if b, _ = s.Payload.AppendWire(b); replies {
+			b, _ = s.Reply.AppendWire(b)
+		}
 	}
 	return b, nil
 }
@@ -91,9 +103,14 @@ func (g *Graph) ReadWire(r *wire.Reader) error {
 	})
 	out.Signals = list(r, func(s *Signal) {
 		if failed == nil {
-			r.FixedArray(2)
+			n := r.ArrayLen()
+			if r.OK() && n != 2 && n != 3 {
+				r.Damage(0, fmt.Errorf("got %d elements; want the 2 or 3 of a signal", n))
+			}
 			s.Name = r.Str()
-			failed = s.Payload.ReadWire(r)
+			if failed = s.Payload.ReadWire(r); failed == nil && n == 3 {
+				failed = s.Reply.ReadWire(r)
+			}
 		}
 	})
 	if failed != nil {

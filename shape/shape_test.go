@@ -56,9 +56,12 @@ func TestEncodingIsAsDocumented(t *testing.T) {
 func TestAGraphIsEncodedAsDocumented(t *testing.T) {
 	want := shape.Graph{State: small(), Questions: []shape.Question{
 		{Name: "ok", Question: shape.Payload{Type: "string"}, Answer: shape.Payload{Type: "bool"}},
-	}, Signals: []shape.Signal{{Name: "paid", Payload: shape.Payload{Type: "int64"}}}}
+	}, Signals: []shape.Signal{
+		{Name: "paid", Payload: shape.Payload{Type: "int64"}}, {Name: "ask", Payload: shape.Payload{Type: "int64"}, Reply: shape.Payload{Type: "string"}},
+	}}
 	b, err := want.AppendWire(nil)
-	if want := "\x94\x03" + smallBytes + "\x91\x93\xa2ok\x93\x03\xa6string\x90\x93\x03\xa4bool\x90" + "\x91\x92\xa4paid\x93\x03\xa5int64\x90"; err != nil || string(b) != want {
+	if want := "\x94\x03" + smallBytes + "\x91\x93\xa2ok\x93\x03\xa6string\x90\x93\x03\xa4bool\x90" + "\x92\x92\xa4paid\x93\x03\xa5int64\x90" +
+		"\x93\xa3ask\x93\x03\xa5int64\x90\x93\x03\xa6string\x90"; err != nil || string(b) != want {
 		t.Errorf("encoded as %q, %v\nwant %q", b, err, want)
 	}
 	var got shape.Graph

@@ -135,12 +135,13 @@ type messageJSON struct {
 	Posted  *time.Time `json:"posted,omitempty"`
 	Bytes   int        `json:"bytes"`
 	Refused string     `json:"refused,omitempty"`
+	Replied bool       `json:"replied,omitempty"` // Bytes is the size of the reply
 }
 
 func messageOf(m *checkpoint.Message) messageJSON {
 	return messageJSON{
 		Number: m.Number, ID: m.ID, Kind: m.Kind.String(), Name: m.Name, Key: m.Key, Posted: utc(m.Posted),
-		Bytes: len(m.Payload), Refused: m.Refused,
+		Bytes: len(m.Payload), Refused: m.Refused, Replied: m.Replied(),
 	}
 }
 

@@ -56,9 +56,14 @@ func (a *app) jsonArg(arg string) ([]byte, error) {
 	return b, nil
 }
 
+// newPosted returns what --json prints of a stored message.
+func newPosted(thread string, p operate.Posted) postedJSON {
+	return postedJSON{thread, idBytes(thread), p.Kind.String(), p.ID, p.Number, p.Known}
+}
+
 // posted prints a stored message as the result.
 func (a *app) posted(thread string, p operate.Posted) error {
-	j := postedJSON{thread, idBytes(thread), p.Kind.String(), p.ID, p.Number, p.Known}
+	j := newPosted(thread, p)
 	return a.one(j, func() error {
 		text := "stored"
 		if j.Known {

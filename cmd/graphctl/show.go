@@ -66,6 +66,7 @@ type page struct {
 	Results   []resultJSON   `json:"results,omitempty"`
 	Waiting   []messageJSON  `json:"messages,omitempty"`
 	Refused   []messageJSON  `json:"refused_messages,omitempty"`
+	Replied   []messageJSON  `json:"replied_messages,omitempty"`
 	History   []versionJSON  `json:"all_versions,omitempty"`
 }
 
@@ -115,7 +116,7 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	if len(versions) == 0 && len(waiting) == 0 {
 		return nil, noThread(at.thread)
 	}
-	refused, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread, Refused: true})
+	handled, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread, Handled: true})
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +157,12 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	for i := range waiting {
 		p.Waiting = append(p.Waiting, messageOf(&waiting[i]))
 	}
-	for i := range refused {
-		p.Refused = append(p.Refused, messageOf(&refused[i]))
+	for i := range handled {
+		if m := messageOf(&handled[i]); m.Replied {
+			p.Replied = append(p.Replied, m)
+		} else {
+			p.Refused = append(p.Refused, m)
+		}
 	}
 	for _, v := range versions {
 		p.History = append(p.History, versionJSON{v.Number, v.Status.String(), utc(v.Released), idText(v.Head), v.Records})
@@ -189,7 +194,7 @@ func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *
 }
 
 // results returns the stored results at a checkpoint, in task order.
-func results(ref checkpoint.Ref, c *checkpoint.Chain, known descriptions) (all []resultJSON, err error) {
+func results(ref checkpoint.Ref, c *checkpoint.Chain, known operate.Schemas) (all []resultJSON, err error) {
 	if c.Committed {
 		return nil, nil
 	}
@@ -200,7 +205,7 @@ func results(ref checkpoint.Ref, c *checkpoint.Chain, known descriptions) (all [
 			return nil, err
 		}
 		for _, b := range updates {
-			v, err := value.Update(known.state(c.Last.Fingerprint), b)
+			v, err := value.Update(known.State(c.Last.Fingerprint), b)
 			if err != nil {
 				return nil, fmt.Errorf("the result of %s cannot be read: %w: %w", taskText(r.Node, r.Index), checkpoint.ErrDamaged, err)
 			}
@@ -364,6 +369,7 @@ func (a *app) showLists(p *page) error {
 		{"Waits for", "KIND\tNAME\tNODE\tSINCE\tUNTIL\tSUMMARY", a.waitRows(p.Waits)},
 		{"Messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tBYTES", a.messageRows(p.Waiting, false)},
 		{"Refused messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tREASON", a.messageRows(p.Refused, true)},
+		{"Replied messages", "NUMBER\tKIND\tID\tNAME\tKEY\tPOSTED\tBYTES", a.messageRows(p.Replied, false)},
 		{"Versions", "NUMBER\tSTATUS\tRELEASED\tRECORDS\tHEAD", a.versionRows(p.History)},
 	}
 	for _, section := range sections {

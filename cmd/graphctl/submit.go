@@ -13,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/shape"
+	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // submitFlags are the flags of submit.
@@ -191,8 +192,8 @@ func parsePriority(name string) (checkpoint.Priority, error) {
 
 // signalFlags are the flags of signal.
 type signalFlags struct {
-	key, request string
-	unchecked    bool
+	key, request    string
+	unchecked, wait bool
 }
 
 func (a *app) signalCommand() *cobra.Command {
@@ -203,8 +204,9 @@ func (a *app) signalCommand() *cobra.Command {
 		Long: `Send a signal to a thread. The thread need not wait for it yet.
 
 ` + jsonHelp + "\n\n" + laterHelp,
-		Example: `  graphctl signal order-7 paid '{"Number": "r-12"}' --request r-12`,
-		Args:    cobra.ExactArgs(3),
+		Example: `  graphctl signal order-7 paid '{"Number": "r-12"}' --request r-12
+  graphctl signal order-7 "change address" '"Main Street 1"' --request f-9 --wait --timeout 1m`,
+		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.signal(ctx, s, args, &f) })
 		},
@@ -212,6 +214,7 @@ func (a *app) signalCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.key, "key", "", "the `key`: only a task that waits for this key receives the signal")
 	flags.StringVar(&f.request, "request", "", "the request `id`: a signal with the same id is stored once; the default is a new id")
+	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the reply of the node that receives the signal; --timeout limits it")
 	uncheckedFlag(cmd, &f.unchecked)
 	return cmd
 }
@@ -236,5 +239,24 @@ func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return err
 	}
-	return a.posted(id, p)
+	if !f.wait {
+		return a.posted(id, p)
+	}
+	v, err := ops(s).Reply(ctx, &t, args[1], p.ID)
+	if err != nil {
+		return err
+	}
+	return a.one(repliedJSON{newPosted(id, p), v}, func() error {
+		text, err := v.MarshalJSON()
+		if err == nil {
+			_, err = fmt.Fprintln(a.out, safeText(string(text)))
+		}
+		return err
+	})
+}
+
+// repliedJSON is a signal with its reply.
+type repliedJSON struct {
+	postedJSON
+	Reply value.Value `json:"reply"`
 }

@@ -218,7 +218,7 @@ func encode(e graph.Event[agent.Chat, agent.ChatUpdate], err error) (graphhttp.M
 			Attempt string `json:"attempt"`
 		}{d, fmt.Sprintf("%d/%d", e.Step, e.Attempt)}
 	case graph.EventQuestion:
-		a, err := agent.Approve.Decode(*e.Question)
+		a, err := agent.Approve.Decode(e.Question)
 		if err != nil {
 			return graphhttp.Message{}, err
 		}

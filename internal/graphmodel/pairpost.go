@@ -102,7 +102,7 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 			given = -1 // see sensible
 		}
 		payload := wire.AppendInt(nil, given)
-		refused, err := p.saver.Mail(ctx, checkpoint.MailQuery{Thread: "t", Refused: true})
+		refused, err := p.saver.Mail(ctx, checkpoint.MailQuery{Thread: "t", Handled: true})
 		if err != nil {
 			return "", err
 		}

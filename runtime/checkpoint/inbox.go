@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -36,7 +37,8 @@ func PostVia(s Saver, p Poster) Poster {
 // Anybody may post to a thread at any time, also to one that a run holds, or that does not exist.
 // Posts need no fence. The messages of a thread are numbered from 1, and a number is never used
 // twice while the thread exists. A message is untaken until a write of a run takes or refuses it
-// (see [Handled]). Then the saver keeps its id, but not the payload of a taken message. A message
+// (see [Handled]). Then the saver keeps its id, but not the payload of a taken message. It keeps a
+// reply in the place of that payload. A message
 // that is posted again has no effect as long as its id is kept. The saver keeps the ids of at
 // least the [KeepTaken] messages of a thread that were taken or refused last.
 //
@@ -69,7 +71,8 @@ type Inbox interface {
 }
 
 // News is the newest message and the newest run of a thread. If the News of a thread are the same
-// as before, nobody has posted a message, and no run has begun or ended. Compare them with ==.
+// as before, nobody has posted a message, and no run has begun, ended or replied. Compare them
+// with ==.
 type News struct {
 	Posted  uint64 // the number of the newest message; 0 for none
 	Version int    // of the open version; 0 if none is open
@@ -77,6 +80,8 @@ type News struct {
 	Fence   ID     // the record that opened the newest run of the open version; zero for none
 	Due     bool   // the thread has a Wake
 	Cancels int    // as in Thread
+	Inputs  int    // as in Thread
+	Replies uint64 // how many replies the thread has given; it only grows while the thread exists
 }
 
 // MessageKind is the kind of a message.
@@ -116,11 +121,11 @@ type Message struct {
 	Kind    MessageKind
 	Name    string    // of a signal, or of the question that an answer is for
 	Key     string    // of a signal with a key
-	Payload []byte    // nil for a message that was taken
+	Payload []byte    // of a message that was taken: the reply to it, or nil for none
 	Posted  time.Time // set by the saver, on its clock
 
 	// Taken reports that a run took the message, and Refused is why one did not. A refused message
-	// keeps its payload as long as its id is kept.
+	// keeps its payload, and a taken one its reply, as long as its id is kept.
 	Taken   bool
 	Refused string
 }
@@ -188,10 +193,15 @@ type PostedMessage struct {
 
 // MailQuery selects messages of one thread.
 type MailQuery struct {
-	Thread  string
-	After   uint64 // only messages with a greater number
-	Limit   int    // the maximum number of messages; less than 1 is all
-	Refused bool   // the refused messages that are kept, instead of the untaken ones
+	Thread string
+	After  uint64 // only messages with a greater number
+	Limit  int    // the maximum number of messages; less than 1 is all
+	// Handled selects the messages that were refused, and those with a reply, as long as they are
+	// kept. It leaves out the untaken messages.
+	Handled bool
+	// ID selects the message with this id, whether it is untaken, taken or refused. Then the other
+	// fields, except Thread, have no effect. Empty is any message.
+	ID string
 }
 
 // Handled is what a write of a run does with the messages of its thread. The writes of a run take
@@ -212,6 +222,11 @@ type Handled struct {
 	// or whose id is no longer kept, stays as it is. Return precedes Take and Refuse of the same
 	// write.
 	Return []Message
+	// Reply gives replies to messages that were taken before. Savers find a message as for Return,
+	// and store the Payload, which must not be empty, in the place of an earlier reply. A message
+	// that was not taken, whose id is no longer kept, or that the same write returns, gets none.
+	// Reply precedes Return, Take and Refuse.
+	Reply []Message
 }
 
 // Refusal says that a message cannot take effect, and why.
@@ -229,7 +244,17 @@ var (
 )
 
 // Empty reports whether h changes no message.
-func (h *Handled) Empty() bool { return len(h.Take) == 0 && len(h.Refuse) == 0 && len(h.Return) == 0 }
+func (h *Handled) Empty() bool {
+	return len(h.Take) == 0 && len(h.Refuse) == 0 && len(h.Return) == 0 && len(h.Reply) == 0
+}
+
+// Replied reports whether m was taken, and its Payload is the reply to it.
+func (m *Message) Replied() bool { return m.Taken && len(m.Payload) > 0 }
+
+// Returns reports whether h gives the message with a number and an id back to the inbox.
+func (h *Handled) Returns(number uint64, id string) bool {
+	return slices.ContainsFunc(h.Return, func(m Message) bool { return m.Number == number && m.ID == id })
+}
 
 // Check returns an [*InvalidError] for the first value in p that no saver accepts, or nil.
 func (p *Post) Check() error {
@@ -308,6 +333,11 @@ func (h *Handled) check() error {
 	for i, r := range h.Refuse {
 		if r.Reason == "" || len(r.Reason) > MaxReason {
 			return &InvalidError{fmt.Sprintf("refuse[%d].Reason", i), fmt.Sprintf("%d bytes", len(r.Reason)), fmt.Sprintf("1 to %d bytes", MaxReason)}
+		}
+	}
+	for i := range h.Reply {
+		if len(h.Reply[i].Payload) == 0 {
+			return &InvalidError{fmt.Sprintf("reply[%d].Payload", i), "0 bytes", "at least 1 byte"}
 		}
 	}
 	return nil

@@ -191,7 +191,7 @@ func (w *awaiting) find(ctx context.Context, c *checkpoint.Chain) error {
 			return err
 		}
 	}
-	refused, err := w.g.mail(ctx, checkpoint.MailQuery{Thread: w.thread, Refused: true})
+	refused, err := w.g.mail(ctx, checkpoint.MailQuery{Thread: w.thread, Handled: true})
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (r *run) acknowledge(slots []int) error {
 			sl.Progress, sl.Err = exec.Failed, err
 			return r.nodeError(sl, err)
 		}
-		writes = append(append(writes, w), labelWrites(r.writeOf(&sl.Task), sl)...)
+		writes = append(append(writes, w), partsWrites(r.writeOf(&sl.Task), sl)...)
 	}
 	if len(writes) == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 		of := r.writeOf(&sl.Task)
 		if sl.Progress == exec.Succeeded && !sl.Stored {
 			if w, err := r.resultWrite(i); err == nil {
-				writes = append(append(writes, w), labelWrites(of, sl)...)
+				writes = append(append(writes, w), partsWrites(of, sl)...)
 			}
 		}
 		writes = append(append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...), r.handedOutWrites(i)...)

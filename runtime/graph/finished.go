@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -48,8 +49,7 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 			return err
 		}
 	}
-	r.passOver(c, unfit)
-	return nil
+	return r.passOver(c, unfit)
 }
 
 // restoreLeft restores what the tasks have left that are due at c. The graph need not have the
@@ -70,7 +70,7 @@ func (r *opener) restoreLeft(c *checkpoint.Chain) error {
 
 // passOver ends the superstep that is due at c after its finished tasks were merged, except those
 // in unfit. It follows no edge.
-func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
+func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) error {
 	over := make(map[string]bool) // the tasks that are not dropped, by key
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
@@ -94,10 +94,13 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 		task.Relabel(r.ctx, labels)
 		r.opt.labels = labels
 	}
+	replies, err := r.stepReplies()
+	r.adopt(inbox.Act{Messages: checkpoint.Handled{Reply: replies}})
 	r.state.endStep()
 	r.exec.Over()
 	r.keys.Forget()
 	r.pending = journal.Pending{}
+	return err
 }
 
 // left reports whether tasks that are due at c may have left anything that is stored.
@@ -186,7 +189,7 @@ func (r *run) takeOutcomes() error {
 			return r.resultChanged(err, "the outcome of node %q", string(r.g.nodes[t.Node].id))
 		}
 		if e.Result != nil && r.exec.Win(i) {
-			t.Progress, t.Labels = exec.Succeeded, e.Labels
+			t.Progress, t.Parts = exec.Succeeded, e.Parts
 		}
 	}
 	r.exec.Decide()

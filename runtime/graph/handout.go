@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -248,12 +249,7 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 		if err := r.readResult(i, e.Result); err != nil {
 			return r.resultChanged(err, "the outcome of node %q", string(n.id))
 		}
-		for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
-			if err := SetLabel(ctx, name, e.Labels[name]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return r.acceptParts(ctx, e.Parts)
 	case len(e.Asked) > 0:
 		asked := make([]task.Asked, len(e.Asked))
 		for k, a := range e.Asked {
@@ -267,6 +263,18 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 	err := &QueueError{Queue: n.queue, Text: e.Failure, class: failureClass(e.Class), policy: e.Policy, delay: e.Delay}
 	if err.class == classPanic {
 		return fmt.Errorf("%w: %w", err, &PanicError{Value: e.Failure})
+	}
+	return err
+}
+
+// acceptParts makes the parts of the result of an execution those of the attempt.
+func (r host) acceptParts(ctx context.Context, parts map[string]string) (err error) {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if label, ok := strings.CutPrefix(name, task.LabelPart); ok {
+			err = errors.Join(err, SetLabel(ctx, label, parts[name]))
+		} else {
+			err = errors.Join(err, task.SetPart(ctx, name, parts[name]))
+		}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -95,15 +96,32 @@ func (t Thread[S, U]) Inbox(ctx context.Context) (in Inbox, err error) {
 		return in, err
 	}
 	if in.Waiting, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id}); err == nil {
-		in.Refused, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
+		in.Refused, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Handled: true})
 	}
 	in.Refused = slices.DeleteFunc(in.Refused, func(m checkpoint.Message) bool {
-		if inbox.IsReply(&m) {
+		if m.Replied() {
 			in.Replied = append(in.Replied, m)
 		}
-		return inbox.IsReply(&m)
+		return m.Replied()
 	})
 	return in, err
+}
+
+// newsOf reads the news of a thread.
+func (g *core) newsOf(ctx context.Context, thread string) (checkpoint.News, error) {
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	all, err := g.opt.saver.News(call, []string{thread})
+	if err != nil && ctx.Err() != nil {
+		return checkpoint.News{}, stoppedBy(ctx, where(g.name, thread, -1))
+	}
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("the call of News answered for %d threads; want 1", len(all))
+	}
+	if err != nil {
+		return checkpoint.News{}, &SaverError{Graph: g.name, Thread: thread, Step: -1, Op: "news", Err: err}
+	}
+	return all[0], nil
 }
 
 // mail reads messages of a thread.

@@ -133,7 +133,7 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 		return err
 	}
 	// A run may have refused an earlier answer. The question is open, so another one can count.
-	refused, err := t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Refused: true})
+	refused, err := t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id, Handled: true})
 	if err == nil {
 		known, err = m.postAnswers(ctx, known, refused)
 	}

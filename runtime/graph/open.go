@@ -368,8 +368,8 @@ func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes [
 			if _, ok := r.pending.Progress(key); ok {
 				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.ProgressName})
 			}
-			for name := range storedLabels(r.pending.Parts(key)) {
-				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: labelPrefix + name})
+			for name := range storedParts(r.pending.Parts(key)) {
+				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: name})
 			}
 			for n := range journal.Kept(r.pending.Parts(key)) {
 				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -240,20 +239,9 @@ func (r *opener) markNewest(rec *checkpoint.Record) error {
 	if r.mail.Checked || r.opt.rehearse {
 		return nil
 	}
-	call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
-	defer cancel()
-	newest, err := r.g.opt.saver.News(call, []string{r.thread})
-	if err != nil && r.ctx.Err() != nil {
-		return r.cancelled()
-	}
-	if err == nil && len(newest) != 1 {
-		err = fmt.Errorf("the call of News answered for %d threads; want 1", len(newest))
-	}
-	if err != nil {
-		return r.saving("news", err)
-	}
-	markBy(rec, newest[0].Posted, false)
-	return nil
+	newest, err := r.g.newsOf(r.ctx, r.thread)
+	markBy(rec, newest.Posted, false)
+	return err
 }
 
 // readPast reads the inbox for a new run line that takes no input from there. It refuses the

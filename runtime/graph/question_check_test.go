@@ -105,7 +105,7 @@ func TestARunRefusesAPostedAnswerThatTheCheckRefuses(t *testing.T) {
 			th := app.Thread("t")
 			q := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
 			for i, given := range []int64{41, 50} {
-				refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Refused: true})
+				refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Handled: true})
 				if err != nil {
 					t.Fatal(err)
 				}

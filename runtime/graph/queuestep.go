@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -195,13 +194,11 @@ func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ error) {
 	at := q.at()
 	defer r.root.steps.alone(at)()
-	call, cancel := context.WithTimeout(r.ctx, r.root.opt.saverTimeout)
-	defer cancel()
-	all, err := r.root.opt.saver.News(call, []string{q.Thread})
+	newest, err := r.root.newsOf(r.ctx, q.Thread)
 	if err != nil {
-		return nil, false, r.failing("news", err)
+		return nil, false, err
 	}
-	if s := r.root.steps.get(at); s != nil && !again && s.waits(all[0]) && s.has(q) {
+	if s := r.root.steps.get(at); s != nil && !again && s.waits(newest) && s.has(q) {
 		return s, false, nil
 	}
 	p, err := r.locate(q)
@@ -214,7 +211,7 @@ func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ 
 	case err != nil:
 		return nil, false, err
 	case !left && !p.ended && !p.chain.Committed && p.chain.Last.ID == q.At && p.chain.Last.Base == q.Base:
-		s, err := r.restoreStep(at, p, q, all[0])
+		s, err := r.restoreStep(at, p, q, newest)
 		return s, false, err
 	}
 	r.root.steps.drop(at)

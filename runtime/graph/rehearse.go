@@ -177,7 +177,7 @@ func (g *Graph[S, U]) checkMessage(thread string, step int, m *checkpoint.Messag
 		if !g.signals[m.Name] {
 			return fmt.Errorf("%s: %w: no node lists signal %q, and %q of it waits", where(g.name, thread, step), ErrGraphChanged, m.Name, m.ID)
 		}
-		err = g.checkSignal(m.Name, m.Payload)
+		err = g.decodeSignal(m.Name, m.Payload)
 	case checkpoint.AnswerMessage:
 		if q != nil {
 			if err = g.checkAnswer(thread, step, q, answer{id: m.Name, payload: m.Payload}, m.Posted); errors.Is(err, ErrExpired) {

@@ -1,26 +1,28 @@
 package graph
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/concluded"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
-// A reply is stored as a part of the result of its task. The commit of the superstep puts it in
-// the place of the payload of the message, and marks the message as replied. So the reply is seen
-// only when the superstep has happened, and it is kept as long as the id of the message.
+// A reply is stored as a part of the result of its task. The commit of the superstep gives it to
+// the message, in the place of the payload. So the reply is seen only when the superstep has
+// happened, and it is kept as long as the id of the message.
 
 // ReplySignal is a signal whose receiver replies with a value of type R. Ask sends it and waits
 // for the reply. Declare it once, as a variable, and pass it as an option to the nodes that
@@ -50,7 +52,11 @@ type Received[T, R any] struct {
 // node adds the signal to those that a node may receive.
 func (s ReplySignal[T, R]) node(o *nodeOptions) {
 	s.Signal.node(o)
-	o.signals[len(o.signals)-1].replies = true
+	added := &o.signals[len(o.signals)-1]
+	added.replies = true
+	added.shape = func() shape.Signal {
+		return shape.Signal{Name: s.name, Payload: s.payload.shape(), Reply: s.reply.shape()}
+	}
 }
 
 // Receive works like Signal.Receive. The node replies by Reply of the returned value.
@@ -68,7 +74,7 @@ func (r Received[T, R]) Reply(ctx context.Context, v R) error {
 	m := r.message
 	var err error
 	if m.Payload, err = r.reply.append([]byte{}, &v); err == nil {
-		err = task.SetLabel(ctx, replyPrefix+strconv.FormatUint(m.Number, 10), string(journal.AppendSignal(nil, &m)), 0)
+		err = task.SetPart(ctx, replyPart+strconv.FormatUint(m.Number, 10), string(journal.AppendSignal(nil, &m)))
 	}
 	if err != nil {
 		return fmt.Errorf("graph: reply to signal %q: %w", r.signal, err)
@@ -76,27 +82,30 @@ func (r Received[T, R]) Reply(ctx context.Context, v R) error {
 	return nil
 }
 
-// replyPrefix begins the names of replies among the labels that a task sets. The number of the
-// message follows, and the value is the message with the reply as its payload.
-const replyPrefix = ReservedPrefix + "reply/"
+// replyPart begins the name of the part of a result that is a reply. The number of the message
+// follows. The part is the message, as a signal is stored, with the reply as its payload.
+const replyPart = "reply:"
 
-// stepReplies removes the replies from the labels of a superstep, and returns their messages.
-func (r *run) stepReplies(labels map[string]string) (replies []checkpoint.Message, err error) {
-	if len(labels) == 0 { // nearly always; the iterators allocate
-		return nil, nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		if !strings.HasPrefix(name, replyPrefix) {
+// stepReplies returns the replies of the tasks of the superstep. The last one to a message counts.
+func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if t.Progress != exec.Succeeded {
 			continue
 		}
-		m, err := journal.ReadSignal([]byte(labels[name]))
-		if err != nil {
-			return nil, r.changed(err, "a reply")
+		for part, value := range t.Parts {
+			if !strings.HasPrefix(part, replyPart) {
+				continue
+			}
+			m, err := journal.ReadSignal([]byte(value))
+			if err != nil {
+				return nil, r.changed(err, "a reply")
+			}
+			m.Kind = checkpoint.SignalMessage
+			replies = append(replies, m)
 		}
-		m.Kind = checkpoint.SignalMessage
-		replies = append(replies, m)
-		delete(labels, name)
 	}
+	slices.SortStableFunc(replies, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 	if len(replies) == 0 || r.log == nil {
 		return nil, nil
 	}
@@ -139,8 +148,9 @@ type AskedThread interface {
 // message without a reply makes Ask wait until the thread ends. Other errors are those of
 // Thread.Signal.
 //
-// Ask looks immediately when a run of the same Graph has replied, and with a saver that is a
-// checkpoint.Notifier. Otherwise it looks once per second, by three calls of the saver.
+// Ask learns of a reply as Result learns of an end: immediately if a run of the same Graph has
+// replied or the saver is a checkpoint.Notifier, else once per second, by one call of the saver for
+// all threads for which callers of this Graph wait.
 func (s ReplySignal[T, R]) Ask(ctx context.Context, thread AskedThread, v T, opts ...SignalOption) (reply R, err error) {
 	b, err := thread.ask(ctx, s.With(v, opts...))
 	if err != nil {
@@ -152,9 +162,22 @@ func (s ReplySignal[T, R]) Ask(ctx context.Context, thread AskedThread, v T, opt
 	return reply, nil
 }
 
+// ReadReply waits for the reply to a message, for tools that do not have the graph. message is the
+// id of the message that EncodedSignal has made, and that is posted. It returns the encoded reply.
+// The errors are those of ReplySignal.Ask.
+func ReadReply(ctx context.Context, saver checkpoint.Saver, thread, message string) ([]byte, error) {
+	g := &core{compiled: compiled{opt: defaults()}}
+	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)
+	return g.awaitReply(ctx, thread, message)
+}
+
 // ask sends a signal, and returns the encoded reply.
 func (t Thread[S, U]) ask(ctx context.Context, s SentSignal) (reply []byte, err error) {
-	m := ThreadMailer[S, U]{t: t}
+	return ThreadMailer[S, U]{t: t}.ask(ctx, s)
+}
+
+// ask sends a signal, and returns the encoded reply.
+func (m ThreadMailer[S, U]) ask(ctx context.Context, s SentSignal) (reply []byte, err error) {
 	post, err := m.signalPost([]SentSignal{s})
 	if err == nil {
 		_, err = m.post(ctx, post)
@@ -162,43 +185,43 @@ func (t Thread[S, U]) ask(ctx context.Context, s SentSignal) (reply []byte, err 
 	if err != nil {
 		return nil, err
 	}
-	id := post.Messages[0].ID
-	err = t.g.watch(ctx, t.id, func(ctx context.Context) (bool, error) {
-		reply, err = t.g.replyTo(ctx, t.id, id)
+	return m.t.g.awaitReply(ctx, m.t.id, post.Messages[0].ID)
+}
+
+// awaitReply waits for the reply to a message.
+func (g *core) awaitReply(ctx context.Context, thread, id string) (reply []byte, err error) {
+	err = g.watch(ctx, thread, func(ctx context.Context) (bool, error) {
+		reply, err = g.replyTo(ctx, thread, id)
 		return reply != nil, err
 	})
 	return reply, err
 }
 
-// replyTo returns the reply to a message; nil if there is none yet. It reads the untaken messages,
-// then the thread, and then the replies. So a thread that has ended does not reply any more.
+// replyTo returns the reply to a message; nil if there is none yet. It reads the thread before the
+// message. So a thread that has ended does not reply any more.
 func (g *core) replyTo(ctx context.Context, thread, id string) ([]byte, error) {
-	is := func(m checkpoint.Message) bool { return m.Kind == checkpoint.SignalMessage && m.ID == id }
-	mail, err := g.mail(ctx, checkpoint.MailQuery{Thread: thread})
+	n, err := g.newsOf(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
-	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: noCall})
+	found, err := g.mail(ctx, checkpoint.MailQuery{Thread: thread, ID: id})
 	if err != nil {
 		return nil, err
 	}
-	gone, err := g.mail(ctx, checkpoint.MailQuery{Thread: thread, Refused: true})
-	if err != nil {
-		return nil, err
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: message %q: %w; the thread was deleted or has forgotten it: ask again", where(g.name, thread, -1),
+			inbox.RequestOf(id), checkpoint.ErrNotFound)
 	}
-	if at := slices.IndexFunc(gone, is); at >= 0 {
-		if m := &gone[at]; !inbox.IsReply(m) {
-			return nil, &RefusedError{Graph: g.name, Thread: thread, Request: inbox.RequestOf(id), Reason: m.Refused}
-		}
-		return append([]byte{}, gone[at].Payload...), nil
+	m := &found[0]
+	switch {
+	case m.Replied():
+		return bytes.Clone(m.Payload), nil
+	case m.Refused != "":
+		return nil, &RefusedError{Graph: g.name, Thread: thread, Request: inbox.RequestOf(id), Reason: m.Refused}
 	}
-	queued := c.Thread.Inputs > 0 || slices.ContainsFunc(mail, func(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage })
-	f := concluded.Facts{
-		Passed: c.Version == 0 && !queued, Queued: queued, Status: c.Thread.Status, Wake: !c.Thread.Wake.IsZero(),
-	}
+	f := concluded.Facts{Passed: n.Version == 0 && n.Inputs == 0, Queued: n.Inputs > 0, Status: n.Status, Wake: n.Due}
 	if !f.Ended() {
-		time.AfterFunc(news.Every, func() { g.news.Changed(thread) }) // a commit is no news
 		return nil, nil
 	}
-	return nil, &NoReplyError{Graph: g.name, Thread: thread, Request: inbox.RequestOf(id), Status: c.Thread.Status, Waits: slices.ContainsFunc(mail, is)}
+	return nil, &NoReplyError{Graph: g.name, Thread: thread, Request: inbox.RequestOf(id), Status: n.Status, Waits: !m.Taken}
 }

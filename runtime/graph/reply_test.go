@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -66,6 +68,156 @@ func TestAskReturnsTheReplyOfTheReceiver(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAskPollsOnlyWithoutHints: a caller that waits for ten minutes costs no call of a saver that
+// announces replies, and else one call a second.
+func TestAskPollsOnlyWithoutHints(t *testing.T) {
+	for _, hints := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			calls := &askCounter{Saver: s}
+			var by checkpoint.Saver = calls
+			if hints {
+				by = announcing{calls, s}
+			}
+			g, elsewhere := greeter(t, s), greeter(t, by)
+			done(t, graph.Waiting)(g.Thread("t").Invoke(t.Context(), input))
+			got := inBackground(t.Context(), elsewhere)
+			time.Sleep(10*time.Second + 500*time.Millisecond)
+			before := calls.n.Load()
+			time.Sleep(600 * time.Second)
+			want := int64(600)
+			if hints {
+				want = 0
+			}
+			same(t, fmt.Sprintf("calls in ten minutes, with hints: %t", hints), calls.n.Load()-before, want)
+			done(t, graph.Done)(g.Thread("t").Resume(t.Context()))
+			same(t, "the reply", <-got, replyGot{"hello ada", nil})
+		})
+	}
+}
+
+// askCounter counts the calls by which callers wait.
+type askCounter struct {
+	checkpoint.Saver
+	n atomic.Int64
+}
+
+func (c *askCounter) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
+	c.n.Add(1)
+	return c.Saver.News(ctx, threads)
+}
+
+func (c *askCounter) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	c.n.Add(1)
+	return c.Saver.Mail(ctx, q)
+}
+
+func (c *askCounter) Load(ctx context.Context, at checkpoint.Ref) (checkpoint.Chain, error) {
+	c.n.Add(1)
+	return c.Saver.Load(ctx, at)
+}
+
+// announcing adds the announcements of a Notifier to a saver.
+type announcing struct {
+	*askCounter
+	by checkpoint.Notifier
+}
+
+func (a announcing) Notify(ctx context.Context, due func(checkpoint.Notice)) (func(), error) {
+	return a.by.Notify(ctx, due)
+}
+
+// TestAReplyFromTheWorkerOfAQueue: rules 23.1 and 27.2.
+func TestAReplyFromTheWorkerOfAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		b := newWork()
+		b.Node("greet", func(ctx context.Context, _ work) (update, error) {
+			m, err := greet.Receive(ctx)
+			if err != nil {
+				return update{}, err
+			}
+			return logged("greeted " + string(m.Value)), errors.Join(graph.SetLabel(ctx, "greeted", string(m.Value)), m.Reply(ctx, "hello "+m.Value))
+		}, greet, graph.Queue("q"))
+		g := compile(t, line(b, "greet"), graph.Saver(s))
+		ctx, stop := context.WithCancel(t.Context())
+		worked := make(chan error, 1)
+		go func() {
+			worked <- worker.New(s, worker.Options{Queues: map[string]int{"q": 1}}, g).Run(ctx)
+		}()
+		if _, err := g.Thread("t").Submit(t.Context(), input); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+		res, err := g.Thread("t").Result(t.Context())
+		same(t, "the log", fmt.Sprint(res.State.Log, err), "[greeted ada] <nil>")
+		snap, err := g.Thread("t").State(t.Context())
+		same(t, "the labels", fmt.Sprint(snap.Labels, err), "map[greeted:ada] <nil>")
+		stop()
+		if err := <-worked; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnInputKeepsTheRepliesOfFinishedTasks: rules 10.8 and 27.2.
+func TestAnInputKeepsTheRepliesOfFinishedTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newWork()
+		b.Node("greet", func(ctx context.Context, _ work) (update, error) {
+			m, err := greet.Receive(ctx)
+			if err == nil {
+				err = m.Reply(ctx, "hello "+m.Value)
+			}
+			return update{}, err
+		}, greet)
+		b.Node("other", func(context.Context, work) (update, error) { return update{}, errBroken }, graph.ContinueOnError())
+		b.Edge(graph.Start, "greet")
+		b.Edge(graph.Start, "other")
+		b.Edge("greet", graph.End)
+		b.Edge("other", graph.End)
+		g := compile(t, b, graph.Saver(memory.New()))
+		th := g.Thread("t")
+		if err := th.Signal(t.Context(), greet.With("ada", graph.RequestID("1"))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+			t.Fatalf("got %v, want %v", err, errBroken)
+		}
+		if _, err := th.Invoke(t.Context(), input, graph.DiscardPending()); !errors.Is(err, errBroken) {
+			done(t, graph.Waiting)(graph.Result[work]{Status: graph.Waiting}, err)
+		}
+		same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+		snap, err := th.State(t.Context())
+		same(t, "the labels", fmt.Sprint(snap.Labels, err), "map[] <nil>")
+	})
+}
+
+// TestAReplyIsReadWithoutTypes: Untyped.Ask and ReadReply return the encoded reply.
+func TestAReplyIsReadWithoutTypes(t *testing.T) {
+	s := memory.New()
+	g := greeter(t, s)
+	if err := g.Thread("t").Signal(t.Context(), greet.With("ada", graph.RequestID("1"))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
+	payload := wire.AppendString(nil, "ada")
+	b, err := g.Untyped().Ask(t.Context(), "t", "greet", payload, graph.RequestID("1"))
+	same(t, "the reply", fmt.Sprintf("%q %v", b, err), fmt.Sprintf("%q <nil>", wire.AppendString(nil, "hello ada")))
+	if _, err := g.Untyped().Ask(t.Context(), "t", "greet", []byte{0xc0}, graph.RequestID("2")); !errors.Is(err, graph.ErrNotReceivable) {
+		t.Errorf("a payload of another type: got %v, want %v", err, graph.ErrNotReceivable)
+	}
+	post, err := graph.EncodedSignal("g", "t", "greet", payload, graph.RequestID("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err = graph.ReadReply(t.Context(), s, "t", post.Messages[0].ID)
+	same(t, "the reply without the graph", fmt.Sprintf("%q %v", b, err), fmt.Sprintf("%q <nil>", wire.AppendString(nil, "hello ada")))
+	if _, err := graph.ReadReply(t.Context(), s, "t", "unknown"); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("an unknown message: got %v, want %v", err, checkpoint.ErrNotFound)
 	}
 }
 

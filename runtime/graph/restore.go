@@ -228,7 +228,7 @@ func (r *run) restoreResults() error {
 		if err := r.readResult(i, payload); err != nil {
 			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
 		}
-		sl.Progress, sl.Stored, sl.Labels = exec.Succeeded, true, storedLabels(r.pending.Parts(r.taskKey(&sl.Task)))
+		sl.Progress, sl.Stored, sl.Parts = exec.Succeeded, true, storedParts(r.pending.Parts(r.taskKey(&sl.Task)))
 		r.exec.Win(i)
 	}
 	r.exec.Decide()

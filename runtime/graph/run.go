@@ -9,7 +9,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
@@ -201,7 +200,7 @@ func (r *run) commit() (err error) {
 		}
 	}
 	labels := r.stepLabels()
-	replies, err := r.stepReplies(labels)
+	replies, err := r.stepReplies()
 	if err != nil {
 		return err
 	}
@@ -214,7 +213,7 @@ func (r *run) commit() (err error) {
 		err = r.labelParent(labels)
 	} else {
 		o.Labels = labels
-		inbox.Reply(&o.Messages, replies)
+		o.Messages.Reply = append(o.Messages.Reply, replies...)
 		o.Messages.Return = append(o.Messages.Return, back...)
 		if err := r.store(source, dropped, o); err != nil {
 			r.exec.Over()

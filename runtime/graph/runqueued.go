@@ -230,7 +230,7 @@ func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error
-		e.Labels = t.Labels
+		e.Parts = t.Parts
 		if e.Result, err = r.encodeResult(0); err != nil {
 			return r.failed(t, e, err), nil // the update cannot be encoded
 		}

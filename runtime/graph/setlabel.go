@@ -50,43 +50,44 @@ func SetLabel(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// labelPrefix begins the names of the stored labels that a task sets.
-const labelPrefix = "label:"
-
-// labelWrites returns the writes of the labels that a task sets. of is a write about the task
+// partsWrites returns the writes of the labels and replies of a task. of is a write about the task
 // without its kind, name and payload.
-func labelWrites(of checkpoint.Write, t *exec.Task) (writes []checkpoint.Write) {
-	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
-		of.Kind, of.Name, of.Payload = checkpoint.Result, labelPrefix+name, []byte(t.Labels[name])
+func partsWrites(of checkpoint.Write, t *exec.Task) (writes []checkpoint.Write) {
+	for _, name := range slices.Sorted(maps.Keys(t.Parts)) {
+		of.Kind, of.Name, of.Payload = checkpoint.Result, name, []byte(t.Parts[name])
 		writes = append(writes, of)
 	}
 	return writes
 }
 
-// storedLabels returns the labels among the named results of a task; nil for none.
-func storedLabels(parts map[string][]byte) (labels map[string]string) {
-	for part, value := range parts {
-		if name, ok := strings.CutPrefix(part, labelPrefix); ok {
-			if labels == nil {
-				labels = make(map[string]string)
+// storedParts returns the labels and replies among the named results of a task; nil for none.
+func storedParts(all map[string][]byte) (parts map[string]string) {
+	for name, value := range all {
+		if strings.HasPrefix(name, task.LabelPart) || strings.HasPrefix(name, replyPart) {
+			if parts == nil {
+				parts = make(map[string]string)
 			}
-			labels[name] = string(value)
+			parts[name] = string(value)
 		}
 	}
-	return labels
+	return parts
 }
 
 // stepLabels returns the labels that the tasks of the superstep set; nil for none.
 func (r *run) stepLabels() (labels map[string]string) {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress != exec.Succeeded || len(t.Labels) == 0 {
+		if t.Progress != exec.Succeeded {
 			continue
 		}
-		if labels == nil {
-			labels = make(map[string]string)
+		for part, value := range t.Parts {
+			if name, ok := strings.CutPrefix(part, task.LabelPart); ok {
+				if labels == nil {
+					labels = make(map[string]string)
+				}
+				labels[name] = value
+			}
 		}
-		maps.Copy(labels, t.Labels)
 	}
 	return labels
 }

@@ -307,7 +307,7 @@ func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
 		},
 		"encoded": func(t *testing.T, s checkpoint.Saver, _ thread, q graph.OpenQuestion, yes bool) error {
 			t.Helper()
-			refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Refused: true})
+			refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Handled: true})
 			if err != nil {
 				return err
 			}
@@ -324,7 +324,7 @@ func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
 			th := g.Thread("t")
 			q := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
 			for range 2 {
-				refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Refused: true})
+				refused, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t", Handled: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,6 +21,7 @@ type untypedGraph interface {
 	updateEncoded(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption) (checkpoint.ID, error)
 	submitEncoded(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
 	signalEncoded(ctx context.Context, thread string, s SentSignal) error
+	askEncoded(ctx context.Context, thread string, s SentSignal) ([]byte, error)
 	answerEncoded(ctx context.Context, thread string, answers []AnswerOption) error
 	resultUntyped(ctx context.Context, thread string, opts []ResultOption) (Status, error)
 	resumeUntyped(ctx context.Context, thread string, at checkpoint.ID, opts []ResumeOption) (Status, error)
@@ -48,6 +49,12 @@ func (u Untyped) Submit(ctx context.Context, thread string, update []byte, opts 
 // type.
 func (u Untyped) Signal(ctx context.Context, thread, name string, payload []byte, opts ...SignalOption) error {
 	return u.g.signalEncoded(ctx, thread, encodedSignal(name, payload, opts))
+}
+
+// Ask works like ReplySignal.Ask. The payload and the errors are those of Signal. It returns the
+// encoded reply. A signal without a reply makes Ask wait until the thread ends.
+func (u Untyped) Ask(ctx context.Context, thread, name string, payload []byte, opts ...SignalOption) (reply []byte, err error) {
+	return u.g.askEncoded(ctx, thread, encodedSignal(name, payload, opts))
 }
 
 // Answer works like Thread.Answer. AnswerBytes makes an answer without its Go type.
@@ -101,16 +108,32 @@ func (g *Graph[S, U]) decodeUpdate(thread string, update []byte) (U, error) {
 }
 
 func (g *Graph[S, U]) signalEncoded(ctx context.Context, thread string, s SentSignal) error {
-	if s.err == nil && g.signals[s.name] {
-		if err := g.checkSignal(s.name, s.payload); err != nil {
-			return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
-		}
+	if err := g.checkSignal(thread, s); err != nil {
+		return err
 	}
 	return g.Thread(thread).Signal(ctx, s)
 }
 
-// checkSignal decodes the payload of a signal as a node that lists the signal would.
-func (g *Graph[S, U]) checkSignal(name string, payload []byte) (err error) {
+func (g *Graph[S, U]) askEncoded(ctx context.Context, thread string, s SentSignal) ([]byte, error) {
+	if err := g.checkSignal(thread, s); err != nil {
+		return nil, err
+	}
+	return g.Thread(thread).ask(ctx, s)
+}
+
+// checkSignal returns an error if a node lists the signal with a payload of another type.
+func (g *Graph[S, U]) checkSignal(thread string, s SentSignal) error {
+	if s.err != nil || !g.signals[s.name] {
+		return nil
+	}
+	if err := g.decodeSignal(s.name, s.payload); err != nil {
+		return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
+	}
+	return nil
+}
+
+// decodeSignal decodes the payload of a signal as a node that lists the signal would.
+func (g *Graph[S, U]) decodeSignal(name string, payload []byte) (err error) {
 	defer rescue(&err)
 	for _, g := range g.within() {
 		for i := range g.nodes {

@@ -134,7 +134,7 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 	if g, ok := o.Graphs[t.Graph]; ok {
 		return Posted{Kind: checkpoint.AnswerMessage, ID: q.ID}, g.Answer(ctx, t.ID, graph.AnswerBytes(q.ID, payload))
 	}
-	refused, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Refused: true})
+	refused, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Handled: true})
 	if err != nil {
 		return Posted{}, err
 	}
@@ -148,24 +148,9 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 // Signal stores a signal for a thread. It returns a *value.JSONError if the JSON does not fit the
 // signal. The description of the signal is that of Graphs, of the thread, or of its graph.
 func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string, json Source, opts ...graph.SignalOption) (Posted, error) {
-	g, known := o.Graphs[t.Graph]
-	var d *shape.Signal
-	if known {
-		d = g.Shape().Signal(name)
-	} else {
-		schemas, of, err := o.Described(ctx, t)
-		if err == nil && of == nil {
-			of, err = o.Describe(ctx, t.Graph)
-		}
-		if err != nil {
-			return Posted{}, err
-		}
-		if of != nil {
-			d = of.Signal(name)
-		}
-		if d == nil {
-			d = schemas.Signal(0, name)
-		}
+	d, err := o.signal(ctx, t, name)
+	if err != nil {
+		return Posted{}, err
 	}
 	var p *shape.Payload
 	if d != nil {
@@ -175,7 +160,7 @@ func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string
 	if err != nil {
 		return Posted{}, err
 	}
-	if known {
+	if g, known := o.Graphs[t.Graph]; known {
 		return Posted{Kind: checkpoint.SignalMessage}, g.Signal(ctx, t.ID, name, payload, opts...)
 	}
 	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
@@ -183,6 +168,49 @@ func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string
 		return Posted{}, &RequestError{err.Error()}
 	}
 	return o.Post(ctx, post)
+}
+
+// signal returns the description of a signal: that of Graphs, of the thread, or of its graph. It
+// returns nil if there is none.
+func (o *Operator) signal(ctx context.Context, t *checkpoint.Thread, name string) (*shape.Signal, error) {
+	if g, known := o.Graphs[t.Graph]; known {
+		return g.Shape().Signal(name), nil
+	}
+	schemas, of, err := o.Described(ctx, t)
+	if err == nil && of == nil {
+		of, err = o.Describe(ctx, t.Graph)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if of != nil {
+		if d := of.Signal(name); d != nil {
+			return d, nil
+		}
+	}
+	return schemas.Signal(0, name), nil
+}
+
+// Reply waits for the reply to the signal with an ID, as graph.ReadReply does, and returns it with
+// its names.
+func (o *Operator) Reply(ctx context.Context, t *checkpoint.Thread, name, id string) (value.Value, error) {
+	d, err := o.signal(ctx, t, name)
+	if err != nil {
+		return value.Value{}, err
+	}
+	b, err := graph.ReadReply(ctx, o.Saver, t.ID, id)
+	if err != nil {
+		return value.Value{}, err
+	}
+	var p *shape.Payload
+	if d != nil {
+		p = &d.Reply
+	}
+	v, err := value.Payload(p, b)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("operate: thread %q: the reply to %q: %w", t.ID, id, err)
+	}
+	return v, nil
 }
 
 // Submit stores an input for a thread of the graph name, which need not exist. d describes the

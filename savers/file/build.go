@@ -452,6 +452,7 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	state.About = &about
 	mail := version.Mail.With(&b.mail)
 	state.Messages, state.Posted, state.Wake = mail.Stored(), max(mail.Posted, b.thread.Posted), &version.Wake
+	state.Replies = mail.Replies
 	if err := b.finish(state, version.Number); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
 			return "", err
 		}
 		for _, refused := range []bool{false, true} {
-			mail, err := s.Mail(tb.Context(), checkpoint.MailQuery{Thread: id, Refused: refused})
+			mail, err := s.Mail(tb.Context(), checkpoint.MailQuery{Thread: id, Handled: refused})
 			if err != nil {
 				return "", err
 			}

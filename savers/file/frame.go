@@ -280,6 +280,7 @@ const (
 	evProgress
 	evMessages
 	evHandled
+	evReplies
 	evTimed = evOpens | evEnds | evReleases | evRestores
 )
 
@@ -333,6 +334,9 @@ func appendEvent(
 	if flags&evHandled != 0 {
 		b = appendHandled(b, &e.Handled)
 	}
+	if flags&evReplies != 0 {
+		b = appendPayloads(binary.AppendUvarint(b, e.Replies), e.Handled.Reply)
+	}
 	return b, closeFrame(b, at, salt, start+int64(at))
 }
 
@@ -354,6 +358,7 @@ func eventFlags(e *ledger.Event, records int) (flags uint64) {
 		{evWrites, len(e.Writes) > 0}, {evStatus, e.Status != 0}, {evRestores, e.Restores},
 		{evAbout, e.About != nil}, {evWake, e.Wake != nil}, {evRetries, e.Retries}, {evProgress, e.Progress},
 		{evMessages, e.Posted > 0 || len(e.Messages) > 0}, {evHandled, !e.Handled.Empty()},
+		{evReplies, e.Replies > 0 || len(e.Handled.Reply) > 0},
 	} {
 		if f.is {
 			flags |= f.bit
@@ -445,6 +450,9 @@ func readEvent(payload []byte, start int64, head func(namespace string) *ledger.
 	}
 	if flags&evHandled != 0 {
 		e.Handled = readHandled(r)
+	}
+	if flags&evReplies != 0 {
+		e.Replies, e.Handled.Reply = r.Uvarint(), readPayloads(r)
 	}
 	return e, r.End()
 }

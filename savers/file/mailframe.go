@@ -58,7 +58,7 @@ func readMessages(r *codec.Reader, e *ledger.Event) {
 	}
 }
 
-// appendHandled appends what a write does with messages.
+// appendHandled appends what a write does with messages, except for its replies.
 func appendHandled(b []byte, h *checkpoint.Handled) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h.Take)))
 	for _, n := range h.Take {
@@ -68,12 +68,25 @@ func appendHandled(b []byte, h *checkpoint.Handled) []byte {
 	for _, r := range h.Refuse {
 		b = codec.AppendString(binary.AppendUvarint(b, r.Number), r.Reason)
 	}
-	b = binary.AppendUvarint(b, uint64(len(h.Return)))
-	for i := range h.Return {
-		m := &h.Return[i]
+	return appendPayloads(b, h.Return)
+}
+
+// appendPayloads appends the payloads of stored messages.
+func appendPayloads(b []byte, all []checkpoint.Message) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	for i := range all {
+		m := &all[i]
 		b = codec.AppendBytes(codec.AppendString(binary.AppendUvarint(b, m.Number), m.ID), m.Payload)
 	}
 	return b
+}
+
+// readPayloads decodes the payloads of stored messages.
+func readPayloads(r *codec.Reader) (all []checkpoint.Message) {
+	for range r.Count() {
+		all = append(all, checkpoint.Message{Number: r.Uvarint(), ID: r.String(), Payload: r.Bytes()})
+	}
+	return all
 }
 
 // readHandled decodes which messages an event takes, refuses and returns.
@@ -84,8 +97,6 @@ func readHandled(r *codec.Reader) (h checkpoint.Handled) {
 	for range r.Count() {
 		h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: r.Uvarint(), Reason: r.String()})
 	}
-	for range r.Count() {
-		h.Return = append(h.Return, checkpoint.Message{Number: r.Uvarint(), ID: r.String(), Payload: r.Bytes()})
-	}
+	h.Return = readPayloads(r)
 	return h
 }

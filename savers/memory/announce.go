@@ -38,7 +38,7 @@ func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop f
 func (s *Saver) changed(t *thread) {
 	s.noteWake(t)
 	if v := t.current(); v != nil {
-		s.announce(checkpoint.Notice{Graph: t.about.Graph, Thread: v.Thread, Wake: v.Wake, Posted: v.Mail.Posted})
+		s.announce(checkpoint.Notice{Graph: t.about.Graph, Thread: v.Thread, Wake: v.Wake, Posted: v.Mail.Posted, Replies: v.Mail.Replies})
 	}
 }
 

@@ -261,7 +261,7 @@ func (m *compared) compare(what string) {
 			return messages
 		}
 		for _, id := range comparedThreads {
-			for _, q := range []checkpoint.MailQuery{{Thread: id}, {Thread: id, Refused: true}, {Thread: id, After: 2, Limit: 2}, {Thread: id, Refused: true, After: 3, Limit: 1}} {
+			for _, q := range []checkpoint.MailQuery{{Thread: id}, {Thread: id, Handled: true}, {Thread: id, After: 2, Limit: 2}, {Thread: id, Handled: true, After: 3, Limit: 1}} {
 				said = append(said, plain(mail(m.tb, s, q)))
 			}
 			for item, err := range s.Export(ctx, id, 0) {

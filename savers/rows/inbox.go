@@ -31,8 +31,8 @@ func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *check
 	there := w.s.recallMail(w.t, h)
 	// A thread without a row has no messages. Those that a read finds now may be gone when the
 	// change is applied, with the row that the thread then had.
-	if len(there) < len(numbers)+len(h.Return) && w.t.exists() {
-		if err := w.find(ctx, h.Return, numbers, there); err != nil {
+	if len(there) < len(numbers)+len(h.Return)+len(h.Reply) && w.t.exists() {
+		if err := w.find(ctx, h, numbers, there); err != nil {
 			return err
 		}
 	}
@@ -54,12 +54,14 @@ func (w *writer) handle(ctx context.Context, h *checkpoint.Handled, opens *check
 	return w.trim(ctx)
 }
 
-// find reads messages with numbers, and adds those that are untaken to there, with those that back
-// makes untaken.
-func (w *writer) find(ctx context.Context, back []checkpoint.Message, numbers []uint64, there map[uint64]*checkpoint.Message) error {
+// find reads messages with numbers, and adds those that are untaken to there, with those that h
+// makes untaken. It stores the replies of h.
+func (w *writer) find(ctx context.Context, h *checkpoint.Handled, numbers []uint64, there map[uint64]*checkpoint.Message) error {
 	var ranges []Range
-	for i := range back {
-		ranges = append(ranges, point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, back[i].ID)}))
+	back := len(h.Return)
+	known := slices.Concat(h.Return, h.Reply)
+	for i := range known {
+		ranges = append(ranges, point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, known[i].ID)}))
 	}
 	for _, n := range numbers {
 		ranges = append(ranges, point(Key{Messages, w.next.ID, messageKey(w.next.ID, untaken, n)}))
@@ -68,11 +70,18 @@ func (w *writer) find(ctx context.Context, back []checkpoint.Message, numbers []
 	if err != nil {
 		return err
 	}
-	if err := w.giveBack(ctx, back, rows[:len(back)], there); err != nil {
+	if err := w.giveBack(ctx, h.Return, rows[:back], there); err != nil {
 		return err
 	}
+	for i := range h.Reply {
+		if r := &h.Reply[i]; !h.Returns(r.Number, r.ID) {
+			if err := w.reply(ctx, r, rows[back+i]); err != nil {
+				return err
+			}
+		}
+	}
 	for i, n := range numbers {
-		if row := rows[len(back)+i]; len(row) > 0 && there[n] == nil {
+		if row := rows[len(known)+i]; len(row) > 0 && there[n] == nil {
 			m, err := row[0].message()
 			if err != nil {
 				return of(w.next.ID, err)
@@ -119,7 +128,7 @@ func (s *Saver) recallMail(t *thread, h *checkpoint.Handled) map[uint64]*checkpo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.known[t.ID]
-	if k == nil || k.t.rev != t.rev || len(h.Refuse)+len(h.Return) > 0 {
+	if k == nil || k.t.rev != t.rev || len(h.Refuse)+len(h.Return)+len(h.Reply) > 0 {
 		return there
 	}
 	for _, n := range h.Take {
@@ -136,31 +145,58 @@ func (s *Saver) recallMail(t *thread, h *checkpoint.Handled) map[uint64]*checkpo
 // that find them.
 func (w *writer) giveBack(ctx context.Context, all []checkpoint.Message, places [][]Row, there map[uint64]*checkpoint.Message) error {
 	for i := range all {
-		if len(places[i]) == 0 {
-			continue
-		}
-		at, err := places[i][0].place()
+		m, at, err := w.gone(ctx, &all[i], places[i])
 		if err != nil {
-			return of(w.next.ID, err)
-		}
-		if at.handled == 0 || at.number != all[i].Number || there[at.number] != nil {
-			continue
-		}
-		key := messageKey(w.next.ID, handled, at.handled)
-		rows, _, err := w.s.read(ctx, point(Key{Messages, w.next.ID, key}))
-		if err != nil || len(rows[0]) == 0 {
 			return err
 		}
-		m, err := rows[0][0].message()
-		if err != nil {
-			return of(w.next.ID, err)
+		if m == nil || there[m.Number] != nil {
+			continue
 		}
 		m.Taken, m.Refused, m.Payload = false, "", all[i].Payload
-		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}))
-		w.putMessage(&m, 0)
-		w.next.count(&m, 1)
-		there[m.Number] = &m
+		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, messageKey(w.next.ID, handled, at.handled)}))
+		w.putMessage(m, 0)
+		w.next.count(m, 1)
+		there[m.Number] = m
 	}
+	return nil
+}
+
+// gone returns the stored message that has the number and the id of m, if it was handled, and its
+// place; else nil. row is the one that finds it by its id.
+func (w *writer) gone(ctx context.Context, m *checkpoint.Message, row []Row) (*checkpoint.Message, place, error) {
+	if len(row) == 0 {
+		return nil, place{}, nil
+	}
+	at, err := row[0].place()
+	if err != nil {
+		return nil, at, of(w.next.ID, err)
+	}
+	if at.handled == 0 || at.number != m.Number {
+		return nil, at, nil
+	}
+	rows, _, err := w.s.read(ctx, point(Key{Messages, w.next.ID, messageKey(w.next.ID, handled, at.handled)}))
+	if err != nil || len(rows[0]) == 0 {
+		return nil, at, err
+	}
+	stored, err := rows[0][0].message()
+	if err != nil {
+		return nil, at, of(w.next.ID, err)
+	}
+	return &stored, at, nil
+}
+
+// reply gives a taken message the reply that r has as its payload. row is the one that finds it by
+// its id.
+func (w *writer) reply(ctx context.Context, r *checkpoint.Message, row []Row) error {
+	m, at, err := w.gone(ctx, r, row)
+	if err != nil || m == nil || !m.Taken {
+		return err
+	}
+	m.Payload = r.Payload
+	key := messageKey(w.next.ID, handled, at.handled)
+	w.unput(Messages, key) // of an earlier reply of the same write
+	w.put(Messages, key, &messageRow{*m}, false)
+	w.next.Replies++
 	return nil
 }
 
@@ -224,6 +260,7 @@ func (w *writer) trim(ctx context.Context) error {
 		if err != nil {
 			return of(w.next.ID, err)
 		}
+		w.unput(Messages, key) // of a reply
 		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, key}), point(Key{Messages, w.next.ID, messageIDKey(w.next.ID, m.ID)}))
 	}
 	w.next.Forgot = w.next.Handled - checkpoint.KeepTaken
@@ -452,12 +489,16 @@ func (t *thread) refusePost(p *checkpoint.Post, inputs, others int) error {
 func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpoint.Message, err error) {
 	err = s.call(ctx, q.Check(), func() error {
 		all = nil
+		if q.ID != "" {
+			all, err = s.mailByID(ctx, &q)
+			return err
+		}
 		if q.After == math.MaxUint64 {
 			return nil
 		}
 		r := mailOf(q.Thread, untaken)
 		r.Bytes, r.Limit = messageKey(q.Thread, untaken, q.After+1), max(q.Limit, 0)
-		if q.Refused { // by number, and their rows have another order
+		if q.Handled { // by number, and their rows have another order
 			r = mailOf(q.Thread, handled)
 		}
 		rev := s.revOf(q.Thread)
@@ -468,8 +509,8 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		if all, err = asMail(q.Thread, rows[0]); err != nil {
 			return err
 		}
-		if q.Refused {
-			all = slices.DeleteFunc(all, func(m checkpoint.Message) bool { return m.Refused == "" || m.Number <= q.After })
+		if q.Handled {
+			all = slices.DeleteFunc(all, func(m checkpoint.Message) bool { return m.Refused == "" && !m.Replied() || m.Number <= q.After })
 			all = append([]checkpoint.Message(nil), all...) // nil if none is left
 		} else {
 			s.noteMail(q.Thread, rev, all)
@@ -480,6 +521,34 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 		return nil
 	})
 	return all, err
+}
+
+// mailByID returns the message that q names by its id, if it is kept. A write can move it between
+// two reads.
+func (s *Saver) mailByID(ctx context.Context, q *checkpoint.MailQuery) ([]checkpoint.Message, error) {
+	rows, _, err := s.read(ctx, point(Key{Messages, q.Thread, messageIDKey(q.Thread, q.ID)}))
+	if err != nil || len(rows[0]) == 0 {
+		return nil, err
+	}
+	at, err := rows[0][0].place()
+	if err != nil {
+		return nil, of(q.Thread, err)
+	}
+	key := messageKey(q.Thread, untaken, at.number)
+	if at.handled != 0 {
+		key = messageKey(q.Thread, handled, at.handled)
+	}
+	if rows, _, err = s.read(ctx, point(Key{Messages, q.Thread, key})); err != nil {
+		return nil, err
+	}
+	if len(rows[0]) == 0 {
+		return nil, ErrChanged
+	}
+	m, err := rows[0][0].message()
+	if err != nil {
+		return nil, of(q.Thread, err)
+	}
+	return []checkpoint.Message{m}, nil
 }
 
 // asMail returns the messages of rows, by their numbers.
@@ -520,7 +589,7 @@ func (s *Saver) News(ctx context.Context, threads []string) (all []checkpoint.Ne
 			if err != nil {
 				return err
 			}
-			all[i] = checkpoint.News{Posted: t.Posted, Cancels: t.Cancels, Due: !t.Wake.IsZero()}
+			all[i] = checkpoint.News{Posted: t.Posted, Cancels: t.Cancels, Inputs: t.Inputs, Replies: t.Replies, Due: !t.Wake.IsZero()}
 			if t.Open != 0 {
 				all[i].Version, all[i].Status, all[i].Fence = t.Open, t.Status, t.Fence
 			}

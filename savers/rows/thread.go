@@ -35,6 +35,7 @@ type threadRow struct {
 	Cancels int    // how many of Others are cancels
 	Handled uint64 // how many messages were ever taken or refused
 	Forgot  uint64 // how many of these are removed
+	Replies uint64 // how many replies were ever given
 
 	Asked   bool   // the open version may have questions
 	Missing uint64 // the Seq of its root's head less the number of records: how many were removed
@@ -151,6 +152,9 @@ func (t *threadRow) appendTo(b, key []byte) []byte {
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
+	if t.Replies > 0 { // most threads give none
+		b = binary.AppendUvarint(b, t.Replies)
+	}
 	return seal(b, from, key)
 }
 
@@ -172,6 +176,9 @@ func (r *Row) thread() (*threadRow, error) {
 	t.Posted, t.Inputs, t.Others, t.Cancels = in.Uvarint(), in.Int(), in.Int(), in.Int()
 	t.Handled, t.Forgot, t.Asked, t.Step = in.Uvarint(), in.Uvarint(), in.Uvarint() == 1, in.Int()
 	t.Missing, t.Rewrites, t.Chain = in.Uvarint(), in.Uvarint(), in.Int()
+	if in.Offset() < len(body) {
+		t.Replies = in.Uvarint()
+	}
 	if err := in.End(); err != nil {
 		return nil, damaged(r.Key, err)
 	}
@@ -183,7 +190,7 @@ func (t *threadRow) equal(u *threadRow) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
-		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Replies == u.Replies && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }

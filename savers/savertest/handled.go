@@ -1,6 +1,8 @@
 package savertest
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -81,7 +83,7 @@ func testRefuse(tb testing.TB, s checkpoint.Saver) {
 	r.putWith(checkpoint.PutWrites{Messages: refuse("late", 2, 4)})
 	wantRefused(tb, s, "after a refusal of a taken message", "t", "1:a 2:b 3:c", "")
 	wantMail(tb, s, "after all", "t", "")
-	q := checkpoint.MailQuery{Thread: "t", Refused: true, After: 1, Limit: 1}
+	q := checkpoint.MailQuery{Thread: "t", Handled: true, After: 1, Limit: 1}
 	if got := mailText(mail(tb, s, q)); got != "2:b" {
 		tb.Errorf("refused messages after 1, one of them: got %q, want 2:b", got)
 	}
@@ -127,16 +129,76 @@ func testReturn(tb testing.TB, s checkpoint.Saver) {
 	if done := tryPost(tb, s, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{signal("c")}}); done.Err != nil || !done.Messages[0].Known {
 		tb.Errorf("a returned message, posted again: got %+v, want it known", done)
 	}
-	reply := numbered(3, c)
-	reply.Payload = []byte("reply")
-	r.putWith(checkpoint.PutWrites{Messages: take(3)})
-	next = r.next("")
-	next.Messages = checkpoint.Handled{Return: []checkpoint.Message{reply}, Refuse: []checkpoint.Refusal{{Number: 3, Reason: "replied"}}}
-	r.append(next)
-	got := mail(tb, s, checkpoint.MailQuery{Thread: "t", Refused: true})
-	if len(got) != 1 || got[0].Number != 3 || got[0].Refused != "replied" || string(got[0].Payload) != "reply" {
-		tb.Errorf("a message that one write returns and refuses: got %+v, want the payload of the return", got)
+}
+
+// testReply checks that a write gives replies to messages, which are kept with their ids.
+func testReply(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	post(tb, s, "t", signal("a"), signal("b"), signal("c"), signal("d"))
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{
+		Take: []uint64{1, 2}, Refuse: []checkpoint.Refusal{{Number: 3, Reason: "late"}},
+	}})
+	reply := func(n uint64, id, payload string) checkpoint.Message {
+		m := numbered(n, signal(id))
+		m.Payload = []byte(payload)
+		return m
 	}
+	all := checkpoint.Handled{Reply: []checkpoint.Message{
+		reply(1, "a", "reply to a"), reply(3, "c", "not taken"), reply(4, "d", "untaken"), reply(99, "none", "unknown"), reply(2, "a", "another number"),
+	}}
+	want := func(what, replied string, replies uint64) {
+		tb.Helper()
+		var got []string
+		for _, m := range mail(tb, s, checkpoint.MailQuery{Thread: "t", Handled: true}) {
+			got = append(got, fmt.Sprintf("%d:%s taken %t: %s", m.Number, m.ID, m.Taken, m.Payload))
+		}
+		if text := strings.Join(got, "; "); text != replied {
+			tb.Errorf("%s: got %q, want %q", what, text, replied)
+		}
+		news, err := s.News(tb.Context(), []string{"t"})
+		if err != nil || news[0].Replies != replies {
+			tb.Errorf("%s: news: got %+v and %v, want %d replies", what, news, err, replies)
+		}
+	}
+	next := r.next("")
+	next.Messages = all
+	r.append(next)
+	r.append(next) // its reply was lost
+	want("replies", "1:a taken true: reply to a; 3:c taken false: payload of c", 1)
+	wantMail(tb, s, "after replies", "t", "4:d")
+	r.putWith(checkpoint.PutWrites{Messages: checkpoint.Handled{Reply: []checkpoint.Message{reply(1, "a", "another"), reply(2, "b", "reply to b")}}})
+	want("another reply", "1:a taken true: another; 2:b taken true: reply to b; 3:c taken false: payload of c", 3)
+	for id, kept := range map[string]string{"a": "another", "b": "reply to b", "c": "payload of c", "d": "payload of d", "none": ""} {
+		found := mail(tb, s, checkpoint.MailQuery{Thread: "t", ID: id, After: 99, Handled: true})
+		if text := mailText(found); kept == "" && len(found) > 0 || kept != "" && (len(found) != 1 || found[0].ID != id || string(found[0].Payload) != kept) {
+			tb.Errorf("the message with the id %s: got %s, %+v; want the payload %q", id, text, found, kept)
+		}
+	}
+	back := checkpoint.Handled{Return: []checkpoint.Message{numbered(1, signal("a"))}, Reply: []checkpoint.Message{reply(1, "a", "returned")}}
+	r.putWith(checkpoint.PutWrites{Messages: back})
+	want("a message that goes back", "2:b taken true: reply to b; 3:c taken false: payload of c", 3)
+	r.putWith(checkpoint.PutWrites{Messages: take(1)})
+	want("a message that is taken again", "2:b taken true: reply to b; 3:c taken false: payload of c", 3)
+	if err := checkpoint.Copy(tb.Context(), s, "t", 0, s, "copy"); err != nil {
+		tb.Fatal(err)
+	}
+	copied := mail(tb, s, checkpoint.MailQuery{Thread: "copy", ID: "b"})
+	if len(copied) != 1 || !copied[0].Replied() || string(copied[0].Payload) != "reply to b" {
+		tb.Errorf("a reply in a copy: got %+v, want it kept", copied)
+	}
+	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err == nil {
+		tb.Error("a release under a lease succeeded")
+	}
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Done})
+	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
+		tb.Fatal(err)
+	}
+	want("after a release", "2:b taken true: reply to b; 3:c taken false: payload of c; 4:d taken false: payload of d", 3)
+	_, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{
+		Thread: "t", Fence: r.fence, Messages: checkpoint.Handled{Reply: []checkpoint.Message{numbered(1, checkpoint.Message{ID: "a", Kind: checkpoint.SignalMessage})}},
+	})
+	wantInvalid(tb, "an empty reply", err)
 }
 
 // testPosted checks that a write reports the newest message.

@@ -82,7 +82,7 @@ func wantMail(tb testing.TB, s checkpoint.Saver, what, thread, want string) {
 // wantRefused fails unless a thread keeps these refused messages with their payloads and reason.
 func wantRefused(tb testing.TB, s checkpoint.Saver, what, thread, want, reason string) {
 	tb.Helper()
-	got := mail(tb, s, checkpoint.MailQuery{Thread: thread, Refused: true})
+	got := mail(tb, s, checkpoint.MailQuery{Thread: thread, Handled: true})
 	if text := mailText(got); text != want {
 		tb.Errorf("%s: the refused messages are %q, want %q", what, text, want)
 	}
@@ -158,7 +158,7 @@ func testMail(tb testing.TB, s checkpoint.Saver) {
 		}
 	}
 	for q, want := range map[checkpoint.MailQuery]string{
-		{After: 2}: mailText(got[2:]), {Limit: 1}: mailText(got[:1]), {After: 1, Limit: 2}: mailText(got[1:3]), {After: 4}: "", {Refused: true}: "",
+		{After: 2}: mailText(got[2:]), {Limit: 1}: mailText(got[:1]), {After: 1, Limit: 2}: mailText(got[1:3]), {After: 4}: "", {Handled: true}: "",
 	} {
 		q.Thread = "t\x00"
 		if text := mailText(mail(tb, s, q)); text != want {
@@ -201,11 +201,11 @@ func testNewsOfRuns(tb testing.TB, s checkpoint.Saver) {
 	}
 	check("of a released thread", checkpoint.News{})
 	post(tb, s, "r", message("i", checkpoint.InputMessage))
-	check("of an input", checkpoint.News{Posted: 1, Due: true})
+	check("of an input", checkpoint.News{Posted: 1, Inputs: 1, Due: true})
 	again := begin(tb, s, "r", checkpoint.ID{})
-	check("of the next version", checkpoint.News{Posted: 1, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true})
+	check("of the next version", checkpoint.News{Posted: 1, Inputs: 1, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true})
 	post(tb, s, "r", message("c", checkpoint.CancelMessage))
-	check("of a cancel", checkpoint.News{Posted: 2, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true, Cancels: 1})
+	check("of a cancel", checkpoint.News{Posted: 2, Inputs: 1, Version: 2, Status: checkpoint.Running, Fence: again.fence, Due: true, Cancels: 1})
 }
 
 // testMailInvalid checks that invalid messages are refused.

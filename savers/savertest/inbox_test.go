@@ -201,7 +201,7 @@ var inboxBreaks = []struct {
 	{"takes with an append", "a write takes messages", appending(func(h *checkpoint.Handled) { h.Take = nil })},
 	{"refuses with a put", "a refused message is kept", putting(func(h *checkpoint.Handled) { h.Refuse = nil })},
 	{"refuses with an append", "a refused message is kept", appending(func(h *checkpoint.Handled) { h.Refuse = nil })},
-	{"lists refused messages", "a refused message is kept", finding(func(q *checkpoint.MailQuery) { q.Refused = false })},
+	{"lists refused messages", "a refused message is kept", finding(func(q *checkpoint.MailQuery) { q.Handled = false })},
 	{"returns with a put", "a message is returned to the inbox", putting(func(h *checkpoint.Handled) { h.Return = nil })},
 	{"returns with an append", "a message is returned to the inbox", appending(func(h *checkpoint.Handled) { h.Return = nil })},
 	{"reports the newest message of an append", "a write reports the newest message", func(b *brokenInbox) {
@@ -257,7 +257,7 @@ var inboxBreaks = []struct {
 			got, err := b.inner.Ready(ctx, q)
 			for i := range got.Threads {
 				if t := &got.Threads[i]; t.HasMail {
-					t.Mail, _ = b.inner.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Refused: true})
+					t.Mail, _ = b.inner.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Handled: true})
 				}
 			}
 			return got, err

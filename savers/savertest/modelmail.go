@@ -32,8 +32,17 @@ func (m *modeller) mailCall(thread string) (what, got, want string) {
 			done, err := s.Post(ctx, posts...)
 			return postedText(done), err
 		})
+	case n < 5 && m.rare():
+		q := checkpoint.MailQuery{Thread: thread, ID: "none"}
+		if kept := m.kept(thread); len(kept) > 0 {
+			q.ID = oneOf(m, kept).ID
+		}
+		return m.each(fmt.Sprintf("mail %+v", q), func(s checkpoint.Saver) (any, error) {
+			found, err := s.Mail(ctx, q)
+			return messagesText(found), err
+		})
 	case n < 5:
-		q := checkpoint.MailQuery{Thread: thread, After: uint64(m.random.IntN(6)), Limit: m.random.IntN(4), Refused: m.rare()}
+		q := checkpoint.MailQuery{Thread: thread, After: uint64(m.random.IntN(6)), Limit: m.random.IntN(4), Handled: m.rare()}
 		return m.each(fmt.Sprintf("mail %+v", q), func(s checkpoint.Saver) (any, error) {
 			found, err := s.Mail(ctx, q)
 			return messagesText(found), err
@@ -180,7 +189,7 @@ func (m *modeller) handled(thread string) checkpoint.Handled {
 		if m.rare() {
 			number += 100 // a message that does not exist
 		}
-		switch m.random.IntN(9) {
+		switch m.random.IntN(10) {
 		case 0, 1:
 			h.Take = append(h.Take, number)
 		case 2:
@@ -188,6 +197,9 @@ func (m *modeller) handled(thread string) checkpoint.Handled {
 		case 3:
 			message.Number, message.Payload = number, fmt.Append(nil, "returned ", m.random.IntN(10))
 			h.Return = append(h.Return, message)
+		case 4:
+			message.Number, message.Payload = number, fmt.Append(nil, "reply ", m.random.IntN(10))
+			h.Reply = append(h.Reply, message)
 		}
 	}
 	return h

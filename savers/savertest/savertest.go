@@ -218,6 +218,7 @@ func Cases() []Case {
 		{Inbox, "a write takes messages", alone(testTake)},
 		{Inbox, "a refused message is kept", alone(testRefuse)},
 		{Inbox, "a message is returned to the inbox", alone(testReturn)},
+		{Inbox, "a taken message gets a reply", alone(testReply)},
 		{Inbox, "a listing shows which threads are being cancelled", alone(testCancels)},
 		{Inbox, "a write reports the newest message", alone(testPosted)},
 		{Inbox, "a message makes a thread due", alone(testMailWakes)},

@@ -43,7 +43,7 @@ func (e *StatusError) Error() string {
 // Status returns the HTTP status for the error of a run that could not be opened:
 //   - 409 if the state of the thread does not allow the call: graph.ErrNotAsked,
 //     graph.ErrUnfinished, graph.ErrReleased, checkpoint.ErrConflict, *checkpoint.BusyError,
-//     *graph.CancelledError, *graph.RefusedError
+//     *graph.CancelledError, *graph.RefusedError, *graph.NoReplyError
 //   - 404 for checkpoint.ErrNotFound
 //   - 400 for a *checkpoint.InvalidError
 //   - 422 for a *graph.AnswerError
@@ -56,6 +56,7 @@ func Status(err error) int {
 		invalid   *checkpoint.InvalidError
 		cancelled *graph.CancelledError
 		refused   *graph.RefusedError
+		silent    *graph.NoReplyError
 		wrong     *graph.AnswerError
 	)
 	switch {
@@ -64,7 +65,8 @@ func Status(err error) int {
 	case errors.As(err, &wrong):
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, graph.ErrReleased),
-		errors.Is(err, checkpoint.ErrConflict), errors.As(err, &cancelled), errors.As(err, &refused):
+		errors.Is(err, checkpoint.ErrConflict), errors.As(err, &cancelled), errors.As(err, &refused),
+		errors.As(err, &silent):
 		return http.StatusConflict
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return http.StatusNotFound

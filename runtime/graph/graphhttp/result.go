@@ -34,9 +34,58 @@ const (
 // Other errors have the response of Status, such as 404 for a thread or an input that does not
 // exist. Errors of read count as in Handler.
 func (h *Hub[S, U]) ResultHandler(read func(r *http.Request) (ResultRequest, error)) http.Handler {
+	return h.waiting(http.MethodGet, func(r *http.Request) (waiting, error) {
+		c, err := read(r)
+		return waiting{c.Thread, c.Wait, func(ctx context.Context) ([]byte, error) {
+			res, err := h.app.Thread(c.Thread).Result(ctx, c.Options...)
+			if res.Status == 0 {
+				return nil, err
+			}
+			m, fault := h.encoded(graph.Event[S, U]{
+				RunEvent: graph.RunEvent{Kind: graph.EventRunEnded, Thread: c.Thread, Status: res.Status}, Result: &res,
+			}, err)
+			if fault != nil {
+				return nil, fmt.Errorf("graphhttp: thread %q: encode the result: %w", c.Thread, fault)
+			}
+			return m.Data, nil
+		}}, err
+	})
+}
+
+// AskRequest is the part of an HTTP request that an AskHandler needs.
+type AskRequest struct {
+	Thread string        // as in Request
+	Wait   time.Duration // as in ResultRequest
+	// Ask asks the thread and returns the body of the response. It calls ReplySignal.Ask with a
+	// graph.RequestID that the client chooses, so that a repeated request sends nothing.
+	Ask func(ctx context.Context) (body []byte, err error)
+}
+
+// AskHandler returns a handler for POST that asks a thread, as graph.ReplySignal.Ask does, and
+// waits for the reply. Any process can run the thread.
+//
+// The response with the reply is 200. When the time is up, or the Hub is closed, the response is
+// 202 as that of ResultHandler: the client repeats the request with the same id. Errors of read and
+// of Ask count as in ResultHandler, such as 409 for a *graph.NoReplyError.
+func (h *Hub[S, U]) AskHandler(read func(r *http.Request) (AskRequest, error)) http.Handler {
+	return h.waiting(http.MethodPost, func(r *http.Request) (waiting, error) {
+		c, err := read(r)
+		return waiting(c), err
+	})
+}
+
+// waiting is a request that waits for a body. Its fields are those of an AskRequest.
+type waiting struct {
+	Thread string
+	Wait   time.Duration
+	Ask    func(ctx context.Context) (body []byte, err error)
+}
+
+// waiting returns a handler for requests that wait.
+func (h *Hub[S, U]) waiting(method string, read func(r *http.Request) (waiting, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			w.Header().Set("Allow", "GET")
+		if r.Method != method {
+			w.Header().Set("Allow", method)
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 			return
 		}
@@ -57,18 +106,11 @@ func (h *Hub[S, U]) ResultHandler(read func(r *http.Request) (ResultRequest, err
 			case <-ctx.Done():
 			}
 		}()
-		res, err := h.app.Thread(c.Thread).Result(ctx, c.Options...)
+		body, err := c.Ask(ctx)
 		switch {
-		case res.Status != 0: // the work has ended
-			m, fault := h.encoded(graph.Event[S, U]{
-				RunEvent: graph.RunEvent{Kind: graph.EventRunEnded, Thread: c.Thread, Status: res.Status}, Result: &res,
-			}, err)
-			if fault != nil {
-				h.failResult(w, r, c.Thread, fmt.Errorf("graphhttp: thread %q: encode the result: %w", c.Thread, fault))
-				return
-			}
+		case err == nil:
 			w.Header().Set("Cache-Control", "no-store")
-			_, _ = w.Write(m.Data) // a client that has left asks again
+			_, _ = w.Write(body) // a client that has left asks again
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusAccepted)

@@ -1,6 +1,7 @@
 package graphhttp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -20,6 +22,50 @@ import (
 func encodeResult(e graph.Event[work, update], err error) (graphhttp.Message, error) {
 	b, lost := json.Marshal(fmt.Sprint(e.Result.Status, e.Result.State.Log, err))
 	return graphhttp.Message{Name: "end", Data: b}, lost
+}
+
+// TestAReplyIsWaitedForOverHTTP asks a thread that replies later, and one that ends without a reply.
+func TestAReplyIsWaitedForOverHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		greet := graph.NewReplySignal[wire.String, wire.String]("greet")
+		b := graph.New("work", teststate.WorkSchema)
+		b.Node("greet", func(ctx context.Context, _ work) (update, error) {
+			m, err := greet.Receive(ctx)
+			if err == nil {
+				err = m.Reply(ctx, "hello "+m.Value)
+			}
+			return update{}, err
+		}, greet)
+		b.Chain(graph.Start, "greet", graph.End)
+		app, err := b.Compile(graph.Saver(memory.New()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := graphhttp.New(app, encodeResult).AskHandler(func(r *http.Request) (graphhttp.AskRequest, error) {
+			return graphhttp.AskRequest{Thread: r.FormValue("thread"), Ask: func(ctx context.Context) ([]byte, error) {
+				reply, err := greet.Ask(ctx, app.Thread(r.FormValue("thread")), "ada", graph.RequestID(r.FormValue("request")))
+				return []byte(reply), err
+			}}, nil
+		})
+		ask := func(method, query, want string) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(method, "/?"+query, nil).WithContext(t.Context()))
+			if got := fmt.Sprint(w.Code, " ", w.Body); got != want {
+				t.Errorf("%s: got %q, want %q", query, got, want)
+			}
+		}
+		ask(http.MethodGet, "thread=t&request=1", "405 Method Not Allowed\n")
+		ask(http.MethodPost, "thread=t&request=1", "409 Conflict\n") // the thread has no input
+		if _, err := app.Thread("t").Submit(t.Context(), update{}); err != nil {
+			t.Fatal(err)
+		}
+		ask(http.MethodPost, "thread=t&request=1", "202 ")
+		if res, err := app.Thread("t").Invoke(t.Context(), update{}); err != nil || res.Status != graph.Done {
+			t.Fatal(res.Status, err)
+		}
+		ask(http.MethodPost, "thread=t&request=1", "200 hello ada")
+	})
 }
 
 // TestAResultIsWaitedForOverHTTP asks for results that are there, that come later, and that are

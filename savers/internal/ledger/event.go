@@ -28,6 +28,7 @@ type Event struct {
 	Handled  checkpoint.Handled   // what a write does with messages
 	Messages []checkpoint.Message // new ones, with their numbers; the version owns their payloads after Apply
 	Posted   uint64               // the number of the newest message, if it is greater than before
+	Replies  uint64               // with Restores: how many replies were given
 
 	// Restores sets fence, holder, end and time to their earlier values, after the version was
 	// rewritten.
@@ -38,7 +39,7 @@ type Event struct {
 // State returns the event that restores what the logs and the pending writes of v do not say.
 func (v *Version) State() *Event {
 	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About,
-		Wake: &v.Wake, Attempts: v.Attempts, Messages: v.Mail.Stored(), Posted: v.Mail.Posted}
+		Wake: &v.Wake, Attempts: v.Attempts, Messages: v.Mail.Stored(), Posted: v.Mail.Posted, Replies: v.Mail.Replies}
 }
 
 // Append makes e the event of an accepted Append to v. The saver makes the entries, with the Seq
@@ -198,6 +199,7 @@ func (v *Version) applyMail(e *Event) {
 		v.Mail.Add(&e.Messages[i])
 	}
 	v.Mail.Posted = max(v.Mail.Posted, e.Posted)
+	v.Mail.Replies = max(v.Mail.Replies, e.Replies)
 }
 
 // Attempts returns the attempts of a thread after an opening. ended and status are those that the

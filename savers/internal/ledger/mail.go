@@ -14,6 +14,7 @@ type Mail struct {
 	Inputs  int    // the number of untaken inputs
 	Others  int    // the number of untaken answers, signals and cancels
 	Cancels int    // how many of Others are cancels
+	Replies uint64 // how many replies were given
 
 	untaken []*checkpoint.Message // in order of their numbers
 	handled []*checkpoint.Message // the taken and refused ones, in the order in which that happened
@@ -78,6 +79,11 @@ func (b *Mail) forget() {
 
 // Handle does with the messages what a write says.
 func (b *Mail) Handle(h *checkpoint.Handled) {
+	for i := range h.Reply {
+		if r := &h.Reply[i]; !h.Returns(r.Number, r.ID) {
+			b.reply(r)
+		}
+	}
 	for i := range h.Return {
 		b.giveBack(&h.Return[i])
 	}
@@ -144,6 +150,18 @@ func (b *Mail) giveBack(r *checkpoint.Message) {
 	b.count(m, 1)
 }
 
+// reply gives a taken message the reply that r has as its payload.
+func (b *Mail) reply(r *checkpoint.Message) {
+	i := b.handledAt(r)
+	if i < 0 || !b.handled[i].Taken {
+		return
+	}
+	m := b.handled[i]
+	b.memory += int64(len(r.Payload) - len(m.Payload))
+	m.Payload = CloneBytes(r.Payload)
+	b.Replies++
+}
+
 // handledAt returns the index of a message that was taken or refused, or -1. r has its number and
 // its id.
 func (b *Mail) handledAt(r *checkpoint.Message) int {
@@ -175,10 +193,13 @@ func (b *Mail) Newest() time.Time {
 // Select returns the messages that q selects.
 func (b *Mail) Select(q *checkpoint.MailQuery) []checkpoint.Message {
 	from := b.untaken
-	if q.Refused {
+	switch {
+	case q.ID != "":
+		return b.byID(q.ID)
+	case q.Handled:
 		from = nil
 		for _, m := range b.handled {
-			if m.Refused != "" {
+			if m.Refused != "" || m.Replied() {
 				from = append(from, m)
 			}
 		}
@@ -194,6 +215,18 @@ func (b *Mail) Select(q *checkpoint.MailQuery) []checkpoint.Message {
 		}
 	}
 	return all
+}
+
+// byID returns the message with an id, if it is kept.
+func (b *Mail) byID(id string) []checkpoint.Message {
+	number, known := b.ids[id]
+	if !known {
+		return nil
+	}
+	if i, untaken := b.find(number); untaken {
+		return []checkpoint.Message{*b.untaken[i]}
+	}
+	return []checkpoint.Message{*b.handled[b.handledAt(&checkpoint.Message{Number: number, ID: id})]}
 }
 
 // All returns all messages that are kept, in order of their numbers.

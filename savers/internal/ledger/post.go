@@ -169,5 +169,6 @@ func (v *Version) Next() *Version {
 func (v *Version) Left() *Event {
 	return &Event{
 		Restores: true, Ends: true, Time: v.Updated, About: &v.About, Wake: &v.Wake, Messages: v.Mail.Stored(), Posted: v.Mail.Posted,
+		Replies: v.Mail.Replies,
 	}
 }

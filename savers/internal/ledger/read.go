@@ -134,7 +134,9 @@ func (v *Version) Listing() checkpoint.Version {
 // News returns what has changed last of the thread of v, which is the open version or the one that
 // begins next.
 func (v *Version) News() checkpoint.News {
-	n := checkpoint.News{Posted: v.Mail.Posted, Cancels: v.Mail.Cancels, Due: !v.Wake.IsZero()}
+	n := checkpoint.News{
+		Posted: v.Mail.Posted, Cancels: v.Mail.Cancels, Inputs: v.Mail.Inputs, Replies: v.Mail.Replies, Due: !v.Wake.IsZero(),
+	}
 	if !v.Empty() && v.Released.IsZero() {
 		n.Version, n.Status, n.Fence = v.Number, v.Status, v.Fence
 	}

@@ -65,10 +65,13 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	return got, err
 }
 
-// sealHandled returns h with changed payloads of the messages that it returns to the inbox.
+// sealHandled returns h with changed payloads of the messages that it returns to the inbox, and of
+// the replies.
 func (s *Saver) sealHandled(thread string, h checkpoint.Handled) (checkpoint.Handled, error) {
 	var err error
-	h.Return, err = changeMessages(thread, h.Return, s.codec.Seal)
+	if h.Return, err = changeMessages(thread, h.Return, s.codec.Seal); err == nil {
+		h.Reply, err = changeMessages(thread, h.Reply, s.codec.Seal)
+	}
 	return h, err
 }
 

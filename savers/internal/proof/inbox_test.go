@@ -330,7 +330,7 @@ func (c *client) sendInbox(ctx context.Context, o *operation) error {
 	case doPost:
 		return sendPost(ctx, s, o)
 	case doMail:
-		all, err := s.Mail(ctx, checkpoint.MailQuery{Thread: o.Thread, Refused: o.Refused})
+		all, err := s.Mail(ctx, checkpoint.MailQuery{Thread: o.Thread, Handled: o.Refused})
 		o.Answer = answer{Outcome: ok}
 		for i := range all {
 			o.Answer.Mail += message{number: all[i].Number, id: all[i].ID, payload: string(all[i].Payload), reason: oneWord(all[i].Refused)}.shown()

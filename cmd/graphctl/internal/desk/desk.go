@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // Name is the name of the graph.
@@ -17,7 +18,7 @@ type Graph = graph.Graph[State, StateUpdate]
 
 var (
 	approve = graph.NewQuestion[Refund, Approval]("approve")
-	paid    = graph.NewSignal[Receipt]("paid")
+	paid    = graph.NewReplySignal[Receipt, wire.String]("paid")
 )
 
 // New returns the graph on a saver. An order of no cents ends without a question. An order of less
@@ -72,9 +73,9 @@ func pay(ctx context.Context, _ State) (StateUpdate, error) {
 	if err != nil {
 		return u, err
 	}
-	u.Receipt.Set(receipt)
-	u.Log.Append("paid by " + receipt.Number)
-	return u, nil
+	u.Receipt.Set(receipt.Value)
+	u.Log.Append("paid by " + receipt.Value.Number)
+	return u, receipt.Reply(ctx, wire.String("thanks for "+receipt.Value.Number))
 }
 
 func done(context.Context, State) (StateUpdate, error) {

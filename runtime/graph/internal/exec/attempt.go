@@ -112,7 +112,7 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i int, seen *attempts) {
 		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
 	})
 	if n.Timeout > 0 || n.Idle > 0 || s.Observer != nil || s.Stuck {
-		defer func() { t.Summary, t.Calls, t.Asks, t.Labels = w.End() }()
+		defer func() { t.Summary, t.Calls, t.Asks, t.Parts = w.End() }()
 		s.attended(ctx, w, n, i, seen)
 		return
 	}
@@ -126,7 +126,7 @@ func (s *Superstep) unattended(w *task.Worker, t *Task) {
 	if t.Err != nil {
 		s.broke(w.Parent(), t, recover())
 	}
-	t.Summary, t.Calls, t.Asks, t.Labels = w.End()
+	t.Summary, t.Calls, t.Asks, t.Parts = w.End()
 }
 
 // attended calls the node once, with timeouts, observers, or a report if it does not return.

@@ -70,7 +70,7 @@ type Task struct {
 	Stored   bool              // the Host has stored its result or its questions
 	Asks     *task.Asks        // of a node that may ask, else nil
 	Calls    *task.Calls       // its durable calls; nil for none
-	Labels   map[string]string // that the last attempt has set; nil for none
+	Parts    map[string]string // of the result of the last attempt, by name; nil for none
 	Summary  string            // that its attempts set; empty for none
 	Err      error             // of the last attempt
 	FailedAt time.Time         // when its last attempt ended with Err, if it did not run alone

@@ -13,20 +13,6 @@ import (
 // NotAsked is why an answer is refused whose question is not open.
 const NotAsked = "the thread does not wait for it"
 
-// replied is why a message is refused whose receiver has replied. Its payload is the reply.
-const replied = "replied: the payload is the reply"
-
-// Reply marks messages, which are taken, as replied. Their payloads are the replies.
-func Reply(h *checkpoint.Handled, replies []checkpoint.Message) {
-	h.Return = append(h.Return, replies...)
-	for i := range replies {
-		h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: replies[i].Number, Reason: replied})
-	}
-}
-
-// IsReply reports whether the payload of a refused message is a reply.
-func IsReply(m *checkpoint.Message) bool { return m.Refused == replied }
-
 // Next takes the oldest signal that a task waits for. It refuses the signals whose payload check
 // refuses. It returns false if there is none.
 func (b *Box) Next(w task.Awaited, check func([]byte) error) (m checkpoint.Message, a Act, ok bool) {

@@ -42,6 +42,7 @@ func (a *Act) Add(b Act) {
 	a.Messages.Take = append(a.Messages.Take, b.Messages.Take...)
 	a.Messages.Refuse = append(a.Messages.Refuse, b.Messages.Refuse...)
 	a.Messages.Return = append(a.Messages.Return, b.Messages.Return...)
+	a.Messages.Reply = append(a.Messages.Reply, b.Messages.Reply...)
 }
 
 // Empty reports whether there is nothing to store.

@@ -29,10 +29,10 @@ func TestErrorsOfStoredBytesSayWhatWasFound(t *testing.T) {
 		"a damaged input": {second(journal.ReadInput(input(5, 1))), "input: got 5 elements; want the 6 of an input"},
 		"an outcome of another format": {
 			second(journal.ReadExecution(input(10, 99))),
-			"the outcome is stored in format 99, and this program reads format 2; " +
+			"the outcome is stored in format 99, and this program reads format 3; " +
 				"let workers of the same version of graphgen run the tasks of the queue",
 		},
-		"a damaged outcome": {second(journal.ReadExecution(input(8, 2))), "outcome: got 8 elements; want the 10 of an outcome"},
+		"a damaged outcome": {second(journal.ReadExecution(input(8, 3))), "outcome: got 8 elements; want the 10 of an outcome"},
 		"calls of another format": {
 			journal.CheckFormat(map[string]string{"format": "2"}), "the subgraph calls that are due are stored in format 2, and this program reads format 3",
 		},

@@ -178,7 +178,7 @@ type Execution struct {
 	Policy  int    // the policy of Retry that applies to the failure, from 1; 0 for none
 	Delay   time.Duration
 	Summary string
-	Labels  map[string]string // that the execution has set
+	Parts   map[string]string // of the result, by name
 }
 
 // AskedElsewhere is a question that an execution asked.
@@ -189,12 +189,12 @@ type AskedElsewhere struct {
 }
 
 // executionFormat is the number of the form of an Execution.
-const executionFormat = 2
+const executionFormat = 3
 
 // AppendExecution appends an execution as an array. It begins with the number of the format,
 // whether the task succeeded, the result as binary, and the questions. Then it has the failure,
 // its class, its policy, its delay in nanoseconds and the summary. An array of the names and
-// values of the labels follows. A question is an array of its place, its payload, and when it is
+// values of the parts follows. A question is an array of its place, its payload, and when it is
 // due in microseconds.
 func AppendExecution(b []byte, e *Execution) []byte {
 	b = wire.AppendUint(wire.AppendArrayLen(b, 10), executionFormat)
@@ -209,9 +209,9 @@ func AppendExecution(b []byte, e *Execution) []byte {
 	}
 	b = wire.AppendUint(wire.AppendString(b, e.Failure), e.Class)
 	b = wire.AppendInt(wire.AppendInt(b, int64(e.Policy)), int64(e.Delay))
-	b = wire.AppendArrayLen(wire.AppendString(b, e.Summary), 2*len(e.Labels))
-	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
-		b = wire.AppendString(wire.AppendString(b, name), e.Labels[name])
+	b = wire.AppendArrayLen(wire.AppendString(b, e.Summary), 2*len(e.Parts))
+	for _, name := range slices.Sorted(maps.Keys(e.Parts)) {
+		b = wire.AppendString(wire.AppendString(b, name), e.Parts[name])
 	}
 	return b
 }
@@ -246,11 +246,11 @@ func ReadExecution(b []byte) (e Execution, err error) {
 	e.Policy, e.Delay = int(r.Int64()), time.Duration(r.Int64())
 	e.Summary = r.Str()
 	for n := r.ArrayLen(); n > 0 && r.OK(); n -= 2 {
-		if e.Labels == nil {
-			e.Labels = make(map[string]string)
+		if e.Parts == nil {
+			e.Parts = make(map[string]string)
 		}
 		name := r.Str()
-		e.Labels[name] = r.Str()
+		e.Parts[name] = r.Str()
 	}
 	return e, r.End()
 }

@@ -165,9 +165,9 @@ func (s *Sync) reportRefused(e *Entry) {
 	}
 }
 
-// addMessages adds the messages that a later write takes, refuses or returns. A saver returns
-// messages before it takes others. So a message that is taken and then returned is not taken. One
-// that is returned and then taken is not returned, because an earlier write may take it.
+// addMessages adds the messages that a later write takes, refuses, returns or replies to. A saver
+// returns messages before it takes others. So a message that is taken and then returned is not
+// taken. One that is returned and then taken is not returned, because an earlier write may take it.
 func addMessages(to *checkpoint.Handled, h *checkpoint.Handled) {
 	if h.Empty() {
 		return
@@ -179,4 +179,5 @@ func addMessages(to *checkpoint.Handled, h *checkpoint.Handled) {
 	to.Take = append(slices.Clip(to.Take), h.Take...)
 	to.Refuse = append(slices.Clip(to.Refuse), h.Refuse...)
 	to.Return = append(slices.Clip(to.Return), h.Return...)
+	to.Reply = append(slices.Clip(to.Reply), h.Reply...)
 }

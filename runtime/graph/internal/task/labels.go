@@ -21,17 +21,29 @@ var (
 	ErrTooManyLabels = errors.New("the thread has too many labels")
 )
 
+// LabelPart begins the name of the part of a result that sets a label.
+const LabelPart = "label:"
+
 // SetLabel makes the task that runs under ctx set a label if it succeeds. most is how many labels
-// a thread can have. It is 0 for a reply, which is stored like a label and is none.
+// a thread can have.
 func SetLabel(ctx context.Context, name, value string, most int) error {
-	c, _ := find(ctx)
-	if c == nil {
+	if c, _ := find(ctx); c == nil {
 		return ErrNoTask
 	}
-	if l := labelsOf(ctx); l != nil && value != "" && most > 0 {
+	if l := labelsOf(ctx); l != nil && value != "" {
 		if err := l.reserve(ctx, name, most); err != nil {
 			return err
 		}
+	}
+	return SetPart(ctx, LabelPart+name, value)
+}
+
+// SetPart adds a part to the result of the task that runs under ctx, in the place of an earlier
+// one with the name. The result has no parts if the attempt does not succeed.
+func SetPart(ctx context.Context, name, value string) error {
+	c, _ := find(ctx)
+	if c == nil {
+		return ErrNoTask
 	}
 	w := c.worker
 	w.mu.Lock()
@@ -39,10 +51,10 @@ func SetLabel(ctx context.Context, name, value string, most int) error {
 	if c.ended {
 		return ErrNoTask
 	}
-	if w.labels == nil {
-		w.labels = make(map[string]string)
+	if w.parts == nil {
+		w.parts = make(map[string]string)
 	}
-	w.labels[name] = value
+	w.parts[name] = value
 	return nil
 }
 

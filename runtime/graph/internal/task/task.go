@@ -42,7 +42,7 @@ type Worker struct {
 	mu      sync.Mutex
 	emit    Emitter           // nil if nobody listens
 	values  bool              // the consumer chose what nodes emit, and not only events of subgraphs
-	labels  map[string]string // that the attempt has set; nil for none
+	parts   map[string]string // of the result of the attempt, by name; nil for none
 	watch   func()            // called when the attempt reports progress; nil for nobody
 	task    Task              // of the attempt that runs
 	summary string            // of that task
@@ -130,7 +130,7 @@ func (w *Worker) Begin(a Attempt) *Context {
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.current, w.asks, w.summary, w.calls, w.fallback, w.labels = c, a.Asks, a.Summary, a.Calls, a.Fallback, nil
+	w.current, w.asks, w.summary, w.calls, w.fallback, w.parts = c, a.Asks, a.Summary, a.Calls, a.Fallback, nil
 	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = a.Node, a.Index, a.Step, a.Number, ""
 	if a.Calls != nil {
 		a.Calls.restart(a.Fallback)
@@ -139,12 +139,12 @@ func (w *Worker) Begin(a Attempt) *Context {
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary, the durable calls and the questions of the task, and the labels that the
-// attempt has set.
-func (w *Worker) End() (summary string, calls *Calls, asks *Asks, labels map[string]string) {
+// returns the summary, the durable calls and the questions of the task, and the parts of the result
+// of the attempt.
+func (w *Worker) End() (summary string, calls *Calls, asks *Asks, parts map[string]string) {
 	w.mu.Lock()
 	w.current.ended, w.watch = true, nil
-	summary, calls, asks, labels = w.summary, w.calls, w.asks, w.labels
+	summary, calls, asks, parts = w.summary, w.calls, w.asks, w.parts
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -156,7 +156,7 @@ func (w *Worker) End() (summary string, calls *Calls, asks *Asks, labels map[str
 	if calls != nil {
 		calls.end()
 	}
-	return summary, calls, asks, labels
+	return summary, calls, asks, parts
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt

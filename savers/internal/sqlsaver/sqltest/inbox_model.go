@@ -72,11 +72,15 @@ func (m *inboxModel) handled(thread string, r *modelRun) (h checkpoint.Handled) 
 	}
 	for range m.rand.IntN(4) {
 		number := 1 + m.rand.Uint64N(r.seen+2)
-		switch m.rand.IntN(4) {
+		switch m.rand.IntN(5) {
 		case 0, 1:
 			h.Take = append(h.Take, number)
 		case 2:
 			h.Refuse = append(h.Refuse, checkpoint.Refusal{Number: number, Reason: fmt.Sprint("reason ", number)})
+		case 3:
+			replied := messages[number]
+			replied.Number, replied.Payload = number, []byte(fmt.Sprint("reply ", number))
+			h.Reply = append(h.Reply, replied)
 		default:
 			back := messages[number]
 			back.Number, back.Payload = number, []byte(fmt.Sprint("returned ", number))
@@ -197,7 +201,7 @@ func (m *inboxModel) compare(n int) {
 	ctx := m.t.Context()
 	for _, refused := range []bool{false, true} {
 		for i := range 3 {
-			q := checkpoint.MailQuery{Thread: fmt.Sprint("thread ", i), Refused: refused, After: m.rand.Uint64N(3), Limit: m.rand.IntN(5)}
+			q := checkpoint.MailQuery{Thread: fmt.Sprint("thread ", i), Handled: refused, After: m.rand.Uint64N(3), Limit: m.rand.IntN(5)}
 			_, _ = m.both(fmt.Sprintf("mail %+v", q), func(s checkpoint.Saver) (any, error) {
 				all, err := s.Mail(ctx, q)
 				for i := range all {
