@@ -111,6 +111,9 @@ func (g *Graph) ReadWire(r *wire.Reader) error {
 			if failed = s.Payload.ReadWire(r); failed == nil && n == 3 {
 				failed = s.Reply.ReadWire(r)
 			}
+			if s.Reply.Type == "" {
+				s.Reply = Payload{}
+			}
 		}
 	})
 	if failed != nil {

@@ -34,9 +34,9 @@ const (
 // Other errors have the response of Status, such as 404 for a thread or an input that does not
 // exist. Errors of read count as in Handler.
 func (h *Hub[S, U]) ResultHandler(read func(r *http.Request) (ResultRequest, error)) http.Handler {
-	return h.waiting(http.MethodGet, func(r *http.Request) (waiting, error) {
+	return h.await(http.MethodGet, func(r *http.Request) (AskRequest, error) {
 		c, err := read(r)
-		return waiting{c.Thread, c.Wait, func(ctx context.Context) ([]byte, error) {
+		return AskRequest{c.Thread, c.Wait, func(ctx context.Context) ([]byte, error) {
 			res, err := h.app.Thread(c.Thread).Result(ctx, c.Options...)
 			if res.Status == 0 {
 				return nil, err
@@ -68,21 +68,11 @@ type AskRequest struct {
 // 202 as that of ResultHandler: the client repeats the request with the same id. Errors of read and
 // of Ask count as in ResultHandler, such as 409 for a *graph.NoReplyError.
 func (h *Hub[S, U]) AskHandler(read func(r *http.Request) (AskRequest, error)) http.Handler {
-	return h.waiting(http.MethodPost, func(r *http.Request) (waiting, error) {
-		c, err := read(r)
-		return waiting(c), err
-	})
+	return h.await(http.MethodPost, read)
 }
 
-// waiting is a request that waits for a body. Its fields are those of an AskRequest.
-type waiting struct {
-	Thread string
-	Wait   time.Duration
-	Ask    func(ctx context.Context) (body []byte, err error)
-}
-
-// waiting returns a handler for requests that wait.
-func (h *Hub[S, U]) waiting(method string, read func(r *http.Request) (waiting, error)) http.Handler {
+// await returns a handler for requests that wait.
+func (h *Hub[S, U]) await(method string, read func(r *http.Request) (AskRequest, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != method {
 			w.Header().Set("Allow", method)
