@@ -77,6 +77,9 @@ type resultJSON struct {
 	Updates []value.Value `json:"updates"` // one, or more of a subgraph over the same state
 }
 
+// task returns the task as tables name it.
+func (r *resultJSON) task() string { return (&operate.Wait{Node: r.Node, Index: r.Index}).Task() }
+
 // failureJSON is the stored failure of a due task, or of the run.
 type failureJSON struct {
 	Node  string `json:"node,omitempty"` // empty if it is of the run
@@ -207,7 +210,7 @@ func results(ref checkpoint.Ref, c *checkpoint.Chain, known operate.Schemas) (al
 		for _, b := range updates {
 			v, err := value.Update(known.State(c.Last.Fingerprint), b)
 			if err != nil {
-				return nil, fmt.Errorf("the result of %s cannot be read: %w: %w", taskText(r.Node, r.Index), checkpoint.ErrDamaged, err)
+				return nil, fmt.Errorf("the result of %s cannot be read: %w: %w", r.task(), checkpoint.ErrDamaged, err)
 			}
 			r.Updates = append(r.Updates, v)
 		}
@@ -319,7 +322,7 @@ func (a *app) showResult(r *resultJSON, full bool) {
 	if full {
 		width = 0
 	}
-	fmt.Fprintf(a.out, "\nResult of %s, not committed:\n", cell(taskText(r.Node, r.Index)))
+	fmt.Fprintf(a.out, "\nResult of %s, not committed:\n", cell(r.task()))
 	for i := range r.Updates {
 		fmt.Fprintf(a.out, "  %s\n", inline(&r.Updates[i], width))
 	}
