@@ -247,7 +247,7 @@ func resumed(t *testing.T, before, after *shop) error {
 	if err != nil {
 		return err
 	}
-	want := "quick send ask each sub fast both"
+	want := "quick send ask sub fast each both" // each is a task node, and sends come last
 	if log := strings.Join(end.State.Log, " "); end.Status != graph.Done || !strings.HasPrefix(log, want) {
 		return fmt.Errorf("%w: status %s, log %s", errLost, end.Status, log)
 	}
