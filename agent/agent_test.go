@@ -389,8 +389,8 @@ func newTeam(t *testing.T, desk, bank agent.Config) *graph.Graph[agent.Chat, age
 	return app
 }
 
-// TestHandoff has a hand-off alongside a call that must be approved. The bank answers until it hands
-// back.
+// TestHandoff has a hand-off alongside a call that must be approved. The bank answers until it
+// hands back.
 func TestHandoff(t *testing.T) {
 	var d desk
 	first := agenttest.NewScript(t,

@@ -20,8 +20,8 @@ import (
 const published = "v0.1.0"
 
 // reader is a shell of somebody who has only Go, in a module cache of their own. The module comes
-// from a local proxy, as if it were published. All other modules come from the cache of the tests or
-// from where the tests get them.
+// from a local proxy, as if it were published. All other modules come from the cache of the tests
+// or from where the tests get them.
 type reader struct {
 	t   *testing.T
 	dir string
@@ -79,7 +79,8 @@ func publish(root, proxy string) error {
 	)
 }
 
-// types runs a line of a page, and returns what it prints. The folder of a cd holds for later lines.
+// types runs a line of a page, and returns what it prints. The folder of a cd holds for later
+// lines.
 func (r *reader) types(line string) string {
 	r.t.Helper()
 	const folder = "\nfolder: "
@@ -147,7 +148,8 @@ func wantPrinted(t *testing.T, command, got, want string) {
 }
 
 // TestProgramsHaveNoDatabasesOfTests checks that no test of a package that programs import needs a
-// database, but for the savers on one. The go.sum of a program has all modules that those tests need.
+// database, but for the savers on one. The go.sum of a program has all modules that those tests
+// need.
 func TestProgramsHaveNoDatabasesOfTests(t *testing.T) {
 	list := func(args ...string) []string {
 		out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()

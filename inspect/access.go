@@ -102,8 +102,8 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	return may
 }
 
-// fits reports whether an action makes sense on a thread. Nothing waits for a signal, a cancel or a
-// run in a thread that has ended and has no further inputs.
+// fits reports whether an action makes sense on a thread. Nothing waits for a signal, a cancel or
+// a run in a thread that has ended and has no further inputs.
 func fits(a Action, t *checkpoint.Thread) bool {
 	ended := t.Inputs == 0 && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
 	switch a {

@@ -150,8 +150,8 @@ func message(m agent.Message) ([]openai.ChatCompletionMessageParamUnion, error) 
 	return nil, nil
 }
 
-// attachments returns the images and files of a result, after a text that says whose they are; none
-// if it has only text.
+// attachments returns the images and files of a result, after a text that says whose they are;
+// none if it has only text.
 func attachments(r *agent.Result) []agent.Content {
 	parts := []agent.Content{&agent.Text{Text: fmt.Sprintf("The tool %s returned this in call %s:", r.Tool, r.ID)}}
 	for _, c := range r.Parts {

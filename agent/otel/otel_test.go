@@ -33,7 +33,8 @@ func describe(attrs []attribute.KeyValue) string {
 	return strings.Join(all, " ")
 }
 
-// TestTelemetry has a reply with a call of a tool that asks a person, a failed reply and an answer.
+// TestTelemetry has a reply with a call of a tool that asks a person, a failed reply and an
+// answer.
 func TestTelemetry(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	reader := sdkmetric.NewManualReader()

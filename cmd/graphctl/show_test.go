@@ -17,8 +17,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// TestShowNamesFailedNodes shows a thread of whose due tasks two have failed, and the results of the
-// others.
+// TestShowNamesFailedNodes shows a thread of whose due tasks two have failed, and the results of
+// the others.
 func TestShowNamesFailedNodes(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()

@@ -108,8 +108,8 @@ func (a *app) result(ctx context.Context, s checkpoint.Saver, thread, request st
 	return errors.Join(err, failed)
 }
 
-// describe returns the graph of the input and its description: that of the thread --like, of the
-// thread itself, or of another thread of the graph.
+// describe returns the graph of the input and its description. It is that of the thread --like, of
+// the thread itself, or of another thread of the graph.
 func (f *submitFlags) describe(ctx context.Context, s checkpoint.Saver, id, name string) (string, *shape.Graph, error) {
 	if f.like == "" {
 		if name == "" {

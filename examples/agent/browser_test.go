@@ -92,8 +92,8 @@ func TestInABrowser(t *testing.T) {
 	b.Do(`document.getElementById("new").click()`)
 	b.Await(`location.pathname.startsWith("/chats/")`)
 
-	// A call waits for approval, also after the server has restarted under the page. A person edits
-	// it. The first edit is wrong.
+	// A call waits for approval, also after the server has restarted under the page. A person
+	// edits it. The first edit is wrong.
 	say("refund 7 <b>now</b>")
 	b.Await(`document.querySelector("form.question textarea").value.includes("4000")`)
 	stop()

@@ -1,6 +1,6 @@
 // Command agent is a chat with an agent that has tools, approvals and a memory on disk. It runs in
-// the terminal, or serves pages with the flag -http. Without settings it talks to a model of a few rules,
-// which is part of the program.
+// the terminal, or serves pages with the flag -http. Without settings it talks to a model of a few
+// rules, which is part of the program.
 package main
 
 import (

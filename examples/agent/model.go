@@ -12,8 +12,8 @@ import (
 var number = regexp.MustCompile(`\d+`)
 
 // rules is a model of a few rules. It finds each order whose number it reads, and refunds them if
-// it reads the word refund. It remembers what follows the word remember, and recalls it if it reads
-// the word know.
+// it reads the word refund. It remembers what follows the word remember, and recalls it if it
+// reads the word know.
 type rules struct {
 	pause func(ctx context.Context) // before each word of an answer
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // Notifier is a [Saver] that announces each time at which a thread becomes due, each message, each
-// reply, and each end of a run. Workers need not poll it. A saver can be a Notifier only if all calls that change its threads go
-// through it.
+// reply, and each end of a run. Workers need not poll it. A saver can be a Notifier only if all
+// calls that change its threads go through it.
 type Notifier interface {
 	// Notify calls due after each write that sets or removes the Wake of a thread or gives a
 	// reply, after each Post, and after the removal of a thread, until stop is called. A call can

@@ -80,7 +80,8 @@ func TestSendsToNodesThatAreGoneReachTheCatchAll(t *testing.T) {
 	})
 }
 
-// TestTheCatchAllNeedsNoWayToIt, but one node has the option, which is a task node without a queue.
+// TestTheCatchAllNeedsNoWayToIt, but one node has the option, which is a task node without a
+// queue.
 func TestTheCatchAllNeedsNoWayToIt(t *testing.T) {
 	run := func(context.Context, work, doc) (update, error) { return update{}, nil }
 	compile(t, tools(func(context.Context, doc) (update, error) { return update{}, nil }, []graph.ID{"read"}, nil))

@@ -116,8 +116,8 @@ func (g *core) left(c *checkpoint.Chain) bool {
 // releasedReason is the reason of the end of a run line whose version was released.
 const releasedReason = "the version was released"
 
-// openReleased stores what the due tasks have finished, because the version is about to be released
-// (rule 10.12). It stores nothing if they have finished nothing.
+// openReleased stores what the due tasks have finished, because the version is about to be
+// released (rule 10.12). It stores nothing if they have finished nothing.
 func (r *opener) openReleased() error {
 	c, err := r.load(checkpoint.ID{})
 	if err != nil || c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) || !r.g.left(&c) {

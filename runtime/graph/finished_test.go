@@ -276,8 +276,8 @@ func TestNoCrashLosesWhatTasksHaveFinished(t *testing.T) {
 	}
 }
 
-// TestAnOutcomeThatNoRunHasTakenIsKept: a worker of a queue has paid, and an input or a release ends
-// the superstep before a run has seen that.
+// TestAnOutcomeThatNoRunHasTakenIsKept: a worker of a queue has paid, and an input or a release
+// ends the superstep before a run has seen that.
 func TestAnOutcomeThatNoRunHasTakenIsKept(t *testing.T) {
 	graphs := map[string]func() *graph.Builder[work, update]{
 		"siblings": func() *graph.Builder[work, update] {

@@ -52,7 +52,7 @@ func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	if err != nil {
 		return r.changed(err, "a received signal")
 	}
-	b := leftBranch{notes: notes, heads: make(map[string]*checkpoint.Chain), over: make(map[string]bool)}
+	b := left{notes: notes, heads: make(map[string]*checkpoint.Chain), over: make(map[string]bool)}
 	if err := r.leaveCall(&b, r.g, "", &head); err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	return nil
 }
 
-// leftBranch is what is known of the calls of a branch that an input leaves.
-type leftBranch struct {
+// left is what is known of the calls of a branch that an input leaves.
+type left struct {
 	notes []journal.Received
 	heads map[string]*checkpoint.Chain // of the thread, and of due calls with notes, by namespace
 	over  map[string]bool              // the calls that do not count any more, by namespace
@@ -75,7 +75,7 @@ type leftBranch struct {
 // the namespace, which is that of a call of g. Other calls with notes have ended, although their
 // stored heads can be unfinished. With OnExit a call stores no record of its end if the superstep
 // around it has committed in the same run.
-func (r *opener) leaveCall(b *leftBranch, g *core, namespace string, c *checkpoint.Chain) error {
+func (r *opener) leaveCall(b *left, g *core, namespace string, c *checkpoint.Chain) error {
 	b.heads[namespace] = c
 	tasks := g.dueIn(c, namespace)
 	over := held.Over(tasks)

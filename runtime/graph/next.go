@@ -125,9 +125,9 @@ type Sender[In any] struct {
 }
 
 // Send returns a Next of one task of the node, with the input in. Next.Add combines several sends,
-// also to several nodes; their updates merge in that order. On a thread, the task gets the decoded form of in, so it gets
-// the same value before and after a resume. Without a thread, it gets in itself. The caller must
-// not modify the memory of in after the call.
+// also to several nodes; their updates merge in that order. On a thread, the task gets the decoded
+// form of in, so it gets the same value before and after a resume. Without a thread, it gets in
+// itself. The caller must not modify the memory of in after the call.
 func (s Sender[In]) Send(in In) Next {
 	if s.wrap == nil {
 		return To(s.ID) // to an empty id, which the error names

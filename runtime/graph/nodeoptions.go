@@ -119,14 +119,14 @@ func FormerIDs(ids ...ID) NodeOption {
 // ids no FormerIDs lists. So a stored thread continues when, for example, a tool of an agent was
 // removed. The type of the node's payload must decode the payloads of the removed nodes.
 //
-// Such a task begins anew, with a key of its own: questions, durable calls and attempts of the
+// Such a task begins again, with a key of its own: questions, durable calls and attempts of the
 // removed node do not count. If the removed node has finished the task, its result counts. The
 // thread continues with the edges of the catch-all. A routing node whose stored choice sends to a
 // removed node lists the catch-all in its Targets.
 //
 // A graph has at most one catch-all. It needs no edge or route that leads to it. A program that
-// lacks a new task node also catches the sends to it: in a rolling upgrade, release the node before
-// the sends.
+// lacks a new task node also catches the sends to it: in a rolling upgrade, release the node
+// before the sends.
 func CatchAll() NodeOption {
 	return singleNodeOption("CatchAll", func(o *nodeOptions) { o.catches = true })
 }

@@ -289,8 +289,8 @@ var leaveBranch = map[string]func(t *testing.T, g *app, s checkpoint.Saver, firs
 	},
 }
 
-// TestATaskOfABranchThatWasLeftDoesNotRun tests rule 23.8: it does not begin, its context ends, and
-// it runs again when its branch continues.
+// TestATaskOfABranchThatWasLeftDoesNotRun tests rule 23.8: it does not begin, its context ends,
+// and it runs again when its branch continues.
 func TestATaskOfABranchThatWasLeftDoesNotRun(t *testing.T) {
 	for name, leave := range leaveBranch {
 		for _, nested := range []bool{false, true} {

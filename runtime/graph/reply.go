@@ -148,9 +148,9 @@ type AskedThread interface {
 // message without a reply makes Ask wait until the thread ends. Other errors are those of
 // Thread.Signal.
 //
-// Ask learns of a reply as Result learns of an end: immediately if a run of the same Graph has
-// replied or the saver is a checkpoint.Notifier, else once per second, by one call of the saver for
-// all threads for which callers of this Graph wait.
+// Ask learns of a reply as Result learns of an end. It does so immediately if a run of the same
+// Graph has replied or the saver is a checkpoint.Notifier. Otherwise it looks once per second, by
+// one call of the saver for all threads for which callers of this Graph wait.
 func (s ReplySignal[T, R]) Ask(ctx context.Context, thread AskedThread, v T, opts ...SignalOption) (reply R, err error) {
 	b, err := thread.ask(ctx, s.With(v, opts...))
 	if err != nil {

@@ -159,7 +159,8 @@ type TaskState struct {
 
 	// Queue is the queue whose workers the task waits for, since the time Queued on the saver's
 	// clock. It is empty if the task waits for none. QueueThread is the id of the thread that is
-	// the task in the queue. While a worker runs the task, the Wake of that thread is in the future.
+	// the task in the queue. While a worker runs the task, the Wake of that thread is in the
+	// future.
 	Queue       string
 	Queued      time.Time
 	QueueThread string

@@ -60,10 +60,11 @@ func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], er
 	return s, nil
 }
 
-// StoredUpdates returns what a finished task has changed, as encoded updates, for tools that do not
-// have the graph. ref and c are as for ReadStored, and task is one of the Tasks of its Snapshot. The
-// task of a subgraph over the same state has an update for each of its nodes; any other task has
-// one. The result is nil if the task has not finished. An error is a checkpoint.ErrDamaged.
+// StoredUpdates returns what a finished task has changed, as encoded updates, for tools that do
+// not have the graph. ref and c are as for ReadStored, and task is one of the Tasks of its
+// Snapshot. The task of a subgraph over the same state has an update for each of its nodes; any
+// other task has one. The result is nil if the task has not finished. An error is a
+// checkpoint.ErrDamaged.
 func StoredUpdates(ref checkpoint.Ref, c *checkpoint.Chain, task TaskState) ([][]byte, error) {
 	key := journal.DueKey(&c.Last, ref.Namespace, checkpoint.Task{Node: string(task.Node), Index: uint32(task.Index)})
 	for i := range c.Writes {
@@ -78,10 +79,10 @@ func StoredUpdates(ref checkpoint.Ref, c *checkpoint.Chain, task TaskState) ([][
 	return nil, nil
 }
 
-// TaskUpdates returns the update that a finished task of an unfinished superstep has returned. task
-// is one of the Tasks of a Snapshot. For the Tasks of another checkpoint than the head, call it on
-// Thread.At of that checkpoint. The task of a subgraph over the same state has an update for each
-// of its nodes. The result is nil if no result of the task is stored, or if its superstep has
+// TaskUpdates returns the update that a finished task of an unfinished superstep has returned.
+// task is one of the Tasks of a Snapshot. For the Tasks of another checkpoint than the head, call
+// it on Thread.At of that checkpoint. The task of a subgraph over the same state has an update for
+// each of its nodes. The result is nil if no result of the task is stored, or if its superstep has
 // committed. Errors are those of State.
 func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, error) {
 	if err := t.usable(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// unfinished is a graph whose superstep waits: a node, a routing node, a subgraph over the same
-// state and a send have finished, and a node asks.
+// unfinished is a graph whose superstep waits, because a node asks. A node, a routing node, a
+// subgraph over the same state and a send have finished.
 func unfinished(t *testing.T) *graph.Builder[work, update] {
 	t.Helper()
 	child := newWork()

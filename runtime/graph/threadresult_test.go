@@ -43,8 +43,8 @@ func stillWaits(t *testing.T, what string, ended <-chan awaitedResult) {
 	}
 }
 
-// eachSaver calls test for savers that store in memory and in files. What a run sees of a saver does
-// not depend on its kind, as savertest shows; package proof runs random graphs on all savers.
+// eachSaver calls test for savers that store in memory and in files. Savers of all kinds do the
+// same, as savertest shows. Package proof runs random graphs on all of them.
 func eachSaver(t *testing.T, test func(t *testing.T, s checkpoint.Saver)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })

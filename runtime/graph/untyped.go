@@ -123,11 +123,10 @@ func (g *Graph[S, U]) askEncoded(ctx context.Context, thread string, s SentSigna
 
 // checkSignal returns an error if a node lists the signal with a payload of another type.
 func (g *Graph[S, U]) checkSignal(thread string, s SentSignal) error {
-	if s.err != nil || !g.signals[s.name] {
-		return nil
-	}
-	if err := g.decodeSignal(s.name, s.payload); err != nil {
-		return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
+	if g.signals[s.name] && s.err == nil {
+		if err := g.decodeSignal(s.name, s.payload); err != nil {
+			return g.Thread(thread).fail("signal %q: %w with this payload: %w", s.name, ErrNotReceivable, err)
+		}
 	}
 	return nil
 }

@@ -54,9 +54,9 @@ type NodeUpdate[U any] struct {
 
 // UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these
 // nodes had run and returned them. The updates merge in task order: by the declaration of their
-// nodes, and those of task nodes after them, in the order given. Conflicts are errors, as in a run.
-// Each route is called once. All joins are reset first, and then the given nodes count as sources
-// that have run.
+// nodes, and those of task nodes after them, in the order given. Conflicts are errors, as in a
+// run. Each route is called once. All joins are reset first, and then the given nodes count as
+// sources that have run.
 //
 // Only a task node can be named more than once. Of the nodes that lead to one any-of join only one
 // can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of

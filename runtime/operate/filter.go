@@ -18,8 +18,8 @@ type Filter struct {
 // Any reports whether the filter selects all threads.
 func (f Filter) Any() bool { return f == Filter{} }
 
-// Match returns the Standing of a listed thread at the time now, and whether the filter selects the
-// thread. Only for a thread that may wait for a queue, it calls Look.
+// Match returns the Standing of a listed thread at the time now, and whether the filter selects
+// the thread. Only for a thread that may wait for a queue, it calls Look.
 func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok bool, err error) {
 	s = o.Standing(t, now)
 	if s.queue && !f.Any() && (f.Waits == "" || f.Waits == KindQueue) && (!f.Stuck || now.Sub(t.Updated) > overdue) {

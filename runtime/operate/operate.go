@@ -1,6 +1,6 @@
-// Package operate (experimental) has the operations of an operator on stored threads: find a
+// Package operate (experimental) has the operations of an operator on stored threads. They find a
 // thread and the descriptions that it stores, answer its questions from JSON, send signals and
-// inputs, wake and cancel. It needs no Go types of states.
+// inputs, wake and cancel. Package operate needs no Go types of states.
 //
 // The command graphctl and the pages of package inspect are made of these operations. They add
 // words and layout. A program uses them for its own console:

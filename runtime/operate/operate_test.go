@@ -90,7 +90,9 @@ func TestATaskInAQueueIsStuckUntilAWorkerTakesIt(t *testing.T) {
 			t.Errorf("done: got %+v", got)
 		}
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -85,8 +85,8 @@ func (o *Operator) fingerprint(ctx context.Context, ref checkpoint.Ref) (uint64,
 	return 0, nil
 }
 
-// Described returns the descriptions that the newest version of a thread stores, and the one that
-// its newest checkpoint refers to: nil if there is none.
+// Described returns the descriptions that the newest version of a thread stores. It also returns
+// the one of its newest checkpoint, or nil.
 func (o *Operator) Described(ctx context.Context, t *checkpoint.Thread) (Schemas, *shape.Graph, error) {
 	all, err := o.Schemas(ctx, t.ID, newest(t))
 	if err != nil || len(all) == 0 {

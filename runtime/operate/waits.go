@@ -243,7 +243,8 @@ type Standing struct {
 	Text  string     `json:"text"`            // such as "answer of approve at review"
 	Since *time.Time `json:"since,omitempty"` // nil if it is unknown
 	Until *time.Time `json:"until,omitempty"` // when the thread is due by itself
-	// Stuck reports that nobody has served the wait for longer than its bound, or that nobody will.
+	// Stuck reports that nobody has served the wait for longer than its bound, or that nobody
+	// will.
 	Stuck bool `json:"stuck,omitempty"`
 
 	queue bool   // Look finds out which queue it is
@@ -338,9 +339,9 @@ func (s *Standing) of(all []Wait) {
 	}
 }
 
-// Look completes a Standing by what a list does not tell: the queues whose workers a thread waits
-// for, and the nodes that are in progress or due. It makes one call of the saver, and one more for
-// each task in a queue.
+// Look completes a Standing by what a list does not say. This is the queues for whose workers a
+// thread waits, and the nodes that are in progress or due. It makes one call of the saver, and one
+// more for each task in a queue.
 func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
 	switch {
 	case t.Version == 0:

@@ -65,8 +65,8 @@ type AskRequest struct {
 // waits for the reply. Any process can run the thread.
 //
 // The response with the reply is 200. When the time is up, or the Hub is closed, the response is
-// 202 as that of ResultHandler: the client repeats the request with the same id. Errors of read and
-// of Ask count as in ResultHandler, such as 409 for a *graph.NoReplyError.
+// 202, as with ResultHandler. The client then repeats the request with the same id. Errors of read
+// and of Ask count as in ResultHandler, such as 409 for a *graph.NoReplyError.
 func (h *Hub[S, U]) AskHandler(read func(r *http.Request) (AskRequest, error)) http.Handler {
 	return h.await(http.MethodPost, read)
 }

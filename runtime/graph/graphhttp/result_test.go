@@ -24,7 +24,8 @@ func encodeResult(e graph.Event[work, update], err error) (graphhttp.Message, er
 	return graphhttp.Message{Name: "end", Data: b}, lost
 }
 
-// TestAReplyIsWaitedForOverHTTP asks a thread that replies later, and one that ends without a reply.
+// TestAReplyIsWaitedForOverHTTP asks a thread that replies later, and one that ends without a
+// reply.
 func TestAReplyIsWaitedForOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		greet := graph.NewReplySignal[wire.String, wire.String]("greet")

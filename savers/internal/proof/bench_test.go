@@ -33,7 +33,8 @@ type bench struct {
 	seed   uint64
 	again  bool          // another bench proves the same saver, and this one what stands before its server
 	soak   time.Duration // for all parts together; 0 for the short form
-	// follows waits until lists follow the threads of all calls that have ended; nil where they always do.
+	// follows waits until lists follow the threads of all calls that have ended; nil where they
+	// always do.
 	follows func(tb testing.TB)
 	until   time.Time // of the part in progress
 

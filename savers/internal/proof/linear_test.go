@@ -85,9 +85,9 @@ func (j *job) linear(saver checkpoint.Saver) error {
 // So the holder may be that of a moment before or after the log. No writer relies on it.
 //
 // On the file saver, Ready can omit a thread because of a lease, for the reason above. On a Redis
-// cluster, the index is in another slot than the thread, and follows it, a second later if the call
-// ended in between. The clock of MySQL is
-// that of the beginning of a statement, before its view.
+// cluster, the index is in another slot than the thread, and follows it, a second later if the
+// call ended in between. The clock of MySQL is that of the beginning of a statement, before its
+// view.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)

@@ -335,9 +335,9 @@ type Target struct {
 	Sent []byte // nil for nothing
 }
 
-// ResultUpdates returns the updates in the stored result of a task, whatever the kind of its node:
-// the update alone, the list that AppendUpdates wrote, or the update before the choice that
-// AppendChoice wrote.
+// ResultUpdates returns the updates in the stored result of a task of any kind. They are the
+// update alone, the list that AppendUpdates wrote, or the update before the choice of
+// AppendChoice.
 func ResultUpdates(b []byte) (updates [][]byte, err error) {
 	in := wire.NewReader("result", b)
 	if wire.IsMap(in.Peek()) {

@@ -167,7 +167,8 @@ func (s *Sync) reportRefused(e *Entry) {
 
 // addMessages adds the messages that a later write takes, refuses, returns or replies to. A saver
 // returns messages before it takes others. So a message that is taken and then returned is not
-// taken. One that is returned and then taken is not returned, because an earlier write may take it.
+// taken. One that is returned and then taken is not returned, because an earlier write may take
+// it.
 func addMessages(to *checkpoint.Handled, h *checkpoint.Handled) {
 	if h.Empty() {
 		return

@@ -151,8 +151,8 @@ func (p *Planner) Reopen() {
 }
 
 // Leave follows the edges and joins of a node that ran. If the node had several tasks, only the
-// first call for it does. It reports whether the node's route is asked now; else the node has none,
-// or Turn leaves it in Pending.
+// first call for it does. It reports whether the node's route is asked now; else the node has
+// none, or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
 	if p.left == nil {
 		p.left = make([]bool, len(p.graph.Nodes))
@@ -340,8 +340,8 @@ func (p *Planner) Clear(all bool) {
 	p.Cleared, p.after = p.stopping(all), p.after[:0]
 }
 
-// stopping returns the nodes of the next superstep before which a run stops, each once. With all it
-// returns all its nodes.
+// stopping returns the nodes of the next superstep before which a run stops, each once. With all
+// it returns all its nodes.
 func (p *Planner) stopping(all bool) (nodes []int) {
 	seen := make(map[int]bool)
 	for _, t := range p.Now() {

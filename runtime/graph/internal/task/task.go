@@ -139,8 +139,8 @@ func (w *Worker) Begin(a Attempt) *Context {
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary, the durable calls and the questions of the task, and the parts of the result
-// of the attempt.
+// returns the summary, the durable calls and the questions of the task, and the parts of the
+// result of the attempt.
 func (w *Worker) End() (summary string, calls *Calls, asks *Asks, parts map[string]string) {
 	w.mu.Lock()
 	w.current.ended, w.watch = true, nil
