@@ -83,11 +83,11 @@ func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], err
 
 // Add adds agents to b. The Builder can be that of a larger state: see graph.Part. Each agent gets
 // a node for its model, and one for each hook and tool. Agents of one Add share the Chat, and can
-// have tools of Handoff to each other. An agent gets the words and
-// calls of other agents as context, in messages from a user.
+// have tools of Handoff to each other. A model gets the words and calls of other agents as
+// context, in messages from a user.
 //
 // Add returns the first node, for edges and routes that lead to the agents. With several agents,
-// that node routes to the Active one. next follows when a model has answered, and can be
+// that node routes to the Active one. The node next follows when a model has answered, and can be
 // graph.End. Add returns an error if a Config has faults.
 func Add(b *graph.Builder[Chat, ChatUpdate], next graph.ID, agents ...Config) (graph.ID, error) {
 	if len(agents) == 0 {

@@ -5,8 +5,8 @@
 //   - The package does no I/O, and knows neither states nor payloads.
 //   - Place finds again what Store has stored, as long as each node keeps its id or lists it as a
 //     former one. The order of the due tasks stays.
-//   - A stored id that no node has, or had, is reported. It is never dropped silently. The sends to
-//     such ids are tasks of the catch-all, if the graph has one.
+//   - A stored id that no node has, or had, is reported. It is never dropped silently. The sends
+//     to such ids are tasks of the catch-all, if the graph has one.
 package position
 
 import (
