@@ -81,8 +81,8 @@ func New(c Config, options ...graph.Option) (*graph.Graph[Chat, ChatUpdate], err
 	return b.Compile(options...)
 }
 
-// Add adds agents to b. With graph.Part, b builds a graph of a larger state. Each agent gets a node
-// for its model, and one for each hook and tool. Agents of one Add share the Chat, and can
+// Add adds agents to b. With graph.Part, b builds a graph of a larger state. Each agent gets a
+// node for its model, and one for each hook and tool. Agents of one Add share the Chat, and can
 // have tools of Handoff to each other. A model gets the words and calls of other agents as
 // context, in messages from a user.
 //
