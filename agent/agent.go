@@ -27,7 +27,7 @@ type Config struct {
 	// Middleware wraps Model; the first is outermost.
 	Middleware []Middleware
 	// ToolMiddleware wraps the functions of Tools; the first is outermost. It runs after approval.
-	// Agents as tools have none: give it to their own Config.
+	// It does not wrap a tool of NewAgentTool: set it in the Config of that agent.
 	ToolMiddleware []ToolMiddleware
 	// Before are the hooks that run in order before each call of the model, and After those after
 	// each reply, before the calls of tools in it.
@@ -46,7 +46,7 @@ type Config struct {
 	ModelOptions []graph.NodeOption
 }
 
-// Choice is what follows a Hook.
+// Choice is the next step after a Hook.
 type Choice int
 
 const (

@@ -7,7 +7,7 @@
 //		System: agent.System("You help customers of a shop."),
 //		Tools: []agent.Tool{
 //			agent.NewTool("find_order", "finds an order", findOrder),
-//			agent.NewTool("refund", "pays money back", refund, agent.Approve()),
+//			agent.NewTool("refund", "pays money back", refund, agent.NeedsApproval()),
 //		},
 //	}, graph.Saver(saver))
 //	t := app.Thread("chat-1")
@@ -15,9 +15,9 @@
 //
 // An agent is an ordinary compiled graph, so everything of package graph applies to it. Each reply
 // of the model and each result of a tool is stored before the next step begins. After a crash,
-// Resume repeats only the calls that were in progress. Every call of a tool is a task. The calls
-// of one reply run concurrently. While one waits for the approval of a person, the others
-// continue.
+// Resume repeats only the calls that were in progress. Every call of a tool is a task of the
+// graph. The calls of one reply run concurrently. While one call waits for the approval of a
+// person, the others continue.
 //
 // Chat is the state of an agent. Add puts an agent into a graph over a larger state.
 //

@@ -12,8 +12,8 @@ import (
 // turn. m writes the summary, as instructions say. The tokens and the cost of m are added to the
 // Chat.
 //
-// The summary is a message of a user with the ID "summary". The replaced messages are gone from
-// the state, and stay in the history of the thread.
+// The summary is a message of a user with the ID "summary". The state no longer has the replaced
+// messages. They stay in the history of the thread.
 func Summary(m Model, limit int, instructions string) Hook {
 	return Hook{
 		Name:    "summary",

@@ -50,7 +50,7 @@ type File struct {
 	Data []byte
 }
 
-// Reasoning is what a model thought before it replied. Adapters pass it back unchanged to the
+// Reasoning is the thinking of a model before its reply. Adapters pass it back unchanged to the
 // provider that made it, and leave it out of requests to others.
 type Reasoning struct {
 	Text     string

@@ -17,8 +17,8 @@ var (
 	// ErrContextTooLarge is returned if the request has more tokens than the model can read. Trim
 	// and Summary shorten requests.
 	ErrContextTooLarge = errors.New("agent: the request is too large for the model; shorten it with Trim or Summary")
-	// ErrUnsupported is returned if the provider cannot be sent a kind of content, or sent one
-	// that the adapter does not know.
+	// ErrUnsupported is returned if a request has a kind of content that the adapter cannot send.
+	// It is also returned if a reply has a kind that the adapter does not know.
 	ErrUnsupported = errors.New("agent: the adapter does not support this content; leave it out")
 	// ErrInvalidReply is returned for an empty reply, and for one that does not fit Config.Output.
 	ErrInvalidReply = errors.New("agent: the model sent an invalid reply; try again")
@@ -60,8 +60,8 @@ func (f ModelFunc) Generate(ctx context.Context, r Request, emit func(Delta)) (R
 	return f(ctx, r, emit)
 }
 
-// Middleware wraps a Model. It can change requests and replies, for example to remove secrets.
-// A changed request is not stored, and a changed reply is.
+// Middleware wraps a Model. It can change requests and replies, for example to remove secrets. A
+// changed request is not stored. A changed reply is stored.
 type Middleware func(Model) Model
 
 // Request is a call of a model.
@@ -91,7 +91,7 @@ type Reply struct {
 	Usage Usage
 }
 
-// Usage is what a call of a model has used.
+// Usage counts the tokens and the cost of one call of a model.
 type Usage struct {
 	Input  int64   // tokens read, cached ones included
 	Cached int64   // tokens of Input that the provider had cached
@@ -100,7 +100,8 @@ type Usage struct {
 }
 
 // Delta is a piece of a reply. The node of the model emits it: graph.EventCustom yields it. Pieces
-// of a failed attempt stay emitted. Event.Attempt tells them from those of the next attempt.
+// of a failed attempt stay emitted. Event.Attempt distinguishes them from those of the next
+// attempt.
 type Delta struct {
 	Agent     string `json:"agent,omitempty"`     // the name of the agent
 	Text      string `json:"text,omitempty"`      // a piece of the text

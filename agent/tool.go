@@ -51,7 +51,8 @@ type Tool struct {
 type ToolFunc func(ctx context.Context, c Call) ([]Content, error)
 
 // ToolMiddleware wraps a ToolFunc. It can change arguments and results, for example to keep a
-// large result elsewhere. It must return errors of next that graph.Interrupted reports unchanged.
+// large result elsewhere. If graph.Interrupted reports true for an error of next, it must return
+// that error.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ToolOption is an option of a tool.
@@ -86,9 +87,9 @@ func NodeOptions(options ...graph.NodeOption) ToolOption {
 // other types as JSON.
 //
 // f runs as the node of the tool, so graph.CurrentTask has an idempotency key, and f can use
-// graph.Do and ask questions. A question that f asks goes among its NodeOptions. An error of f is
-// retried if the options have a graph.Retry. The last error, a panic or a timeout is the result of
-// the call, and the model sees its text. Calls of f run concurrently.
+// graph.Do and ask questions. If f asks a question, pass the question to NodeOptions. An error of
+// f is retried if the options have a graph.Retry. The last error, a panic or a timeout is the
+// result of the call, and the model sees its text. Calls of f run concurrently.
 func NewTool[In, Out any](name, description string, f func(context.Context, In) (Out, error), options ...ToolOption) Tool {
 	schema := SchemaOf[In]()
 	return newTool(name, description, schema, func(ctx context.Context, c Call) ([]Content, error) {
@@ -128,9 +129,9 @@ type task struct {
 }
 
 // NewAgentTool returns a tool that runs another agent. The agent begins each call with an empty
-// Chat, whose only message is the task. Its answer is the result of the call, and what its models
-// have used is added to the Chat of the caller. Its tools can ask for approval. Compile it with
-// graph.SubgraphOnly. ApproveIf and NeedsApproval have no effect on the call itself.
+// Chat, whose only message is the task. Its answer is the result of the call. The tokens and the
+// cost of its models are added to the Chat of the caller. Its tools can ask for approval. Compile
+// it with graph.SubgraphOnly. ApproveIf and NeedsApproval have no effect on the call itself.
 func NewAgentTool(name, description string, agent *graph.Graph[Chat, ChatUpdate], options ...ToolOption) Tool {
 	t := newTool(name, description, SchemaOf[task](), nil, options)
 	t.agent = agent

@@ -24,9 +24,9 @@ func Turn[S, U any](
 }
 
 // Stop ends the turn in progress, also in another process, and withdraws its open questions. The
-// next input begins as on a finished thread, and the model then sees that the calls without a
-// result were interrupted. A thread that is finished or cancelled stays as it is. Stop does not
-// wait until a run in another process has ended: use the option graph.Wait for the next input. The
+// next input begins as on a finished thread. The model then sees that the calls without a result
+// were interrupted. A thread that is finished or cancelled stays as it is. Stop does not wait
+// until a run in another process has ended: use the option graph.Wait for the next input. The
 // error is checkpoint.ErrNotFound if the thread has never begun.
 func Stop[S, U any](ctx context.Context, thread graph.Thread[S, U], reason string) error {
 	snap, err := thread.State(ctx)

@@ -1,24 +1,27 @@
 // Package checkpoint is the contract between graphs and the savers that store their checkpoints.
 //
 // A thread is a named sequence of runs. It has versions: at most one is open, and the others are
-// released and read-only. A version has pending writes, and a log of records in each namespace.
-// The namespace of the thread itself, the root, is "". Each call of a subgraph has a namespace of
-// its own. A [Saver] keeps all of this as bytes. It never sees a state, a node or a graph, so
-// every saver works with every graph. Package savertest tests any saver.
+// released and read-only. A version has a log of records in each namespace: a record is a
+// checkpoint, or marks a resume. A version also has pending writes: the stored results, questions
+// and failures of tasks whose superstep has no checkpoint yet. The namespace of the thread itself,
+// the root, is "". Each call of a subgraph has a namespace of its own. A [Saver] keeps all of this
+// as bytes. It never sees a state, a node or a graph, so every saver works with every graph.
+// Package savertest tests any saver.
 //
 // # The commit protocol
 //
-// A version has one fence: the id of the record that opened its current run. Only an opening
-// [Append] replaces the fence. Every other write, in any namespace, must name it. After another
-// run has taken the fence, the next write of the old run fails with [ErrConflict] and changes
-// nothing.
+// A version has one fence: the id of the record that opened its current run. A run begins with an
+// opening: an [Append] with Open set. Only an opening replaces the fence. Every other write, in
+// any namespace, must name the fence. After another run has taken the fence, the next write of the
+// old run fails with [ErrConflict] and changes nothing.
 //
 // An Append compares and appends: the caller names the id of the head that the records follow. The
-// ids of a log strictly increase, and each id belongs to one record. So no caller can append to a
-// log that has moved, was released, or was deleted and created again.
+// ids of a log strictly increase, and each id belongs to one record. So an Append fails if another
+// caller has appended to the log, or has released, deleted or recreated it.
 //
 // A thread id can be used again after a Delete. So each thread has a Birth, an id that no other
-// thread has. A caller names it where a head or a fence does not tell two threads apart.
+// thread has. A caller passes the Birth if a head or a fence cannot distinguish two threads with
+// one id.
 //
 // Savers do not interpret records. They compare ids, keep bytes, and number the records.
 package checkpoint
@@ -59,9 +62,8 @@ type Saver interface {
 	// *BusyError if the lease of another run is alive, whatever r.After is.
 	//
 	// An opening also fails with ErrConflict if r.Open.Birth is set and is not the Birth of the
-	// thread, or if it takes or refuses a message that is not untaken. So a caller that read the
-	// inbox before another run has taken a message cannot take it again, even if the version of
-	// that run was released.
+	// thread, or if it takes or refuses a message that another run has already taken or refused.
+	// So two runs never take one message, even if the version of the first run was released.
 	//
 	// Append is idempotent by record id. If the records are already stored after r.After, it
 	// succeeds and changes nothing. This also holds if Prune has removed all of them except the
@@ -70,11 +72,11 @@ type Saver interface {
 	Append(ctx context.Context, r Append) (AppendResult, error)
 
 	// PutWrites stores pending writes under the fence, sets the status of the thread, and renews
-	// or ends the lease. Without writes it does only the latter two. See [Write] for the Namespace
-	// and the Base of a write. PutWrites fails with ErrConflict if another run has the fence.
-	// After a run has ended its lease, its later writes are stored, but they do not renew the
-	// lease. After the lease of a run has expired, a write renews it, unless another run has taken
-	// the thread.
+	// or ends the lease. Without writes it only sets the status and changes the lease. See [Write]
+	// for the Namespace and the Base of a write. PutWrites fails with ErrConflict if another run
+	// has the fence. After a run has ended its lease, its later writes are stored, but they do not
+	// renew the lease. After the lease of a run has expired, a write renews it, unless another run
+	// has taken the thread.
 	PutWrites(ctx context.Context, w PutWrites) (PutResult, error)
 
 	// Load returns the data that restores a checkpoint. For a thread without an open version it
@@ -90,10 +92,11 @@ type Saver interface {
 	// it yields ErrNotFound.
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
-	// Threads yields the open versions that q selects, in the order of q. It leaves out tasks of
-	// queues, unless q.Prefix begins with TaskPrefix. It yields a thread that
-	// has untaken inputs and no open version with Version 0 and status Ready. It yields a thread
-	// that has neither only if q.Released is set. If q is invalid, it yields an *InvalidError.
+	// Threads yields the open versions that q selects, in the order of q. It leaves out the
+	// threads that store tasks of queues, unless q.Prefix begins with TaskPrefix. It yields a
+	// thread that has untaken inputs and no open version with Version 0 and status Ready. It
+	// yields a thread that has neither only if q.Released is set. If q is invalid, it yields an
+	// *InvalidError.
 	//
 	// A thread that is created or deleted during the loop may be left out. No thread is yielded
 	// twice. The same holds for pages: see ThreadQuery.
@@ -112,15 +115,15 @@ type Saver interface {
 	// Ready moves the Wake of the returned threads to q.Reserve from now, so that other callers do
 	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the
 	// Wake of a due thread with a live lease to the end of the lease. If q.Reserve is zero, Ready
-	// changes nothing. With q.Mail it reads the messages of each thread in the act that moves its
-	// Wake, so that a run need not.
+	// changes nothing. With q.Mail it also returns the messages of each thread, read together with
+	// the move of its Wake. A run then need not read them.
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
-	// Rewake sets the Wake of a thread that no run holds. It fails with ErrConflict if r.Fence
-	// is not the fence of the thread, if r.Posted is not the number of its newest message, if
-	// r.Birth is set and is not the Birth of the thread, or if the thread has neither an open
-	// version nor a message. The fence of a thread without an open version is zero. Rewake fails
-	// with a *BusyError if a lease is alive.
+	// Rewake sets the Wake, the time at which a thread is due, of a thread that no run holds. It
+	// fails with ErrConflict if r.Fence is not the fence of the thread, if r.Posted is not the
+	// number of its newest message, if r.Birth is set and is not the Birth of the thread, or if
+	// the thread has neither an open version nor a message. The fence of a thread without an open
+	// version is zero. Rewake fails with a *BusyError if a lease is alive.
 	Rewake(ctx context.Context, r Rewake) error
 
 	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil

@@ -178,9 +178,9 @@ func (b *Builder[S, U]) Route(src ID, f func(ctx context.Context, s S) (Next, er
 	b.declare(decls[S, U]{routes: []routeDecl[S]{{src, f, targets}}})
 }
 
-// Join runs dst once every source has run since the join last fired, in any supersteps and across
-// restarts. A new input resets the join. If a run ends while only some sources have run,
-// Result.Unjoined names dst.
+// Join runs dst after every source has run since the join last fired. The sources can run in
+// different supersteps, and before and after a restart. A new input resets the join. If a run ends
+// while only some sources have run, Result.Unjoined names dst.
 func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
 	b.declare(decls[S, U]{joins: []joinDecl{{append([]ID(nil), srcs...), dst}}})
 }

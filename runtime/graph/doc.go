@@ -1,9 +1,9 @@
 // Package graph runs programs that are graphs over one typed state.
 //
 // A node is a function from the state to an update. Edges, routes and joins decide which nodes run
-// next. A run executes supersteps. All due nodes of a superstep run concurrently, and their
-// updates merge in the order in which the nodes were declared. One checkpoint then stores the new
-// state and the nodes that are due next.
+// next: these nodes are due. A run executes supersteps. All due nodes of a superstep run
+// concurrently, and their updates merge in the order in which the nodes were declared. One
+// checkpoint then stores the new state and the nodes that are due next.
 //
 //	g := graph.New("support", StateSchema) // graphgen wrote StateSchema
 //	g.Node("classify", classify)           // func(context.Context, State) (StateUpdate, error)
@@ -19,11 +19,11 @@
 //
 // [New] returns a [Builder], which collects the nodes and edges. [Builder.Compile] checks them and
 // returns a [Graph]. [Graph.Run] runs it without storing anything. [Graph.Thread] returns a
-// [Thread], which has the calls that run, change and read a stored thread. Their outcome is a
-// [Result] or a [Snapshot].
+// [Thread], a handle on a named sequence of runs that the saver stores. Its methods run, change
+// and read the thread. A run returns a [Result], and a read returns a [Snapshot].
 //
-// An option compiles only for the calls that it affects. The signature of an option of several
-// calls lists their types of options: [TakeOver] is an [InvokeOption], a [ResumeOption] and an
+// An option compiles only for the calls that it affects. An option of several calls has the option
+// types of all of them: [TakeOver] returns an [InvokeOption], a [ResumeOption] and an
 // [UpdateOption].
 //
 // # Errors
@@ -58,6 +58,6 @@
 // must not happen twice.
 //
 // A thread whose last input has finished stays in memory ([HotThreads]), so the next input reads
-// nothing from the saver. Only one run at a time holds a thread. Another run returns a
-// *checkpoint.BusyError before any of its nodes runs.
+// nothing from the saver. Only one run at a time holds a thread. The call of a second run returns
+// a *checkpoint.BusyError before any of its nodes runs.
 package graph

@@ -29,8 +29,8 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 // Drain ends the runs of the thread in this process. The run in progress ends with the status
 // Ready after it has committed its current superstep. Until Drain returns, calls on this graph
 // that would start a run of the thread return ErrDraining. So do calls that wait for the thread.
-// Drain returns when all of them have ended, or with the error of ctx if ctx ends first. Then the
-// run still ends after its superstep.
+// Drain returns when all of them have ended, or with the error of ctx if ctx ends first. In that
+// case, the run still ends after its superstep.
 //
 // If no such run is in progress, Drain returns immediately. Runs in other processes continue. The
 // thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node

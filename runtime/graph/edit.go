@@ -15,8 +15,8 @@ type ThreadEdit[S, U any] struct{ thread Thread[S, U] }
 //
 // Otherwise it has the effect of UpdateState followed by Resume. At the head it is an edit: due
 // tasks stay due, and see the new state. At an older checkpoint it is a fork. On a finished thread
-// it only stores the update. If a cancel of the thread waits, Resume stores the update without the
-// answers, and ends the thread as cancelled.
+// it only stores the update. If the thread has a cancel that no run has taken, Resume stores the
+// update without the answers, and ends the thread as Cancelled.
 func (t Thread[S, U]) Edit(u U) ThreadEdit[S, U] {
 	t.edit = &u
 	return ThreadEdit[S, U]{t}

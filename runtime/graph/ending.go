@@ -34,8 +34,8 @@ const (
 	// Failed: the run ended with an error other than the end of its context. Resume runs the nodes
 	// without a stored result.
 	Failed = checkpoint.Failed
-	// Cancelled: somebody has cancelled what the thread was asked. Input begins as on a finished
-	// thread, and Resume continues what was cancelled. A worker does neither by itself.
+	// Cancelled: somebody has cancelled the pending work of the thread. Input begins as on a
+	// finished thread, and Resume continues the cancelled work. A worker does neither by itself.
 	Cancelled = checkpoint.Cancelled
 	// Done: nothing is due.
 	Done = checkpoint.Done

@@ -214,9 +214,9 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 // History yields the thread's checkpoints that q selects, newest first. With At it yields only
 // older ones. HistoryForward yields checkpoints from old to new.
 //
-// The loop reads records on demand. A page costs one load of the state at its oldest checkpoint.
-// The changes in the page, and a copy of the state's maps for each checkpoint, add to the cost.
-// Without a Limit the loop reads pages of growing size.
+// The loop reads records on demand, in pages. A page costs one load of the state at its oldest
+// checkpoint. The changes in the page, and a copy of the state's maps for each checkpoint, add to
+// the cost. Without a Limit the loop reads pages of growing size.
 //
 // With q.Headers the snapshots have no State. History then decodes no state.
 //

@@ -74,8 +74,8 @@ func Label(name, value string) interface {
 }
 
 // Priority gives the thread a priority, such as Priority(checkpoint.High). It replaces an earlier
-// one; a new thread has checkpoint.Normal. Of the due threads of a graph, workers take all of a
-// higher priority first.
+// one; the default is checkpoint.Normal for new threads. Workers take the due threads of a graph
+// by priority, the highest first.
 //
 // The priority belongs to the thread and not to the input. Submit sets it when it stores the
 // input, also while earlier inputs wait or run. It stays when the thread is released. An unknown

@@ -19,11 +19,11 @@ type Limiter interface {
 	Acquire(ctx context.Context) (release func(), err error)
 }
 
-// Limit lets attempts of the node wait for every one of the limiters, in the given order. Nodes,
+// Limit makes each attempt of the node wait for all of the limiters, in the given order. Nodes,
 // graphs and runs that have the same Limiter share it: make it once, and pass it to each of them.
 //
 // The wait precedes the attempt: neither Timeout nor the number of attempts includes it, and
-// EventTaskStarted follows it. A task that waits takes one place of Concurrency. A cancelled run
+// EventTaskStarted follows it. A task that waits counts towards Concurrency. A cancelled run
 // leaves the queue. The limiters are released after each attempt. So a task that pauses before a
 // retry does not hold them, and a fallback does not need them. An error of a Limiter fails the
 // task without a retry or fallback.

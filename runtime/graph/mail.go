@@ -22,18 +22,18 @@ type AnswerOption interface {
 
 func (a answer) given() answer { return a }
 
-// Answer stores answers to open questions of the thread, and returns. A worker resumes the
-// thread; the next Resume takes them, too. If the answers come while a run is in progress, the
+// Answer stores answers to open questions of the thread, and returns. A worker resumes the thread
+// with them. A call of Resume takes them, too. If the answers come while a run is in progress, the
 // thread is due when that run ends.
 //
 // The first answer to a question counts, unless a run refuses it. Answer accepts the questions
 // that OpenQuestions returns. It returns ErrNotAsked if the thread does not ask a question, if
 // somebody has answered it, or if the answer has another type. If the question has expired, the
-// error is ErrExpired, too. Then Answer stores nothing, except that of several answers those to
-// other questions may be stored.
+// error is ErrExpired, too. An answer with an error is not stored. If Answer has several answers,
+// it may have stored those to other questions.
 //
-// A run refuses an answer that cannot count any more when the run takes it, for example because
-// the thread was cancelled meanwhile. Inbox lists it with the reason.
+// A run refuses an answer that has become invalid before the run takes it, for example because the
+// thread was cancelled. Inbox lists the refused answer with the reason.
 func (t Thread[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
 	return ThreadMailer[S, U]{t: t}.Answer(ctx, answers...)
 }
@@ -56,25 +56,26 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 	return g.answerError(thread, -1, a.id, inbox.NotAsked)
 }
 
-// Cancel ends what the thread was asked before, and returns. A run in progress, also in another
-// process, learns of it within about a second, or immediately if an Engine sends a hint. Then the
-// contexts of its nodes end, the results of the tasks that succeeded are stored, and the thread is
-// Cancelled. If no run is in progress, a worker or the next Resume ends the thread. If the run is
-// Done before, the cancel is refused. Submitted inputs that wait are refused.
+// Cancel cancels all pending work of the thread, and returns. A run in progress, also in another
+// process, learns of the cancel within about a second. It learns of it immediately if a
+// worker.Engine sends a hint. Then the contexts of its nodes end, the results of the tasks that
+// succeeded are stored, and the thread is Cancelled. If no run is in progress, a worker or the
+// next Resume ends the thread. If the run is Done before it learns of the cancel, the cancel is
+// refused. Submitted inputs that wait are refused.
 //
 // The contexts of the nodes of a superstep with an Uncancellable node do not end. The thread is
 // Cancelled when that superstep has committed.
 //
 // Input that is submitted later begins as on a finished thread. Resume continues a cancelled
-// thread where it was, and a worker does not.
+// thread where it stopped. A worker does not resume it.
 //
 // The reason has at most checkpoint.MaxReason bytes, and can be empty.
 func (t Thread[S, U]) Cancel(ctx context.Context, reason string) error {
 	return ThreadMailer[S, U]{t: t}.Cancel(ctx, reason)
 }
 
-// Wake makes the thread due now, and begins the count of its attempts again. A worker then looks
-// at it, for example after the cause of a failure was mended.
+// Wake makes the thread due now, and resets the count of its attempts. A worker then resumes it.
+// Use Wake for example after the cause of a failure was removed.
 func (t Thread[S, U]) Wake(ctx context.Context) error {
 	return ThreadMailer[S, U]{t: t}.Wake(ctx)
 }

@@ -51,8 +51,8 @@ func singleNodeOption(name string, set func(*nodeOptions)) NodeOption {
 
 // Timeout cancels the context of an attempt of the node after d, and waits until the node returns.
 // Go cannot stop a goroutine, so a node that ignores its context holds up the run. The attempt
-// then fails, unless the node returned a result all the same. Compile reports a d of 0 or less,
-// and a second Timeout of the node.
+// then fails, unless the node returned a nil error. Compile reports a d of 0 or less, and a second
+// Timeout of the node.
 func Timeout(d time.Duration) NodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
@@ -71,7 +71,7 @@ func IdleTimeout(d time.Duration) NodeOption {
 // Uncancellable keeps a cancel away from the attempts of the node, for example while it charges a
 // card. The context of such an attempt does not end with:
 //
-//   - Thread.Cancel, CancelPending and a left stream,
+//   - Thread.Cancel, CancelPending and a caller that leaves its stream,
 //   - the end of the context of the call, and the CancelTimeout phase of a worker,
 //   - the failure of a sibling, and a lost race.
 //
@@ -109,8 +109,8 @@ func Targets(ids ...ID) NodeOption {
 
 // FormerIDs lists earlier ids of the node. Pending tasks at a former id resume at this node, with
 // their stored results, questions and keys. Keep a former id listed as long as such threads may
-// exist. Snapshots show the ids that were stored. Workers of a Queue do not use former ids: they
-// leave a task that waits in a run of a version with another id.
+// exist. Snapshots show the ids that were stored. FormerIDs does not apply to tasks that wait in a
+// Queue. Such a task needs a worker whose graph has the node under the stored id.
 func FormerIDs(ids ...ID) NodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
@@ -124,9 +124,9 @@ func FormerIDs(ids ...ID) NodeOption {
 // thread continues with the edges of the catch-all. A routing node whose stored choice sends to a
 // removed node lists the catch-all in its Targets.
 //
-// A graph has at most one catch-all. It needs no edge or route that leads to it. A program that
-// lacks a new task node also catches the sends to it: in a rolling upgrade, release the node
-// before the sends.
+// A graph has at most one catch-all. It needs no edge or route that leads to it. An older program
+// does not have a new task node, so its catch-all also runs the sends to that node. In a rolling
+// upgrade, therefore release the new node first, and the sends to it later.
 func CatchAll() NodeOption {
 	return singleNodeOption("CatchAll", func(o *nodeOptions) { o.catches = true })
 }
@@ -142,14 +142,14 @@ func ContinueOnError() NodeOption {
 
 // KeepUpdateOnError keeps the update that the node returns with an error, for example the tokens
 // that a failed attempt has paid for. Without it, such an update is dropped. Kept updates merge
-// before the result of the task, in the order of the attempts, as changes of the same task. The
-// result is that of a later attempt or of the fallback, in this run or after a Resume. If an input
+// before the result of the task, in the order of the attempts, as changes of the same task. A
+// later attempt or the fallback returns that result, in this run or after a Resume. If an input
 // takes the place of the task before it succeeds, the kept updates merge before the input. So the
 // partial answer of a model stays in the state after a cancel and the next input.
 //
 // An update is stored when its attempt has failed. With OnExit it is stored when the run ends.
-// Rerun drops the kept updates of a node. The update of an attempt that asks a question and has no
-// answer is not kept, nor one that Strict finds fault with.
+// Rerun drops the kept updates of a node. Two kinds of updates are not kept: those of attempts
+// that ask a question without an answer, and those in which Strict finds a fault.
 func KeepUpdateOnError() NodeOption {
 	return singleNodeOption("KeepUpdateOnError", func(o *nodeOptions) { o.keeps = true })
 }

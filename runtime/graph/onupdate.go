@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// OnUpdate has the runs of the graph call f after each attempt of a node, or of its Fallback, that
-// returned an update. It serves audits, metrics of values, and checks of what nodes return. s is
-// the state that the attempt got, and u is its update, which is not merged yet. t describes the
+// OnUpdate registers f. Runs of the graph call f after each attempt of a node, or of its Fallback,
+// that returned an update. It serves audits, metrics of values, and checks of what nodes return. s
+// is the state that the attempt got, and u is its update, which is not merged yet. t describes the
 // attempt; CurrentTask of ctx has the key of the task. Several functions run in the order of their
 // OnUpdate, inside the Interceptors of the task.
 //
-// f sees and must not change: it must not write to memory of s and u, nor keep them after it
-// returns. A Strict run finds a write to s. If f returns an error or panics, the attempt fails
-// with that, as if the node had. Then the update does not count, and Retry and Fallback apply.
+// f must not write to the memory of s and u, and must not keep them after it returns. A Strict run
+// finds a write to s. If f returns an error or panics, the attempt fails with that, as if the node
+// had. Then the update does not count, and Retry and Fallback apply.
 //
 // f gets no results that were stored before or come from a Cache. It is not called for a node of
 // Subgraph, because the Builder of that graph has functions of its own. For the node of a

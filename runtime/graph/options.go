@@ -101,8 +101,8 @@ func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *opt
 //     *wire.LossyError. Runs with a saver return it without Strict, too.
 func Strict() Option { return singleOption("Strict", func(o *options) { o.strict = true }) }
 
-// DropUnknownFields drops stored nested fields that the code does not have. Without it, loading
-// such a thread returns ErrGraphChanged. It also applies to subgraphs.
+// DropUnknownFields drops stored nested fields that the code does not have. Without it, loading a
+// thread with such fields returns ErrGraphChanged. It also applies to subgraphs.
 func DropUnknownFields() Option {
 	return singleOption("DropUnknownFields", func(o *options) { o.dropUnknown = true })
 }
@@ -136,10 +136,10 @@ func KeepCheckpoints(n int) Option {
 }
 
 // HotThreads bounds the memory for threads between runs, in bytes. The default is 64 MB, and 0 is
-// off. A run with input that finishes leaves the state of its thread there. The next Invoke or
-// Stream of the same Graph then reads nothing from the saver. State and Resume read no records.
-// Threads that were used least recently are evicted first. A thread that takes more than an eighth
-// of the bound is not kept.
+// off. When a run with input has finished, the Graph keeps the state of its thread in this memory.
+// The next Invoke or Stream of the same Graph then reads nothing from the saver. State and Resume
+// read no records. Threads that were used least recently are evicted first. A thread that takes
+// more than an eighth of the bound is not kept.
 //
 // Other processes may use the same threads. If another process has changed the thread, the opening
 // write of an Invoke is refused, and the thread is read again. That costs one more call of the
@@ -152,7 +152,7 @@ func HotThreads(bytes int) Option {
 // an Invoke then depends on its changes, not on the size of the state; copying 1,000 messages
 // takes about 10 microseconds.
 //
-// In return, nobody may write through memory of the state, also after the run has ended. This
+// In return, no code may write to the memory of the state, even after the run has ended. This
 // holds for inputs, updates that nodes returned, Results and events. Such a write would reach
 // later runs, but not the saver.
 func SharedState() Option {

@@ -7,10 +7,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Part returns a Builder over a part of the state of b. Its declarations are those of b, with
-// functions over the part: nodes, routes, task nodes, subgraphs, fallbacks, caches and functions
-// of OnUpdate. A package that ships a part can so declare nodes over the part in the graph of any
-// state that embeds it.
+// Part returns a Builder over a part of the state of b: an embedded struct that is a state of its
+// own. Its methods declare nodes, routes, task nodes, subgraphs, fallbacks, caches and functions
+// of OnUpdate in b. Their functions get the part instead of the whole state. A package that ships
+// a part can therefore declare nodes in the graph of any state that embeds the part.
 //
 // p is the variable that graphgen generated for the embedded struct, such as StateChat. Nodes of
 // both Builders have one order, one set of ids and one set of options. Subgraph takes a graph that

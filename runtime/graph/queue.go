@@ -25,7 +25,7 @@ import (
 // Timeout, and the If of Retry, apply in the worker of the queue. A Fallback runs in the process
 // of the thread. An error of the node arrives as a *QueueError with its text. Untracked fields of
 // the state are zero in the node. Values that it emits are dropped. Graph.Run, which stores
-// nothing, runs the node itself. Section 23 of the rules has the details.
+// nothing, runs the node itself. Section 23 of docs/rules.md has the details.
 //
 // A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
 // nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.

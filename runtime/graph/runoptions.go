@@ -142,8 +142,8 @@ func Wait() interface {
 // last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
 //
-// An input keeps what tasks of the superstep have finished, and what KeepUpdateOnError has kept of
-// the others: it merges their updates before its own. Snapshot.Dropped names the dropped tasks.
+// Before an input merges, the updates of the finished tasks of the superstep merge. So do the
+// updates of the others that KeepUpdateOnError has kept. Snapshot.Dropped names the dropped tasks.
 func DiscardPending() interface {
 	InvokeOption
 	SubmitOption
@@ -160,9 +160,9 @@ func Rerun(nodes ...ID) ResumeOption {
 	return runOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
 }
 
-// IfHead makes the call return checkpoint.ErrConflict unless the thread's newest record is id. So
-// it detects that another caller has changed the thread since Result.Checkpoint was read. id must
-// not be zero.
+// IfHead makes the call return checkpoint.ErrConflict unless id is the newest record of the
+// thread. So the caller detects that another caller has changed the thread since Result.Checkpoint
+// was read. id must not be zero.
 func IfHead(id checkpoint.ID) interface {
 	InvokeOption
 	ResumeOption

@@ -125,8 +125,8 @@ func (s SentSignal) Encoded() (key, signal string, payload []byte, err error) {
 // SignalOption is an option of Signal.With.
 type SignalOption interface{ signal(*runOptions) }
 
-// For gives a signal a key, such as the number of an order. Receive takes the signal only with the
-// same key.
+// For gives a signal a key, such as the number of an order. Only a Receive with the same key takes
+// the signal.
 func For(key string) interface {
 	SignalOption
 	ReceiveOption

@@ -66,8 +66,9 @@ func (f waitOption) receive(o *waitOptions) { f(o) }
 
 // ExpireAfter ends the wait for an answer or a signal after d, which must be more than 0. Ask or
 // Receive then returns ErrExpired, and the node decides. The time is stored with the question when
-// it is first asked. Running the node again does not move it. An answer that is given by then
-// counts, however late the node runs again. A later answer is refused with ErrExpired.
+// it is first asked. Running the node again does not move it. An answer that is given before the
+// end of the wait counts, even if the node runs again later. A later answer is refused with
+// ErrExpired.
 func ExpireAfter(d time.Duration) interface {
 	AskOption
 	ReceiveOption

@@ -49,8 +49,8 @@ func InterruptAfter(nodes ...ID) interface {
 	return &stops{after: nodes}
 }
 
-// BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume calls the
-// route on the state at that time, which a person may have edited.
+// BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume then calls
+// the route on its current state, which a person may have edited.
 func BeforeRoute() interface {
 	Option
 	InterruptOption
@@ -61,8 +61,8 @@ func BeforeRoute() interface {
 // InSubgraph applies stops to the nodes of a subgraph, in every call of it that the run makes.
 // node is the node of the subgraph. For a subgraph in a subgraph, nest InSubgraph.
 //
-// If a crash follows a stop in a subgraph before the thread is Paused, the stop holds the next
-// Resume, too.
+// If a crash follows a stop in a subgraph before the thread is Paused, the next Resume stops
+// there, too.
 func InSubgraph(node ID, opts ...InterruptOption) InterruptOption {
 	return &stops{inside: map[ID][]InterruptOption{node: opts}}
 }

@@ -16,9 +16,9 @@ import (
 
 // Subgraph adds a node that runs child, a graph over the same state, and returns id. The child
 // starts with the present state of its parent, and runs to its end. Then the updates of its nodes
-// merge again, into the state of the parent. Changes come back, not the whole state, so updates of
-// sibling nodes stay, and nothing is appended twice. Ephemeral fields that the child sets do not
-// leave it.
+// merge again, into the state of the parent. Only the changes return to the parent, so the updates
+// of sibling nodes stay, and nothing is appended twice. Ephemeral fields that the child sets do
+// not leave it.
 //
 // A stored call costs one snapshot of the state. An edit of the thread while the child is stopped
 // also changes the state of the child. In all other respects Subgraph works like the function

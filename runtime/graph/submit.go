@@ -23,17 +23,17 @@ type Submitted struct {
 //
 // Inputs run one after another, in the order in which they were submitted. An input begins when
 // nothing else is due. So it waits for the run in progress, and for answers that the thread waits
-// for. IfIdle, CancelPending and DiscardPending choose other policies. Input of Invoke does not
-// wait for submitted input.
+// for. IfIdle, CancelPending and DiscardPending choose other policies. Invoke does not wait for
+// submitted inputs.
 //
 // An input is stored once for each request id: RequestID makes it safe to call Submit again when
 // its outcome is unknown. The saver knows the id while the input waits, and for at least
 // checkpoint.KeepTaken messages after it has begun.
 //
-// Submit makes one call of the saver, and reads nothing. It returns checkpoint.ErrInboxFull if
-// too many inputs of the thread wait, and checkpoint.ErrTooLarge if the storage refuses the input
-// for its size. An input that the storage takes can be too large together with the state of the
-// thread. The run of a worker refuses such an input, as Thread.Inbox shows.
+// Submit makes one call of the saver, and reads nothing. It returns checkpoint.ErrInboxFull if too
+// many inputs of the thread wait, and checkpoint.ErrTooLarge if the storage refuses the input for
+// its size. An input that the storage takes can be too large together with the state of the
+// thread. The run of a worker refuses such an input, and Thread.Inbox lists it with the reason.
 func (t Thread[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
 	return ThreadMailer[S, U]{t: t}.Submit(ctx, in, opts...)
 }

@@ -11,9 +11,10 @@ import (
 // and no durable calls. Only the result of the call is stored, like that of any node. So a call
 // costs what Graph.Run costs, and leaves no log in the thread.
 //
-// After a crash, a failure or another end of the run before that, the whole call runs again. Its
-// tasks keep their keys (CurrentTask), by which their effects can be idempotent. A drain waits for
-// the end of the call. Sleep in it waits in memory, and Inside finds no checkpoints.
+// If the run ends before this result is stored, the whole call runs again, for example after a
+// crash or a failure. Its tasks keep their keys (CurrentTask), by which their effects can be
+// idempotent. A drain waits for the end of the call. Sleep in it waits in memory, and Inside finds
+// no checkpoints.
 //
 // Nothing in the call can wait outside the process. So Compile reports a question, a signal, a
 // Queue or a stop in the subgraph, or in a subgraph of it. It also reports Stateful at the same

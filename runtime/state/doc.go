@@ -21,8 +21,9 @@
 // Clear makes a field unset, as before its first write, so that a later operation is its first
 // write. Replace makes a list or map empty if it has no arguments; Clear makes it nil.
 //
-// [Set], [Append], [Upsert], [Put], [Merge] and [Add] are literals of one operation, for inputs
-// and tests. [Build] makes any update in one expression. [Apply] merges an update in a test.
+// [Set], [Append], [Upsert], [Put], [Merge] and [Add] return an update with one operation, for
+// inputs and tests. [Build] makes any update in one expression. [Apply] merges an update in a
+// test.
 //
 // # Comparing states
 //
@@ -37,20 +38,21 @@
 //
 // # Stored form
 //
-// A snapshot is a MessagePack map of all fields that were ever written. The keys are the wire
-// names, in bytewise order. Structs are maps in order of declaration, and Go maps are written in
-// order of their keys, so equal states have equal bytes.
+// A snapshot is a whole stored state: a MessagePack map of all fields that were ever written. The
+// keys are the wire names, in bytewise order: the Go name of the field, or the name in its tag.
+// Structs are maps in order of declaration, and Go maps are written in order of their keys, so
+// equal states have equal bytes.
 //
-// A delta lists the operations on each field that changed: set, append, put, delete, set at an
-// index, remove at indexes, clear. The stored operation alone defines its effect. Reading
-// therefore runs no reducer. A changed reducer affects no checkpoint; it can affect stored results
-// of tasks, which contain updates. A field that the code does not have is kept unchanged and
-// written back.
+// A delta is the stored change of one checkpoint. It lists the operations on each field that
+// changed: set, append, put, delete, set at an index, remove at indexes, clear. The stored
+// operation alone defines its effect. Reading therefore runs no reducer. A changed reducer affects
+// no checkpoint. It can affect stored results of tasks, which contain updates. A stored field that
+// the code does not have is kept unchanged and written back.
 //
 // # Other packages
 //
 // Generated code calls package cell, which merges and stores. A graph uses a state through its
-// [Schema]. This package imports neither. Operation sets have no exported fields, and no methods
-// for package cell or package graph: cell reads them through an internal package. A node therefore
-// sees only the methods that it may call.
+// [Schema]. This package imports neither package cell nor package graph. Operation sets have no
+// exported fields, and no methods for package cell or package graph: cell reads them through an
+// internal package. A node therefore sees only the methods that it may call.
 package state

@@ -20,8 +20,8 @@ type Schema[S, U any] struct {
 	Clone func(S) S
 	// Diff returns the fields that differ between two states, in order of declaration, each with
 	// its change. It returns nil if the states are equal. Nil and empty differ. Untracked fields
-	// are not compared. The result shares memory with both states. Diff is StateDiffOf for code
-	// that does not know the state's type.
+	// are not compared. The result shares memory with both states. Diff does the same as the
+	// generated function StateDiffOf, for code that does not know the type of the state.
 	Diff func(before, after S) []FieldChange
 	// Writes returns the fields that u changes, in order of declaration, each with its operations.
 	// It returns nil if u changes nothing. The result refers to u.
@@ -29,9 +29,10 @@ type Schema[S, U any] struct {
 
 	// New returns the empty state of a run. Graphs call New.
 	New func(live.Options) live.Live[S, U]
-	// AppendUpdate and DecodeUpdate are the codec of pending writes. They omit untracked fields.
-	// AppendUpdate returns a *MergeError, or an *OverflowError for a sum that does not fit in its
-	// type. DecodeUpdate replaces all of u and keeps no reference to b. It returns a *DecodeError.
+	// AppendUpdate and DecodeUpdate are the codec of updates, which are stored as results of
+	// tasks. They omit untracked fields. AppendUpdate returns a *MergeError, or an *OverflowError
+	// for a sum that does not fit in its type. DecodeUpdate replaces all of u and keeps no
+	// reference to b. It returns a *DecodeError.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)
 	DecodeUpdate func(b []byte, u *U) error
 }

@@ -38,9 +38,10 @@ type announcement struct{ graph, thread string }
 //	app, err := b.Compile(graph.Saver(saver))
 //	w := worker.New(saver, worker.Options{Engine: engine}, app)
 //
-// Writes do not wait for the engine. At most 1024 hints wait, each thread once, and further ones
-// are lost. After an error, failed is called, all hints that wait are lost, and the next write
-// tries again. failed may be nil. Close waits up to two seconds for the hints, and closes inner.
+// Writes do not wait for the engine. A queue holds at most 1024 hints, one for each thread, and
+// further hints are lost. After an error of the engine, Announcer calls failed and drops the
+// queue, and the next write tries again. failed may be nil. Close waits up to two seconds for the
+// hints, and closes inner.
 //
 // Writes to inner itself, and messages in a transaction of the caller (graph.Graph.Via), send
 // nothing. Call engine.Wake after the commit.

@@ -6,8 +6,8 @@ import (
 )
 
 // Engine carries hints that a thread may be due, so that a worker looks before its next poll. A
-// hint can be lost, repeated or late, because the saver is the only truth. When an Engine loses
-// its hints, threads start later, and that is all. Package enginetest tests any Engine.
+// hint can be lost, repeated or late, because workers also poll the saver. If an Engine loses
+// hints, threads only start later. Package enginetest tests any Engine.
 //
 // An Engine is safe for concurrent use.
 type Engine interface {

@@ -31,7 +31,7 @@ const (
 	EventEnded                               // that run ended; Err is its error
 	EventUnchanged                           // nothing could run on a due thread, which is not due any more
 	EventRefused                             // a due thread is held by another run, has changed or is gone; Err says which
-	EventLeft                                // a due thread is left to other workers, because this one cannot read it, or its Run refuses; Err says why
+	EventLeft                                // a due thread is left to other workers: this one cannot read it, or an Interceptor refuses the run; Err says why
 	EventLate                                // a run cannot renew its lease in time; the worker claims nothing meanwhile
 	EventOnTime                              // no run is late any more
 	EventSaverFailed                         // a call of the saver failed with Err; the worker tries again

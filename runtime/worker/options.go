@@ -25,10 +25,10 @@ type Options struct {
 	// Retention says what the worker removes of finished threads and old checkpoints. All workers
 	// of a graph should have the same. By default, nothing is removed.
 	Retention []Retention
-	// Retry decides when a thread whose run failed runs again. Attempts is the maximum number of
-	// runs in a row that fail or die without a new result; then the thread is Failed, and stays
-	// so until somebody resumes it. The defaults are 10 attempts, a Base of 1 s and a Max of
-	// 10 min. With 1 attempt nothing runs again.
+	// Retry decides when a thread runs again after its run failed. Attempts is the maximum number
+	// of runs in a row that fail or die without a new result; then the thread is Failed, and stays
+	// so until somebody resumes it. The defaults are 10 attempts, a Base of 1 s and a Max of 10
+	// min. With 1 attempt nothing runs again.
 	//
 	// The retries of a node (graph.Retry) happen within one run.
 	Retry graph.RetryPolicy
@@ -49,8 +49,8 @@ type Options struct {
 	// leases of their threads. The default is 10 s.
 	CancelTimeout time.Duration
 
-	// OnEvent is called with each Event, one call at a time for each thread. It must return
-	// soon. A panic of OnEvent ends the worker. The default is nobody.
+	// OnEvent is called with each Event, one call at a time for each thread. It must return soon.
+	// A panic of OnEvent ends the worker. By default, nothing is called.
 	OnEvent func(Event)
 }
 

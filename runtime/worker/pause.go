@@ -23,15 +23,16 @@ const recheck = time.Second
 
 // Pause makes all workers of a saver take no threads of a graph, until Resume. The saver stores
 // the pause, so it outlives all processes. Runs in progress finish. A worker takes no more threads
-// about a second after Pause has returned. Calls in person, such as Invoke, continue to work.
+// about a second after Pause has returned. Direct calls, such as Invoke and Resume, continue to
+// work.
 //
 // The name is that of the graph, or one of its former names. Pausing a paused graph does nothing.
 func Pause(ctx context.Context, saver checkpoint.Saver, graph string) error {
 	return setPaused(ctx, saver, graph, checkpoint.Paused)
 }
 
-// Resume ends the pause of a graph. Workers take its threads again after their next look, which is
-// at most Options.Poll later. Resuming a graph that is not paused does nothing.
+// Resume ends the pause of a graph. Workers look for its threads again at most Options.Poll later.
+// Resuming a graph that is not paused does nothing.
 func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
 	if err := setPaused(ctx, saver, graph, checkpoint.Done); err != nil {
 		return err
@@ -43,7 +44,8 @@ func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
 	return fmt.Errorf("worker: resume graph %q: %w", graph, err)
 }
 
-// Paused returns the names of the paused graphs, in order. A pause that is damaged counts.
+// Paused returns the names of the paused graphs, in order. It includes a graph whose stored pause
+// is damaged.
 func Paused(ctx context.Context, saver checkpoint.Saver) (graphs []string, err error) {
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: pausePrefix}) {
 		name, ok := strings.CutPrefix(t.ID, pausePrefix)

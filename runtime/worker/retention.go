@@ -13,12 +13,11 @@ import (
 )
 
 // Retention says what workers remove of the threads of a graph. At least one of Ended, Last, Age
-// and Released is set. All other threads, and threads that a run holds, stay as they are.
+// and Released is set. All other data stays, and so do threads that a run holds.
 //
-// Workers walk over the threads of the graph in passes, with a pause of 1 second between two of
-// them. A pass lists at most 1,000 threads, and prunes or removes at most 100. After a walk
-// follows the pause Every. One worker at a time makes a pass. If it dies, another one repeats the
-// pass.
+// A walk visits all threads of the graph, in passes. A pass lists at most 1,000 threads, and
+// prunes or removes at most 100. Workers pause for 1 second between two passes, and for Every
+// between two walks. One worker at a time makes a pass. If it dies, another one repeats the pass.
 type Retention struct {
 	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
 	Graph string

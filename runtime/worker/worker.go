@@ -75,7 +75,8 @@ type holding struct {
 	found   time.Time // of a task: when Ready returned it, on the saver's clock
 }
 
-// New returns a Worker for the threads of apps in saver. Run reports wrong options and apps.
+// New returns a Worker for the threads of apps in saver. It never fails: Run returns an error for
+// wrong options and apps.
 func New(saver checkpoint.Saver, o Options, apps ...App) *Worker {
 	return &Worker{
 		saver: saver, opt: o, given: apps, apps: make(map[string]*turn), held: make(map[string]*holding),
@@ -83,13 +84,13 @@ func New(saver checkpoint.Saver, o Options, apps ...App) *Worker {
 	}
 }
 
-// Run resumes due threads until ctx ends, or the worker cannot continue: the options are wrong,
-// or the saver is closed. A worker runs once.
+// Run resumes due threads until ctx ends, or the worker cannot continue: the options are wrong, or
+// the saver is closed. Run must be called at most once.
 //
-// Then it ends its runs. First they may finish their supersteps. After DrainTimeout their contexts
-// are cancelled. After another CancelTimeout Run gives up their leases, and returns an error that
-// names their threads. In each case the threads are Ready and due now. The interruption is no
-// attempt of Retry.
+// Before Run returns, it ends the runs of the worker. First they can finish their current
+// supersteps. After DrainTimeout, Run cancels their contexts. After another CancelTimeout, Run
+// gives up their leases, and returns an error that names their threads. In each case the threads
+// are Ready and due now. The interruption does not count as an attempt of Retry.
 //
 // Run returns nil if ctx has ended and all runs have. Errors of runs and transient errors of the
 // saver are Events.
