@@ -191,13 +191,15 @@ func (w *awaiting) find(ctx context.Context, c *checkpoint.Chain) error {
 			return err
 		}
 	}
-	refused, err := w.g.mail(ctx, checkpoint.MailQuery{Thread: w.thread, Handled: true})
-	if err != nil {
-		return err
-	}
-	for i := range refused {
-		if m := &refused[i]; m.Kind == checkpoint.InputMessage && m.ID == w.request {
-			return w.refusal(m.Refused)
+	if w.request != "" {
+		found, err := w.g.mail(ctx, checkpoint.MailQuery{Thread: w.thread, ID: w.request})
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if m := &found[i]; m.Kind == checkpoint.InputMessage && m.Refused != "" {
+				return w.refusal(m.Refused)
+			}
 		}
 	}
 	if w.named || len(versions) == 0 {
