@@ -137,12 +137,18 @@ func part(t *testing.T, page, heading string) string {
 // moment is the time that package log prints.
 var moment = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `)
 
-// wantPrinted checks what a command has printed. The sign … of a page stands for any text.
+// wantPrinted checks what a command has printed. The sign … of a page stands for any text. Lines of
+// parallel nodes come in any order.
 func wantPrinted(t *testing.T, command, got, want string) {
 	t.Helper()
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(moment.ReplaceAllString(strings.TrimSpace(want), "")), "…", ".*")
-	got = strings.TrimSuffix(strings.TrimSpace(moment.ReplaceAllString(got, "")), "\nexit status 1") // of go run
-	if !regexp.MustCompile("^(?s:" + pattern + ")$").MatchString(got) {
+	lines := func(text string) []string {
+		text = strings.TrimSpace(moment.ReplaceAllString(text, ""))
+		all := strings.Split(strings.TrimSuffix(text, "\nexit status 1"), "\n") // of go run
+		slices.Sort(all)
+		return all
+	}
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(lines(want), "\n")), "…", ".*")
+	if !regexp.MustCompile("^" + pattern + "$").MatchString(strings.Join(lines(got), "\n")) {
 		t.Errorf("%s: got\n%s\nwant as the page shows\n%s", command, got, want)
 	}
 }

@@ -477,13 +477,13 @@ func TestAWorkerReadsNoMessagesThatItFound(t *testing.T) {
 		begun   bool // the thread has a checkpoint
 		fails   bool // its first input has failed, and is due
 		between func(t *testing.T, g *app, found checkpoint.ReadyThread)
-		calls   int64
+		calls   int64 // -1 for any number: the run can learn of the newer message before it ends
 		log     string
 	}{
 		{name: "a new thread", log: "one"},
 		{name: "another input", begun: true, log: "zero one"},
 		{name: "a retry", begun: true, fails: true, log: "zero one"},
-		{name: "a newer message for a new thread", between: submitTwo, log: "one two"},
+		{name: "a newer message for a new thread", between: submitTwo, calls: -1, log: "one two"},
 		{name: "a newer message", begun: true, between: submitTwo, calls: 1, log: "zero one two"},
 		{name: "another run that takes the message", between: resumeToo, log: "one"},
 		{name: "another run that takes the input", begun: true, between: resumeToo, log: "zero one"},
@@ -525,7 +525,7 @@ func TestAWorkerReadsNoMessagesThatItFound(t *testing.T) {
 				if _, err := g.ResumeDue(t.Context(), got.Threads[0], graph.DueOptions{}); err != nil && !errors.Is(err, errBroken) && !errors.Is(err, checkpoint.ErrConflict) {
 					t.Fatal(err)
 				}
-				if calls := s.calls.Load() - before; calls != c.calls {
+				if calls := s.calls.Load() - before; calls != c.calls && c.calls >= 0 {
 					t.Errorf("the run read the messages by %d calls, want %d", calls, c.calls)
 				}
 				broken = false
