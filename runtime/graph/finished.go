@@ -20,7 +20,12 @@ import (
 type superseded struct {
 	ran     []string          // the nodes of those that have finished
 	dropped []checkpoint.Task // the others, except those that lost a race
+	taken   map[string]bool   // the tasks whose outcomes count although no run has taken them, by key
 }
+
+// takenOutcomes are the keys of the tasks whose outcomes no run has taken, and which count as their
+// results. They are listed by the slot of the task, or of the call that has the task.
+type takenOutcomes map[int][]string
 
 // keepFinished merges what the tasks that are due at c have finished. c is the checkpoint whose
 // state the run has.
@@ -72,6 +77,12 @@ func (r *opener) restoreLeft(c *checkpoint.Chain) error {
 // in unfit. It follows no edge.
 func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) error {
 	over := make(map[string]bool) // the tasks that are not dropped, by key
+	r.left.taken = make(map[string]bool)
+	for i, keys := range r.taken {
+		for _, key := range keys {
+			r.left.taken[key] = !unfit[i]
+		}
+	}
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		if unfit[i] || t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
@@ -146,6 +157,7 @@ func (r *opener) openReleased() error {
 // of failed attempts. With calls, it adds those of unfinished calls over the same state.
 func (r *run) restoreFinished(calls bool) error {
 	r.fill()
+	r.taken = make(takenOutcomes)
 	if err := r.restoreResults(); err != nil {
 		return err
 	}
@@ -190,6 +202,7 @@ func (r *run) takeOutcomes() error {
 		}
 		if e.Result != nil && r.exec.Win(i) {
 			t.Progress, t.Parts = exec.Succeeded, e.Parts
+			r.taken[i] = []string{key}
 		}
 	}
 	r.exec.Decide()
@@ -205,6 +218,9 @@ func (r *run) finishedInCall(i int) ([]byte, error) {
 	if err == nil && len(chain.Due) > 0 && !c.plan.Input() {
 		if err = c.restoreFinished(true); err == nil {
 			c.keepUpdates()
+			for _, keys := range c.taken {
+				r.taken[i] = append(r.taken[i], keys...)
+			}
 		}
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -335,4 +336,100 @@ func TestAnOutcomeThatNoRunHasTakenIsKept(t *testing.T) {
 			})
 		}
 	}
+}
+
+// stepEnds are the ways by which the test of an outcome ends the superstep of its task.
+var stepEnds = map[string]func(t *testing.T, th thread) error{
+	"an input": func(t *testing.T, th thread) error {
+		_, err := th.Invoke(t.Context(), logged("next"), graph.DiscardPending())
+		return err
+	},
+	"a release": func(t *testing.T, th thread) error {
+		_, err := th.Release(t.Context())
+		return err
+	},
+}
+
+// TestASignalOfAnOutcomeThatIsKeptIsTaken: a worker of a queue has received a signal, and replied.
+// The outcome is kept although no run has taken it. So the signal does not go back to the inbox.
+func TestASignalOfAnOutcomeThatIsKeptIsTaken(t *testing.T) {
+	for name, end := range stepEnds {
+		for _, inside := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in a call %t", name, inside), func(t *testing.T) {
+				s, of := memory.New(), newWork()
+				of.Node("gpu", func(ctx context.Context, _ work) (update, error) {
+					m, err := greet.Receive(ctx)
+					if err != nil {
+						return update{}, err
+					}
+					return logged("greeted " + string(m.Value)), m.Reply(ctx, "hello "+m.Value)
+				}, graph.Queue("gpu"), greet)
+				of.Chain(graph.Start, "gpu", graph.End)
+				b := of
+				if inside {
+					b = newWork()
+					b.Subgraph("call", compile(t, of, graph.SubgraphOnly()))
+					b.Chain(graph.Start, "call", graph.End)
+				}
+				g := compile(t, b, graph.Saver(s))
+				th := g.Thread("t")
+				if err := th.Signal(t.Context(), greet.With("ada")); err != nil {
+					t.Fatal(err)
+				}
+				p := serving(g, s)
+				done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+				p.work(t)
+				done(t, graph.Waiting)(th.Resume(t.Context())) // the task has received the signal
+				if err := g.RunQueued(t.Context(), p.only(t), false); err != nil {
+					t.Fatal(err)
+				}
+				if err := end(t, th); err != nil {
+					t.Fatal(err)
+				}
+				in, err := th.Inbox(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, "signals in the inbox, refused", len(in.Waiting)+len(in.Refused), 0)
+				if !inside { // the replies of an unfinished call are lost with its superstep
+					same(t, "replies", len(in.Replied), 1)
+				}
+			})
+		}
+	}
+}
+
+// TestTheSignalOfABeatenOutcomeGoesBack: two workers of a queue have received a signal each, and
+// only one of their tasks counts.
+func TestTheSignalOfABeatenOutcomeGoesBack(t *testing.T) {
+	s, b := memory.New(), newWork()
+	for _, id := range []graph.ID{"one", "two"} {
+		b.Node(id, receiver(string(id), string(id)), graph.Queue("gpu"), payment)
+		b.Edge(graph.Start, id)
+	}
+	b.Node("z", say("z"))
+	b.JoinAny([]graph.ID{"one", "two"}, "z")
+	b.Edge("z", graph.End)
+	g := compile(t, b, graph.Saver(s))
+	th := g.Thread("t")
+	for _, key := range []string{"one", "two"} {
+		if err := th.Signal(t.Context(), payment.With(wire.String(key), graph.For(key))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := serving(g, s)
+	done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+	p.work(t)
+	done(t, graph.Waiting)(th.Resume(t.Context()))
+	same(t, "executions with a signal", p.work(t), 2)
+	done(t, graph.Waiting)(th.Invoke(t.Context(), logged("next"), graph.DiscardPending()))
+	kept := begun(t, th).State.Log
+	if len(kept) != 2 {
+		t.Fatalf("got log %q, want that of one task", kept)
+	}
+	in, err := th.Inbox(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "signals in the inbox", len(in.Waiting), 1)
 }

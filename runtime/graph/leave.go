@@ -56,7 +56,7 @@ func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	if err := r.leaveCall(&b, r.g, "", &head); err != nil {
 		return err
 	}
-	a, err := inbox.Leave(b.heads, b.over, notes, head.Last.Base)
+	a, err := inbox.Leave(b.heads, b.over, r.left.taken, notes, head.Last.Base)
 	if err != nil {
 		return r.changed(err, "a received signal")
 	}
@@ -78,6 +78,9 @@ type left struct {
 func (r *opener) leaveCall(b *left, g *core, namespace string, c *checkpoint.Chain) error {
 	b.heads[namespace] = c
 	tasks := g.dueIn(c, namespace)
+	for i := range tasks {
+		tasks[i].Done = tasks[i].Done || r.left.taken[tasks[i].Key]
+	}
 	over := held.Over(tasks)
 	for i, d := range c.Due {
 		call := journal.Within(namespace, tasks[i].Call)

@@ -33,6 +33,7 @@ type run struct {
 	log     *journal.Writer // nil for a run that stores nothing
 	keys    journal.Keys
 	pending journal.Pending // stored results and questions of the first superstep after an opening
+	taken   takenOutcomes   // of an opening that takes the place of due tasks
 
 	call   *subgraph.Call      // of a subgraph; nil for the run itself
 	calls  []subgraph.Returned // by task: what its subgraph call returned; nil in a graph without subgraphs

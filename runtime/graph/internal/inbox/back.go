@@ -55,10 +55,13 @@ func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(k
 // of the thread and of the calls that are due, by namespace. The signals of their unfinished tasks
 // go back. When the branch is continued, these tasks wait for signals again. All signals go back
 // that were received in the calls of over, which do not count any more. notes are those of the
-// thread, which belong to base.
-func Leave(heads map[string]*checkpoint.Chain, over map[string]bool, notes []journal.Received, base checkpoint.ID) (a Act, err error) {
+// thread, which belong to base. taken has the keys of tasks without a stored result that count as
+// finished, because the input keeps their outcomes.
+func Leave(
+	heads map[string]*checkpoint.Chain, over, taken map[string]bool, notes []journal.Received, base checkpoint.ID,
+) (a Act, err error) {
 	for _, namespace := range slices.Sorted(maps.Keys(heads)) {
-		if err := a.leave(namespace, heads[namespace]); err != nil {
+		if err := a.leave(namespace, heads[namespace], taken); err != nil {
 			return Act{}, err
 		}
 	}
@@ -79,13 +82,13 @@ func Leave(heads map[string]*checkpoint.Chain, over map[string]bool, notes []jou
 
 // leave adds the signals that the unfinished tasks of a namespace have received. c is the newest
 // checkpoint there.
-func (a *Act) leave(namespace string, c *checkpoint.Chain) error {
+func (a *Act) leave(namespace string, c *checkpoint.Chain, taken map[string]bool) error {
 	pending := journal.Gather(c.Writes, c.Last.Base, namespace)
 	for _, w := range c.Writes {
 		if w.Kind != checkpoint.Answer || w.Base != c.Last.Base || w.Namespace != namespace || !task.IsSignal(w.Name) || string(w.Payload) == task.Passed {
 			continue
 		}
-		if _, finished := pending.Result(w.Task); finished {
+		if _, finished := pending.Result(w.Task); finished || taken[w.Task] {
 			continue
 		}
 		m, err := journal.ReadSignal(w.Payload)

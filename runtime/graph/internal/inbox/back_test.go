@@ -71,13 +71,13 @@ func TestLeave(t *testing.T) {
 		{Namespace: "x", Task: "5", Message: m[0]}, {Namespace: "x", Task: "6", Message: m[2]}, {Namespace: "x/ended", Task: "7", Message: m[5]},
 		{Namespace: "z", Task: "8", Message: m[6]}, {Namespace: "z/y", Task: "9", Message: m[7]},
 	}
-	a, err := Leave(map[string]*checkpoint.Chain{"": head, "x": inner, "z": lost}, map[string]bool{"x": false, "z": true}, notes, base)
+	a, err := Leave(map[string]*checkpoint.Chain{"": head, "x": inner, "z": lost}, map[string]bool{"x": false, "z": true}, nil, notes, base)
 	same(t, "error", err, nil)
 	same(t, "Leave", show(&a),
 		"return 1, return 4, return 7, return 8, drop 1//signal/pay, drop 5//signal/pay, drop 8//signal/pay, drop note, drop note, drop note")
 
 	head.Writes[len(head.Writes)-1].Payload = []byte("?")
-	if a, err := Leave(map[string]*checkpoint.Chain{"": head}, nil, nil, base); err == nil || !a.Empty() {
+	if a, err := Leave(map[string]*checkpoint.Chain{"": head}, nil, nil, nil, base); err == nil || !a.Empty() {
 		t.Errorf("got %q, %v; want an error for a damaged signal", show(&a), errors.Unwrap(err))
 	}
 }
