@@ -127,8 +127,8 @@ func (g *core) left(c *checkpoint.Chain) bool {
 // releasedReason is the reason of the end of a run line whose version was released.
 const releasedReason = "the version was released"
 
-// openReleased stores what the due tasks have finished, because the version is about to be
-// released (rule 10.12). It stores nothing if they have finished nothing.
+// openReleased stores what the due tasks have finished, and releases the version in the same write
+// (rule 10.12). It does neither if they have finished nothing.
 func (r *opener) openReleased() error {
 	c, err := r.load(checkpoint.ID{})
 	if err != nil || c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) || !r.g.left(&c) {
@@ -150,7 +150,7 @@ func (r *opener) openReleased() error {
 		return err
 	}
 	r.ending = &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: releasedReason}
-	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: Cancelled, End: true})
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: Cancelled, End: true, Closes: true})
 }
 
 // restoreFinished fills the slots with the stored results of the due tasks, and with the updates

@@ -259,7 +259,7 @@ func TestNoCrashLosesWhatTasksHaveFinished(t *testing.T) {
 						}
 						more = true
 						points++
-						if err := way.take(th); err != nil {
+						if err := way.take(th); err != nil && !(name == "a release" && errors.Is(err, checkpoint.ErrNotFound)) {
 							t.Fatalf("crash at call %d, after it was made %t: %v", left, after, err)
 						}
 						snap, err := th.Version(1).State(t.Context())
@@ -432,4 +432,47 @@ func TestTheSignalOfABeatenOutcomeGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "signals in the inbox", len(in.Waiting), 1)
+}
+
+// oneRelease is a saver that counts the releases of a version by a call of their own.
+type oneRelease struct {
+	*crashing
+	releases int
+}
+
+func (s *oneRelease) Release(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error) {
+	s.releases++
+	return s.crashing.Release(ctx, thread, ifHead)
+}
+
+// TestAReleaseThatKeepsResultsIsOneAct: an input that waits begins in the next version, and a
+// release that has failed leaves the head as it was.
+func TestAReleaseThatKeepsResultsIsOneAct(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		s := memory.New()
+		g := compile(t, twoApprovals(), graph.Saver(s), d)
+		th := g.Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+		submit(t, th, "two")
+		head := snapshot(t, th).Checkpoint
+		for left := 1; ; left++ {
+			by := &oneRelease{crashing: &crashing{Saver: s, left: left}}
+			v, err := compile(t, twoApprovals(), graph.Saver(by), d).Thread("t").Release(t.Context(), graph.IfHead(head))
+			same(t, "calls of Saver.Release", by.releases, 0)
+			if err == nil {
+				same(t, "version", fmt.Sprint(v.Number, v.Status, v.Released.IsZero()), fmt.Sprint(1, graph.Cancelled, false))
+				break
+			}
+			if !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+		}
+		serve(t, g, s)
+		one, err := th.Version(1).State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "log of the released version", one.State.Log, []string{"one", "paid"})
+		same(t, "first line of the next version", snapshot(t, th).State.Log[0], "two")
+	})
 }

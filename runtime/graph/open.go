@@ -415,10 +415,10 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 		writes = append(writes, r.g.schemas()...)
 	}
 	o.Messages = r.act.Messages
-	if rest := restAfter(r.run, o.Status); o.End && rest.Begins() {
+	if rest := restAfter(r.run, o.Status); o.End && !o.Closes && rest.Begins() {
 		o.Wake = ending.Now()
 	}
-	if o.End && o.Wake.IsZero() && o.Status != Failed && r.reports(o.Status) {
+	if o.End && !o.Closes && o.Wake.IsZero() && o.Status != Failed && r.reports(o.Status) {
 		o.Wake = ending.Now()
 	}
 	writes = append(writes, r.leaving...)

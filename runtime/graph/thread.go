@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -320,7 +321,7 @@ func passing(err error) bool {
 // and the next input starts with an empty state. It returns a *checkpoint.BusyError if a run holds
 // the thread, and checkpoint.ErrNotFound if no version is open.
 //
-// If tasks are due, Release first stores the results of those that have finished, as a last
+// If tasks are due, Release also stores the results of those that have finished, as a last
 // checkpoint with the status Cancelled. Snapshot.Dropped of that checkpoint names the others. An
 // error of State, such as ErrGraphChanged, then releases nothing. Saver.Release and graphctl read
 // no state, so they keep no results.
@@ -329,37 +330,56 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 	if err != nil {
 		return v, err
 	}
+	var head checkpoint.ID // of the released version, once it is released with what its tasks have finished
 	err = t.contend(ctx, o, "graph.Wait", func() error {
-		head, err := keepForRelease(ctx, t, o)
-		if err != nil {
-			return err
+		var err error
+		if head.IsZero() {
+			head, err = releaseFinished(ctx, t, o)
 		}
-		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
-		defer cancel()
-		v, err = t.g.opt.saver.Release(call, t.id, head)
+		switch {
+		case err != nil:
+		case !head.IsZero():
+			v, err = t.releasedVersion(ctx, head)
+		default:
+			call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
+			defer cancel()
+			v, err = t.g.opt.saver.Release(call, t.id, o.ifHead)
+			err = t.saverError("release", err)
+		}
 		if err == nil {
 			t.g.heads.drop(t.id)
 		}
-		return t.saverError("release", err)
+		return err
 	})
 	return v, err
 }
 
-// keepForRelease stores the results of due tasks before a release. It returns the head that the
-// version must have then; zero for any.
-func keepForRelease[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (checkpoint.ID, error) {
+// releaseFinished releases the version if its due tasks have finished something, and stores that
+// in the same write. It returns the head of the released version; zero if it released nothing.
+func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (head checkpoint.ID, err error) {
 	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: noNamespace})
 	if err != nil || row.Version == 0 || row.Thread.Status == Done || row.Thread.Holder != "" {
-		return o.ifHead, err
+		return head, err
 	}
 	r := newOpening(ctx, t, o, nil)
-	if err := r.openReleased(); err != nil {
-		return o.ifHead, err
+	err = r.openReleased()
+	return r.fence, err
+}
+
+// releasedVersion returns the released version with a head.
+func (t Thread[S, U]) releasedVersion(ctx context.Context, head checkpoint.ID) (checkpoint.Version, error) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
+	defer cancel()
+	versions, err := t.g.opt.saver.Versions(call, t.id)
+	if err != nil {
+		return checkpoint.Version{}, t.saverError("load", err)
 	}
-	if !r.fence.IsZero() {
-		return r.fence, nil
+	for _, v := range slices.Backward(versions) {
+		if v.Head == head {
+			return v, nil
+		}
 	}
-	return o.ifHead, nil
+	return checkpoint.Version{}, t.saverError("load", checkpoint.ErrNotFound)
 }
 
 // usable returns an error unless the thread can be used at all.

@@ -32,6 +32,7 @@ type Change struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
 	Keep   bool              // it leaves the version open, also with Config.Release
+	Closes bool              // with End: it releases the version, whatever Keep and Config.Release are
 	Wake   time.Time         // with End: when the thread is due without anybody's call; zero is never
 
 	Messages checkpoint.Handled // the messages that the write takes, refuses or returns; Seen is set by the Log

@@ -77,7 +77,7 @@ func (s *Sync) append(e *Entry) checkpoint.Append {
 
 // releases reports whether the write of e releases the version.
 func (s *Sync) releases(e *Entry) bool {
-	return e.End && e.Status == checkpoint.Done && s.Release && !e.Change.Keep
+	return e.End && (e.Closes || e.Status == checkpoint.Done && s.Release && !e.Change.Keep)
 }
 
 // Write implements Log.
