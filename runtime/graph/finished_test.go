@@ -476,3 +476,15 @@ func TestAReleaseThatKeepsResultsIsOneAct(t *testing.T) {
 		same(t, "first line of the next version", snapshot(t, th).State.Log[0], "two")
 	})
 }
+
+// TestAReleaseOfTasksThatWereOnlyHandedOutStoresNothing: no worker of the queue has done anything.
+func TestAReleaseOfTasksThatWereOnlyHandedOutStoresNothing(t *testing.T) {
+	th := queued(t, say("gpu"), memory.New(), nil).Thread("t")
+	done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+	head := snapshot(t, th).Checkpoint
+	v, err := th.Release(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "head and status of the version", fmt.Sprint(v.Head, v.Status), fmt.Sprint(head, graph.Waiting))
+}

@@ -36,6 +36,9 @@ func inRound(round int, name string) string { return strconv.Itoa(round) + "/" +
 // HandedOutName returns the name of the outcome that notes that an execution was handed out.
 func HandedOutName(execution string) string { return execution + "/out" }
 
+// IsHandOut reports whether the name of an outcome notes only that an execution was handed out.
+func IsHandOut(name string) bool { return strings.HasSuffix(name, "/out") }
+
 // HandedOut says which queue an execution was handed out to, and when.
 type HandedOut struct {
 	Queue string
