@@ -147,6 +147,11 @@ func (r *opener) openReleased() error {
 		return err
 	}
 	r.noteLeft(&rec)
+	rec.Meta = maps.Clone(rec.Meta)
+	if rec.Meta == nil {
+		rec.Meta = make(map[string]string)
+	}
+	journal.SetReleased(rec.Meta)
 	if err := r.returnSignals(&c); err != nil {
 		return err
 	}

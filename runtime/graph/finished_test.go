@@ -488,3 +488,23 @@ func TestAReleaseOfTasksThatWereOnlyHandedOutStoresNothing(t *testing.T) {
 	}
 	same(t, "head and status of the version", fmt.Sprint(v.Head, v.Status), fmt.Sprint(head, graph.Waiting))
 }
+
+// TestACancelIsNoReleaseWhateverItsReasonIs: a person cancels a thread with the text of a release.
+func TestACancelIsNoReleaseWhateverItsReasonIs(t *testing.T) {
+	s := memory.New()
+	g := queued(t, say("gpu"), s, nil)
+	th := g.Thread("t")
+	submit(t, th, "one", graph.RequestID("1"))
+	serve(t, g, s)
+	if err := th.Cancel(t.Context(), "the version was released"); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, g, s)
+	if _, err := th.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var cancelled *graph.CancelledError
+	if _, err := th.Result(t.Context(), graph.RequestID("1")); !errors.As(err, &cancelled) {
+		t.Errorf("got %v, want a CancelledError", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
@@ -125,7 +126,7 @@ func conclude[S any](graph string, e ended, s *Snapshot[S], c *checkpoint.Chain)
 	case Done:
 		return nil
 	case Cancelled:
-		if e.at.Version == 0 || why != releasedReason {
+		if e.at.Version == 0 || !journal.Released(c.Last.Meta) {
 			return &CancelledError{Graph: graph, Thread: s.Thread, Reason: why}
 		}
 		for _, t := range s.Dropped {

@@ -34,3 +34,12 @@ func Dropped(meta map[string]string) (tasks []checkpoint.Task, err error) {
 	in.Framed()
 	return tasks, err
 }
+
+// SetReleased notes in a record that a release has stored it.
+func SetReleased(meta map[string]string) { meta[metaClosed] = "" }
+
+// Released reports whether SetReleased noted that.
+func Released(meta map[string]string) bool {
+	_, ok := meta[metaClosed]
+	return ok
+}

@@ -39,6 +39,7 @@ import (
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
 //	  "dropped"       of an input that took the place of due tasks: array of those that had not finished, for
 //	                  each an array of two: its node, and its index
+//	  "released"      of the record that a release stores with the results of finished tasks: empty
 //	  "user:" key     what the caller of the run noted under key
 //
 //	Pending writes of a task, by kind and name
@@ -104,6 +105,7 @@ const (
 	metaUser   = "user:"
 	metaMark   = "mark"
 	metaDrop   = "dropped"
+	metaClosed = "released"
 )
 
 // format is the number of what this file describes. A record at which no subgraph call is due has
