@@ -85,12 +85,12 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
+	d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without looks
 	for i := range d.Found.rows {
 		if err := in.look(r.Context(), &d.Found.rows[i].Thread, now, &d.Found.rows[i].Wait); err != nil {
 			return err
 		}
 	}
-	d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat()
 	d.Rows, d.Read = d.Found.rows, d.Found.read
 	d.Graphs = in.graphsOf(r, d.Rows, f.Graph)
 	if in.opt.Authorize != nil {

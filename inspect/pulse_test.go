@@ -1,13 +1,16 @@
 package inspect_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // beatOf returns the pulse in a page, and the pulse that its address has now.
@@ -52,6 +55,35 @@ func TestThePulseOfAListIsBounded(t *testing.T) {
 	if now := s.page("pulse?q=new"); now == then {
 		t.Error("a new thread does not change the pulse of the list")
 	}
+}
+
+// The page looks at the queue of a thread after the scan. Its pulse does not change by that.
+func TestThePulseOfAStuckThreadIsThatOfItsPage(t *testing.T) {
+	saver := newSaver(t)
+	g := graph.New("render", ShopSchema)
+	g.Node("render", note("render"), graph.Queue("gpu"))
+	g.Chain(graph.Start, "render", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Thread("job").Invoke(t.Context(), order("Ada")); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, laterSaver{saver}, inspect.Options{})
+	s.has("", "but no worker takes it")
+	if then, now := beatOf(t, s, ""); then != now {
+		t.Errorf("got the pulse %s, want %s", now, then)
+	}
+}
+
+// laterSaver is a saver whose clock is 5 minutes ahead of what is stored.
+type laterSaver struct{ checkpoint.Saver }
+
+func (s laterSaver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	due, err := s.Saver.Ready(ctx, q)
+	due.Now = due.Now.Add(5 * time.Minute)
+	return due, err
 }
 
 // Only pages whose place can change are live.
