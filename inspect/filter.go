@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 const (
 	pageSize = 100  // threads on one page
 	scanSize = 5000 // threads that one page reads at most
+	lookSize = 200  // threads that a filter looks at for one page, at most
 )
 
 // filter selects threads. Its fields are the parameters of the list.
@@ -183,8 +185,14 @@ type found struct {
 	pulsing int    // the number of rows among the first pulseSize threads, if more were read
 }
 
-// scan returns up to want threads that match, and reads up to limit threads. It leaves out threads
-// on which the request must not do a.
+// ofThread reports whether err is about the stored data of one thread, or the thread was deleted.
+// The page of the thread shows the error, and a list continues.
+func ofThread(err error) bool {
+	return operate.Unreadable(err) || errors.Is(err, checkpoint.ErrNotFound)
+}
+
+// scan returns up to want threads that match, and reads up to limit threads. It looks
+// at up to lookSize threads, and leaves out threads on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
 	if f.Search != "" && f.After.ID == "" {
 		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
@@ -192,6 +200,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		}
 		out.read = 1
 	}
+	looks := 0
 	q := f.query(now)
 	q.Limit = want + 1
 	if f.scanned() || in.opt.Authorize != nil {
@@ -203,7 +212,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			return out, err
 		}
 		// Damaged threads without a place come first, and no page can begin after them.
-		if (len(out.rows) >= want || out.read >= limit) && out.last.ID != "" {
+		if (len(out.rows) >= want || out.read >= limit || looks >= lookSize) && out.last.ID != "" {
 			out.more = true
 			return out, nil
 		}
@@ -227,9 +236,12 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		if !f.finds(&t) {
 			continue
 		}
-		wait, ok, err := in.ops.Match(ctx, f.Waits, &t, now)
-		if err != nil {
+		wait, ok, looked, err := in.ops.Match(ctx, f.Waits, &t, now)
+		if err != nil && !ofThread(err) {
 			return out, err
+		}
+		if looked {
+			looks++
 		}
 		if ok {
 			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Wait: wait})
@@ -254,8 +266,12 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 		if t.ID != f.Search || !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil {
 			continue
 		}
-		if wait, ok, err := in.ops.Match(ctx, f.Waits, &t, now); ok || err != nil {
-			return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, err
+		wait, ok, _, err := in.ops.Match(ctx, f.Waits, &t, now)
+		if err != nil && !ofThread(err) {
+			return nil, err
+		}
+		if ok {
+			return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
 		}
 	}
 	return nil, nil

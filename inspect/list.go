@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/operate"
-	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
 // row is a thread in a list.
@@ -85,7 +83,9 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
-	d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without looks
+	if !f.Waits.Looks() { // each pulse would look again
+		d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without looks
+	}
 	for i := range d.Found.rows {
 		if err := in.look(r.Context(), &d.Found.rows[i].Thread, now, &d.Found.rows[i].Wait); err != nil {
 			return err
@@ -133,11 +133,10 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 
 // look completes what a thread waits for. Data that cannot be read is left out.
 func (in *Inspector) look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *operate.Standing) error {
-	err := in.ops.Look(ctx, t, now, s)
-	if errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, encrypt.ErrNoKey) {
-		return nil // the page of the thread shows the error, or it was deleted
+	if err := in.ops.Look(ctx, t, now, s); !ofThread(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // listFilter returns the filter of the list that a request asks for, and checks that it may.

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,6 +76,47 @@ func TestThePulseOfAStuckThreadIsThatOfItsPage(t *testing.T) {
 	if then, now := beatOf(t, s, ""); then != now {
 		t.Errorf("got the pulse %s, want %s", now, then)
 	}
+	s.lacks("?stuck=1", "data-pulse") // each pulse would look again
+	if status, _ := s.get("pulse?stuck=1"); status != http.StatusBadRequest {
+		t.Errorf("the pulse of a list that looks: got %d", status)
+	}
+}
+
+// A thread whose records cannot be read does not break a list, and a list has a budget of looks.
+func TestAListThatLooksIsBounded(t *testing.T) {
+	saver := newSaver(t)
+	g := graph.New("render", ShopSchema)
+	g.Node("render", note("render"), graph.Queue("gpu"))
+	g.Chain(graph.Start, "render", graph.End)
+	app, err := g.Compile(graph.Saver(saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 210 {
+		if _, err := app.Thread(fmt.Sprintf("job-%03d", i)).Invoke(t.Context(), order("Ada")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, unloadable{laterSaver{saver}, "job-205"}, inspect.Options{})
+	s.has("?waits=queue", ">job-205</a>", ">job-209</a>")
+	s.has("?waits=queue&q=job-205", ">job-205</a>")
+	s.has("?stuck=1&created=1h&q=job", ">job-209</a>", "Next page")
+	none := serve(t, unloadable{laterSaver{saver}, ""}, inspect.Options{})
+	none.has("?stuck=1", "among the first 200", "Next page")
+}
+
+// unloadable is a saver with a thread whose records are damaged, or with only such threads.
+type unloadable struct {
+	checkpoint.Saver
+
+	thread string
+}
+
+func (s unloadable) Load(ctx context.Context, ref checkpoint.Ref) (checkpoint.Chain, error) {
+	if s.thread == "" || ref.Thread == s.thread {
+		return checkpoint.Chain{}, checkpoint.ErrDamaged
+	}
+	return s.Saver.Load(ctx, ref)
 }
 
 // laterSaver is a saver whose clock is 5 minutes ahead of what is stored.

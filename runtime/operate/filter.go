@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -11,26 +12,36 @@ import (
 // Filter selects threads by what they wait for. No saver has an index for it, so the threads that
 // the saver lists are read. The zero Filter selects all threads.
 type Filter struct {
-	Waits Kind // only threads that wait for this; empty is any
+	// Waits selects the threads that wait for this; empty is any. A thread that waits for a
+	// question, signal, timer or child and also for a queue is selected by the former only.
+	Waits Kind
 	Stuck bool // only threads whose wait is stuck: see Standing
 }
 
 // Any reports whether the filter selects all threads.
 func (f Filter) Any() bool { return f == Filter{} }
 
+// Looks reports whether Match may call Look for a thread.
+func (f Filter) Looks() bool { return f.Waits == KindQueue || f.Waits == "" && f.Stuck }
+
 // Match returns the Standing of a listed thread at the time now, and whether the filter selects
-// the thread. Only for a thread that may wait for a queue, it calls Look.
-func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok bool, err error) {
+// the thread. looked reports that it has called Look, which it does only for a thread that may
+// wait for a queue. With an error that is Unreadable, the results are those of the list alone.
+func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok, looked bool, err error) {
 	s = o.Standing(t, now)
-	if s.queue && !f.Any() && (f.Waits == "" || f.Waits == KindQueue) && (!f.Stuck || now.Sub(t.Updated) > overdue) {
+	looked = s.queue && f.Looks() && (!f.Stuck || now.Sub(t.Updated) > overdue)
+	if looked {
 		err = o.Look(ctx, t, now, &s)
 	}
-	return s, (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), err
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return s, false, looked, nil // deleted since it was listed
+	}
+	return s, (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), looked, err
 }
 
 // Threads yields the threads that a query and a filter select, with what they wait for. An error
-// of one thread alone does not end the list: see OfOneThread. The Limit of the query counts the
-// selected threads.
+// of one thread alone does not end the list: see OfOneThread. Any other error has no thread, and
+// ends it. The Limit of the query counts the selected threads.
 func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filter) iter.Seq2[checkpoint.Thread, error] {
 	if f.Any() {
 		return o.Saver.Threads(ctx, q)
@@ -45,7 +56,11 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 				}
 				continue
 			}
-			_, ok, err := o.Match(ctx, f, &t, now(&t))
+			_, ok, _, err := o.Match(ctx, f, &t, now(&t))
+			if err != nil && !Unreadable(err) {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
 			if !ok && err == nil {
 				continue
 			}

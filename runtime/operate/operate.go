@@ -10,7 +10,7 @@
 //	...
 //	_, err = o.Answer(ctx, &t, "approve", operate.JSON(`{"OK": true}`))
 //
-// All methods return the errors of the saver as they are.
+// The methods wrap the errors of the saver, for errors.Is and errors.As.
 package operate
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
 // Operator has the operations on the threads of a saver. The zero value of each field but Saver is
@@ -111,4 +112,11 @@ func (o *Operator) Find(ctx context.Context, id string) (checkpoint.Thread, erro
 // continues. Savers list all damaged threads, whatever the query selects.
 func OfOneThread(t *checkpoint.Thread, err error) bool {
 	return errors.Is(err, checkpoint.ErrDamaged) || err != nil && t.ID != ""
+}
+
+// Unreadable reports whether err is about the stored data of one thread: damage, or a key that is
+// missing. Lists report such a thread and continue.
+func Unreadable(err error) bool {
+	var locked *LockedError
+	return errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, encrypt.ErrNoKey) || errors.As(err, &locked)
 }

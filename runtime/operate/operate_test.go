@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -183,4 +185,96 @@ func Example() {
 	// Output:
 	// order-7 waits for answer of approve at review
 	// order-7 waits for a worker <nil>
+}
+
+// brokenLoads is a saver whose Load returns an error for a thread, and whose lists count.
+type brokenLoads struct {
+	checkpoint.Saver
+
+	thread string
+	err    error
+	lists  int
+}
+
+func (s *brokenLoads) Load(ctx context.Context, ref checkpoint.Ref) (checkpoint.Chain, error) {
+	if ref.Thread == s.thread {
+		return checkpoint.Chain{}, s.err
+	}
+	return s.Saver.Load(ctx, ref)
+}
+
+func (s *brokenLoads) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	s.lists++
+	return s.Saver.Threads(ctx, q)
+}
+
+// queue starts threads that wait for a queue.
+func queue(t *testing.T, s checkpoint.Saver, ids ...string) {
+	t.Helper()
+	app := newApp(t, s, func(context.Context) error { return nil }, graph.Queue("gpu"))
+	for _, id := range ids {
+		if _, err := app.Thread(id).Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAListEndsAtAnErrorOfTheSaver: only an error about the data of one thread does not end it.
+func TestAListEndsAtAnErrorOfTheSaver(t *testing.T) {
+	s := &brokenLoads{Saver: memory.New(), thread: "b"}
+	queue(t, s.Saver, "a", "b", "c")
+	o := &operate.Operator{Saver: s}
+	for err, want := range map[error]string{
+		checkpoint.ErrDamaged:    "a, b!, c",
+		encrypt.ErrNoKey:         "a, b!, c",
+		checkpoint.ErrNotFound:   "a, c",
+		context.DeadlineExceeded: "a, !",
+	} {
+		s.err = fmt.Errorf("load: %w", err)
+		var got []string
+		for th, err := range o.Threads(t.Context(), checkpoint.ThreadQuery{Order: checkpoint.ByID}, operate.Filter{Waits: operate.KindQueue}) {
+			if err != nil {
+				th.ID += "!"
+			}
+			got = append(got, th.ID)
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("%v: got %q, want %q", err, got, want)
+		}
+	}
+}
+
+// TestALookAtManyTasksIsBounded sends a task to a queue 30 times.
+func TestALookAtManyTasksIsBounded(t *testing.T) {
+	s := &brokenLoads{Saver: memory.New()}
+	g := graph.New("parcels", fixtures.ParcelSchema)
+	nothing := func(context.Context, fixtures.Parcel) (fixtures.ParcelUpdate, error) {
+		return fixtures.ParcelUpdate{}, nil
+	}
+	for i := range 30 {
+		name := graph.ID(fmt.Sprint("work", i))
+		g.Node(name, nothing, graph.Queue("gpu"))
+		g.Chain(graph.Start, name, graph.End)
+	}
+	app, err := g.Compile(graph.Saver(s.Saver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Thread("t").Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+		t.Fatal(err)
+	}
+	o := &operate.Operator{Saver: s}
+	th, err := o.Find(t.Context(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lists = 0
+	st := o.Standing(&th, th.Now)
+	if err := o.Look(t.Context(), &th, th.Now, &st); err != nil || s.lists != 10 || !strings.HasSuffix(st.Text, "and 29 more") {
+		t.Errorf("got %q after %d finds, %v; want 10 finds, and 29 more", st.Text, s.lists, err)
+	}
+	s.lists = 0
+	if all, err := o.Waits(t.Context(), &th, true); err != nil || len(all) != 30 || s.lists != 30 {
+		t.Errorf("got %d waits after %d finds, %v; want 30", len(all), s.lists, err)
+	}
 }

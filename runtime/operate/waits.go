@@ -186,7 +186,13 @@ func (w *Wait) read(payload []byte, d *shape.Question) {
 
 // Queued returns the tasks at a loaded checkpoint that wait for workers of queues, and whether a
 // worker has taken them. Each task costs a call of the saver.
-func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain) (all []Wait, err error) {
+func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain) ([]Wait, error) {
+	return o.queued(ctx, ref, c, 0)
+}
+
+// queued is Queued for the most tasks that were handed out first, or for all if most is 0. It
+// makes no call for the other tasks, which come last and count as Taken.
+func (o *Operator) queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain, most int) (all []Wait, err error) {
 	if c.Empty() {
 		return nil, nil
 	}
@@ -199,18 +205,21 @@ func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.
 	if err != nil {
 		return nil, err
 	}
-	for i := range p.Tasks {
-		t := &p.Tasks[i]
-		if t.Queue == "" {
-			continue
+	tasks := slices.DeleteFunc(p.Tasks, func(t graph.TaskState) bool { return t.Queue == "" })
+	if most > 0 {
+		slices.SortStableFunc(tasks, func(a, b graph.TaskState) int { return a.Queued.Compare(b.Queued) })
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		taken := true
+		if most == 0 || i < most {
+			task, err := o.Find(ctx, t.QueueThread)
+			if err != nil && !errors.Is(err, checkpoint.ErrNotFound) { // somebody has removed it, or it has just ended
+				return all, err
+			}
+			taken = task.Wake.After(now(&task))
 		}
-		task, err := o.Find(ctx, t.QueueThread)
-		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) { // somebody has removed it, or it has just ended
-			return all, err
-		}
-		all = append(all, Wait{
-			Kind: KindQueue, Queue: t.Queue, Taken: task.Wake.After(now(&task)), Since: utc(t.Queued), Node: string(t.Node), Index: t.Index,
-		})
+		all = append(all, Wait{Kind: KindQueue, Queue: t.Queue, Taken: taken, Since: utc(t.Queued), Node: string(t.Node), Index: t.Index})
 	}
 	return all, nil
 }
@@ -219,6 +228,11 @@ func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.
 // it also loads a waiting thread to find the queues. It returns the readable waits together with
 // an error for the others.
 func (o *Operator) Waits(ctx context.Context, t *checkpoint.Thread, queues bool) ([]Wait, error) {
+	return o.waits(ctx, t, queues, 0)
+}
+
+// waits is Waits. most is that of queued.
+func (o *Operator) waits(ctx context.Context, t *checkpoint.Thread, queues bool, most int) ([]Wait, error) {
 	all, err := o.Asked(ctx, t)
 	if err != nil {
 		return nil, err
@@ -233,7 +247,7 @@ func (o *Operator) Waits(ctx context.Context, t *checkpoint.Thread, queues bool)
 	if err != nil {
 		return all, err
 	}
-	queued, err := o.Queued(ctx, ref, c)
+	queued, err := o.queued(ctx, ref, c, most)
 	return append(all, queued...), err
 }
 
@@ -257,6 +271,9 @@ const (
 	overdue         = time.Minute
 	defaultLongWait = 7 * 24 * time.Hour
 )
+
+// mostLooked is the number of tasks in queues that one Look finds at most.
+const mostLooked = 10
 
 // Standing returns what a listed thread waits for, at the time now on the clock of the saver. It
 // reads nothing. Waits for queues are not listed: Look completes them.
@@ -341,13 +358,13 @@ func (s *Standing) of(all []Wait) {
 
 // Look completes a Standing by what a list does not say. This is the queues for whose workers a
 // thread waits, and the nodes that are in progress or due. It makes one call of the saver, and one
-// more for each task in a queue.
+// more for each of at most 10 tasks in queues, which are those that were handed out first.
 func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
 	switch {
 	case t.Version == 0:
 		return nil
 	case s.queue:
-		all, err := o.Waits(ctx, t, true)
+		all, err := o.waits(ctx, t, true, mostLooked)
 		if s.queue = false; err != nil || len(all) == 0 {
 			return err
 		}
