@@ -164,8 +164,11 @@ func (s ReplySignal[T, R]) Ask(ctx context.Context, thread AskedThread, v T, opt
 
 // ReadReply waits for the reply to a message, for tools that do not have the graph. message is the
 // id of the message that EncodedSignal has made, and that is posted. It returns the encoded reply.
-// The errors are those of ReplySignal.Ask.
+// The errors are those of ReplySignal.Ask, and a *checkpoint.InvalidError without a message.
 func ReadReply(ctx context.Context, saver checkpoint.Saver, thread, message string) ([]byte, error) {
+	if message == "" {
+		return nil, &checkpoint.InvalidError{Field: "message", Found: "the empty id", Want: "the id of a posted message"}
+	}
 	g := &core{compiled: compiled{opt: defaults()}}
 	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)
 	return g.awaitReply(ctx, thread, message)

@@ -219,6 +219,10 @@ func TestAReplyIsReadWithoutTypes(t *testing.T) {
 	if _, err := graph.ReadReply(t.Context(), s, "t", "unknown"); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("an unknown message: got %v, want %v", err, checkpoint.ErrNotFound)
 	}
+	var invalid *checkpoint.InvalidError
+	if _, err := graph.ReadReply(t.Context(), s, "t", ""); !errors.As(err, &invalid) {
+		t.Errorf("no message: got %v, want an InvalidError", err)
+	}
 }
 
 // TestAReplyIsSeenWhenItsSuperstepHasCommitted: rule 27.2.

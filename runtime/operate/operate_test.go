@@ -148,6 +148,37 @@ func TestQuestionsAndFailuresSayWhatTheyWaitFor(t *testing.T) {
 	})
 }
 
+// TestASignalToAKnownGraphHasTheIDOfItsMessage stores one signal without and one with a request id.
+func TestASignalToAKnownGraphHasTheIDOfItsMessage(t *testing.T) {
+	s := memory.New()
+	hello := graph.NewSignal[wire.String]("hello")
+	app := newApp(t, s, func(ctx context.Context) error { _, err := hello.Receive(ctx); return err }, hello)
+	if _, err := app.Thread("t").Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+		t.Fatal(err)
+	}
+	o := &operate.Operator{Saver: s, Graphs: map[string]graph.Untyped{"parcels": app.Untyped()}}
+	th, err := o.Find(t.Context(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, opts := range [][]graph.SignalOption{nil, {graph.RequestID("7")}} {
+		p, err := o.Signal(t.Context(), &th, "hello", operate.JSON(`"ada"`), opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, p.ID)
+	}
+	mail, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: "t"})
+	if err != nil || len(mail) != 2 || mail[0].ID != ids[0] || mail[1].ID != ids[1] {
+		t.Errorf("got the ids %q of the messages %+v, %v", ids, mail, err)
+	}
+	var request *operate.RequestError
+	if _, err := o.Submit(t.Context(), "t", "parcels", nil, []byte("{}")); !errors.As(err, &request) {
+		t.Errorf("an input without a description: got %v, want a RequestError", err)
+	}
+}
+
 // Lists the threads that nobody serves, answers one, and says what it waits for then.
 func Example() {
 	ctx := context.Background()

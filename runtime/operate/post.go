@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -99,9 +100,9 @@ func (o *Operator) Question(t *checkpoint.Thread, name string) (*Question, error
 	return nil, &RequestError{fmt.Sprintf("%q names %d open questions; want one of %s", name, len(found), strings.Join(ids, ", "))}
 }
 
-// Shape returns the description of a question of a thread, or nil. schemas are those of its
+// shapeOf returns the description of a question of a thread, or nil. schemas are those of its
 // version.
-func (q *Question) Shape(ctx context.Context, o *Operator, t *checkpoint.Thread, schemas Schemas) (*shape.Question, error) {
+func (o *Operator) shapeOf(ctx context.Context, q *Question, t *checkpoint.Thread, schemas Schemas) (*shape.Question, error) {
 	fingerprint, err := o.fingerprint(ctx, checkpoint.Ref{Thread: t.ID, Version: t.Version, Namespace: q.Namespace})
 	return schemas.Question(fingerprint, q.Question), err
 }
@@ -119,7 +120,7 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 	if err != nil {
 		return Posted{}, err
 	}
-	d, err := q.Shape(ctx, o, t, schemas)
+	d, err := o.shapeOf(ctx, q, t, schemas)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -160,12 +161,21 @@ func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string
 	if err != nil {
 		return Posted{}, err
 	}
-	if g, known := o.Graphs[t.Graph]; known {
-		return Posted{Kind: checkpoint.SignalMessage}, g.Signal(ctx, t.ID, name, payload, opts...)
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return Posted{}, fmt.Errorf("operate: %w", err)
 	}
-	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
+	named := append(slices.Clone(opts), graph.RequestID(id.String()))
+	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, named...)
+	if err != nil { // opts have a RequestID, or a fault
+		named = opts
+		post, err = graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
+	}
 	if err != nil {
 		return Posted{}, &RequestError{err.Error()}
+	}
+	if g, known := o.Graphs[t.Graph]; known {
+		return Posted{Kind: checkpoint.SignalMessage, ID: post.Messages[0].ID}, g.Signal(ctx, t.ID, name, payload, named...)
 	}
 	return o.Post(ctx, post)
 }
@@ -202,6 +212,9 @@ func (o *Operator) Reply(ctx context.Context, t *checkpoint.Thread, name, id str
 	if err != nil {
 		return value.Value{}, err
 	}
+	if err := o.Locked(b); err != nil {
+		return value.Value{}, err
+	}
 	var p *shape.Payload
 	if d != nil {
 		p = &d.Reply
@@ -215,8 +228,11 @@ func (o *Operator) Reply(ctx context.Context, t *checkpoint.Thread, name, id str
 
 // Submit stores an input for a thread of the graph name, which need not exist. d describes the
 // graph, as Describe returns it. The JSON is an object with fields of the state. Submit returns a
-// *value.JSONError if the JSON does not fit the state.
+// *value.JSONError if the JSON does not fit the state, and a *RequestError if d is nil.
 func (o *Operator) Submit(ctx context.Context, thread, name string, d *shape.Graph, json []byte, opts ...graph.SubmitOption) (Posted, error) {
+	if d == nil {
+		return Posted{}, &RequestError{"nothing describes the state of the graph"}
+	}
 	update, err := value.EncodeUpdate(&d.State, json)
 	if err != nil {
 		return Posted{}, err

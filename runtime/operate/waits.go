@@ -159,7 +159,7 @@ func (o *Operator) Asked(ctx context.Context, t *checkpoint.Thread) (all []Wait,
 					return nil, err
 				}
 			}
-			d, err := q.Shape(ctx, o, t, schemas)
+			d, err := o.shapeOf(ctx, &q, t, schemas)
 			if err != nil {
 				return nil, err
 			}
