@@ -51,7 +51,7 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 		l := a.list("THREAD", "ACTION", "DETAIL")
 		err := m.sel.each(ctx, a, s, args, func(id string) error {
 			t, err := findThread(ctx, s, id)
-			if t.ID == "" {
+			if t.ID == "" || err != nil && !unreadable(err) {
 				return err
 			}
 			detail, err := f(ctx, ops(s), &t, act) // also with damaged data

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
 )
 
@@ -40,7 +41,7 @@ func sealed(payload []byte) error {
 // unreadable reports whether err is about the stored data of one thread: damage, or a missing key.
 // Lists report such a thread and continue.
 func unreadable(err error) bool {
-	return errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, encrypt.ErrNoKey)
+	return operate.Unreadable(err)
 }
 
 // guard is a saver that stores messages and threads only if it can read what the program has

@@ -40,8 +40,10 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
 	f.DurationVar(&s.older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
 	f.DurationVar(&s.newer, "newer", 0, "only threads created less than this `duration` ago")
-	f.StringVar(&s.waits, "waits", "", "only threads that wait for this `kind`: "+strings.Join(kindNames(operate.Kinds()), ", "))
-	f.BoolVar(&s.stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days")
+	f.StringVar(&s.waits, "waits", "", "only threads that wait for this `kind`: "+strings.Join(kindNames(operate.Kinds()), ", ")+
+		"; queue is for threads whose tasks wait for nothing else")
+	f.BoolVar(&s.stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days; "+
+		"a queue counts if tasks wait for nothing else")
 	f.StringVar(&s.after, "after", "", "only threads that follow the thread with this `id` in the order, for paging")
 	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
 	_ = cmd.RegisterFlagCompletionFunc("waits", cobra.FixedCompletions(kindNames(operate.Kinds()), cobra.ShellCompDirectiveNoFileComp))
@@ -153,7 +155,12 @@ func pairs(flag string, values []string) (map[string]string, error) {
 
 // list yields the selected threads of a query.
 func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
-	return ops(saver).Threads(ctx, q, operate.Filter{Waits: operate.Kind(s.waits), Stuck: s.stuck})
+	return ops(saver).Threads(ctx, q, s.filter())
+}
+
+// filter returns the filters that the saver does not apply.
+func (s *selection) filter() operate.Filter {
+	return operate.Filter{Waits: operate.Kind(s.waits), Stuck: s.stuck}
 }
 
 // narrow reports whether the filters select fewer than all threads.

@@ -66,7 +66,10 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 			return errors.Join(err, l.end(""))
 		}
 		j := threadOf(&t)
-		if wide && j.Wait != nil {
+		if j.Wait != nil && sel.filter().Looks() { // the list would not say that a queue is stuck
+			*j.Wait, _, _, err = ops(s).Match(ctx, sel.filter(), &t, t.Now)
+		}
+		if err == nil && wide && j.Wait != nil {
 			err = ops(s).Look(ctx, &t, t.Now, j.Wait)
 		}
 		if err != nil && !unreadable(err) {
