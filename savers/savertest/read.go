@@ -72,9 +72,9 @@ func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 
 // readMail prints the messages that are kept, except the taken ones. An export has those.
 func (m *modeller) readMail(b *strings.Builder, s checkpoint.Saver, thread string) {
-	for _, refused := range []bool{false, true} {
-		found, err := s.Mail(m.tb.Context(), checkpoint.MailQuery{Thread: thread, Handled: refused})
-		fmt.Fprintf(b, "%q mail, refused %t: %s\n", thread, refused, answered(messagesText(found), err))
+	for _, handled := range []bool{false, true} {
+		found, err := s.Mail(m.tb.Context(), checkpoint.MailQuery{Thread: thread, Handled: handled})
+		fmt.Fprintf(b, "%q mail, handled %t: %s\n", thread, handled, answered(messagesText(found), err))
 	}
 }
 

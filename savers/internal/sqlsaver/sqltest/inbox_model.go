@@ -199,9 +199,9 @@ func (m *inboxModel) open(thread string) {
 func (m *inboxModel) compare(n int) {
 	m.t.Helper()
 	ctx := m.t.Context()
-	for _, refused := range []bool{false, true} {
+	for _, handled := range []bool{false, true} {
 		for i := range 3 {
-			q := checkpoint.MailQuery{Thread: fmt.Sprint("thread ", i), Handled: refused, After: m.rand.Uint64N(3), Limit: m.rand.IntN(5)}
+			q := checkpoint.MailQuery{Thread: fmt.Sprint("thread ", i), Handled: handled, After: m.rand.Uint64N(3), Limit: m.rand.IntN(5)}
 			_, _ = m.both(fmt.Sprintf("mail %+v", q), func(s checkpoint.Saver) (any, error) {
 				all, err := s.Mail(ctx, q)
 				for i := range all {
