@@ -148,7 +148,7 @@ func TestQuestionsAndFailuresSayWhatTheyWaitFor(t *testing.T) {
 	})
 }
 
-// TestASignalToAKnownGraphHasTheIDOfItsMessage stores one signal without and one with a request id.
+// TestASignalToAKnownGraphHasTheIDOfItsMessage stores signals without and with a request id.
 func TestASignalToAKnownGraphHasTheIDOfItsMessage(t *testing.T) {
 	s := memory.New()
 	hello := graph.NewSignal[wire.String]("hello")
