@@ -123,6 +123,7 @@ func TestQueuesAreShown(t *testing.T) {
 		{[]string{"show", "v-7", "-o", "json"}, `"waits_for": [ { "kind": "queue", "queue": "gpu", "since": "20`},
 		{[]string{"waiting"}, "v-7 videos queue gpu render 20"},
 		{[]string{"waiting", "--kind", "queue", "-o", "jsonl"}, `"kind":"queue","queue":"gpu","since":"20`},
+		{[]string{"threads", "--waits", "queue"}, "queue gpu at render, for"},
 		{[]string{"threads", "--prefix", checkpoint.TaskPrefix}, checkpoint.TaskPrefix},
 		{[]string{"verify"}, "2 threads"},
 	} {
