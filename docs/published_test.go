@@ -137,8 +137,8 @@ func part(t *testing.T, page, heading string) string {
 // moment is the time that package log prints.
 var moment = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `)
 
-// wantPrinted checks what a command has printed. The sign … of a page stands for any text. Lines of
-// parallel nodes come in any order.
+// wantPrinted checks what a command has printed. The sign … of a page stands for any text. Lines
+// of parallel nodes come in any order.
 func wantPrinted(t *testing.T, command, got, want string) {
 	t.Helper()
 	lines := func(text string) []string {

@@ -23,8 +23,8 @@ type superseded struct {
 	taken   map[string]bool   // the tasks whose outcomes count although no run has taken them, by key
 }
 
-// takenOutcomes are the keys of the tasks whose outcomes no run has taken, and which count as their
-// results. They are listed by the slot of the task, or of the call that has the task.
+// takenOutcomes are the keys of the tasks whose outcomes no run has taken, and which count as
+// their results. They are listed by the slot of the task, or of the call that has the task.
 type takenOutcomes map[int][]string
 
 // keepFinished merges what the tasks that are due at c have finished. c is the checkpoint whose
