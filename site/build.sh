@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 hugo=v0.165.0
 
 # Mermaid has the version by which tests parse the diagrams. Its packages stay outside of the tree, where checks would read them.
-packages=../internal/testenv/mermaid
+packages=../internal/testenv/diagrams/mermaid
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/graphgen/site
 rm -rf public assets/mermaid.min.js
 if command -v npm >/dev/null; then

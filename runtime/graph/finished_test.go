@@ -341,10 +341,12 @@ func TestAnOutcomeThatNoRunHasTakenIsKept(t *testing.T) {
 // stepEnds are the ways by which the test of an outcome ends the superstep of its task.
 var stepEnds = map[string]func(t *testing.T, th thread) error{
 	"an input": func(t *testing.T, th thread) error {
+		t.Helper()
 		_, err := th.Invoke(t.Context(), logged("next"), graph.DiscardPending())
 		return err
 	},
 	"a release": func(t *testing.T, th thread) error {
+		t.Helper()
 		_, err := th.Release(t.Context())
 		return err
 	},
