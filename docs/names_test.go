@@ -91,3 +91,39 @@ func TestNamesInTextExist(t *testing.T) {
 }
 
 var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
+
+// outside are names of ARCHITECTURE.md that the product does not declare.
+var outside = map[string]bool{"append": true, "encoding/json": true, "TestLockAndRuntimeAgree": true, "graphgen.lock": true}
+
+// TestNamesOfTheArchitectureExist: each function, type, package and file that ARCHITECTURE.md names
+// exists, also the unexported ones.
+func TestNamesOfTheArchitectureExist(t *testing.T) {
+	known := make(map[string]bool)
+	identifiers(t, func(d declared) {
+		known[d.id] = true
+		parts := strings.Split(path.Base(d.name), ".") // package, type and method, or less
+		known[strings.Join(parts[max(len(parts)-2, 0):], ".")] = true
+	})
+	exists := func(name string) bool {
+		for _, dir := range []string{"..", "../runtime/graph", "../runtime/graph/internal", "../cmd", "../savers/*"} {
+			if found, err := filepath.Glob(filepath.Join(dir, strings.TrimSuffix(name, "/..."))); err == nil && len(found) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	n := 0
+	for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllSubmatch(fenced.ReplaceAll(read(t, "../ARCHITECTURE.md"), nil), -1) {
+		n++
+		name, _, _ := strings.Cut(string(m[1]), "[") // without type parameters
+		if of, _, call := strings.Cut(name, "("); call {
+			name = of[strings.LastIndex(of, ".")+1:] // the method of an example's variable
+		}
+		if !known[name] && !exists(name) && !outside[name] {
+			t.Errorf("ARCHITECTURE.md names %s, which does not exist", m[1])
+		}
+	}
+	if n < 100 {
+		t.Errorf("found %d names, want more than 100", n)
+	}
+}

@@ -15,9 +15,9 @@ import (
 
 // Sizes of lists.
 const (
-	pageSize = 100  // threads on one page
-	scanSize = 5000 // threads that one page reads at most
-	lookSize = 200  // threads that a filter looks at for one page, at most
+	pageSize  = 100  // threads on one page
+	scanSize  = 5000 // threads that one page reads at most
+	mostReads = 200  // threads that a filter reads for one page, at most
 )
 
 // filter selects threads. Its fields are the parameters of the list.
@@ -192,7 +192,7 @@ func ofThread(err error) bool {
 }
 
 // scan returns up to want threads that match, and reads up to limit threads. It looks
-// at up to lookSize threads, and leaves out threads on which the request must not do a.
+// at up to mostReads threads, and leaves out threads on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
 	if f.Search != "" && f.After.ID == "" {
 		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
@@ -200,7 +200,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		}
 		out.read = 1
 	}
-	looks := 0
+	reads := 0
 	q := f.query(now)
 	q.Limit = want + 1
 	if f.scanned() || in.opt.Authorize != nil {
@@ -212,7 +212,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			return out, err
 		}
 		// Damaged threads without a place come first, and no page can begin after them.
-		if (len(out.rows) >= want || out.read >= limit || looks >= lookSize) && out.last.ID != "" {
+		if (len(out.rows) >= want || out.read >= limit || reads >= mostReads) && out.last.ID != "" {
 			out.more = true
 			return out, nil
 		}
@@ -236,12 +236,12 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		if !f.finds(&t) {
 			continue
 		}
-		wait, ok, looked, err := in.ops.Match(ctx, f.Waits, &t, now)
+		wait, ok, read, err := in.ops.Match(ctx, f.Waits, &t, now)
 		if err != nil && !ofThread(err) {
 			return out, err
 		}
-		if looked {
-			looks++
+		if read {
+			reads++
 		}
 		if ok {
 			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Wait: wait})

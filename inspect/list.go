@@ -83,11 +83,11 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
-	if !f.Waits.Looks() { // each pulse would look again
-		d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without looks
+	if !f.Waits.Reads() { // each pulse would look again
+		d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without reads of threads
 	}
 	for i := range d.Found.rows {
-		if err := in.look(r.Context(), &d.Found.rows[i].Thread, now, &d.Found.rows[i].Wait); err != nil {
+		if err := in.complete(r.Context(), &d.Found.rows[i].Thread, now, &d.Found.rows[i].Wait); err != nil {
 			return err
 		}
 	}
@@ -131,9 +131,9 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// look completes what a thread waits for. Data that cannot be read is left out.
-func (in *Inspector) look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *operate.Standing) error {
-	if err := in.ops.Look(ctx, t, now, s); !ofThread(err) {
+// complete completes what a thread waits for. Data that cannot be read is left out.
+func (in *Inspector) complete(ctx context.Context, t *checkpoint.Thread, now time.Time, s *operate.Standing) error {
+	if err := in.ops.Complete(ctx, t, now, s); !ofThread(err) {
 		return err
 	}
 	return nil

@@ -114,7 +114,7 @@ func (in *Inspector) threadOf(r *http.Request, p place) (*threadData, error) {
 		return nil, err
 	}
 	d.Wait = in.ops.Standing(&v.thread, d.Now)
-	if err := in.look(r.Context(), &v.thread, d.Now, &d.Wait); err != nil {
+	if err := in.complete(r.Context(), &v.thread, d.Now, &d.Wait); err != nil {
 		return nil, err
 	}
 	if err := in.enliven(r, &v, &d.head); err != nil {

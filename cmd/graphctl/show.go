@@ -142,7 +142,7 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 		return nil, err
 	}
 	if p.Wait != nil && at.namespace == "" && ref.At.IsZero() {
-		if err := ops(s).Look(ctx, &c.Thread, c.Thread.Now, p.Wait); err != nil && !unreadable(err) {
+		if err := ops(s).Complete(ctx, &c.Thread, c.Thread.Now, p.Wait); err != nil && !unreadable(err) {
 			return nil, err
 		}
 	}

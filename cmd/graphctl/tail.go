@@ -44,7 +44,7 @@ It ends by an interrupt, by --timeout, and with --end.`,
 	}
 	f.sel.flags(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&f.every, "every", time.Second, "the pause `duration` between two looks")
+	flags.DurationVar(&f.every, "every", time.Second, "the pause `duration` between two polls")
 	flags.IntVarP(&f.lines, "lines", "n", 10, "the `number` of older checkpoints to print first")
 	flags.BoolVar(&f.end, "end", false, "end when no selected thread is running or ready")
 	return cmd
@@ -89,7 +89,7 @@ func (a *app) tail(ctx context.Context, s checkpoint.Saver, args []string, f *ta
 		w.one = id
 	}
 	for {
-		busy, err := w.look(ctx)
+		busy, err := w.poll(ctx)
 		if err != nil {
 			return errors.Join(err, w.l.end(""))
 		}
@@ -110,8 +110,8 @@ func (a *app) tail(ctx context.Context, s checkpoint.Saver, args []string, f *ta
 	}
 }
 
-// look prints the changes since the last look. busy reports that a thread is running or ready.
-func (w *follower) look(ctx context.Context) (busy bool, err error) {
+// poll prints the changes since the last poll. busy reports that a thread is running or ready.
+func (w *follower) poll(ctx context.Context) (busy bool, err error) {
 	threads := make(map[string]bool)
 	visit := func(t *checkpoint.Thread) error {
 		threads[t.ID] = true
@@ -214,7 +214,7 @@ func (w *follower) print(e *eventJSON) error {
 		if e.Gone {
 			status = "gone"
 		}
-		// The widest status and source have 9 and 6 letters. Lines of later looks are below those
+		// The widest status and source have 9 and 6 letters. Lines of later polls are below those
 		// before.
 		cells := []string{at, quoteID(e.Thread), fmt.Sprintf("%-9s", status), fmt.Sprintf("%-4d", e.Step)}
 		if e.Checkpoint == nil {

@@ -52,7 +52,7 @@ func TestTailPrintsEachCheckpointOnce(t *testing.T) {
 			want string
 		}{{"one thread", one, c.one}, {"many threads", many, c.many}} {
 			out.Reset()
-			if _, err := f.f.look(ctx); err != nil {
+			if _, err := f.f.poll(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if got := events(t, out.String()); got != f.want {

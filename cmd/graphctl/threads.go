@@ -66,11 +66,11 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 			return errors.Join(err, l.end(""))
 		}
 		j := threadOf(&t)
-		if j.Wait != nil && sel.filter().Looks() { // the list would not say that a queue is stuck
+		if j.Wait != nil && sel.filter().Reads() { // the list would not say that a queue is stuck
 			*j.Wait, _, _, err = ops(s).Match(ctx, sel.filter(), &t, t.Now)
 		}
 		if err == nil && wide && j.Wait != nil {
-			err = ops(s).Look(ctx, &t, t.Now, j.Wait)
+			err = ops(s).Complete(ctx, &t, t.Now, j.Wait)
 		}
 		if err != nil && !unreadable(err) {
 			return errors.Join(err, l.end(""))

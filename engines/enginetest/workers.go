@@ -39,7 +39,7 @@ func startFleet(tb testing.TB, place Place, poll time.Duration, change func(work
 		m := &member{Saver: stored, Engine: place.Open(tb), f: f}
 		f.members = append(f.members, m)
 		e := change(listening{m})
-		s := worker.Announce(looking{m}, e, nil)
+		s := worker.Announce(polling{m}, e, nil)
 		w := worker.New(s, worker.Options{Engine: e, Poll: poll, OnEvent: m.event}, f.compile(s))
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
@@ -61,13 +61,13 @@ type member struct {
 	f *fleet
 
 	// These are guarded by f.mu.
-	began, looked int  // calls of Ready that have begun; the newest one that has returned
+	began, polled int  // calls of Ready that have begun; the newest one that has returned
 	wanted        int  // the call of Ready that follows the newest empty hint; 0 before there was one
 	idle          bool // the newest event
 }
 
 // settled reports whether the worker listens, and looks only after another hint or poll.
-func (m *member) settled() bool { return m.idle && m.wanted > 0 && m.looked >= m.wanted }
+func (m *member) settled() bool { return m.idle && m.wanted > 0 && m.polled >= m.wanted }
 
 func (m *member) event(e worker.Event) {
 	m.f.mu.Lock()
@@ -76,10 +76,10 @@ func (m *member) event(e worker.Event) {
 	m.f.change()
 }
 
-// looking is the saver of a member. It hides that the memory saver announces due threads itself.
-type looking struct{ *member }
+// polling is the saver of a member. It hides that the memory saver announces due threads itself.
+type polling struct{ *member }
 
-func (l looking) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+func (l polling) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
 	l.f.mu.Lock()
 	l.began++
 	n := l.began
@@ -87,7 +87,7 @@ func (l looking) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint
 	got, err := l.Saver.Ready(ctx, q)
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()
-	l.looked = n
+	l.polled = n
 	l.idle = l.idle && len(got.Threads) == 0
 	l.f.change()
 	return got, err

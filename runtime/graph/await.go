@@ -21,13 +21,13 @@ type awaiting struct {
 	until   bool   // it does not wait for people, signals and times
 	request string // of the input that it waits for; empty for the newest run line
 
-	looked  bool          // the fields below are set
+	located bool          // the fields below are set
 	named   bool          // the caller named the request
 	birth   checkpoint.ID // of the thread; zero before a version was open
 	version int           // in which the work has begun; 0 before
 	begun   checkpoint.ID // inputs whose records follow this one are later ones
 	next    checkpoint.ID // the head when the first of them began; zero for none
-	after   origin        // at the first look: the work has begun later
+	after   origin        // at the first check: the work has begun later
 	scanned checkpoint.ID // the newest record that was searched for a later input
 }
 
@@ -43,11 +43,11 @@ type ended struct {
 	status checkpoint.Status // of the thread; zero if a later input has begun
 }
 
-// wait looks at the thread until the work has ended. It looks again when the thread changes: see
+// wait checks the thread until the work has ended. It checks again when the thread changes: see
 // package news.
 func (w *awaiting) wait(ctx context.Context) (e ended, err error) {
 	err = w.g.watch(ctx, w.thread, func(ctx context.Context) (bool, error) {
-		found, err := w.look(ctx)
+		found, err := w.check(ctx)
 		if found != nil {
 			e = *found
 		}
@@ -56,17 +56,17 @@ func (w *awaiting) wait(ctx context.Context) (e ended, err error) {
 	return e, err
 }
 
-// watch calls look until it returns true or an error: immediately, and when the thread changes. It
-// repeats a look that has failed for a passing reason.
-func (g *core) watch(ctx context.Context, thread string, look func(context.Context) (bool, error)) error {
-	if done, err := look(ctx); err != nil || done {
+// watch calls check until it returns true or an error: immediately, and when the thread changes. It
+// repeats a check that has failed for a passing reason.
+func (g *core) watch(ctx context.Context, thread string, check func(context.Context) (bool, error)) error {
+	if done, err := check(ctx); err != nil || done {
 		return err
 	}
 	changed := make(chan struct{}, 1)
 	seat := g.news.Watch(ctx, thread, func() {
 		select {
 		case changed <- struct{}{}:
-		default: // the next look comes after this change
+		default: // the next check comes after this change
 		}
 	})
 	defer seat.Leave()
@@ -81,18 +81,18 @@ func (g *core) watch(ctx context.Context, thread string, look func(context.Conte
 		case <-changed:
 			timer.Stop()
 		}
-		done, err := look(ctx)
+		done, err := check(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && passing(err):
-			time.AfterFunc(news.Every, func() { g.news.Changed(thread) }) // looks again
+			time.AfterFunc(news.Every, func() { g.news.Changed(thread) }) // checks again
 		case err != nil || done:
 			return err
 		}
 	}
 }
 
-// look returns the end of the work; nil if it has not ended.
-func (w *awaiting) look(ctx context.Context) (*ended, error) {
+// check returns the end of the work; nil if it has not ended.
+func (w *awaiting) check(ctx context.Context) (*ended, error) {
 	for {
 		c, err := loadChain(ctx, w.g, w.g.opt.saver, checkpoint.Ref{Thread: w.thread, Namespace: noCall})
 		if err != nil {
@@ -110,7 +110,7 @@ func (w *awaiting) look(ctx context.Context) (*ended, error) {
 				return nil, err
 			}
 		}
-		if !w.looked {
+		if !w.located {
 			if err := w.first(ctx, &c, mail); err != nil {
 				return nil, err
 			}
@@ -139,7 +139,7 @@ func (w *awaiting) look(ctx context.Context) (*ended, error) {
 
 // first notes what the caller waits for: the newest input that waits, or the newest run line.
 func (w *awaiting) first(ctx context.Context, c *checkpoint.Chain, mail []checkpoint.Message) error {
-	w.looked, w.named = true, w.request != ""
+	w.located, w.named = true, w.request != ""
 	if w.named {
 		return nil
 	}

@@ -21,22 +21,22 @@ type Filter struct {
 // Any reports whether the filter selects all threads.
 func (f Filter) Any() bool { return f == Filter{} }
 
-// Looks reports whether Match may call Look for a thread.
-func (f Filter) Looks() bool { return f.Waits == KindQueue || f.Waits == "" && f.Stuck }
+// Reads reports whether Match may call Complete for a thread.
+func (f Filter) Reads() bool { return f.Waits == KindQueue || f.Waits == "" && f.Stuck }
 
 // Match returns the Standing of a listed thread at the time now, and whether the filter selects
-// the thread. looked reports that it has called Look, which it does only for a thread that may
+// the thread. read reports that it has called Complete, which it does only for a thread that may
 // wait for a queue. With an error that is Unreadable, the results are those of the list alone.
-func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok, looked bool, err error) {
+func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok, read bool, err error) {
 	s = o.Standing(t, now)
-	looked = s.queue && f.Looks() && (!f.Stuck || now.Sub(t.Updated) > overdue)
-	if looked {
-		err = o.Look(ctx, t, now, &s)
+	read = s.queue && f.Reads() && (!f.Stuck || now.Sub(t.Updated) > overdue)
+	if read {
+		err = o.Complete(ctx, t, now, &s)
 	}
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return s, false, looked, nil // deleted since it was listed
+		return s, false, read, nil // deleted since it was listed
 	}
-	return s, (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), looked, err
+	return s, (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), read, err
 }
 
 // Threads yields the threads that a query and a filter select, with what they wait for. An error

@@ -45,7 +45,7 @@ func standing(t *testing.T, o *operate.Operator, id string) operate.Standing {
 		t.Fatal(err)
 	}
 	s := o.Standing(&th, time.Now())
-	if err := o.Look(t.Context(), &th, time.Now(), &s); err != nil {
+	if err := o.Complete(t.Context(), &th, time.Now(), &s); err != nil {
 		t.Fatal(err)
 	}
 	stuck := false
@@ -301,7 +301,7 @@ func TestALookAtManyTasksIsBounded(t *testing.T) {
 	}
 	s.lists = 0
 	st := o.Standing(&th, th.Now)
-	if err := o.Look(t.Context(), &th, th.Now, &st); err != nil || s.lists != 10 || !strings.HasSuffix(st.Text, "and 29 more") {
+	if err := o.Complete(t.Context(), &th, th.Now, &st); err != nil || s.lists != 10 || !strings.HasSuffix(st.Text, "and 29 more") {
 		t.Errorf("got %q after %d finds, %v; want 10 finds, and 29 more", st.Text, s.lists, err)
 	}
 	s.lists = 0

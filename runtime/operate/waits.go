@@ -261,7 +261,7 @@ type Standing struct {
 	// will.
 	Stuck bool `json:"stuck,omitempty"`
 
-	queue bool   // Look finds out which queue it is
+	queue bool   // Complete finds out which queue it is
 	more  string // the end of Text
 }
 
@@ -272,11 +272,11 @@ const (
 	defaultLongWait = 7 * 24 * time.Hour
 )
 
-// mostLooked is the number of tasks in queues that one Look finds at most.
-const mostLooked = 10
+// mostTasks is the number of tasks in queues that Complete reads at most.
+const mostTasks = 10
 
 // Standing returns what a listed thread waits for, at the time now on the clock of the saver. It
-// reads nothing. Waits for queues are not listed: Look completes them.
+// reads nothing. Waits for queues are not listed: Complete adds them.
 func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 	s := Standing{Since: utc(t.Updated)}
 	late := !t.Wake.IsZero() && now.Sub(t.Wake) > overdue
@@ -356,15 +356,15 @@ func (s *Standing) of(all []Wait) {
 	}
 }
 
-// Look completes a Standing by what a list does not say. This is the queues for whose workers a
+// Complete completes a Standing by what a list does not say. This is the queues for whose workers a
 // thread waits, and the nodes that are in progress or due. It makes one call of the saver, and one
 // more for each of the 10 tasks in queues that were handed out first.
-func (o *Operator) Look(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
+func (o *Operator) Complete(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
 	switch {
 	case t.Version == 0:
 		return nil
 	case s.queue:
-		all, err := o.waits(ctx, t, true, mostLooked)
+		all, err := o.waits(ctx, t, true, mostTasks)
 		if s.queue = false; err != nil || len(all) == 0 {
 			return err
 		}

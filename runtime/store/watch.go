@@ -70,11 +70,11 @@ func (c *Collection[T]) Watch(ctx context.Context, opts ...WatchOption) iter.Seq
 //
 //   - The newest state of each item is yielded sooner or later, also after lost connections.
 //   - The versions of a key only grow, and no version is yielded twice.
-//   - States of an item between two looks are missed. An item that was created and removed between
+//   - States of an item between two polls are missed. An item that was created and removed between
 //     them is missed.
 //   - Changes of different items are yielded by namespace and key, not in the order of the writes.
 //
-// A look reads all items of s, with their values. Watch small namespaces. More items than
+// A poll reads all items of s, with their values. Watch small namespaces. More items than
 // [MaxWatched] are an [*InvalidError] that ends the sequence. A [*ValueError] stands for one item.
 // Watch continues after [ErrUnavailable]; every other error ends it.
 func (s *Selection[T]) Watch(ctx context.Context, opts ...WatchOption) iter.Seq2[Change[T], error] {
@@ -96,13 +96,13 @@ type watch[T any] struct {
 	s       *Selection[T]
 	options watchOptions
 	seen    map[string]watched // by Namespace.Append, 00 00 and key
-	looks   int
+	polls   int
 }
 
 // watched is an item that was yielded.
 type watched struct {
 	version int64
-	look    int // the last that found it
+	poll    int // the last that found it
 }
 
 func (w *watch[T]) run(ctx context.Context, yield func(Change[T], error) bool) {
@@ -111,7 +111,7 @@ func (w *watch[T]) run(ctx context.Context, yield func(Change[T], error) bool) {
 		stop, err := n.Notify(ctx, w.s.c.Namespace(), func() {
 			select {
 			case hint <- struct{}{}:
-			default: // the next look is due already
+			default: // the next poll is due already
 			}
 		})
 		if err == nil {
@@ -121,7 +121,7 @@ func (w *watch[T]) run(ctx context.Context, yield func(Change[T], error) bool) {
 	tick := time.NewTicker(w.options.every)
 	defer tick.Stop()
 	for {
-		err := w.look(ctx, yield)
+		err := w.poll(ctx, yield)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errStopped):
 			return
@@ -141,9 +141,9 @@ func (w *watch[T]) run(ctx context.Context, yield func(Change[T], error) bool) {
 // errStopped is the error of a loop that the caller has left.
 var errStopped = errors.New("the caller left the loop")
 
-// look lists the items once, and yields what has changed.
-func (w *watch[T]) look(ctx context.Context, yield func(Change[T], error) bool) error {
-	w.looks++
+// poll lists the items once, and yields what has changed.
+func (w *watch[T]) poll(ctx context.Context, yield func(Change[T], error) bool) error {
+	w.polls++
 	l := listing{query: Query{Namespace: w.s.c.ns, Where: w.s.where}}
 	count := 0
 	for record, err := range l.records(ctx, w.s.c.core.backend) {
@@ -152,7 +152,7 @@ func (w *watch[T]) look(ctx context.Context, yield func(Change[T], error) bool) 
 		}
 		at := string(record.Namespace.Append(nil)) + "\x00\x00" + record.Key
 		old, known := w.seen[at]
-		w.seen[at] = watched{record.Version, w.looks}
+		w.seen[at] = watched{record.Version, w.polls}
 		if count++; count > w.options.most {
 			return &InvalidError{"watch", fmt.Sprintf("more than %d items", w.options.most), "a smaller namespace, a filter, or MaxWatched"}
 		}
@@ -170,11 +170,11 @@ func (w *watch[T]) look(ctx context.Context, yield func(Change[T], error) bool) 
 	return w.removed(yield)
 }
 
-// removed yields the items that the last look has not found.
+// removed yields the items that the last poll has not found.
 func (w *watch[T]) removed(yield func(Change[T], error) bool) error {
 	var gone []string
 	for at, item := range w.seen {
-		if item.look != w.looks {
+		if item.poll != w.polls {
 			gone = append(gone, at)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a look may take before the worker counts as stuck.
+// stuckAfter is how long a poll may take before the worker counts as stuck.
 const stuckAfter = time.Minute
 
 // health is what the handlers report. The zero health is that of a worker that has not begun.
@@ -17,7 +17,7 @@ type health struct {
 	failures int       // of the saver in a row
 	draining bool      // Run ends
 	over     bool      // Run has returned
-	looking  time.Time // when the look in progress began; zero for none
+	polling  time.Time // when the poll in progress began; zero for none
 }
 
 func (h *health) set(change func()) {
@@ -26,9 +26,9 @@ func (h *health) set(change func()) {
 	change()
 }
 
-func (h *health) looks()    { h.set(func() { h.looking = time.Now() }) }
-func (h *health) waits()    { h.set(func() { h.looking = time.Time{} }) }
-func (h *health) drains()   { h.set(func() { h.draining, h.looking = true, time.Time{} }) }
+func (h *health) polls()    { h.set(func() { h.polling = time.Now() }) }
+func (h *health) waits()    { h.set(func() { h.polling = time.Time{} }) }
+func (h *health) drains()   { h.set(func() { h.draining, h.polling = true, time.Time{} }) }
 func (h *health) ended()    { h.set(func() { h.over = true }) }
 func (h *health) answered() { h.set(func() { h.answers, h.failures = true, 0 }) }
 
@@ -71,7 +71,7 @@ func (h *health) live() string {
 	switch {
 	case h.over:
 		return "the worker has ended"
-	case !h.looking.IsZero() && time.Since(h.looking) > stuckAfter:
+	case !h.polling.IsZero() && time.Since(h.polling) > stuckAfter:
 		return "the worker is stuck"
 	}
 	return ""

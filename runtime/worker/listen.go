@@ -26,7 +26,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// announced notes that the saver has stored a Wake. The loop looks then.
+// announced notes that the saver has stored a Wake. The loop polls then.
 func (w *Worker) announced(n checkpoint.Notice) {
 	if n.Graph == pauseGraph {
 		w.mu.Lock()
@@ -48,7 +48,7 @@ func (w *Worker) announced(n checkpoint.Notice) {
 }
 
 // hinted receives a hint of the Engine. A hint of a thread that the worker runs is about its
-// messages. After looks for hints that found nothing, the next such look waits a little.
+// messages. After polls for hints that found nothing, the next such poll waits a little.
 func (w *Worker) hinted(_, thread string) {
 	if w.news.Hint(thread) {
 		return

@@ -32,7 +32,7 @@ type Options struct {
 	//
 	// The retries of a node (graph.Retry) happen within one run.
 	Retry graph.RetryPolicy
-	// Poll is the mean time between two looks for due threads, if nothing announces them earlier.
+	// Poll is the mean time between two polls for due threads, if nothing announces them earlier.
 	// The default is 1 s, and 15 s with an Engine. A saver that is a checkpoint.Notifier needs no
 	// polling.
 	Poll time.Duration

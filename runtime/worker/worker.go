@@ -30,7 +30,7 @@ type Worker struct {
 	opt   Options
 	given []App
 
-	turns    []*turn          // the apps, in the order in which the next look asks for them
+	turns    []*turn          // the apps, in the order in which the next poll asks for them
 	apps     map[string]*turn // by the names of graphs
 	keepers  []*keeper        // of Options.Retention
 	notifies bool             // the saver announces all due threads
@@ -49,11 +49,11 @@ type Worker struct {
 	pauses  pauses
 	late    int       // the runs that cannot renew their leases in time
 	resumes time.Time // when the worker claims threads again after its runs were late
-	now     bool      // the loop must look now
-	hints   bool      // the Engine has sent a hint since the last look
-	lull    news.Lull // after the looks for hints
-	calm    time.Time // hints cause no look before this time
-	wake    time.Time // the earliest Wake that the saver announced since the last look; zero for none
+	now     bool      // the loop must poll now
+	hints   bool      // the Engine has sent a hint since the last poll
+	lull    news.Lull // after the polls for hints
+	calm    time.Time // hints cause no poll before this time
+	wake    time.Time // the earliest Wake that the saver announced since the last poll; zero for none
 }
 
 // turn is an App with its part of the slots.
@@ -170,13 +170,13 @@ func (w *Worker) add(app App) error {
 	return nil
 }
 
-// loop looks for due threads until ctx ends.
+// loop polls for due threads until ctx ends.
 func (w *Worker) loop(ctx, runs context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		w.health.looks()
-		wait, err := w.look(ctx, runs)
+		w.health.polls()
+		wait, err := w.poll(ctx, runs)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (w *Worker) loop(ctx, runs context.Context) error {
 	}
 }
 
-// wait waits until the loop must look again. The worker is over if ctx ends, or with an error.
+// wait waits until the loop must poll again. The worker is over if ctx ends, or with an error.
 func (w *Worker) wait(ctx context.Context, timer *time.Timer, wait time.Duration) (over bool, err error) {
 	timer.Stop()
 	if wait >= 0 {
@@ -217,7 +217,7 @@ func (w *Worker) wait(ctx context.Context, timer *time.Timer, wait time.Duration
 	}
 }
 
-// again makes the loop look now.
+// again makes the loop poll now.
 func (w *Worker) again() {
 	w.mu.Lock()
 	w.now = true

@@ -112,11 +112,11 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, 
 func (s *Saver) glance(ctx context.Context, thread string, f func(v *ledger.Version)) error {
 	v := s.use(thread, baseName(thread), 0)
 	defer s.done(v)
-	err := v.look(ctx)
+	err := v.read(ctx)
 	for n := 0; errors.Is(err, errAbsent) && n < releases; n++ { // the file may be missing for a moment
 		next := s.newVolume(thread, v.base, 0)
 		next.path = s.siblingPath(v.base, nextName)
-		err = next.look(ctx)
+		err = next.read(ctx)
 		if err == nil {
 			f(next.version())
 		}
@@ -125,7 +125,7 @@ func (s *Saver) glance(ctx context.Context, thread string, f func(v *ledger.Vers
 			return nil
 		}
 		if errors.Is(err, errAbsent) {
-			err = v.look(ctx)
+			err = v.read(ctx)
 		}
 	}
 	if err == nil {

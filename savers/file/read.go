@@ -31,12 +31,12 @@ func (sp *span) count() int {
 	return sp.open - sp.oldest
 }
 
-// releases is how many consecutive releases may happen between two looks at a thread before the
+// releases is how many consecutive releases may happen between two reads of a thread before the
 // thread counts as missing.
 const releases = 5
 
-// span returns the range of versions of a thread. v is the open version after a look; found
-// reports whether the look found a file.
+// span returns the range of versions of a thread. v is the open version after a read; found
+// reports whether the read found a file.
 func (v *volume) span(ctx context.Context, found bool) (span, error) {
 	// Without a file, and without a next one, the file may have appeared in between.
 	for i := 0; i < releases && !found; i++ {
@@ -48,7 +48,7 @@ func (v *volume) span(ctx context.Context, found bool) (span, error) {
 			sp := span{oldest: 1, open: number}
 			return sp, sp.search(v)
 		}
-		if err := v.look(ctx); err != nil && !errors.Is(err, errAbsent) {
+		if err := v.read(ctx); err != nil && !errors.Is(err, errAbsent) {
 			return span{}, err
 		}
 		found = v.v != nil
@@ -76,7 +76,7 @@ func (v *volume) next(ctx context.Context) (int, error) {
 	}
 	next := v.s.newVolume(v.id, v.base, 0)
 	next.path = v.s.siblingPath(v.base, nextName)
-	err = next.look(ctx)
+	err = next.read(ctx)
 	defer next.drop()
 	if errors.Is(err, errAbsent) {
 		return 0, nil
@@ -104,7 +104,7 @@ func (sp *span) search(v *volume) error {
 func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, span, error) {
 	base := baseName(thread)
 	v := s.use(thread, base, 0)
-	err := v.look(ctx)
+	err := v.read(ctx)
 	if err != nil && !errors.Is(err, errAbsent) {
 		s.done(v)
 		return nil, span{}, err
@@ -122,7 +122,7 @@ func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, s
 		return nil, sp, errAbsent
 	}
 	v = s.use(thread, base, number)
-	if err := v.look(ctx); err != nil {
+	if err := v.read(ctx); err != nil {
 		s.done(v)
 		return nil, sp, err
 	}
@@ -216,15 +216,15 @@ func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[ui
 func (s *Saver) view(ctx context.Context, p checkpoint.Ref) (view ledger.View, h *handle, err error) {
 	for n := 1; ; n++ {
 		var changed bool
-		if view, h, changed, err = s.tryView(ctx, p); err != nil || !changed || n == looks {
+		if view, h, changed, err = s.tryView(ctx, p); err != nil || !changed || n == viewTries {
 			return view, h, err
 		}
 		h.release()
 	}
 }
 
-// looks is how often view tries a thread whose file changes meanwhile.
-const looks = 10
+// viewTries is how often view tries a thread whose file changes meanwhile.
+const viewTries = 10
 
 // tryView returns the view at one moment. changed reports that the file changed meanwhile. The
 // run in the view may then have ended before the lookup of its lease.

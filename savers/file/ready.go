@@ -23,7 +23,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	defer s.calls.Done()
 	known := ledger.NewRound(&q, time.Now())
 	for _, t := range s.knownDue(&q) {
-		known.Look(t, time.Time{})
+		known.Offer(t, time.Time{})
 	}
 	if err := s.take(ctx, known); err != nil || len(known.Result.Threads) == q.Limit {
 		known.Result.Next = known.Result.Now // this call has not looked at the other threads
@@ -31,7 +31,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	}
 	q.Limit -= len(known.Result.Threads)
 	round := ledger.NewRound(&q, time.Now())
-	err := s.lookAtAll(ctx, round)
+	err := s.offerAll(ctx, round)
 	if err == nil {
 		err = s.take(ctx, round)
 	}
@@ -39,8 +39,8 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	return round.Result, err
 }
 
-// lookAtAll looks at all threads of the folder.
-func (s *Saver) lookAtAll(ctx context.Context, round *ledger.Round) error {
+// offerAll offers all threads of the folder to a round.
+func (s *Saver) offerAll(ctx context.Context, round *ledger.Round) error {
 	if len(round.Query.Graphs) == 0 {
 		return nil // the caller asks for the time
 	}
@@ -61,7 +61,7 @@ func (s *Saver) lookAtAll(ctx context.Context, round *ledger.Round) error {
 		if err != nil {
 			return err
 		}
-		round.Look(l.ready, until) // a Wake with a live lease stays: the next call looks again
+		round.Offer(l.ready, until) // a Wake with a live lease stays: the next call offers it again
 	}
 	s.keepDue(round, time.Since(start))
 	return nil

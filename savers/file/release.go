@@ -325,7 +325,7 @@ func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
 	last := v.s.newVolume(v.id, v.base, 0)
 	last.path = path
 	defer last.drop()
-	err := last.look(ctx)
+	err := last.read(ctx)
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return v.scanNumbers()
 	}

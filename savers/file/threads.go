@@ -249,7 +249,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	}
 	v := s.newVolume("", base, 0)
 	defer v.drop()
-	if err := v.look(ctx); err != nil {
+	if err := v.read(ctx); err != nil {
 		if errors.Is(err, errAbsent) {
 			return s.listingOfNext(ctx, base)
 		}
@@ -271,14 +271,14 @@ func (s *Saver) listingOfNext(ctx context.Context, base string) (listing, error)
 	v := s.newVolume("", base, 0)
 	v.path = s.siblingPath(base, nextName)
 	defer v.drop()
-	err := v.look(ctx)
+	err := v.read(ctx)
 	if errors.Is(err, errAbsent) {
 		return listing{}, nil
 	}
 	return v.listing(), err
 }
 
-// listing returns the thread of a volume after a look.
+// listing returns the thread of a volume after a read.
 func (v *volume) listing() listing {
 	l := listing{id: v.id, ended: true}
 	if v.v == nil {
@@ -321,7 +321,7 @@ func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Versi
 // pruned, or deleted with all others.
 func (s *Saver) versions(ctx context.Context, thread string) (all []checkpoint.Version, changed bool, err error) {
 	v := s.use(thread, baseName(thread), 0)
-	err = v.look(ctx)
+	err = v.read(ctx)
 	if err != nil && !errors.Is(err, errAbsent) {
 		s.done(v)
 		return nil, false, err

@@ -227,20 +227,20 @@ func (v *volume) unlock() {
 	}
 }
 
-// look reads what a reader may see: all whole frames, without a lock. It returns errAbsent if
+// read reads what a reader may see: all whole frames, without a lock. It returns errAbsent if
 // there is no file, or only an empty one, which a writer has created and not yet written.
-// Apparent damage may be a write in progress; only a look under the lock can decide.
-func (v *volume) look(ctx context.Context) error {
-	err := v.lookAtAll(ctx)
+// Apparent damage may be a write in progress; only a read under the lock can decide.
+func (v *volume) read(ctx context.Context) error {
+	err := v.readNew(ctx)
 	if err == nil && v.v == nil {
 		err = errAbsent
 	}
 	return err
 }
 
-// lookAtAll reads all that is new in the file. It waits for the lock only if the file looks
+// readNew reads all that is new in the file. It waits for the lock only if the file looks
 // damaged, because a writer may be in the middle of a write.
-func (v *volume) lookAtAll(ctx context.Context) error {
+func (v *volume) readNew(ctx context.Context) error {
 	if v.h != nil {
 		same, err := v.current()
 		if err != nil {

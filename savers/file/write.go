@@ -206,7 +206,7 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *
 	}
 	v := s.use(a.Thread, open.base, open.v.Number-1)
 	defer s.done(v)
-	if err := v.look(ctx); err != nil {
+	if err := v.read(ctx); err != nil {
 		if errors.Is(err, errAbsent) {
 			err = conflict
 		}

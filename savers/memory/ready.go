@@ -16,8 +16,8 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 	return got, err
 }
 
-// ready is Ready, and counts the threads that it looks at.
-func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkpoint.ReadyThreads, looked int, err error) {
+// ready is Ready, and counts the threads that it offers to its rounds.
+func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkpoint.ReadyThreads, offered int, err error) {
 	if err := q.Check(); err != nil {
 		return got, 0, err
 	}
@@ -29,8 +29,8 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 	for size, enough := q.Limit+len(q.Except)+1, false; !enough; size *= 2 {
 		round := ledger.NewRound(q, now)
 		var n int
-		n, enough = s.look(round, size, now)
-		looked += n
+		n, enough = s.offer(round, size, now)
+		offered += n
 		if enough {
 			err = round.Due(func(found *checkpoint.ReadyThread) (time.Time, error) {
 				wake := s.reserve(round, found, now)
@@ -42,12 +42,12 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 			got = round.Result
 		}
 	}
-	return got, looked, err
+	return got, offered, err
 }
 
-// look shows round up to size threads of each graph and priority. It returns how many these are,
+// offer offers a round up to size threads of each graph and priority. It returns how many these are,
 // and whether they are enough: others are not due, or are due after more than the limit.
-func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, enough bool) {
+func (s *Saver) offer(round *ledger.Round, size int, now time.Time) (offered int, enough bool) {
 	enough = true
 	for i, graph := range round.Query.Graphs {
 		if slices.Index(round.Query.Graphs, graph) < i {
@@ -58,17 +58,17 @@ func (s *Saver) look(round *ledger.Round, size int, now time.Time) (looked int, 
 			due := len(round.Candidates())
 			for _, id := range ids {
 				s.visit(id, func(t *thread, v *ledger.Version) {
-					if wake := round.Look(v.Ready(), t.until(now)); !wake.IsZero() {
+					if wake := round.Offer(v.Ready(), t.until(now)); !wake.IsZero() {
 						v.Wake = wake
 						s.noteWake(t)
 					}
 				})
 			}
-			looked += len(ids)
+			offered += len(ids)
 			enough = enough && (all || len(round.Candidates())-due > round.Query.Limit)
 		}
 	}
-	return looked, enough
+	return offered, enough
 }
 
 // reserve returns the Wake of a thread after the call; zero if the thread is not due any more.

@@ -129,7 +129,7 @@ func (f *finding) scan(form string) error {
 		from = "(" + after
 	}
 	for {
-		_, last, done, err := f.look(fmt.Sprint(len(form)), from, to, nil)
+		_, last, done, err := f.page(fmt.Sprint(len(form)), from, to, nil)
 		if err != nil || done || len(f.found) == f.q.Limit {
 			return err
 		}
@@ -137,8 +137,9 @@ func (f *finding) scan(form string) error {
 	}
 }
 
-// look calls store_find.lua.
-func (f *finding) look(source, from, to string, places []string) (looked int, last string, done bool, err error) {
+// page calls store_find.lua, which reads at most budget members or places. read is how many it has
+// read.
+func (f *finding) page(source, from, to string, places []string) (read int, last string, done bool, err error) {
 	args := make([]any, 0, 6+len(f.where)+len(places))
 	args = append(append(args, source, from, to, f.q.Limit-len(f.found), budget, f.reads), f.where...)
 	for _, p := range places {
@@ -148,7 +149,7 @@ func (f *finding) look(source, from, to string, places []string) (looked int, la
 	if err != nil {
 		return 0, "", false, err
 	}
-	done, looked, last = r.text() == "1", r.int(), r.text()
+	done, read, last = r.text() == "1", r.int(), r.text()
 	for r.more() {
 		at := r.text()
 		if f.hit != nil {
@@ -170,7 +171,7 @@ func (f *finding) look(source, from, to string, places []string) (looked int, la
 		}
 		f.found = append(f.found, record)
 	}
-	return looked, last, done, f.t.wrap(f.ctx, "find", r.err)
+	return read, last, done, f.t.wrap(f.ctx, "find", r.err)
 }
 
 // span is a range of members of a set of index entries.
@@ -219,10 +220,10 @@ func (f *finding) byRanges() error {
 	}
 	places, err := f.collect(spans)
 	for err == nil && len(places) > 0 && len(f.found) < f.q.Limit {
-		var looked int
+		var read int
 		part := places[:min(len(places), budget)]
-		if looked, _, _, err = f.look("", "", "", part); err == nil {
-			places = places[max(looked, 1):]
+		if read, _, _, err = f.page("", "", "", part); err == nil {
+			places = places[max(read, 1):]
 		}
 	}
 	return err

@@ -295,7 +295,7 @@ func (b *batch) choose(rows [][]Row) (enough bool, err error) {
 				continue
 			}
 			threads[t.ID] = t
-			if until := b.round.Look(t.ready(), t.lease()); !until.IsZero() {
+			if until := b.round.Offer(t.ready(), t.lease()); !until.IsZero() {
 				b.move(t, until)
 			}
 		}

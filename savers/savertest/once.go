@@ -194,11 +194,11 @@ const (
 	onceInputs  = 60
 	onceThreads = 3
 	onceTakers  = 4
-	onceLooks   = 6 // that a caller keeps, and picks from
+	onceFinds   = 6 // that a caller keeps, and picks from
 )
 
-// onceLook is a thread with its untaken messages, as a caller has read them.
-type onceLook struct {
+// onceFind is a thread with its untaken messages, as a caller has read them.
+type onceFind struct {
 	found   checkpoint.ReadyThread
 	waiting []checkpoint.Message
 }
@@ -211,11 +211,11 @@ func testInputsOnce(tb testing.TB, s checkpoint.Saver) {
 	var all sync.WaitGroup
 	for range onceTakers {
 		all.Go(func() {
-			var looks []onceLook
+			var finds []onceFind
 			for o.left() && tb.Context().Err() == nil {
-				looks = append(looks, o.look()...)
-				if looks = looks[max(len(looks)-onceLooks, 0):]; len(looks) > 0 {
-					o.take(&looks[rand.IntN(len(looks))])
+				finds = append(finds, o.find()...)
+				if finds = finds[max(len(finds)-onceFinds, 0):]; len(finds) > 0 {
+					o.take(&finds[rand.IntN(len(finds))])
 				}
 			}
 		})
@@ -262,8 +262,8 @@ func (o *onceRun) check(what string, err error) bool {
 	return err == nil
 }
 
-// look reads the inboxes of the threads that are due.
-func (o *onceRun) look() (looks []onceLook) {
+// find reads the inboxes of the threads that are due.
+func (o *onceRun) find() (finds []onceFind) {
 	ctx := o.tb.Context()
 	got, err := o.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: onceThreads})
 	if !o.check("ready", err) {
@@ -272,15 +272,15 @@ func (o *onceRun) look() (looks []onceLook) {
 	for _, found := range got.Threads {
 		waiting, err := o.s.Mail(ctx, checkpoint.MailQuery{Thread: found.ID})
 		if o.check("mail", err) {
-			looks = append(looks, onceLook{found, waiting})
+			finds = append(finds, onceFind{found, waiting})
 		}
 	}
-	return looks
+	return finds
 }
 
-// take opens a run with the first message of a look, and ends it. If no message waited, the thread
+// take opens a run with the first message of a find, and ends it. If no message waited, the thread
 // is not due any more.
-func (o *onceRun) take(l *onceLook) {
+func (o *onceRun) take(l *onceFind) {
 	ctx, found, waiting, after := o.tb.Context(), &l.found, l.waiting, checkpoint.ID{}
 	if len(waiting) == 0 {
 		o.check("rewake", o.s.Rewake(ctx, checkpoint.Rewake{Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Birth: found.Birth}))

@@ -33,9 +33,10 @@ func (v *Version) Ready() checkpoint.ReadyThread {
 	return t
 }
 
-// Look notes a thread with an open version, for Due. until is the end of its lease; zero for none.
-// Look returns the end of the lease if the Wake of the thread must be moved to it, else zero.
-func (r *Round) Look(t checkpoint.ReadyThread, until time.Time) (move time.Time) {
+// Offer gives the round a thread with an open version, which Due can choose. until is the end of
+// its lease; zero for none. Offer returns the end of the lease if the Wake of the thread must be
+// moved to it, else zero.
+func (r *Round) Offer(t checkpoint.ReadyThread, until time.Time) (move time.Time) {
 	if t.Wake.IsZero() || !slices.Contains(r.Query.Graphs, t.Graph) || slices.Contains(r.Query.Except, t.ID) {
 		return move
 	}
@@ -53,7 +54,7 @@ func (r *Round) Look(t checkpoint.ReadyThread, until time.Time) (move time.Time)
 	return move
 }
 
-// Candidates returns the threads that Look was given and that are due and free. The caller must
+// Candidates returns the threads that were offered and that are due and free. The caller must
 // not modify them.
 func (r *Round) Candidates() []checkpoint.ReadyThread { return r.due }
 

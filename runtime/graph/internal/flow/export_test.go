@@ -1,7 +1,7 @@
 package flow
 
-// MostLooks is the limit of what Meetings looks at.
-const MostLooks = mostLooks
+// MostPairs is the limit of the pairs that Meetings examines.
+const MostPairs = mostPairs
 
 // Work returns how much was looked at.
 func (p *Paths) Work() int { return p.work }

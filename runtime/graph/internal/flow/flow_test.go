@@ -138,15 +138,15 @@ func TestMeetingsAreFoundInTimeThatFollowsTheGraph(t *testing.T) {
 	next := chain(n)
 	next[n-1] = nil
 	if got := flow.NewMeetings(next).Work(); got > n {
-		t.Errorf("a chain of %d: looked at %d pairs of edges, want at most as many", n, got)
+		t.Errorf("a chain of %d: examined %d pairs of edges, want at most as many", n, got)
 	}
 	wide := make([][]int, n)
 	for i := 1; i < n; i++ {
 		wide[0] = append(wide[0], i)
 	}
 	m := flow.NewMeetings(wide)
-	if got := m.Work(); got > flow.MostLooks+1 {
-		t.Errorf("%d nodes side by side: looked at %d pairs of edges, want at most %d", n, got, flow.MostLooks)
+	if got := m.Work(); got > flow.MostPairs+1 {
+		t.Errorf("%d nodes side by side: examined %d pairs of edges, want at most %d", n, got, flow.MostPairs)
 	}
 	if got := m.Among(func(a, b int) bool { return b <= 3 }); len(got) != 3 {
 		t.Errorf("%d nodes side by side: got %v among the first three, want three pairs", n, got)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// mostLooks is how many pairs of edges are examined. Which nodes meet is a matter of pairs, and a
+// mostPairs is how many pairs of edges are examined. Which nodes meet is a matter of pairs, and a
 // wide graph has too many pairs.
-const mostLooks = 1 << 19
+const mostPairs = 1 << 19
 
 // Pair is two nodes, the lesser number first.
 type Pair struct{ A, B int }
@@ -39,7 +39,7 @@ func NewMeetings(next [][]int) *Meetings {
 		at := queue[0].pair()
 		for _, a := range next[at.A] {
 			for _, b := range next[at.B] {
-				if m.work++; m.work > mostLooks {
+				if m.work++; m.work > mostPairs {
 					return m
 				}
 				to := keyOf(a, b)

@@ -13,10 +13,10 @@ import (
 // forever is the wait until something announces work.
 const forever = time.Duration(-1)
 
-// look asks the saver for due threads and starts their runs, until the slots are full or nothing
+// poll asks the saver for due threads and starts their runs, until the slots are full or nothing
 // is due. It returns how long the loop waits unless something happens, and an error that ends the
 // worker.
-func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error) {
+func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error) {
 	var next time.Time
 	var asked, found bool
 	var now time.Time
@@ -51,7 +51,7 @@ func (w *Worker) look(ctx, runs context.Context) (wait time.Duration, err error)
 		}
 	}
 	if hinted && asked {
-		w.looked(found)
+		w.calmDown(found)
 	}
 	return w.pause(asked, before, next, now), nil
 }
@@ -62,14 +62,14 @@ func (w *Worker) room() bool {
 	return slices.ContainsFunc(w.turns, func(t *turn) bool { return t.tasks && t.running < t.max || !t.tasks && slots })
 }
 
-// looked sets the pause after a look that a hint has caused.
-func (w *Worker) looked(found bool) {
+// calmDown sets how long hints cause no poll, after a poll that a hint has caused.
+func (w *Worker) calmDown(found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calm = time.Now().Add(w.lull.After(found))
 }
 
-// queries returns the calls of Ready that the next look makes; none if no slot is free or a run is
+// queries returns the calls of Ready that the next poll makes; none if no slot is free or a run is
 // late. Queues have slots of their own. Each graph gets its share of the free slots, and another
 // graph is first each time.
 func (w *Worker) queries() []checkpoint.ReadyQuery {
@@ -154,8 +154,8 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 	return jittered(min(100*time.Millisecond<<min(failures-1, 6), 5*time.Second)), nil
 }
 
-// pause returns how long the loop waits after a look. before is the number of threads that the
-// worker ran before the look, which Ready did not see. next is the earliest Wake that the saver
+// pause returns how long the loop waits after a poll. before is the number of threads that the
+// worker ran before the poll, which Ready did not see. next is the earliest Wake that the saver
 // knows, and now the time of the saver.
 func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
@@ -163,7 +163,7 @@ func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duratio
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.graphs) == 0 {
-		return forever // the end of a run, or a renewal, makes the loop look again
+		return forever // the end of a run, or a renewal, makes the loop poll again
 	}
 	if idle := before+held == 0 && (next.IsZero() || next.After(now)); !idle {
 		w.idle = nil
@@ -189,5 +189,5 @@ func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duratio
 }
 
 // jittered returns a random duration with the mean d, so that workers that started together
-// do not look together.
+// do not poll together.
 func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d+1) }
