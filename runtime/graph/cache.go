@@ -123,7 +123,7 @@ const cacheFormat = 1
 
 // cacheKey returns the key of the result of the task in slot i. Nothing is shared between graphs,
 // nodes and schemas.
-func (r host) cacheKey(i int) (string, error) {
+func (r *run) cacheKey(i int) (string, error) {
 	t := &r.exec.Tasks[i]
 	given, err := r.state.cacheKey(t)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *adapter[S, U]) cacheKey(t *exec.Task) (string, error) {
 }
 
 // Cached implements exec.Host.
-func (r host) Cached(ctx context.Context, i int) (hit bool, err error) {
+func (r *run) Cached(ctx context.Context, i int) (hit bool, err error) {
 	key, err := r.cacheKey(i)
 	if err != nil {
 		return false, err
@@ -158,7 +158,7 @@ func (r host) Cached(ctx context.Context, i int) (hit bool, err error) {
 }
 
 // Cache implements exec.Host.
-func (r host) Cache(ctx context.Context, i int) error {
+func (r *run) Cache(ctx context.Context, i int) error {
 	key, err := r.cacheKey(i)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func do[T any, P wire.Generated[T]](ctx context.Context, name string, named bool
 }
 
 // Calls implements task.Host.
-func (r host) Calls(t *Task, fallback bool) *task.Calls {
+func (r *run) Calls(t *Task, fallback bool) *task.Calls {
 	calls := new(task.Calls)
 	if n, ok := r.g.find(t.Node); ok && r.g.nodes[n].sub != nil && !fallback {
 		calls.Broken = fmt.Errorf("%w: a function of MapSubgraph cannot make it; make it in a node", ErrNotDurable)

@@ -65,10 +65,10 @@ func (r *opener) openInside(e callEdit) error {
 	if err != nil {
 		return err
 	}
-	if err := r.restore(&c); err != nil {
+	if err := r.run.restore(&c); err != nil {
 		return err
 	}
-	if err := r.place(&c); err != nil {
+	if err := r.run.place(&c); err != nil {
 		return err
 	}
 	rec, err := r.editRecord(&c)
@@ -76,7 +76,7 @@ func (r *opener) openInside(e callEdit) error {
 		return err
 	}
 	reach := r.reach(rec.ID, e.update)
-	if err := reach.call(r.ctx, e.child, &call, e.namespace, journal.EditTask); err != nil {
+	if err := reach.call(r.run.ctx, e.child, &call, e.namespace, journal.EditTask); err != nil {
 		return err
 	}
 	if err := r.idle(&c); err != nil {
@@ -92,17 +92,17 @@ func (r *opener) openInside(e callEdit) error {
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
 // thread.
 func (r *opener) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
-	p, err := findCall(r.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
-		return loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
+	p, err := findCall(r.run.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
+		return loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, Namespace: namespace})
 	})
 	switch {
 	case err != nil:
 		return c, err
 	case p.chain.Empty():
-		return c, fmt.Errorf("%s: the subgraph call: %w", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+		return c, fmt.Errorf("%s: the subgraph call: %w", where(r.run.g.name, r.run.thread, -1), checkpoint.ErrNotFound)
 	case p.ended:
 		return c, fmt.Errorf("%s: %w, lost a race, or is not due any more; State of the thread lists the calls that are due",
-			where(r.g.name, r.thread, -1), ErrCallEnded)
+			where(r.run.g.name, r.run.thread, -1), ErrCallEnded)
 	}
 	return p.chain, nil
 }
@@ -186,16 +186,16 @@ func (g *core) raceOf(node string) int {
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
 func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
-	rounds := endRounds(r.g, c, "")
-	if !r.g.nests {
+	rounds := endRounds(r.run.g, c, "")
+	if !r.run.g.nests {
 		return rounds, nil
 	}
-	update, err := r.state.encodeEdit()
+	update, err := r.run.state.encodeEdit()
 	if err != nil || update == nil {
 		return rounds, err
 	}
 	reach := r.reach(edit, update)
-	if err := reach.below(r.ctx, r.g, c, ""); err != nil || len(reach.writes) == 0 {
+	if err := reach.below(r.run.ctx, r.run.g, c, ""); err != nil || len(reach.writes) == 0 {
 		return rounds, err
 	}
 	return append(reach.writes, rounds...), r.idle(c)
@@ -207,8 +207,8 @@ func (r *opener) idle(c *checkpoint.Chain) error {
 	if c.Thread.Holder == "" {
 		return nil
 	}
-	err := r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
-	if r.opt.takeOver {
+	err := r.run.saving("open", &checkpoint.BusyError{Thread: r.run.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
+	if r.run.opt.takeOver {
 		return fmt.Errorf("%w; the edit of a subgraph call cannot take over: Resume with TakeOver first", err)
 	}
 	return err
@@ -226,7 +226,7 @@ type reach struct {
 
 // reach returns a reach without writes for an edit, whose record has the given id.
 func (r *opener) reach(edit checkpoint.ID, update []byte) *reach {
-	return &reach{log: r.log, thread: r.thread, dropUnknown: r.dropUnknown(), edit: edit, update: update}
+	return &reach{log: r.run.log, thread: r.run.thread, dropUnknown: r.run.dropUnknown(), edit: edit, update: update}
 }
 
 // call adds the writes for a call of g, and for the calls that are due in it over its state. It

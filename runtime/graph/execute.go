@@ -71,12 +71,13 @@ func (r *run) execOptions() exec.Options {
 	return o
 }
 
-// host is the run as package exec calls it: concurrently, on the goroutines of the tasks. A method
-// may change only what belongs to its task.
-type host struct{ *run }
+// A run is the exec.Host of its tasks. Package exec calls these methods concurrently, on the
+// goroutines of the tasks. Such a method, and what it calls, may change only what belongs to its
+// task.
+var _ exec.Host = (*run)(nil)
 
 // Call implements exec.Host.
-func (r host) Call(ctx context.Context, i int) error {
+func (r *run) Call(ctx context.Context, i int) error {
 	if r.opt.rehearse {
 		return r.rehearseTask(ctx, i)
 	}
@@ -87,13 +88,13 @@ func (r host) Call(ctx context.Context, i int) error {
 }
 
 // handsOut reports whether a worker of a queue runs the attempt of task i.
-func (r host) handsOut(i int) bool {
+func (r *run) handsOut(i int) bool {
 	t := &r.exec.Tasks[i]
 	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.queues != nil
 }
 
 // perform runs the attempt of task i.
-func (r host) perform(ctx context.Context, i int) error {
+func (r *run) perform(ctx context.Context, i int) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	var err error
@@ -101,7 +102,7 @@ func (r host) perform(ctx context.Context, i int) error {
 	case r.handsOut(i):
 		err = r.elsewhere(ctx, i)
 	case t.Failure == nil:
-		err = r.state.call(ctx, r.run, i)
+		err = r.state.call(ctx, r, i)
 	default:
 		if n.sub != nil {
 			r.calls[i] = subgraph.Returned{Open: r.calls[i].Open} // the call counts for nothing
@@ -118,7 +119,7 @@ func (r host) perform(ctx context.Context, i int) error {
 		err = n.allows(&r.g.nodes, *r.state.choice(i))
 	}
 	if err == nil && r.g.onUpdate != nil && !n.same && t.Progress == exec.Waiting && !r.handsOut(i) {
-		err = r.g.onUpdate(ctx, r.state, taskInfo(r.run, i), i)
+		err = r.g.onUpdate(ctx, r.state, taskInfo(r, i), i)
 	}
 	if err == nil && n.sub != nil && !n.unstored && r.log != nil && t.Failure == nil { // the signals of a call that failed go back
 		r.dropCall(i)
@@ -127,11 +128,11 @@ func (r host) perform(ctx context.Context, i int) error {
 }
 
 // Key implements exec.Host.
-func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
+func (r *run) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
 // May implements exec.Host. A Fallback never hides a fault that a Strict run finds. It never hides
 // a fault of the storage of a subgraph or a durable call either.
-func (r host) May(t *exec.Task, err error) (retry, fallBack bool) {
+func (r *run) May(t *exec.Task, err error) (retry, fallBack bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var queued *QueueError
@@ -153,10 +154,10 @@ func ofStorage(err error) bool {
 }
 
 // Panicked implements exec.Host.
-func (r host) Panicked(v any) error { return newPanic(v) }
+func (r *run) Panicked(v any) error { return newPanic(v) }
 
 // Counts implements exec.Host.
-func (r host) Counts(err error) bool { return counts(err) }
+func (r *run) Counts(err error) bool { return counts(err) }
 
 // counts reports whether err, of work in a run whose context has ended, is a failure all the same.
 // The worker of a queue stores no outcome of a cancelled attempt.
@@ -167,7 +168,7 @@ func counts(err error) bool {
 }
 
 // StoreEnded implements exec.Host.
-func (r host) StoreEnded(tasks []int) error {
+func (r *run) StoreEnded(tasks []int) error {
 	if err := r.acknowledge(tasks); err != nil {
 		return err
 	}

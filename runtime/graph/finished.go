@@ -35,9 +35,9 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 		return nil
 	}
 	r.tail = nil // it records only the input
-	if !r.g.left(c) {
+	if !r.run.g.left(c) {
 		r.left.dropped = c.Due
-		r.state.endStep()
+		r.run.state.endStep()
 		return nil
 	}
 	unfit := make(map[int]bool)
@@ -45,12 +45,12 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 		if err := r.restoreLeft(c); err != nil {
 			return err
 		}
-		i := r.mergeFinished(unfit)
+		i := r.run.mergeFinished(unfit)
 		if i < 0 {
 			break
 		}
 		unfit[i] = true // rule 10.10
-		if err := r.restore(c); err != nil {
+		if err := r.run.restore(c); err != nil {
 			return err
 		}
 	}
@@ -60,17 +60,17 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 // restoreLeft restores what the tasks have left that are due at c. The graph need not have the
 // nodes of those that have finished nothing, nor read their calls.
 func (r *opener) restoreLeft(c *checkpoint.Chain) error {
-	missing, err := r.position(c)
+	missing, err := r.run.position(c)
 	if err != nil {
 		return err
 	}
 	for _, d := range c.Due {
 		if slices.Contains(missing, d.Node) && journal.Finished(c.Writes, &c.Last, "", d) {
-			return r.missing([]string{d.Node})
+			return r.run.missing([]string{d.Node})
 		}
 	}
-	r.gather(c.Writes)
-	return r.restoreFinished(r.checkFormat(&c.Last) == nil)
+	r.run.gather(c.Writes)
+	return r.run.restoreFinished(r.run.checkFormat(&c.Last) == nil)
 }
 
 // passOver ends the superstep that is due at c after its finished tasks were merged, except those
@@ -78,39 +78,39 @@ func (r *opener) restoreLeft(c *checkpoint.Chain) error {
 func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) error {
 	over := make(map[string]bool) // the tasks that are not dropped, by key
 	r.left.taken = make(map[string]bool)
-	for i, keys := range r.taken {
+	for i, keys := range r.run.taken {
 		for _, key := range keys {
 			r.left.taken[key] = !unfit[i]
 		}
 	}
-	for i := range r.exec.Tasks {
-		t := &r.exec.Tasks[i]
+	for i := range r.run.exec.Tasks {
+		t := &r.run.exec.Tasks[i]
 		if unfit[i] || t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
 			t.Progress = exec.Beaten
 			continue
 		}
-		over[r.taskKey(&t.Task)] = true
+		over[r.run.taskKey(&t.Task)] = true
 	}
 	for _, d := range c.Due {
 		if !over[journal.DueKey(&c.Last, "", d)] {
 			r.left.dropped = append(r.left.dropped, d)
 		}
 	}
-	r.left.ran = slices.Clone(r.ran())
-	if r.g.remembers {
-		r.remember()
+	r.left.ran = slices.Clone(r.run.ran())
+	if r.run.g.remembers {
+		r.run.remember()
 	}
-	if labels := r.stepLabels(); labels != nil {
-		maps.Copy(labels, r.opt.labels)
-		task.Relabel(r.ctx, labels)
-		r.opt.labels = labels
+	if labels := r.run.stepLabels(); labels != nil {
+		maps.Copy(labels, r.run.opt.labels)
+		task.Relabel(r.run.ctx, labels)
+		r.run.opt.labels = labels
 	}
-	replies, err := r.stepReplies()
+	replies, err := r.run.stepReplies()
 	r.adopt(inbox.Act{Messages: checkpoint.Handled{Reply: replies}})
-	r.state.endStep()
-	r.exec.Over()
-	r.keys.Forget()
-	r.pending = journal.Pending{}
+	r.run.state.endStep()
+	r.run.exec.Over()
+	r.run.keys.Forget()
+	r.run.pending = journal.Pending{}
 	return err
 }
 
@@ -132,16 +132,16 @@ const releasedReason = "the version was released"
 // (rule 10.12). It does neither if they have finished nothing.
 func (r *opener) openReleased() error {
 	c, err := r.load(checkpoint.ID{})
-	if err != nil || c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) || !r.g.left(&c) {
+	if err != nil || c.Committed || len(c.Due) == 0 || c.Due[0].Node == string(Start) || !r.run.g.left(&c) {
 		return err
 	}
-	if err := r.restore(&c); err != nil {
+	if err := r.run.restore(&c); err != nil {
 		return err
 	}
 	if err := r.keepFinished(&c); err != nil {
 		return err
 	}
-	r.plan.Position = plan.Position{Step: c.Last.Step + 1, Joins: r.g.plan.NewJoins()}
+	r.run.plan.Position = plan.Position{Step: c.Last.Step + 1, Joins: r.run.g.plan.NewJoins()}
 	rec, err := r.forkRecord(&c)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (r *opener) openReleased() error {
 	if err := r.returnSignals(&c); err != nil {
 		return err
 	}
-	r.ending = &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: releasedReason}
+	r.run.ending = &CancelledError{Graph: r.run.g.name, Thread: r.run.thread, Reason: releasedReason}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: Cancelled, End: true, Closes: true})
 }
 

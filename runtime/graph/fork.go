@@ -13,13 +13,13 @@ import (
 // replay runs the tasks that were due at an older checkpoint again, on a new run line: a fork
 // without a change, resumed immediately.
 func (r *opener) replay(c *checkpoint.Chain) error {
-	if len(r.opt.answers) > 0 {
-		return r.answerError(r.opt.answers[0].id, "a replay asks its questions again; answer those")
+	if len(r.run.opt.answers) > 0 {
+		return r.answerError(r.run.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
-	if err := r.continueAt(c); err != nil {
+	if err := r.run.continueAt(c); err != nil {
 		return err
 	}
-	if err := r.place(c); err != nil {
+	if err := r.run.place(c); err != nil {
 		return err
 	}
 	if r.edited {
@@ -31,11 +31,11 @@ func (r *opener) replay(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
+	if len(r.run.plan.Due) == 0 && len(r.run.plan.Pending) == 0 {
 		return r.opened([]checkpoint.Record{fork}, nil, journal.Change{Status: checkpoint.Done, End: true})
 	}
 	o := journal.Change{Status: checkpoint.Running}
-	if r.plan.Stops() { // a stop at that checkpoint holds the replay too
+	if r.run.plan.Stops() { // a stop at that checkpoint holds the replay too
 		o = journal.Change{Status: checkpoint.Paused, End: true}
 	}
 	return r.opened([]checkpoint.Record{fork}, nil, o)
@@ -43,26 +43,26 @@ func (r *opener) replay(c *checkpoint.Chain) error {
 
 // forkRecord returns a record that continues from c's checkpoint on a new run line.
 func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	if len(r.plan.Due) > 0 && r.plan.Input() {
+	if len(r.run.plan.Due) > 0 && r.run.plan.Input() {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: continue from the next one, or give another input by UpdateState as graph.Start",
-			where(r.g.name, r.thread, r.plan.Step))
+			where(r.run.g.name, r.run.thread, r.run.plan.Step))
 	}
 	if err := r.readPast(c); err != nil {
 		return checkpoint.Record{}, err
 	}
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)
-	r.log.Again = nil
-	r.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
-	rec, err := r.record(checkpoint.Fork)
+	r.run.log.Again = nil
+	r.run.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
+	rec, err := r.run.record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
 	}
 	parent := c.Last.ID
 	r.mark(&rec)
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
-	r.keys.SetLine(rec.ID)
-	r.log.Base = rec.ID
-	return rec, r.fillPayload(&rec, parent != c.Head || c.Empty())
+	r.run.keys.SetLine(rec.ID)
+	r.run.log.Base = rec.ID
+	return rec, r.run.fillPayload(&rec, parent != c.Head || c.Empty())
 }
 
 // edit is an edit of a thread, in addition to its updates.
@@ -79,12 +79,12 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 		return err
 	}
 	if c.Empty() {
-		if err := mayBegin(r.g.name, r.thread); err != nil {
+		if err := mayBegin(r.run.g.name, r.run.thread); err != nil {
 			return err
 		}
 	}
-	r.carry(&c)
-	if err := r.restore(&c); err != nil {
+	r.run.carry(&c)
+	if err := r.run.restore(&c); err != nil {
 		return err
 	}
 	switch {
@@ -95,7 +95,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	case c.Empty():
 		return r.seed()
 	}
-	if err := r.place(&c); err != nil {
+	if err := r.run.place(&c); err != nil {
 		return err
 	}
 	if err := r.mergeEdit(); err != nil {
@@ -121,13 +121,13 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 
 // editRecord returns the record of an edit at the head, after its merge.
 func (r *opener) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	rec, err := r.record(checkpoint.Update)
+	rec, err := r.run.record(checkpoint.Update)
 	if err != nil {
 		return rec, err
 	}
-	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
+	rec.Base, rec.Commits, rec.Due = r.run.log.Base, checkpoint.ID{}, nil
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	return rec, r.fillPayload(&rec, false)
+	return rec, r.run.fillPayload(&rec, false)
 }
 
 // editRecords merges the edit of a Resume. It returns the record of the edit, and its writes in
@@ -143,7 +143,7 @@ func (r *opener) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkp
 	if err != nil {
 		return nil, nil, err
 	}
-	r.log.Keep() // the next record gets memory of its own
+	r.run.log.Keep() // the next record gets memory of its own
 	writes, err := r.editCalls(c, rec.ID)
 	return []checkpoint.Record{rec}, writes, err
 }
@@ -151,12 +151,12 @@ func (r *opener) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkp
 // mergeEdit merges an update without a node.
 func (r *opener) mergeEdit() (err error) {
 	defer rescueReducer(r.run, &err)
-	r.exec.Edit([]plan.Task{{Node: start}})
-	r.state.edit()
-	if err := r.merge(); err != nil {
+	r.run.exec.Edit([]plan.Task{{Node: start}})
+	r.run.state.edit()
+	if err := r.run.merge(); err != nil {
 		return err
 	}
-	r.exec.Over()
+	r.run.exec.Over()
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (r *opener) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err
 	}
-	rec, err := r.firstRecord()
+	rec, err := r.run.firstRecord()
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	names = append(names, c.Last.PendingRoutes...)
 	due := false
 	for _, t := range nodes {
-		i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == t.Node })
+		i := slices.IndexFunc(names, func(name string) bool { m, ok := r.run.g.find(name); return ok && m == t.Node })
 		if i >= 0 {
 			names, due = slices.Delete(names, i, i+1), true
 		}
@@ -218,19 +218,19 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 // updateAs stores the updates as the results of nodes: a superstep of its own, which starts with
 // empty joins.
 func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
-	names := r.g.names.Of(nodesOf(e.nodes))
-	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.opt.abandon {
+	names := r.run.g.names.Of(nodesOf(e.nodes))
+	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.run.opt.abandon {
 		return fmt.Errorf("%s: an update as %s: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.DiscardPending to drop the rest",
-			where(r.g.name, r.thread, r.plan.Step), asNodes(slices.Clone(names)), ErrUnfinished, ids(others))
+			where(r.run.g.name, r.run.thread, r.run.plan.Step), asNodes(slices.Clone(names)), ErrUnfinished, ids(others))
 	}
-	r.plan.Position = plan.Position{Step: r.plan.Step, Joins: r.g.plan.NewJoins()}
-	r.exec.Edit(e.nodes)
-	r.state.edit()
+	r.run.plan.Position = plan.Position{Step: r.run.plan.Step, Joins: r.run.g.plan.NewJoins()}
+	r.run.exec.Edit(e.nodes)
+	r.run.state.edit()
 	if err := r.settleEdit(e.next); err != nil {
 		return err
 	}
-	r.exec.Over()
+	r.run.exec.Over()
 	return r.fork(c, distinct(names))
 }
 
@@ -238,14 +238,14 @@ func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 // next is nil.
 func (r *opener) settleEdit(next *Next) error {
 	if next == nil {
-		_, err := r.settle()
+		_, err := r.run.settle()
 		return err
 	}
-	if err := r.merge(); err != nil {
+	if err := r.run.merge(); err != nil {
 		return err
 	}
-	r.state.endStep()
-	r.plan.Begin()
+	r.run.state.endStep()
+	r.run.plan.Begin()
 	return r.makeDue(next)
 }
 
@@ -255,10 +255,10 @@ func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 		return err
 	}
 	if c.Empty() {
-		r.plan.Step++
+		r.run.plan.Step++
 	}
-	r.g.names.PlaceJoins(&r.plan.Position, c.Last.Joins) // those that the graph does not have are dropped
-	r.plan.Reopen()
+	r.run.g.names.PlaceJoins(&r.run.plan.Position, c.Last.Joins) // those that the graph does not have are dropped
+	r.run.plan.Reopen()
 	if err := r.makeDue(next); err != nil {
 		return err
 	}
@@ -268,18 +268,18 @@ func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 // makeDue makes exactly the tasks of next due. Goto has checked them.
 func (r *opener) makeDue(next *Next) error {
 	for t := range next.targets {
-		n := r.g.index[t.id]
+		n := r.run.g.index[t.id]
 		if t.sent == nil {
-			r.plan.Choose(n)
+			r.run.plan.Choose(n)
 			continue
 		}
 		raw, err := appendSent(t.sent)
 		if err != nil {
-			return fmt.Errorf("%s: Goto: the payload for node %s cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), quoted(t.id), err)
+			return fmt.Errorf("%s: Goto: the payload for node %s cannot be stored: %w", where(r.run.g.name, r.run.thread, r.run.plan.Step), quoted(t.id), err)
 		}
-		r.plan.Send(n, t.sent, raw)
+		r.run.plan.Send(n, t.sent, raw)
 	}
-	r.plan.Turn()
+	r.run.plan.Turn()
 	return nil
 }
 
@@ -294,7 +294,7 @@ func nodesOf(tasks []plan.Task) []int {
 
 // forkChange returns the outcome of a fork. Nothing runs.
 func (r *opener) forkChange() journal.Change {
-	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
+	if len(r.run.plan.Due) == 0 && len(r.run.plan.Pending) == 0 {
 		return journal.Change{Status: checkpoint.Done, End: true}
 	}
 	return journal.Change{Status: checkpoint.Ready, End: true}

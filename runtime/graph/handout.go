@@ -90,7 +90,7 @@ func hashOf(names ...string) string {
 // elsewhere makes the stored outcome of the next execution of task i that of the attempt. Without
 // one, the task waits for a worker of its queue. If the node wants a signal that has come, another
 // execution follows.
-func (r host) elsewhere(ctx context.Context, i int) error {
+func (r *run) elsewhere(ctx context.Context, i int) error {
 	for {
 		q := r.queuedTask(i)
 		b, found := r.pending.Outcome(q.Task, q.Execution)
@@ -222,7 +222,7 @@ func (r *run) waitsForQueues() bool {
 // receive takes the signal that an execution of task i waits for, and reports whether there was
 // one. If the execution also asks something else, it takes none: the questions must be stored
 // first, because their due times must not change.
-func (r host) receive(i int, e *journal.Execution) (bool, error) {
+func (r *run) receive(i int, e *journal.Execution) (bool, error) {
 	if len(e.Asked) != 1 || !task.IsSignal(e.Asked[0].Place) {
 		return false, nil
 	}
@@ -238,7 +238,7 @@ func (r host) receive(i int, e *journal.Execution) (bool, error) {
 }
 
 // accept makes the outcome of an execution that of the attempt of task i.
-func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
+func (r *run) accept(ctx context.Context, i int, e *journal.Execution) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
 	if e.Summary != "" {
@@ -268,7 +268,7 @@ func (r host) accept(ctx context.Context, i int, e *journal.Execution) error {
 }
 
 // acceptParts makes the parts of the result of an execution those of the attempt.
-func (r host) acceptParts(ctx context.Context, parts map[string]string) (err error) {
+func (r *run) acceptParts(ctx context.Context, parts map[string]string) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if label, ok := strings.CutPrefix(name, task.LabelPart); ok {
 			err = errors.Join(err, SetLabel(ctx, label, parts[name]))

@@ -86,15 +86,15 @@ func (g *Graph[S, U]) recording() live.Live[S, U] {
 // resumeHot resumes a finished thread with a kept head: nothing runs. It reports whether there was
 // one.
 func resumeHot[S, U any](t Thread[S, U], r *opener, a *adapter[S, U]) (done bool, err error) {
-	if r.edited || len(r.opt.answers)+len(r.opt.rerun) > 0 {
+	if r.edited || len(r.run.opt.answers)+len(r.run.opt.rerun) > 0 {
 		return false, nil
 	}
-	s, err := stands(r.ctx, t)
-	if err != nil || s == nil || !r.opt.ifHead.IsZero() && r.opt.ifHead != s.last.ID {
+	s, err := stands(r.run.ctx, t)
+	if err != nil || s == nil || !r.run.opt.ifHead.IsZero() && r.run.opt.ifHead != s.last.ID {
 		return false, err
 	}
-	a.live, r.log.Head, r.status = s.state, s.last.ID, checkpoint.Done
-	r.stand(&s.last, s.chained)
+	a.live, r.run.log.Head, r.run.status = s.state, s.last.ID, checkpoint.Done
+	r.run.stand(&s.last, s.chained)
 	return true, nil
 }
 
@@ -104,10 +104,10 @@ func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error 
 		return err
 	}
 	label(r, h.labels)
-	r.log.See(h.seen, h.waits)
+	r.run.log.See(h.seen, h.waits)
 	last := &h.tail.Last
-	r.known, r.birth, r.log.Head = knownSchemas(last), h.birth, last.ID
-	r.stand(last, h.chained)
+	r.known, r.birth, r.run.log.Head = knownSchemas(last), h.birth, last.ID
+	r.run.stand(last, h.chained)
 	return r.enter(false)
 }
 
@@ -117,7 +117,7 @@ func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error 
 func (r *opener) stale(err error) bool {
 	var saver *SaverError
 	switch {
-	case err == nil || r.ctx.Err() != nil:
+	case err == nil || r.run.ctx.Err() != nil:
 		return false
 	case errors.As(err, &saver):
 		return errors.Is(err, checkpoint.ErrConflict)
@@ -150,25 +150,25 @@ func (a *adapter[S, U]) setApart() (err error) {
 
 // setApart keeps the loaded state for the head that the run may leave, and gives the run a copy.
 func (r *opener) setApart(empty bool) {
-	if r.tail == nil || empty || r.g.opt.sharedState {
+	if r.tail == nil || empty || r.run.g.opt.sharedState {
 		return
 	}
-	size, _ := r.state.Sizes()
-	if headSize(size, 0) > r.g.opt.hot/share || r.state.setApart() != nil {
+	size, _ := r.run.state.Sizes()
+	if headSize(size, 0) > r.run.g.opt.hot/share || r.run.state.setApart() != nil {
 		r.tail = nil
 	}
 }
 
 // keep keeps the head that a run has left. a has the state of the run.
 func (t driver[S, U]) keep(r *opener, a *adapter[S, U], err error) {
-	if err != nil || r.tail == nil || !r.tail.Done || r.health != sound {
+	if err != nil || r.tail == nil || !r.tail.Done || r.run.health != sound {
 		return
 	}
 	h := &head[S, U]{
-		thread: t.id, birth: r.log.Birth(), request: r.opt.request, labels: r.labels,
+		thread: t.id, birth: r.run.log.Birth(), request: r.run.opt.request, labels: r.labels,
 		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
 	}
-	h.seen, h.waits = r.log.Seen()
+	h.seen, h.waits = r.run.log.Seen()
 	size, dead := a.live.Sizes()
 	switch {
 	case h.shared:

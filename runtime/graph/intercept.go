@@ -118,8 +118,8 @@ func both(own, err error) error {
 }
 
 // intercepted is perform with the interceptors of the run around it.
-func (r host) intercepted(ctx context.Context, i int) error {
-	n, info := &r.g.nodes[r.exec.Tasks[i].Node], taskInfo(r.run, i)
+func (r *run) intercepted(ctx context.Context, i int) error {
+	n, info := &r.g.nodes[r.exec.Tasks[i].Node], taskInfo(r, i)
 	timed := exec.Node{Timeout: n.timeout, Idle: n.idle}
 	var own error // of the node
 	outcome, err := around(ctx, r.opt.interceptors,
@@ -163,7 +163,7 @@ func taskInfo(r *run, i int) TaskInfo {
 }
 
 // rescued is perform without panics. It returns an error unless ctx is a child of attempt.
-func (r host) rescued(ctx, attempt context.Context, i int) (err error) {
+func (r *run) rescued(ctx, attempt context.Context, i int) (err error) {
 	if !task.Under(ctx, attempt) {
 		return ErrForeignContext
 	}
@@ -173,7 +173,7 @@ func (r host) rescued(ctx, attempt context.Context, i int) (err error) {
 
 // outcome returns how the attempt of task i ends, which runs under ctx and whose node returned
 // err. The error is nil if the outcome says all.
-func (r host) outcome(ctx context.Context, i int, err error) (Outcome, error) {
+func (r *run) outcome(ctx context.Context, i int, err error) (Outcome, error) {
 	t := &r.exec.Tasks[i]
 	o := Outcome(t.OutcomeOf(err, r.exec.Cut(task.Parent(ctx), err)))
 	switch {
@@ -188,7 +188,7 @@ func (r host) outcome(ctx context.Context, i int, err error) (Outcome, error) {
 }
 
 // again reports whether another attempt, or the Fallback, follows one of t that fails with err.
-func (r host) again(t *exec.Task, err error) bool {
+func (r *run) again(t *exec.Task, err error) bool {
 	if t.Failure != nil {
 		return false
 	}

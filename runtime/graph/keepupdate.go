@@ -14,7 +14,7 @@ var errNotKept = errors.New("the update that the node returned with the error is
 
 // keepUpdate keeps the update of the task in slot i, whose attempt failed with err, and stores it.
 // It returns err, with the error of storing.
-func (r host) keepUpdate(i int, n *node, err error) error {
+func (r *run) keepUpdate(i int, n *node, err error) error {
 	var mutation *MutationError
 	if errors.As(err, &mutation) {
 		return err

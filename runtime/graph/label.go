@@ -116,10 +116,10 @@ func ThreadLabel(ctx context.Context, name string) (value string, err error) {
 // label gives the nodes and routes of r the labels of its thread: before, and those of the call,
 // which the opening adds.
 func label(r *opener, before *task.Labels) {
-	if r.labels = before.With(r.opt.labels); r.labels == nil {
+	if r.labels = before.With(r.run.opt.labels); r.labels == nil {
 		r.labels = task.NewLabels(nil, nil) // nodes may set some
 	}
-	r.ctx = task.WithLabels(r.ctx, r.labels)
+	r.run.ctx = task.WithLabels(r.run.ctx, r.labels)
 }
 
 // labelsOf returns the labels of a loaded thread.

@@ -38,27 +38,27 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 // returnSignals returns the signals of the unfinished tasks of the head to the inbox. c is the
 // loaded checkpoint.
 func (r *opener) returnSignals(c *checkpoint.Chain) error {
-	if len(r.g.signals) == 0 {
+	if len(r.run.g.signals) == 0 {
 		return nil
 	}
 	head := *c
 	if c.Last.ID != c.Head {
 		var err error
-		if head, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread}); err != nil {
+		if head, err = loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread}); err != nil {
 			return err
 		}
 	}
 	notes, err := journal.Notes(head.Writes, head.Last.Base)
 	if err != nil {
-		return r.changed(err, "a received signal")
+		return r.run.changed(err, "a received signal")
 	}
 	b := left{notes: notes, heads: make(map[string]*checkpoint.Chain), over: make(map[string]bool)}
-	if err := r.leaveCall(&b, r.g, "", &head); err != nil {
+	if err := r.leaveCall(&b, r.run.g, "", &head); err != nil {
 		return err
 	}
 	a, err := inbox.Leave(b.heads, b.over, r.left.taken, notes, head.Last.Base)
 	if err != nil {
-		return r.changed(err, "a received signal")
+		return r.run.changed(err, "a received signal")
 	}
 	r.leaving = append(r.adopt(a), r.leaving...)
 	return nil
@@ -87,7 +87,7 @@ func (r *opener) leaveCall(b *left, g *core, namespace string, c *checkpoint.Cha
 		if !slices.ContainsFunc(b.notes, func(n journal.Received) bool { return n.In(map[string]bool{call: true}) }) {
 			continue
 		}
-		inner, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: call})
+		inner, err := loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, Namespace: call})
 		if err != nil {
 			return err
 		}

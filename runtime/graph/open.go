@@ -19,7 +19,7 @@ import (
 
 // opener is a run that does not hold its thread yet.
 type opener struct {
-	*run
+	run     *run
 	known   uint64               // hash of the schemas whose descriptions are stored; zero for none
 	mail    inbox.Box            // the messages of the thread that were read
 	read    []checkpoint.Message // all messages that the opening has read
@@ -43,7 +43,7 @@ type opener struct {
 // may hold: if a route chooses the first nodes, only the input is stored first.
 func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 	f := opening.Facts{Request: opening.Request{
-		Kind: kind, Named: r.opt.request != "", Discard: r.opt.abandon, TakeOver: r.opt.takeOver, Edit: r.edited, Rehearse: r.opt.rehearse,
+		Kind: kind, Named: r.run.opt.request != "", Discard: r.run.opt.abandon, TakeOver: r.run.opt.takeOver, Edit: r.edited, Rehearse: r.run.opt.rehearse,
 	}}
 	var c checkpoint.Chain
 	var in *journal.Input
@@ -95,15 +95,15 @@ func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Inp
 	case opening.Replay:
 		return r.replay(c)
 	case opening.Missing:
-		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.run.g.name, r.run.thread, -1), checkpoint.ErrNotFound)
 	case opening.BeginMail:
 		return r.openMail(c, in)
 	}
-	if err := r.restore(c); err != nil {
+	if err := r.run.restore(c); err != nil {
 		return err
 	}
 	if step != opening.Begin {
-		r.carry(c)
+		r.run.carry(c)
 	}
 	switch step {
 	case opening.Begin:
@@ -113,28 +113,28 @@ func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Inp
 		r.setApart(c.Empty())
 		return r.enter(c.Empty())
 	case opening.Busy:
-		return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
+		return r.run.saving("open", &checkpoint.BusyError{Thread: r.run.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 	case opening.Unfinished:
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
-			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
+			where(r.run.g.name, r.run.thread, r.run.plan.Step), ErrUnfinished, r.run.g.next(ids(c.Next()), r.run.g.pendingRoutes(&c.Last)))
 	case opening.Seed:
 		return r.openEmpty()
 	}
 	if !c.Empty() {
-		if err := r.place(c); err != nil {
+		if err := r.run.place(c); err != nil {
 			return err
 		}
 	}
 	switch step {
 	case opening.End:
-		if err := r.cancelChildren(c.Thread.Questions, r.obeyed.Reason); err != nil {
+		if err := r.run.cancelChildren(c.Thread.Questions, r.obeyed.Reason); err != nil {
 			return err
 		}
 		return r.openEnded(c, Cancelled)
 	case opening.Note:
 		return r.openEnded(c, c.Thread.Status)
 	}
-	r.status = cmp.Or(c.Thread.Status, Done) // the thread is not opened
+	r.run.status = cmp.Or(c.Thread.Status, Done) // the thread is not opened
 	return nil
 }
 
@@ -142,33 +142,33 @@ func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Inp
 // state of an empty thread.
 func (r *opener) enter(empty bool) (err error) {
 	defer rescueReducer(r.run, &err)
-	r.chained = r.log.Chained
-	r.plan.Enter(r.plan.Step + 1)
+	r.chained = r.run.log.Chained
+	r.run.plan.Enter(r.run.plan.Step + 1)
 	first, err := r.inputRecord(empty)
 	if err != nil {
 		return err
 	}
-	if r.g.plan.Nodes[start].Route {
+	if r.run.g.plan.Nodes[start].Route {
 		return r.openRouted(first)
 	}
-	r.fill()
-	turn, err := r.settle()
+	r.run.fill()
+	turn, err := r.run.settle()
 	if err != nil {
 		return err
 	}
-	o := r.decide(turn)
+	o := r.run.decide(turn)
 	if o.End && o.Status != Done {
 		if err := r.markNewest(&first); err != nil {
 			return err
 		}
 	}
-	r.log.Keep() // it contains the first record
-	second, err := r.record(checkpoint.Input)
+	r.run.log.Keep() // it contains the first record
+	second, err := r.run.record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
 	second.Parent = first.ID
-	if err := r.fillPayload(&second, false); err != nil {
+	if err := r.run.fillPayload(&second, false); err != nil {
 		return err
 	}
 	r.entered = true
@@ -177,8 +177,8 @@ func (r *opener) enter(empty bool) (err error) {
 
 // inputRecord returns the record that makes Start due. Every run with input starts a new run line.
 func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
-	r.log.Base, r.log.Again = checkpoint.ID{}, nil
-	rec, err := r.record(checkpoint.Input)
+	r.run.log.Base, r.run.log.Again = checkpoint.ID{}, nil
+	rec, err := r.run.record(checkpoint.Input)
 	if err == nil {
 		err = r.nameRequest(&rec)
 	}
@@ -187,20 +187,20 @@ func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	}
 	r.mark(&rec)
 	r.noteLeft(&rec)
-	r.keys.SetLine(rec.ID)
+	r.run.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
-	r.log.Base = rec.ID
-	return rec, r.fillPayload(&rec, empty)
+	r.run.log.Base = rec.ID
+	return rec, r.run.fillPayload(&rec, empty)
 }
 
 // openRouted opens the thread with the input stored, but not merged. The loop merges it.
 func (r *opener) openRouted(first checkpoint.Record) error {
-	r.fill()
-	w, err := r.resultWrite(0)
+	r.run.fill()
+	w, err := r.run.resultWrite(0)
 	if err != nil {
-		return r.nodeError(&r.exec.Tasks[0], err)
+		return r.run.nodeError(&r.run.exec.Tasks[0], err)
 	}
-	r.exec.Tasks = r.exec.Tasks[:0] // the loop restores it from storage
+	r.run.exec.Tasks = r.run.exec.Tasks[:0] // the loop restores it from storage
 	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Change{Status: checkpoint.Running})
 }
 
@@ -211,16 +211,16 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 	if err != nil {
 		return err
 	}
-	rec, err := r.record(checkpoint.Resume)
+	rec, err := r.run.record(checkpoint.Resume)
 	if err != nil {
 		return err
 	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
+	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.run.log.Base, checkpoint.ID{}, nil
 	if len(records) > 0 {
 		rec.Parent = records[0].ID
 	}
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	if err := r.fillPayload(&rec, false); err != nil {
+	if err := r.run.fillPayload(&rec, false); err != nil {
 		return err
 	}
 	o := journal.Change{Status: status, End: true, Keep: true, Wake: wakeAfter(r.run, status)}
@@ -229,17 +229,17 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 
 // openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r *opener) openEmpty() error {
-	rec, err := r.firstRecord()
+	rec, err := r.run.firstRecord()
 	if err != nil {
 		return err
 	}
 	o := journal.Change{Status: Cancelled, End: true}
 	switch {
 	case r.obeyed != nil:
-		r.ending = r.obeyed
-	case r.opt.due != nil && len(r.opt.due.unfits) > 0:
+		r.run.ending = r.obeyed
+	case r.run.opt.due != nil && len(r.run.opt.due.unfits) > 0:
 		o.Status = Failed
-		r.ending = fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), r.opt.due.unfit(r.act.Messages.Refuse[0].Number))
+		r.run.ending = fmt.Errorf("%s: %w", where(r.run.g.name, r.run.thread, -1), r.run.opt.due.unfit(r.act.Messages.Refuse[0].Number))
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, o)
 }
@@ -247,22 +247,22 @@ func (r *opener) openEmpty() error {
 // resume continues from the head, or continues an older run line whose due tasks did not run.
 func (r *opener) resume(c *checkpoint.Chain) error {
 	r.tail = nil
-	if err := r.continueAt(c); err != nil {
+	if err := r.run.continueAt(c); err != nil {
 		return err
 	}
 	if !c.Unfinished() {
-		if len(r.opt.answers) > 0 {
-			return r.answerError(r.opt.answers[0].id, "the thread is finished")
+		if len(r.run.opt.answers) > 0 {
+			return r.answerError(r.run.opt.answers[0].id, "the thread is finished")
 		}
 		return r.resumeDone(c)
 	}
-	if err := r.place(c); err != nil {
+	if err := r.run.place(c); err != nil {
 		return err
 	}
-	r.log.Resumed = true
-	stored := openQuestions(r.log.Namespace, c)
+	r.run.log.Resumed = true
+	stored := openQuestions(r.run.log.Namespace, c)
 	r.leaveFor(c, stored)
-	open := r.g.questions(stored)
+	open := r.run.g.questions(stored)
 	now, err := saverTime(r.run, open)
 	if err != nil {
 		return err
@@ -278,17 +278,17 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if paused(c) {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
-	r.gather(append(slices.Clone(c.Writes), writes...))
-	blocked, below, err := r.blocked(c, len(writes) == 0 || !paused(c) && r.plan.Stops(), writes)
+	r.run.gather(append(slices.Clone(c.Writes), writes...))
+	blocked, below, err := r.run.blocked(c, len(writes) == 0 || !paused(c) && r.run.plan.Stops(), writes)
 	if err != nil {
 		return err
 	}
 	next := (&opening.Waiting{
-		Held: blocked, Stops: !paused(c) && r.plan.Stops(), Writes: len(writes) > 0, Edited: r.edited, Noted: !r.act.Empty(), Listed: listedAsWaiting(c),
+		Held: blocked, Stops: !paused(c) && r.run.plan.Stops(), Writes: len(writes) > 0, Edited: r.edited, Noted: !r.act.Empty(), Listed: listedAsWaiting(c),
 	}).Next()
 	if next == opening.Stay {
-		r.status = checkpoint.Waiting
-		return r.restoreHeld(below)
+		r.run.status = checkpoint.Waiting
+		return r.run.restoreHeld(below)
 	}
 	records, edits, err := r.editRecords(c)
 	if err != nil {
@@ -315,17 +315,17 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
 	}
-	return r.restoreHeld(below)
+	return r.run.restoreHeld(below)
 }
 
 // resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.
 func (r *opener) resumeDone(c *checkpoint.Chain) error {
-	r.log.Head = c.Head
+	r.run.log.Head = c.Head
 	records, _, err := r.editRecords(c)
 	if err == nil && len(records) > 0 {
 		err = r.opened(records, nil, journal.Change{End: true, Wake: c.Thread.Wake})
 	}
-	r.status = checkpoint.Done
+	r.run.status = checkpoint.Done
 	return err
 }
 
@@ -334,14 +334,14 @@ func (r *opener) resumeDone(c *checkpoint.Chain) error {
 // left.
 func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
-		r.plan.Clear(false)
+		r.run.plan.Clear(false)
 	}
-	rec, err := r.record(checkpoint.Resume)
+	rec, err := r.run.record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
-	return rec, r.fillPayload(&rec, c.Last.ID != c.Head)
+	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.run.log.Base, checkpoint.ID{}, nil
+	return rec, r.run.fillPayload(&rec, c.Last.ID != c.Head)
 }
 
 // paused reports whether the thread stopped for people at its head, and its status says so.
@@ -353,47 +353,47 @@ func paused(c *checkpoint.Chain) bool {
 // calls start again, which rec, the record of the resume, notes.
 func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	if reasonIn(c) != "" {
-		writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
+		writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
 	}
 	calls := make(map[string]bool) // the namespaces of the calls that start again
-	for _, id := range r.opt.rerun {
+	for _, id := range r.run.opt.rerun {
 		found := false
-		for _, d := range r.plan.Due {
-			if r.g.nodes[d.Node].id != id || d.Node == start {
+		for _, d := range r.run.plan.Due {
+			if r.run.g.nodes[d.Node].id != id || d.Node == start {
 				continue
 			}
 			found = true
-			key := r.taskKey(&d)
-			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
-			if _, ok := r.pending.Progress(key); ok {
-				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.ProgressName})
+			key := r.run.taskKey(&d)
+			writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: key, Kind: checkpoint.Discard})
+			if _, ok := r.run.pending.Progress(key); ok {
+				writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.ProgressName})
 			}
-			for name := range storedParts(r.pending.Parts(key)) {
-				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: name})
+			for name := range storedParts(r.run.pending.Parts(key)) {
+				writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: key, Kind: checkpoint.Discard, Name: name})
 			}
-			for n := range journal.Kept(r.pending.Parts(key)) {
-				writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
+			for n := range journal.Kept(r.run.pending.Parts(key)) {
+				writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
 			}
 			writes = append(writes, endRoundOf(r.run, d.Node, key)...)
-			if r.g.nodes[d.Node].sub != nil {
-				calls[journal.Within(r.log.Namespace, r.log.Call(key))] = true
-				r.log.BeginAgain(key, rec.ID)
+			if r.run.g.nodes[d.Node].sub != nil {
+				calls[journal.Within(r.run.log.Namespace, r.run.log.Call(key))] = true
+				r.run.log.BeginAgain(key, rec.ID)
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.g.name, r.thread, r.plan.Step), quoted(id), r.dueIDs())
+			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.run.g.name, r.run.thread, r.run.plan.Step), quoted(id), r.run.dueIDs())
 		}
 	}
 	if len(calls) > 0 {
-		rec.Meta, err = r.meta()
+		rec.Meta, err = r.run.meta()
 	}
-	if err == nil && len(calls) > 0 && len(r.g.signals) > 0 {
+	if err == nil && len(calls) > 0 && len(r.run.g.signals) > 0 {
 		var notes []journal.Received
-		if notes, err = journal.Notes(c.Writes, r.log.Base); err != nil {
-			return nil, r.changed(err, "a received signal")
+		if notes, err = journal.Notes(c.Writes, r.run.log.Base); err != nil {
+			return nil, r.run.changed(err, "a received signal")
 		}
 		lost := inbox.Losses{Calls: calls}
-		a, err := lost.Back(notes, r.log.Base, nil)
+		a, err := lost.Back(notes, r.run.log.Base, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -408,57 +408,57 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 		o.Status = checkpoint.Running
 	}
 	taking := checkpoint.Opening{
-		Holder: r.g.opt.holder, TakeOver: r.opt.takeOver, Title: r.opt.title, Labels: r.opt.labels, Priority: r.opt.priority, Birth: r.birth,
+		Holder: r.run.g.opt.holder, TakeOver: r.run.opt.takeOver, Title: r.run.opt.title, Labels: r.run.opt.labels, Priority: r.run.opt.priority, Birth: r.birth,
 	}
-	r.opt.due.open(&taking)
-	if r.known != r.g.hash {
-		writes = append(writes, r.g.schemas()...)
+	r.run.opt.due.open(&taking)
+	if r.known != r.run.g.hash {
+		writes = append(writes, r.run.g.schemas()...)
 	}
 	o.Messages = r.act.Messages
 	if rest := restAfter(r.run, o.Status); o.End && !o.Closes && rest.Begins() {
 		o.Wake = ending.Now()
 	}
-	if o.End && !o.Closes && o.Wake.IsZero() && o.Status != Failed && r.reports(o.Status) {
+	if o.End && !o.Closes && o.Wake.IsZero() && o.Status != Failed && r.run.reports(o.Status) {
 		o.Wake = ending.Now()
 	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
-	r.noteStops(last, o)
-	writes = append(writes, r.reasonWrite(last.Base, o, r.ending)...)
-	stand, err := r.log.Open(r.ctx, taking, records, writes, o)
+	r.run.noteStops(last, o)
+	writes = append(writes, r.run.reasonWrite(last.Base, o, r.run.ending)...)
+	stand, err := r.run.log.Open(r.run.ctx, taking, records, writes, o)
 	if err != nil {
-		return r.saving("open", err)
+		return r.run.saving("open", err)
 	}
-	r.fence = records[0].ID
-	r.opt.due.opened(r.fence)
-	r.status = 0
+	r.run.fence = records[0].ID
+	r.run.opt.due.opened(r.run.fence)
+	r.run.status = 0
 	if o.End {
-		r.status = o.Status
+		r.run.status = o.Status
 	}
-	r.gather(stand)
+	r.run.gather(stand)
 	return r.readAfter(o)
 }
 
 // load reads a checkpoint and its chain.
 func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
-	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: at})
+	c, err := loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
 	}
 	if err != nil {
 		return c, err
 	}
-	label(r, labelsOf(r.g, r.thread, &c))
+	label(r, labelsOf(r.run.g, r.run.thread, &c))
 	if !c.Empty() {
-		if err := r.g.owns(r.thread, &c.Last); err != nil {
+		if err := r.run.g.owns(r.run.thread, &c.Last); err != nil {
 			return c, err
 		}
 		r.known = knownSchemas(&c.Last)
 	}
 	r.noteMail(&c.Thread)
-	r.birth, r.log.Head = c.Birth, c.Head
-	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
-		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
+	r.birth, r.run.log.Head = c.Birth, c.Head
+	if !r.run.opt.ifHead.IsZero() && r.run.opt.ifHead != c.Head {
+		return c, r.run.saving("open", &checkpoint.ConflictError{Thread: r.run.thread, Want: r.run.opt.ifHead, Found: c.Head, Reason: "head"})
 	}
 	return c, nil
 }
@@ -466,14 +466,14 @@ func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 // history yields records of the root's log, newest first, before the run opens.
 func (r *opener) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
-		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
+		call, cancel := context.WithTimeout(r.run.ctx, r.run.g.opt.saverTimeout)
 		defer cancel()
-		for rec, err := range r.g.opt.saver.History(call, checkpoint.Ref{Thread: r.thread}, q) {
+		for rec, err := range r.run.g.opt.saver.History(call, checkpoint.Ref{Thread: r.run.thread}, q) {
 			switch {
-			case err != nil && r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
-				err = r.cancelled()
+			case err != nil && r.run.ctx.Err() != nil && errors.Is(err, r.run.ctx.Err()):
+				err = r.run.cancelled()
 			case err != nil:
-				err = r.saving("load", err)
+				err = r.run.saving("load", err)
 			}
 			if !yield(rec, err) {
 				return

@@ -22,13 +22,13 @@ func (r *opener) noteMail(t *checkpoint.Thread) {
 	if t.Inputs > 0 {
 		waits = journal.QueuedInputs
 	}
-	r.log.See(t.Posted, waits)
+	r.run.log.See(t.Posted, waits)
 }
 
 // noteWaiting notes which inputs wait after the opening.
 func (r *opener) noteWaiting() {
-	newest, _ := r.log.Seen()
-	r.log.See(newest, r.mail.Waits())
+	newest, _ := r.run.log.Seen()
+	r.run.log.See(newest, r.mail.Waits())
 }
 
 // readMail reads the untaken messages of the thread, if there are any.
@@ -37,26 +37,26 @@ func (r *opener) readMail(c *checkpoint.Chain) error {
 		return nil
 	}
 	r.mail.Checked = true
-	newest := max(c.Thread.Posted, r.opt.due.posted())
+	newest := max(c.Thread.Posted, r.run.opt.due.posted())
 	if c.Thread.Inputs+c.Thread.Others == 0 && (!c.Empty() || newest == 0) {
-		r.log.See(newest, journal.NoInputs)
+		r.run.log.See(newest, journal.NoInputs)
 		return nil
 	}
-	all, found := r.opt.due.takeMail(c)
+	all, found := r.run.opt.due.takeMail(c)
 	if !found {
 		var err error
-		if all, err = r.g.mail(r.ctx, checkpoint.MailQuery{Thread: r.thread}); err != nil {
+		if all, err = r.run.g.mail(r.run.ctx, checkpoint.MailQuery{Thread: r.run.thread}); err != nil {
 			return err
 		}
 	}
 	r.read = all
 	r.mail.Read(all, newest)
 	for i := range all {
-		if unfit := r.opt.due.unfit(all[i].Number); unfit != nil {
+		if unfit := r.run.opt.due.unfit(all[i].Number); unfit != nil {
 			r.adopt(r.mail.Refuse(&all[i], unfit.Error()))
 		}
 	}
-	r.log.See(r.mail.Known, r.mail.Waits())
+	r.run.log.See(r.mail.Known, r.mail.Waits())
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (r *opener) adopt(a inbox.Act) []checkpoint.Write {
 }
 
 // refuseStray refuses the messages that cannot count on a thread on which nothing is due.
-func (r *opener) refuseStray() { r.adopt(r.mail.RefuseStray(r.g.name, r.g.signals, nil)) }
+func (r *opener) refuseStray() { r.adopt(r.mail.RefuseStray(r.run.g.name, r.run.g.signals, nil)) }
 
 // judge obeys the cancels that wait. It reports whether they end the tasks that are due at c.
 func (r *opener) judge(c *checkpoint.Chain) (ends bool, err error) {
@@ -77,10 +77,10 @@ func (r *opener) judge(c *checkpoint.Chain) (ends bool, err error) {
 		return false, err
 	}
 	ends = r.mail.Ends(&line)
-	r.obeyed = &CancelledError{Graph: r.g.name, Thread: r.thread, Reason: string(r.mail.Cancel().Payload)}
+	r.obeyed = &CancelledError{Graph: r.run.g.name, Thread: r.run.thread, Reason: string(r.mail.Cancel().Payload)}
 	r.adopt(r.mail.Obey(ends))
 	if ends {
-		r.ending = r.obeyed
+		r.run.ending = r.obeyed
 		r.refuseStray()
 	}
 	return ends, nil
@@ -120,10 +120,10 @@ func onlyOpened(c *checkpoint.Chain, begun *checkpoint.Record) bool {
 // loadDue reads no checkpoint at the first try. If there is one, the saver refuses the opening,
 // and the next try reads it.
 func (r *opener) loadDue() (checkpoint.Chain, error) {
-	if d := r.opt.due; d.found.Fence.IsZero() && !d.assumed {
+	if d := r.run.opt.due; d.found.Fence.IsZero() && !d.assumed {
 		d.assumed = true
 		var none checkpoint.Chain
-		label(r, labelsOf(r.g, r.thread, &none))
+		label(r, labelsOf(r.run.g, r.run.thread, &none))
 		if err := r.readMail(&none); err != nil || r.mail.Input() != nil {
 			return none, err
 		}
@@ -138,12 +138,12 @@ func (r *opener) nextInput(c *checkpoint.Chain) (*journal.Input, error) {
 	for m := r.mail.Input(); m != nil; m = r.mail.Input() {
 		in, err := journal.ReadInput(m.Payload)
 		if err == nil {
-			err = r.state.decodeInput(in.Update)
+			err = r.run.state.decodeInput(in.Update)
 		}
 		if err != nil {
-			return nil, r.changed(err, "input %q", m.ID) // a program of another version may read it
+			return nil, r.run.changed(err, "input %q", m.ID) // a program of another version may read it
 		}
-		r.opt.request = m.ID
+		r.run.opt.request = m.ID
 		again, err := r.repeats(c)
 		if err != nil && !errors.Is(err, ErrRequestReused) {
 			return nil, err
@@ -153,7 +153,7 @@ func (r *opener) nextInput(c *checkpoint.Chain) (*journal.Input, error) {
 		}
 		r.adopt(r.mail.RefuseInput(fmt.Sprintf("request %q has run", m.ID)))
 	}
-	r.opt.request = ""
+	r.run.opt.request = ""
 	return nil, nil
 }
 
@@ -161,12 +161,12 @@ func (r *opener) nextInput(c *checkpoint.Chain) (*journal.Input, error) {
 func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	r.adopt(r.mail.TakeInput())
 	r.noteWaiting()
-	r.opt.title, r.opt.labels, r.opt.metadata = in.Title, in.Labels, in.Metadata
-	r.caller = in.Metadata[callerKey]
-	if err := r.propagate(in.Metadata, in.Metadata); err != nil {
+	r.run.opt.title, r.run.opt.labels, r.run.opt.metadata = in.Title, in.Labels, in.Metadata
+	r.run.caller = in.Metadata[callerKey]
+	if err := r.run.propagate(in.Metadata, in.Metadata); err != nil {
 		return err
 	}
-	if err := r.restore(c); err != nil {
+	if err := r.run.restore(c); err != nil {
 		return err
 	}
 	r.tail = nil
@@ -183,8 +183,8 @@ func (r *opener) readExpired(open []inbox.Question, now time.Time) error {
 	if !inbox.Expires(open, now) {
 		return nil
 	}
-	newest, _ := r.log.Seen()
-	all, err := r.g.mail(r.ctx, checkpoint.MailQuery{Thread: r.thread, After: newest})
+	newest, _ := r.run.log.Seen()
+	all, err := r.run.g.mail(r.run.ctx, checkpoint.MailQuery{Thread: r.run.thread, After: newest})
 	if err == nil {
 		r.mail.ReadLate(all, 0)
 	}
@@ -204,19 +204,19 @@ func (r *opener) provide(
 		return nil, wake, err
 	}
 	a, wake := r.mail.Provide(&inbox.Resumed{
-		Graph: r.g.name, Signals: r.g.signals, Open: open, Counts: counts,
-		Given: writes, Skipped: r.skipped(counts), Base: r.log.Base, Now: now,
+		Graph: r.run.g.name, Signals: r.run.g.signals, Open: open, Counts: counts,
+		Given: writes, Skipped: r.run.skipped(counts), Base: r.run.log.Base, Now: now,
 		Check: func(q *inbox.Question, m *checkpoint.Message) error {
-			return r.g.checkAnswer(r.thread, r.plan.Step, &q.Stored, answer{id: m.Name, payload: m.Payload}, m.Posted)
+			return r.run.g.checkAnswer(r.run.thread, r.run.plan.Step, &q.Stored, answer{id: m.Name, payload: m.Payload}, m.Posted)
 		},
 	})
-	seeTaken(r.log, &a)
+	seeTaken(r.run.log, &a)
 	return append(writes, r.adopt(a)...), wake, nil
 }
 
 // mark notes in the record that begins a run line which cancels are older than the line.
 func (r *opener) mark(rec *checkpoint.Record) {
-	newest, _ := r.log.Seen()
+	newest, _ := r.run.log.Seen()
 	newest, least := r.mail.Mark(newest, rec.Source == checkpoint.Input)
 	markBy(rec, newest, least)
 }
@@ -236,10 +236,10 @@ func markBy(rec *checkpoint.Record, newest uint64, least bool) {
 // markNewest asks for the newest message, and marks rec by it. It serves a run that ends with its
 // opening, began a run line and has not read the inbox: readAfter cannot take older cancels.
 func (r *opener) markNewest(rec *checkpoint.Record) error {
-	if r.mail.Checked || r.opt.rehearse {
+	if r.mail.Checked || r.run.opt.rehearse {
 		return nil
 	}
-	newest, err := r.g.newsOf(r.ctx, r.thread)
+	newest, err := r.run.g.newsOf(r.run.ctx, r.run.thread)
 	markBy(rec, newest.Posted, false)
 	return err
 }
@@ -266,8 +266,8 @@ func (r *opener) readPast(c *checkpoint.Chain) error {
 // readAfter reads the inbox after an opening that began a run line in person and did not know of
 // the newest message. Cancels that came before the opening are older than the run line.
 func (r *opener) readAfter(o journal.Change) error {
-	seen, _ := r.log.Seen()
-	posted := r.log.Opened()
+	seen, _ := r.run.log.Seen()
+	posted := r.run.log.Opened()
 	r.mail.Opened = posted
 	if o.End || r.mail.Checked && !r.mail.Past || posted <= seen {
 		return nil
@@ -280,15 +280,15 @@ func (r *opener) readAfter(o journal.Change) error {
 	if m := r.mail.Cancel(); m != nil && m.Number <= posted {
 		_, a, _ = r.mail.ObeyAll()
 	}
-	a.Add(r.mail.RefuseStray(r.g.name, r.g.signals, nil)) // nothing has run, so the run line has not asked anything
+	a.Add(r.mail.RefuseStray(r.run.g.name, r.run.g.signals, nil)) // nothing has run, so the run line has not asked anything
 	if a.Empty() {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, nil, journal.Change{Messages: a.Messages}))
+	return r.run.saving("put writes", r.run.log.Put(r.run.ctx, nil, journal.Change{Messages: a.Messages}))
 }
 
 // olderThanRun returns the number of the newest message that is older than the run.
 func (r *opener) olderThanRun() uint64 {
-	newest, _ := r.log.Seen()
+	newest, _ := r.run.log.Seen()
 	return r.mail.Older(newest)
 }

@@ -48,7 +48,7 @@ func Progress(ctx context.Context, note string) error {
 func LastProgress(ctx context.Context) (note string, ok bool) { return task.LastProgress(ctx) }
 
 // Progress implements task.Host.
-func (r host) Progress(t *Task, note string) {
+func (r *run) Progress(t *Task, note string) {
 	key, of := r.Key(t), checkpoint.Write{}
 	if r.log != nil {
 		of = r.log.About(key)
@@ -57,7 +57,7 @@ func (r host) Progress(t *Task, note string) {
 }
 
 // LastProgress implements task.Host.
-func (r host) LastProgress(t *Task) (note string, ok bool) {
+func (r *run) LastProgress(t *Task) (note string, ok bool) {
 	key := r.Key(t)
 	if note, ok = r.opt.beats.Get(key); ok {
 		return note, true

@@ -194,7 +194,7 @@ func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ error) {
 	at := q.at()
 	defer r.root.steps.alone(at)()
-	newest, err := r.root.newsOf(r.ctx, q.Thread)
+	newest, err := r.root.newsOf(r.run.ctx, q.Thread)
 	if err != nil {
 		return nil, false, err
 	}
@@ -229,7 +229,7 @@ func (r pooled) hasLeft(q *queuedTask, p *callPlace) (bool, error) {
 	case c.Committed || c.Last.ID == c.Head:
 		return false, nil
 	}
-	head, err := loadChain(r.ctx, r.root, r.root.opt.saver, checkpoint.Ref{Thread: q.Thread})
+	head, err := loadChain(r.run.ctx, r.root, r.root.opt.saver, checkpoint.Ref{Thread: q.Thread})
 	return err == nil && head.Last.Base != q.Base, err
 }
 
@@ -245,7 +245,7 @@ func (r pooled) locate(q *queuedTask) (callPlace, error) {
 		if namespace == q.Namespace {
 			at.At = q.At
 		}
-		return loadChain(r.ctx, r.root, r.root.opt.saver, at)
+		return loadChain(r.run.ctx, r.root, r.root.opt.saver, at)
 	}
 	c, err := load("")
 	if err == nil && !c.Empty() {
@@ -268,16 +268,16 @@ func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask, n che
 		return nil, err
 	}
 	r.enter(&p, q)
-	r.state = p.g.newState()
-	if err := r.restore(c); err != nil {
+	r.run.state = p.g.newState()
+	if err := r.run.restore(c); err != nil {
 		return nil, err
 	}
 	if q.Namespace != "" {
-		if err := mergeEdits(p.g, r.state, c, q.Thread, q.Namespace); err != nil {
+		if err := mergeEdits(p.g, r.run.state, c, q.Thread, q.Namespace); err != nil {
 			return nil, err
 		}
 	}
-	s := newQueuedStep(p, r.state, q.Namespace, n)
+	s := newQueuedStep(p, r.run.state, q.Namespace, n)
 	s.races = r.root.plan.Races+p.g.plan.Races > 0
 	r.root.steps.put(at, s, r.root.opt.hot)
 	mine := journal.Gather(s.writes[q.Task], q.Base, q.Namespace)

@@ -20,7 +20,7 @@ var errUnwanted = errors.New("the thread does not wait for the task any more")
 // function is called. It asks for news of the thread from a second on, so that short tasks cost
 // nothing.
 func (r pooled) watch(q *queuedTask, unwanted func()) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.ctx))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.run.ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		timer := time.NewTimer(news.Every)

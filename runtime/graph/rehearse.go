@@ -212,7 +212,7 @@ func (p pendingChecks) answered(c *checkpoint.Chain) error {
 }
 
 // rehearseTask is Call for a rehearsal: only subgraphs with stored calls run.
-func (r host) rehearseTask(ctx context.Context, i int) error {
+func (r *run) rehearseTask(ctx context.Context, i int) error {
 	if t := &r.exec.Tasks[i]; r.g.nodes[t.Node].sub == nil || t.Failure != nil {
 		return r.stay(i)
 	}

@@ -87,7 +87,7 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 	return g.runUnstored(ctx, in, o, out)
 }
 
-// intercepted is unstored inside the interceptors of runs.
+// intercepted is runUnstored inside the interceptors of runs.
 func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *stream[S, U]) (res Result[S], err error) {
 	err = g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
 		res, err = g.runUnstored(ctx, in, o, out)
@@ -96,7 +96,7 @@ func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *
 	return res, err
 }
 
-// unstored is run without the interceptors of runs.
+// runUnstored is run without the interceptors of runs.
 func (g *Graph[S, U]) runUnstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
 	o.strict, o.interceptors, o.beats = g.opt.strict, g.opt.interceptors, new(journal.Heartbeats)
 	a := newAdapter(g, o.strict)
@@ -242,7 +242,7 @@ func (r *run) uncommitted(err error) error {
 
 // init readies the run for its first superstep.
 func (r *run) init() {
-	r.exec = exec.New(host{r}, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread})
+	r.exec = exec.New(r, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread})
 }
 
 // fill makes a slot for every task of the superstep.

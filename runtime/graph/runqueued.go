@@ -85,7 +85,7 @@ func (e *renamedError) Unwrap() error { return ErrGraphChanged }
 // pooled is a run that executes one task in a worker of a queue. It holds no thread. Its graph is
 // that of the task: the graph of the thread, or of a subgraph in it.
 type pooled struct {
-	*run
+	run  *run
 	root *core
 }
 
@@ -102,11 +102,11 @@ func (r pooled) perform(q *queuedTask, again bool) error {
 	if err != nil || step == nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(r.ctx)
+	ctx, cancel := context.WithCancelCause(r.run.ctx)
 	defer cancel(nil)
 	stop := r.watch(q, func() { cancel(errUnwanted) })
 	defer stop()
-	r.ctx = ctx
+	r.run.ctx = ctx
 	if due, err := r.take(step, q); err != nil || !due {
 		return err
 	}
@@ -121,7 +121,7 @@ func (r pooled) perform(q *queuedTask, again bool) error {
 	}
 	err = r.store(q, e)
 	if tooLarge(err) {
-		e = r.failed(&r.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.refusedResult(0, err))
+		e = r.failed(&r.run.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.run.refusedResult(0, err))
 		err = r.store(q, e)
 	}
 	return err
@@ -133,15 +133,15 @@ func (r pooled) enter(p *callPlace, q *queuedTask) {
 		Saver: r.root.opt.saver, ThreadID: q.Thread, Lease: r.root.opt.lease, Timeout: r.root.opt.saverTimeout,
 		Panicked: func(v any) error { return newPanic(v) },
 	}
-	r.g, r.plan = p.g, plan.New(&p.g.plan, true)
-	r.opt.limits, r.opt.strict, r.opt.interceptors = p.g.opt.limits, p.strict, p.interceptors
-	if r.watchers == nil {
-		r.watchers = &watchers{observing: new(observing)}
+	r.run.g, r.run.plan = p.g, plan.New(&p.g.plan, true)
+	r.run.opt.limits, r.run.opt.strict, r.run.opt.interceptors = p.g.opt.limits, p.strict, p.interceptors
+	if r.run.watchers == nil {
+		r.run.watchers = &watchers{observing: new(observing)}
 	}
-	r.log = journal.NewWriter(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
+	r.run.log = journal.NewWriter(journal.NewElsewhere(config, q.Task, q.Round, r.clock())).Child(q.Namespace)
 	if q.Namespace != "" {
-		r.call = &subgraph.Call{Path: p.path, DropUnknown: p.dropUnknown}
-		r.keys.Scope = journal.Scope(q.Namespace)
+		r.run.call = &subgraph.Call{Path: p.path, DropUnknown: p.dropUnknown}
+		r.run.keys.Scope = journal.Scope(q.Namespace)
 	}
 }
 
@@ -152,22 +152,22 @@ func (r pooled) take(step *queuedStep, q *queuedTask) (bool, error) {
 		return false, nil
 	}
 	r.enter(&step.place, q)
-	r.state = r.g.share(step.state, r.opt.strict)
-	r.stand(&c.Last, c.Chained)
-	if err := r.place(&c); err != nil {
+	r.run.state = r.run.g.share(step.state, r.run.opt.strict)
+	r.run.stand(&c.Last, c.Chained)
+	if err := r.run.place(&c); err != nil {
 		return false, err
 	}
-	r.log.Head = c.Last.ID
-	r.gather(c.Writes)
-	r.pending.TakeCalls(q.Task, q.Round, task.IsCall)
-	r.ctx = task.WithLabels(r.ctx, labelsOf(r.root, r.thread, &c))
+	r.run.log.Head = c.Last.ID
+	r.run.gather(c.Writes)
+	r.run.pending.TakeCalls(q.Task, q.Round, task.IsCall)
+	r.run.ctx = task.WithLabels(r.run.ctx, labelsOf(r.root, r.run.thread, &c))
 	var err error
-	if r.ctx, err = r.root.opt.propagators.extract(r.ctx, journal.Metadata(c.Last.Meta)); err != nil {
-		return false, fmt.Errorf("%s: %w", where(r.g.name, r.thread, -1), err)
+	if r.run.ctx, err = r.root.opt.propagators.extract(r.run.ctx, journal.Metadata(c.Last.Meta)); err != nil {
+		return false, fmt.Errorf("%s: %w", where(r.run.g.name, r.run.thread, -1), err)
 	}
-	r.exec = exec.New(host{r.run}, r.elsewhereNodes(), 0, Task{Graph: r.g.name, Thread: r.thread})
-	r.fill()
-	if err := r.restoreResults(); err != nil || r.exec.Tasks[0].Progress != exec.Waiting {
+	r.run.exec = exec.New(r.run, r.elsewhereNodes(), 0, Task{Graph: r.run.g.name, Thread: r.run.thread})
+	r.run.fill()
+	if err := r.run.restoreResults(); err != nil || r.run.exec.Tasks[0].Progress != exec.Waiting {
 		return false, err
 	}
 	return true, r.sameNode(q)
@@ -178,10 +178,10 @@ func (r pooled) take(step *queuedStep, q *queuedTask) (bool, error) {
 // does. If this version is the newer one, RunQueued wakes the thread. A run of this version then
 // hands the task out by the new id.
 func (r pooled) sameNode(q *queuedTask) error {
-	node := r.exec.Tasks[0].Node
-	if id := r.g.nodes[node].id; id != q.Node {
-		newer, former := r.g.former[q.Node]
-		return &renamedError{where(r.root.name, r.thread, -1), q.Node, id, former && newer == node}
+	node := r.run.exec.Tasks[0].Node
+	if id := r.run.g.nodes[node].id; id != q.Node {
+		newer, former := r.run.g.former[q.Node]
+		return &renamedError{where(r.root.name, r.run.thread, -1), q.Node, id, former && newer == node}
 	}
 	return nil
 }
@@ -189,9 +189,9 @@ func (r pooled) sameNode(q *queuedTask) error {
 // elsewhereNodes returns the nodes as a worker runs them: once, under their timeouts. The process
 // of the thread does the rest.
 func (r pooled) elsewhereNodes() []exec.Node {
-	nodes := make([]exec.Node, len(r.g.nodes))
+	nodes := make([]exec.Node, len(r.run.g.nodes))
 	for i := range nodes {
-		nodes[i] = exec.Node{ID: string(r.g.nodes[i].id), Timeout: r.g.nodes[i].timeout, Idle: r.g.nodes[i].idle}
+		nodes[i] = exec.Node{ID: string(r.run.g.nodes[i].id), Timeout: r.run.g.nodes[i].timeout, Idle: r.run.g.nodes[i].idle}
 	}
 	return nodes
 }
@@ -199,7 +199,7 @@ func (r pooled) elsewhereNodes() []exec.Node {
 // clock returns the saver's clock. The first use reads it.
 func (r pooled) clock() func() time.Time {
 	start := sync.OnceValues(func() (time.Time, time.Time) {
-		call, cancel := context.WithTimeout(r.ctx, r.root.opt.saverTimeout)
+		call, cancel := context.WithTimeout(r.run.ctx, r.root.opt.saverTimeout)
 		defer cancel()
 		got, err := r.root.opt.saver.Ready(call, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
 		if err != nil {
@@ -215,23 +215,23 @@ func (r pooled) clock() func() time.Time {
 
 // execute runs the task once, and returns the outcome.
 func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
-	r.exec.Options = exec.Options{
-		Workers: 1, First: q.Attempt, Apart: true, Intercepted: len(r.opt.interceptors) > 0,
+	r.run.exec.Options = exec.Options{
+		Workers: 1, First: q.Attempt, Apart: true, Intercepted: len(r.run.opt.interceptors) > 0,
 	}
-	r.exec.Left()
-	if err := r.exec.Run(r.ctx, r.plan.Step+1); err != nil {
+	r.run.exec.Left()
+	if err := r.run.exec.Run(r.run.ctx, r.run.plan.Step+1); err != nil {
 		return nil, err
 	}
-	t := &r.exec.Tasks[0]
+	t := &r.run.exec.Tasks[0]
 	e := &journal.Execution{Summary: t.Summary}
-	if err := r.watchers.failed(); err != nil { // an interceptor of a task that waits
+	if err := r.run.watchers.failed(); err != nil { // an interceptor of a task that waits
 		return r.failed(t, e, err), nil
 	}
 	switch t.Progress {
 	case exec.Succeeded:
 		var err error
 		e.Parts = t.Parts
-		if e.Result, err = r.encodeResult(0); err != nil {
+		if e.Result, err = r.run.encodeResult(0); err != nil {
 			return r.failed(t, e, err), nil // the update cannot be encoded
 		}
 	case exec.Asking:
@@ -239,12 +239,12 @@ func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 			e.Asked = append(e.Asked, journal.AskedElsewhere(a))
 		}
 	case exec.Failed:
-		if r.ctx.Err() != nil || t.Calls.Failed() && ofStorage(t.Err) && !tooLarge(t.Err) {
+		if r.run.ctx.Err() != nil || t.Calls.Failed() && ofStorage(t.Err) && !tooLarge(t.Err) {
 			return nil, t.Err
 		}
 		return r.failed(t, e, t.Err), nil
 	default:
-		return nil, stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
+		return nil, stoppedBy(r.run.ctx, where(r.run.g.name, r.run.thread, r.run.plan.Step+1))
 	}
 	return e, nil
 }
@@ -258,7 +258,7 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	if e.Policy, e.Failure = 0, err.Error(); errors.As(err, &carrier) {
 		e.Delay = max(carrier.RetryAfter(), 0)
 	}
-	policy, broke := r.g.nodes[t.Node].policyFor(err)
+	policy, broke := r.run.g.nodes[t.Node].policyFor(err)
 	switch {
 	case errors.As(err, &panicked):
 		e.Class, e.Failure, e.Policy = uint64(classPanic), fmt.Sprint(panicked.Value), policy
@@ -297,7 +297,7 @@ func (q *queuedTask) outcome(name string, payload []byte) checkpoint.Write {
 
 // post stores p. It returns nil if the thread was deleted meanwhile.
 func (r pooled) post(p *checkpoint.Post) error {
-	call, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.root.opt.saverTimeout)
+	call, cancel := context.WithTimeout(context.WithoutCancel(r.run.ctx), r.root.opt.saverTimeout)
 	defer cancel()
 	done, err := r.root.opt.saver.Post(call, *p)
 	if err == nil {
@@ -311,5 +311,5 @@ func (r pooled) post(p *checkpoint.Post) error {
 
 // failing returns the error of a call of the saver.
 func (r pooled) failing(op string, err error) error {
-	return &SaverError{Graph: r.root.name, Thread: r.thread, Step: -1, Op: op, Err: err}
+	return &SaverError{Graph: r.root.name, Thread: r.run.thread, Step: -1, Op: op, Err: err}
 }

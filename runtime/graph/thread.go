@@ -108,7 +108,7 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	return res, err
 }
 
-// stored is drive inside the interceptors of runs.
+// runStored is drive inside the interceptors of runs.
 func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
 	defer t.g.news.Changed(t.id)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
@@ -135,7 +135,7 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 				err = t.fail("%w", newPanic(v))
 			}
 		}
-		r.abort(err) // also if the goroutine ends by Goexit
+		r.run.abort(err) // also if the goroutine ends by Goexit
 	}()
 	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
 	if t.g.uncut {
@@ -186,21 +186,21 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	}
 	o.listen.start(held, cancel, r.olderThanRun())
 	o.box.start(r)
-	tell := r.watchers.run(held, r.plan.Step)
-	listens := r.sink == nil || r.sink.take(r.feed().event(EventRunStarted, r.plan.Step))
+	tell := r.run.watchers.run(held, r.run.plan.Step)
+	listens := r.run.sink == nil || r.run.sink.take(r.run.feed().event(EventRunStarted, r.run.plan.Step))
 	if r.entered {
-		listens = r.publish()
+		listens = r.run.publish()
 	}
 	switch exhausted := o.due.exhausted(r.run); {
 	case exhausted != nil:
-		err = r.giveUp(exhausted)
-	case !listens && r.status == 0:
-		err = r.giveUp(nil)
+		err = r.run.giveUp(exhausted)
+	case !listens && r.run.status == 0:
+		err = r.run.giveUp(nil)
 	default:
 		err = apart(r.run)
 	}
 	err = errors.Join(err, r.tellCaller(ctx, err))
-	r.feed().publishQuestions(r.plan.Step+1, waitingFor(r.asked()))
+	r.run.feed().publishQuestions(r.run.plan.Step+1, waitingFor(r.run.asked()))
 	ended = true
 	o.due.noteWake(r.run)
 	res = resultOf(r.run, out.state)
@@ -208,11 +208,11 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	if lost := (*SaverError)(nil); errors.As(err, &lost) {
 		res.Status = Failed // the stored status is unknown
 	}
-	if r.health != sound {
+	if r.run.health != sound {
 		err = errors.Join(err, t.reload(ctx, &res))
 	}
-	tell(r.plan.Step, res.Status, err)
-	return res, r.watchers.join(err)
+	tell(r.run.plan.Step, res.Status, err)
+	return res, r.run.watchers.join(err)
 }
 
 // opener returns a run with input in, or a resume if in is nil, that has not opened its thread.
@@ -223,23 +223,24 @@ func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U
 	if t.edit != nil && in == nil {
 		out.state.edits = []U{*t.edit}
 	}
-	r := &opener{edited: out.state.edits != nil, run: &run{
+	r := &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
-	}}
+		watchers: watching(&t.g.core, t.id),
+	}
 	o.stopAt.addTo(&r.plan)
 	r.init()
 	if out.yield != nil {
 		r.sink = out
 	}
-	r.watchers = watching(&t.g.core, t.id)
+	var tail *journal.Tail
 	if in != nil {
-		r.tail = t.g.newTail()
+		tail = t.g.newTail()
 	}
 	kept := func(step int, err error) { // the writer calls it, alongside the run
 		r.watchers.unpruned(ctx, step, &SaverError{Graph: t.g.name, Thread: t.id, Step: step, Op: "prune", Err: err})
 	}
-	r.log = t.g.journal(t.id, o, r.tail, lost, kept)
-	return r
+	r.log = t.g.journal(t.id, o, tail, lost, kept)
+	return &opener{run: r, tail: tail, edited: out.state.edits != nil}
 }
 
 // journal returns the Writer of a run that has not opened its thread. It calls kept with the
@@ -363,7 +364,7 @@ func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions
 	}
 	r := newOpening(ctx, t, o, nil)
 	err = r.openReleased()
-	return r.fence, err
+	return r.run.fence, err
 }
 
 // releasedVersion returns the released version with a head.

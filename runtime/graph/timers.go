@@ -56,7 +56,7 @@ func readEach[T any](asked []subgraph.Asked, is func(place string) bool, of func
 }
 
 // Wakes implements exec.Host.
-func (r host) Wakes(i int) time.Time {
+func (r *run) Wakes(i int) time.Time {
 	due := r.opt.box.nextDue(r.askedBy(i))
 	if due.IsZero() {
 		return due
@@ -65,7 +65,7 @@ func (r host) Wakes(i int) time.Time {
 }
 
 // Wake implements exec.Host.
-func (r host) Wake(tasks []int) (woken []int, err error) {
+func (r *run) Wake(tasks []int) (woken []int, err error) {
 	var asked []subgraph.Asked
 	for _, i := range tasks {
 		asked = append(asked, r.askedBy(i)...)
@@ -102,7 +102,7 @@ func (r host) Wake(tasks []int) (woken []int, err error) {
 
 // give gives stored answers, by the ids of the questions, to task i. It reports whether the task
 // runs again.
-func (r host) give(i int, answers map[string][]byte) bool {
+func (r *run) give(i int, answers map[string][]byte) bool {
 	t := &r.exec.Tasks[i]
 	if t.Asks == nil {
 		return true // of a subgraph
@@ -120,7 +120,7 @@ func (r host) give(i int, answers map[string][]byte) bool {
 }
 
 // Park implements exec.Host.
-func (r host) Park(i int, delay time.Duration) bool {
+func (r *run) Park(i int, delay time.Duration) bool {
 	if r.log == nil || delay <= r.g.lease() {
 		return false
 	}
@@ -218,7 +218,7 @@ func (r *opener) wakeOf(c *checkpoint.Chain) (time.Time, error) {
 	if c.Thread.Status == Cancelled {
 		return c.Thread.Wake, nil
 	}
-	open, err := r.counting(c, r.g.questions(openQuestions("", c)))
+	open, err := r.counting(c, r.run.g.questions(openQuestions("", c)))
 	_, next := inbox.Expire(open, nil, time.Time{})
 	return inbox.Earlier(c.Thread.Wake, next), err
 }

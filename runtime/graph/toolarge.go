@@ -107,7 +107,7 @@ func (r *opener) dropUnfit(err error) bool {
 	if saver := (*SaverError)(nil); errors.As(err, &saver) {
 		err = saver.Err
 	}
-	d := r.opt.due
+	d := r.run.opt.due
 	if d.unfits == nil {
 		d.unfits = make(map[uint64]error)
 	}

@@ -112,17 +112,17 @@ func openEdit[S, U any](
 		return checkpoint.ID{}, err
 	}
 	t.g.heads.drop(t.id)
-	return r.log.Head, nil
+	return r.run.log.Head, nil
 }
 
 // newOpening returns an opening that runs nothing, with updates for an edit.
 func newOpening[S, U any](ctx context.Context, t Thread[S, U], o runOptions, updates []U) *opener {
 	a := newAdapter(t.g, o.strict)
 	a.edits = updates
-	r := &opener{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, watchers: watching(&t.g.core, t.id), opt: o}}
+	r := &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, watchers: watching(&t.g.core, t.id), opt: o}
 	r.init()
 	r.log = t.g.journal(t.id, o, nil, nil, nil)
-	return r
+	return &opener{run: r}
 }
 
 // editOf checks an edit as the given nodes, in task order, against the graph.

@@ -43,7 +43,7 @@ func nothingOr(names []string) string {
 
 // keepsToWrites reports the undeclared fields that the task in slot i, which has succeeded,
 // changes.
-func (r host) keepsToWrites(i int, n *node) error {
+func (r *run) keepsToWrites(i int, n *node) error {
 	if n.writes == nil {
 		return nil
 	}
