@@ -16,7 +16,8 @@ const (
 
 const decodes = "decodes into"
 
-// grows reports whether a call that does how needs spare capacity to write in place.
+// grows reports whether a call of a library function writes in place only if the list has spare
+// capacity. how is what the function does, such as appends.
 func grows(c *ssa.CallCommon, how string) bool {
 	return how == appends || how == inserts || how == exchanges && !shrinks(c)
 }

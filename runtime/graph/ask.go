@@ -85,7 +85,8 @@ func (r *run) restate(sl *exec.Task, stored map[string][]byte) {
 	}
 }
 
-// restated encodes the stored question b at a place of a task again.
+// restated returns the stored question b at a place of a task, in the form in which the task would
+// ask it today. It gives the task its stored summary and the due time.
 func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
 	w, err := readWaiting(r.taskKey(&sl.Task), place, b)
 	if err != nil {

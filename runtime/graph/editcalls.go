@@ -224,7 +224,7 @@ type reach struct {
 	writes      []checkpoint.Write
 }
 
-// reach returns a reach without writes for an edit, whose record has the given id.
+// reach returns a gatherer of the writes of an edit, whose record has the given id. It has none yet.
 func (r *opener) reach(edit checkpoint.ID, update []byte) *reach {
 	return &reach{log: r.run.log, thread: r.run.thread, dropUnknown: r.run.dropUnknown(), edit: edit, update: update}
 }

@@ -121,6 +121,7 @@ func (h *head[S, U]) copy(empty func() live.Live[S, U]) (_ live.Live[S, U], err 
 	return h.state.Clone(), nil
 }
 
+// remove drops a head from the set. The caller holds c.mu.
 func (c *heads[S, U]) remove(h *head[S, U]) {
 	delete(c.byThread, h.thread)
 	c.bytes -= h.bytes

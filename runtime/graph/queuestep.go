@@ -161,6 +161,7 @@ func (k *queuedSteps) drop(at checkpoint.Ref) {
 	}
 }
 
+// remove drops the i-th of the kept supersteps. The caller holds k.mu.
 func (k *queuedSteps) remove(i int) {
 	s := k.kept[i]
 	s.timer.Stop()

@@ -38,7 +38,8 @@ type (
 	}
 )
 
-// watch returns c as a conn.
+// watch wraps a connection of the driver in a conn, which notices errors after which it is not
+// reused. It refuses connections of other drivers.
 func watch(c driver.Conn) (driver.Conn, error) {
 	whole, ok := c.(driverConn)
 	if !ok {

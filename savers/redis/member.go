@@ -20,7 +20,7 @@ var names = strings.NewReplacer("%", "%25", "}", "%7D")
 // threadKey returns the name of the key of a thread.
 func threadKey(prefix, thread string) string { return prefix + "{" + names.Replace(thread) + "}" }
 
-// appendKey appends what members begin with whose key is not less than a key, or is it.
+// appendKey appends the form of a key in the members of a table, without the 00 00 that ends it.
 func appendKey(b []byte, t rows.Table, key []byte) []byte {
 	b = append(b, byte(t))
 	for _, c := range key {

@@ -84,7 +84,8 @@ func (r *reply) time() time.Time {
 	return time.Time{}
 }
 
-// list reads a list; its errors are r's only when taken by r.join.
+// list returns the next value, which must be a list, as a reply of its own. join takes over its
+// errors.
 func (r *reply) list() *reply {
 	v := r.next()
 	l, ok := v.([]any)

@@ -610,7 +610,8 @@ func (s *rowStore) standing(p *rows.Put) (places [][]byte, expiry int64) {
 	return s.placesOf(p.Thread, &st)
 }
 
-// placesOf returns what standing returns, for a row that is decoded.
+// placesOf returns the index members that stand for a thread, and how long it is kept after its
+// end; 0 for ever.
 func (s *rowStore) placesOf(thread string, st *rows.Standing) (places [][]byte, expiry int64) {
 	places = append(places, indexMember(rows.Threads, []byte(thread)))
 	for _, k := range st.Index {

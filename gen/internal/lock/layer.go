@@ -106,7 +106,7 @@ func (l *Lock) isKey(text string) bool { return peel(text).kind == basic || l.Co
 // maxLayers limits the layers of one type, because damaged files may have any number.
 const maxLayers = 1000
 
-// check reports why a type refers to nothing, or returns nil.
+// check returns an error if a type, or one within it, is neither basic nor described in the file.
 func (l *Lock) check(text string) error {
 	whole := text
 	for range maxLayers {

@@ -138,7 +138,8 @@ func (m *migration) drop(ctx context.Context) error {
 	return nil
 }
 
-// bring brings tables to the version of a file.
+// bring applies a file of the schema, unless the tables have its version already. It returns an
+// error if the mode forbids the change, or if the tables are older than the first file.
 func (m *migration) bring(ctx context.Context, name string, version *int, mode Mode) error {
 	next := versionOf(name)
 	switch {

@@ -80,7 +80,7 @@ func (t *Store) write(ctx context.Context, tx Tx, ops []store.Op) ([]store.Resul
 	return results, nil
 }
 
-// slot returns the slot of an operation, and its use of Once or nil.
+// slot returns the slot of the item of an operation, and the row of its Once; nil without Once.
 func (b *storeBatch) slot(op *store.Op) (*storeSlot, *storeUse) {
 	ns := op.Namespace.Append(nil)
 	at := string(ns) + "\x00\x00" + op.Key

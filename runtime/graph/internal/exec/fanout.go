@@ -103,7 +103,7 @@ func (f *fanOut) begin() {
 	f.work(f.worker(), i)
 }
 
-// worker returns a worker.
+// worker returns a new worker, for the tasks that one goroutine runs.
 func (f *fanOut) worker() *task.Worker {
 	w := new(task.Worker)
 	w.Init(f.ctx, f.s.of, f.s.host)

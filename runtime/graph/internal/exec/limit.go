@@ -44,7 +44,7 @@ func (s *Superstep) admit(w *task.Worker, n *Node, i int, seen *attempts) bool {
 	return true
 }
 
-// acquire asks one limiter.
+// acquire waits until one limiter admits a task. It returns a panic of the limiter as an error.
 func (s *Superstep) acquire(ctx context.Context, l Limiter, t *Task) (release func(), err error) {
 	t.Progress, t.Err = Failed, errAdmit // as they stay if the limiter ends the goroutine
 	defer func() {

@@ -76,8 +76,8 @@ func (t *leaseTimer) start(every time.Duration, renew func(), tick func() time.D
 	})
 }
 
-// fire begins the calls of the timer, and reports whether the lease is renewed. ok is false if the
-// timer has stopped.
+// fire begins one round of the timer, and reports whether the lease must be renewed, because
+// nothing was written for so long. ok is false if the timer has stopped.
 func (t *leaseTimer) fire(every time.Duration) (renews, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

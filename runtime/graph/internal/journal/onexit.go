@@ -103,6 +103,7 @@ func (l *OnExit) hold(e Entry) {
 	l.drop(e.Namespace, h)
 }
 
+// at returns what is held of a namespace, and begins to hold it if necessary.
 func (l *OnExit) at(namespace string) *held {
 	h := l.held[namespace]
 	if h != nil {

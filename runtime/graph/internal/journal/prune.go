@@ -27,6 +27,7 @@ func (s *Sync) prune(ctx context.Context, e *Entry, head uint64) {
 	}
 }
 
+// pruneNow makes the call of the saver for prune.
 func (s *Sync) pruneNow(ctx context.Context) (err error) {
 	call := s.calling(ctx, time.Now())
 	defer call.end()

@@ -66,7 +66,8 @@ func (c *Calls) Known(name string, r CallResult) {
 	}
 }
 
-// place identifies the n-th ordered call: of the node, or of its Fallback.
+// place returns the key of the n-th ordered call of the node or of its Fallback, which name belongs
+// to.
 func place(name string, n int) string {
 	if strings.HasPrefix(name, fallbackMark) {
 		return fallbackMark + strconv.Itoa(n)
@@ -98,7 +99,7 @@ func (c *Calls) EachUnstored(yield func(name string, r CallResult)) {
 	}
 }
 
-// restart begins an attempt.
+// restart forgets the calls that the last attempt made, but not their stored results.
 func (c *Calls) restart(fallback bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
