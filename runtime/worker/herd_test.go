@@ -59,7 +59,7 @@ func TestAHerdOfHintsCausesFewLooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, hub, ran := &looked{Saver: quiet{memory.New()}}, new(worker.Hub), new(counter)
-				g := line(t, "orders", s, func(context.Context, Job) (JobUpdate, error) { ran.add("n0"); return JobUpdate{}, nil })
+				g := line(t, "orders", s, func(context.Context, Job) (JobUpdate, error) { ran.Add("n0"); return JobUpdate{}, nil })
 				w := start(t, s, worker.Options{Engine: hub, Poll: 24 * time.Hour}, g)
 				time.Sleep(time.Hour)
 				for round := range 2 {
@@ -72,7 +72,7 @@ func TestAHerdOfHintsCausesFewLooks(t *testing.T) {
 					submit(t, s, "orders", "due")
 					began := time.Now()
 					send(t, hub, []string{"due"}, true)
-					for ran.of("n0") == round {
+					for ran.Of("n0") == round {
 						time.Sleep(time.Millisecond)
 						synctest.Wait()
 					}

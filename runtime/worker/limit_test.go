@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,19 +15,16 @@ import (
 
 // gauge counts what is in progress, and the most that ever was.
 type gauge struct {
-	counter
-	most map[string]int
+	mu      sync.Mutex
+	n, most map[string]int
 }
 
 // node is a node that takes a second.
 func (g *gauge) node(name string) node {
 	return func(context.Context, Job) (JobUpdate, error) {
-		n := g.add(name)
 		g.mu.Lock()
-		if g.most == nil {
-			g.most = make(map[string]int)
-		}
-		g.most[name] = max(g.most[name], n)
+		g.n[name]++
+		g.most[name] = max(g.most[name], g.n[name])
 		g.mu.Unlock()
 		time.Sleep(time.Second)
 		g.mu.Lock()
@@ -38,7 +36,7 @@ func (g *gauge) node(name string) node {
 
 func TestSlotsAndLimitsBoundTheRunsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := memory.New(), new(gauge)
+		s, g := memory.New(), &gauge{n: make(map[string]int), most: make(map[string]int)}
 		submit(t, s, "orders", ids("order", 30)...)
 		submit(t, s, "mails", ids("mail", 30)...)
 		w := start(t, s, worker.Options{Slots: 8, Limits: []worker.Limit{{Graph: "mails", Max: 2}}},
@@ -61,7 +59,7 @@ func TestSlotsAndLimitsBoundTheRunsInProgress(t *testing.T) {
 // TestGraphsTakeTurns: many due threads of one graph leave slots to the others.
 func TestGraphsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := memory.New(), new(gauge)
+		s, g := memory.New(), &gauge{n: make(map[string]int), most: make(map[string]int)}
 		submit(t, s, "orders", ids("order", 200)...)
 		submit(t, s, "mails", ids("mail", 20)...)
 		w := start(t, s, worker.Options{Slots: 4}, line(t, "orders", s, g.node("orders")), line(t, "mails", s, g.node("mails")))

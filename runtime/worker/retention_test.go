@@ -24,7 +24,7 @@ type pruning struct {
 }
 
 func (s *pruning) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-	s.add(thread)
+	s.Add(thread)
 	if err := s.before(thread); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
@@ -84,7 +84,7 @@ func TestWorkersRemoveEndedThreads(t *testing.T) {
 			t.Errorf("got %d threads in events, want 250", threads)
 		}
 		for _, id := range old {
-			if n := s.of(id); n != 1 {
+			if n := s.Of(id); n != 1 {
 				t.Errorf("thread %s was pruned %d times, want once", id, n)
 			}
 		}
@@ -179,7 +179,7 @@ func TestAnotherWorkerRepeatsAPass(t *testing.T) {
 		dying := &pruning{Saver: db}
 		dead := make(chan struct{})
 		dying.before = func(string) error {
-			if dying.total() > 20 {
+			if dying.Total() > 20 {
 				<-dead // it does nothing more while the test runs
 				return errors.New("it died")
 			}
@@ -234,7 +234,7 @@ func TestWorkersPruneCheckpoints(t *testing.T) {
 		if n := count("t"); n != 2 {
 			t.Errorf("after another run: got %d checkpoints, want 2", n)
 		}
-		if a, b := s.of("t"), s.of("u"); a != 2 || b != 1 {
+		if a, b := s.Of("t"), s.Of("u"); a != 2 || b != 1 {
 			t.Errorf("got %d and %d calls of Prune, want one after each change: 2 and 1", a, b)
 		}
 		if threads, pruned := cleaned(w); threads != 0 || pruned < 4 {

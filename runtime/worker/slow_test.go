@@ -57,7 +57,7 @@ func TestAllLeasesRunOutWithTheirHoldersAlive(t *testing.T) {
 		all := ids("t", 20)
 		submit(t, s, "orders", all...)
 		nodes := []node{func(ctx context.Context, _ Job) (JobUpdate, error) {
-			ran.add(graph.CurrentTask(ctx).Thread)
+			ran.Add(graph.CurrentTask(ctx).Thread)
 			time.Sleep(2 * time.Minute)
 			return said("a"), nil
 		}}
@@ -66,7 +66,7 @@ func TestAllLeasesRunOutWithTheirHoldersAlive(t *testing.T) {
 			workers = append(workers, start(t, s, worker.Options{Slots: 15}, line(t, "orders", s, nodes...)))
 		}
 		time.Sleep(time.Second) // a worker that lost threads to the other one looks again soon
-		if got := ran.total(); got != 20 {
+		if got := ran.Total(); got != 20 {
 			t.Fatalf("got %d runs, want all 20, and free slots", got)
 		}
 		s.slow.Store(true)
@@ -86,7 +86,7 @@ func TestAllLeasesRunOutWithTheirHoldersAlive(t *testing.T) {
 			if th := listed(t, s, id); th.Status != graph.Done {
 				t.Errorf("got the thread %s %s, want it done", id, th.Status)
 			}
-			if got := ran.of(id); got != 1 {
+			if got := ran.Of(id); got != 1 {
 				t.Errorf("the node of %s ran %d times, want once", id, got)
 			}
 		}

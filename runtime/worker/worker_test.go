@@ -120,7 +120,7 @@ func TestAPoisonThreadEndsAfterItsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ran := memory.New(), new(counter)
 		submit(t, s, "orders", "poison")
-		g := line(t, "orders", s, func(context.Context, Job) (JobUpdate, error) { ran.add("n0"); return JobUpdate{}, errBroken })
+		g := line(t, "orders", s, func(context.Context, Job) (JobUpdate, error) { ran.Add("n0"); return JobUpdate{}, errBroken })
 		w := start(t, s, worker.Options{Retry: graph.RetryPolicy{Attempts: 4, Jitter: full}}, g)
 		begin := time.Now()
 		time.Sleep(24 * time.Hour)
@@ -128,8 +128,8 @@ func TestAPoisonThreadEndsAfterItsAttempts(t *testing.T) {
 			t.Error(err)
 		}
 		ended := w.of(worker.EventEnded)
-		if len(ended) != 4 || ran.total() != 4 {
-			t.Fatalf("got %d runs and %d executions, want 4", len(ended), ran.total())
+		if len(ended) != 4 || ran.Total() != 4 {
+			t.Fatalf("got %d runs and %d executions, want 4", len(ended), ran.Total())
 		}
 		for i, pause := range []time.Duration{time.Second, 3 * time.Second, 7 * time.Second} {
 			if got := ended[i].Wake.Sub(begin); got != pause || ended[i].Attempts != i+1 {
@@ -160,7 +160,7 @@ func TestACrashLoopWithProgressNeverEndsAThread(t *testing.T) {
 		failed := new(counter)
 		for i := range 30 { // each node fails once
 			nodes = append(nodes, func(context.Context, Job) (JobUpdate, error) {
-				if failed.add(fmt.Sprint(i)) == 1 {
+				if failed.Add(fmt.Sprint(i)) == 1 {
 					return JobUpdate{}, errBroken
 				}
 				return said("x"), nil

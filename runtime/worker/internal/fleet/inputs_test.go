@@ -102,7 +102,7 @@ func (in *inputs) run(faults int, disturb func()) {
 		if err != nil || snap.Status != graph.Done || !slices.Equal(snap.State.Log, want) {
 			in.t.Errorf("thread %s: got %s with the log %q, %v; want it done with %q", id, snap.Status, snap.State.Log, err, want)
 		}
-		if got := in.crowd.done.of(id); got > perThread {
+		if got := in.crowd.done.Of(id); got > perThread {
 			in.t.Errorf("%d runs of thread %s ended, want at most %d", got, id, perThread)
 		}
 	}

@@ -187,10 +187,10 @@ func (c *crowd) hear(text string) {
 	case strings.HasPrefix(text, "done "):
 		thread = strings.TrimPrefix(text, "done ")
 		c.over[thread] = true
-		c.done.add(thread)
+		c.done.Add(thread)
 	default:
 		if n, _ := fmt.Sscanf(text, "ran %s %s", &thread, &node); n == 2 {
-			c.ran.add(thread + " " + node)
+			c.ran.Add(thread + " " + node)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (c *crowd) work(s checkpoint.Saver, all []string, faults int, disturb func(
 // String says what happened.
 func (c *crowd) String() string {
 	return fmt.Sprintf("%d threads of %d nodes: %d executions, %d workers started, %d killed, %d stopped for longer than a lease",
-		len(c.over), steps, c.ran.total(), c.begins, c.kills, c.stops)
+		len(c.over), steps, c.ran.Total(), c.begins, c.kills, c.stops)
 }
 
 // finished notes the threads that are done.
@@ -293,7 +293,7 @@ func (c *crowd) check(s checkpoint.Saver, all []string) {
 		if err != nil || snap.Status != graph.Done || !slices.Equal(snap.State.Log, want) {
 			c.t.Errorf("thread %s: got %s with the log %q, %v; want it done with %q", id, snap.Status, snap.State.Log, err, want)
 		}
-		if got := c.done.of(id); got > 1 {
+		if got := c.done.Of(id); got > 1 {
 			c.t.Errorf("thread %s ended %d times, want once", id, got)
 		}
 	}

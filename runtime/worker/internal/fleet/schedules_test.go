@@ -45,8 +45,8 @@ func replicas(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 		g := line(t, "report", s, func(ctx context.Context, _ Job) (JobUpdate, error) {
-			runs.add(graph.CurrentTask(ctx).Thread)
-			if runs.names() == 4 {
+			runs.Add(graph.CurrentTask(ctx).Thread)
+			if runs.Names() == 4 {
 				once.Do(func() { close(enough) })
 			}
 			return said("wrote"), nil
@@ -80,7 +80,7 @@ func replicas(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 		threads = append(threads, th.ID)
-		if n := runs.of(th.ID); n > 1 {
+		if n := runs.Of(th.ID); n > 1 {
 			t.Errorf("thread %s ran %d times", th.ID, n)
 		}
 	}
