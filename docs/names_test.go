@@ -126,4 +126,15 @@ func TestNamesOfTheArchitectureExist(t *testing.T) {
 	if n < 100 {
 		t.Errorf("found %d names, want more than 100", n)
 	}
+	in := 0
+	// Such as: `run.leave` ([advance.go](runtime/graph/advance.go)), or `Next` of [inbox](runtime/graph/internal/inbox/give.go).
+	for _, m := range regexp.MustCompile("`(?:\\w+\\.)?(\\w+)`(?: of| in|,)?\\s+\\(?\\[[^]]+\\]\\(([^)]+\\.go)\\)").FindAllSubmatch(read(t, "../ARCHITECTURE.md"), -1) {
+		in++
+		if !regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?` + string(m[1]) + `[\[(]`).Match(read(t, filepath.Join("..", string(m[2])))) {
+			t.Errorf("ARCHITECTURE.md says that %s has %s, which it does not declare", m[2], m[1])
+		}
+	}
+	if in < 10 {
+		t.Errorf("found %d names with files, want more than 10", in)
+	}
 }
