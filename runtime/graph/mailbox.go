@@ -247,11 +247,16 @@ func (g *core) rank(n int) int {
 
 // asking reads the open questions of the run for the decisions of package inbox.
 func (b *mailbox) asking(asked []subgraph.Asked) []inbox.Question {
-	open := make([]checkpoint.Write, len(asked))
+	return b.root.g.questions(writesOf(asked))
+}
+
+// writesOf returns open questions as they are stored.
+func writesOf(asked []subgraph.Asked) []checkpoint.Write {
+	all := make([]checkpoint.Write, len(asked))
 	for i, a := range asked {
-		open[i] = checkpoint.Write{Namespace: a.Namespace, Base: a.Base, Task: a.Task, Kind: checkpoint.Question, Name: a.Place, Payload: a.Question}
+		all[i] = checkpoint.Write{Namespace: a.Namespace, Base: a.Base, Task: a.Task, Kind: checkpoint.Question, Name: a.Place, Payload: a.Question}
 	}
-	return b.root.g.questions(open)
+	return all
 }
 
 // come reports whether a signal has come for a receive among the open questions. It reads messages

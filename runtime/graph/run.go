@@ -309,7 +309,10 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	}
 	res.Stops = shownStops(stopsOf(r))
 	asked := r.asked()
-	res.Questions, res.Timers, res.Signals = waitingFor(asked), timersOf(asked), signalsOf(asked)
+	res.Questions = waitingFor(asked)
+	stored := writesOf(asked) // the run wrote or read them, so there is no error
+	res.Timers, _ = timersIn(stored)
+	res.Signals, _ = signalsIn(stored)
 	return res
 }
 

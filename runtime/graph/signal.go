@@ -223,29 +223,16 @@ func (s OpenSignal) String() string {
 func OpenSignals(t checkpoint.Thread) ([]OpenSignal, error) { return signalsIn(inbox.Listed(&t)) }
 
 // signalsIn reads the receives among the writes of questions.
-func signalsIn(writes []checkpoint.Write) (all []OpenSignal, err error) {
-	for i := range writes {
-		w := &writes[i]
-		if w.Kind != checkpoint.Question || !task.IsSignal(w.Name) {
-			continue
+func signalsIn(writes []checkpoint.Write) ([]OpenSignal, error) {
+	return readEach(writes, "receive", task.IsSignal, func(_ string, q *journal.Question) OpenSignal {
+		name, _ := task.SignalOf(q.Name)
+		key := string(q.Payload)
+		graph, _, child := task.ChildOf(name)
+		if child {
+			name, key = graph, childThread(key)
 		}
-		q, err := journal.ReadQuestion(w.Payload)
-		if err != nil {
-			return nil, fmt.Errorf("graph: receive %s: %w: %w", inbox.QuestionID(w), checkpoint.ErrDamaged, err)
+		return OpenSignal{
+			Child: child, Signal: name, Key: key, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Expires: q.Due,
 		}
-		all = append(all, openSignalOf(&q))
-	}
-	return all, nil
-}
-
-func openSignalOf(q *journal.Question) OpenSignal {
-	name, _ := task.SignalOf(q.Name)
-	key := string(q.Payload)
-	graph, _, child := task.ChildOf(name)
-	if child {
-		name, key = graph, childThread(key)
-	}
-	return OpenSignal{
-		Child: child, Signal: name, Key: key, Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Expires: q.Due,
-	}
+	})
 }

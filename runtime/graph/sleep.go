@@ -121,23 +121,29 @@ func (t Timer) String() string {
 func OpenTimers(t checkpoint.Thread) ([]Timer, error) { return timersIn(inbox.Listed(&t)) }
 
 // timersIn reads the timers among the writes of questions.
-func timersIn(writes []checkpoint.Write) (timers []Timer, err error) {
+func timersIn(writes []checkpoint.Write) ([]Timer, error) {
+	return readEach(writes, "timer", task.IsTimer, func(place string, q *journal.Question) Timer {
+		return Timer{
+			Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Due: q.Due, Attempt: task.PauseAttempt(place),
+		}
+	})
+}
+
+// readEach reads the questions at the places for which is reports true, and returns what of makes
+// of them. what names such a question in an error.
+func readEach[T any](
+	writes []checkpoint.Write, what string, is func(place string) bool, of func(place string, q *journal.Question) T,
+) (all []T, err error) {
 	for i := range writes {
 		w := &writes[i]
-		if w.Kind != checkpoint.Question || !task.IsTimer(w.Name) {
+		if w.Kind != checkpoint.Question || !is(w.Name) {
 			continue
 		}
 		q, err := journal.ReadQuestion(w.Payload)
 		if err != nil {
-			return nil, fmt.Errorf("graph: timer %s: %w: %w", inbox.QuestionID(w), checkpoint.ErrDamaged, err)
+			return nil, fmt.Errorf("graph: %s %s: %w: %w", what, inbox.QuestionID(w), checkpoint.ErrDamaged, err)
 		}
-		timer := timerOf(&q)
-		timer.Attempt = task.PauseAttempt(w.Name)
-		timers = append(timers, timer)
+		all = append(all, of(w.Name, &q))
 	}
-	return timers, nil
-}
-
-func timerOf(q *journal.Question) Timer {
-	return Timer{Path: pathOf(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Due: q.Due}
+	return all, nil
 }

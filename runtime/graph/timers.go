@@ -27,34 +27,6 @@ func earliest(asked []subgraph.Asked) (next time.Time) {
 	return next
 }
 
-// timersOf returns the timers among open questions.
-func timersOf(asked []subgraph.Asked) []Timer {
-	return readEach(asked, task.IsTimer, func(place string, q *journal.Question) Timer {
-		timer := timerOf(q)
-		timer.Attempt = task.PauseAttempt(place)
-		return timer
-	})
-}
-
-// signalsOf returns the receives among open questions.
-func signalsOf(asked []subgraph.Asked) []OpenSignal {
-	return readEach(asked, task.IsSignal, func(_ string, q *journal.Question) OpenSignal { return openSignalOf(q) })
-}
-
-// readEach reads the open questions at the places for which is reports true, and returns what of
-// makes of them.
-func readEach[T any](asked []subgraph.Asked, is func(place string) bool, of func(place string, q *journal.Question) T) (all []T) {
-	for _, a := range asked {
-		if !is(a.Place) {
-			continue
-		}
-		if q, err := journal.ReadQuestion(a.Question); err == nil { // there is no error: the run wrote or read it
-			all = append(all, of(a.Place, &q))
-		}
-	}
-	return all
-}
-
 // Wakes implements exec.Host.
 func (r *run) Wakes(i int) time.Time {
 	due := r.opt.box.nextDue(r.askedBy(i))

@@ -41,20 +41,15 @@ func SetLabel(ctx context.Context, name, value string, most int) error {
 // SetPart adds a part to the result of the task that runs under ctx, in the place of an earlier
 // one with the name. The result has no parts if the attempt does not succeed.
 func SetPart(ctx context.Context, name, value string) error {
-	c, _ := find(ctx)
-	if c == nil {
+	runs := during(ctx, func(w *Worker) {
+		if w.parts == nil {
+			w.parts = make(map[string]string)
+		}
+		w.parts[name] = value
+	})
+	if !runs {
 		return ErrNoTask
 	}
-	w := c.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.ended {
-		return ErrNoTask
-	}
-	if w.parts == nil {
-		w.parts = make(map[string]string)
-	}
-	w.parts[name] = value
 	return nil
 }
 

@@ -181,6 +181,21 @@ func find(ctx context.Context) (c *Context, call string) {
 	return nil, ""
 }
 
+// during calls f with the worker of the task that runs under ctx, and holds its lock meanwhile. It
+// reports whether a task runs under ctx.
+func during(ctx context.Context, f func(w *Worker)) (runs bool) {
+	c, _ := find(ctx)
+	if c == nil {
+		return false
+	}
+	c.worker.mu.Lock()
+	defer c.worker.mu.Unlock()
+	if !c.ended {
+		f(c.worker)
+	}
+	return !c.ended
+}
+
 // Deadline implements context.Context.
 func (c *Context) Deadline() (time.Time, bool) { return c.worker.parent.Deadline() }
 
@@ -259,14 +274,9 @@ func Emit(ctx context.Context, v any) {
 }
 
 // Listening reports whether a consumer gets what the task that runs under ctx emits.
-func Listening(ctx context.Context) bool {
-	c, _ := find(ctx)
-	if c == nil {
-		return false
-	}
-	c.worker.mu.Lock()
-	defer c.worker.mu.Unlock()
-	return !c.ended && c.worker.emit != nil && c.worker.values
+func Listening(ctx context.Context) (listening bool) {
+	during(ctx, func(w *Worker) { listening = w.emit != nil && w.values })
+	return listening
 }
 
 // emitter returns the function that gets what the attempt of c emits, with its first arguments. It
@@ -305,61 +315,25 @@ func (c *Context) watcher() func() {
 
 // Progress notes how far the task that runs under ctx is. It does nothing if none runs.
 func Progress(ctx context.Context, note string) {
-	c, _ := find(ctx)
-	if c == nil {
-		return
-	}
-	w := c.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !c.ended {
-		w.host.Progress(&w.task, note)
-	}
+	during(ctx, func(w *Worker) { w.host.Progress(&w.task, note) })
 }
 
 // LastProgress returns the newest note of the task that runs under ctx, of all its attempts. ok is
 // false if there is none.
 func LastProgress(ctx context.Context) (note string, ok bool) {
-	c, _ := find(ctx)
-	if c == nil {
-		return "", false
-	}
-	w := c.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.ended {
-		return "", false
-	}
-	return w.host.LastProgress(&w.task)
+	during(ctx, func(w *Worker) { note, ok = w.host.LastProgress(&w.task) })
+	return note, ok
 }
 
 // Summarise sets the summary of the task that runs under ctx. It does nothing if none runs.
 func Summarise(ctx context.Context, summary string) {
-	c, _ := find(ctx)
-	if c == nil {
-		return
-	}
-	w := c.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !c.ended {
-		w.summary = summary
-	}
+	during(ctx, func(w *Worker) { w.summary = summary })
 }
 
 // Summary returns the summary of the task that runs under ctx; empty for none.
-func Summary(ctx context.Context) string {
-	c, _ := find(ctx)
-	if c == nil {
-		return ""
-	}
-	w := c.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.ended {
-		return ""
-	}
-	return w.summary
+func Summary(ctx context.Context) (summary string) {
+	during(ctx, func(w *Worker) { summary = w.summary })
+	return summary
 }
 
 // Current returns the task that runs under ctx, and false when none does. In a durable call, the
