@@ -145,22 +145,6 @@ func TestAChainAllocatesNothingAStep(t *testing.T) {
 	}
 }
 
-// TestARunAllocatesLittle counts what a run of a chain allocates as a whole, with its goroutine.
-func TestARunAllocatesLittle(t *testing.T) {
-	app, err := row().Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := testing.AllocsPerRun(50, func() {
-		if _, err := app.Run(t.Context(), flow.CounterUpdate{}); err != nil {
-			t.Error(err)
-		}
-	})
-	if got > 13 {
-		t.Errorf("a run of %d nodes allocates %v times, want at most 13", width, got)
-	}
-}
-
 // BenchmarkFan is 100 nodes in one superstep, between one before and one after.
 func BenchmarkFan(b *testing.B) {
 	fs := nodes()

@@ -16,7 +16,8 @@ import (
 // DueOptions says how Graph.ResumeDue runs a thread. The zero DueOptions
 // retries every failure after a millisecond, without a bound.
 type DueOptions struct {
-	// Holder replaces Identity in the *checkpoint.BusyError of other runs; empty leaves it.
+	// Holder replaces the Holder of Compile in the *checkpoint.BusyError of other runs; empty
+	// leaves it.
 	Holder string
 	// Retry decides when a thread that failed is due again. Attempts counts the runs in a row
 	// that failed or died without a new result. If it is less than 1, there is no bound.

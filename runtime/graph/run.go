@@ -48,8 +48,9 @@ type run struct {
 	finallyFailed bool          // the child has failed, and nothing retries it
 	fence         checkpoint.ID // of the run, if it took the thread
 
-	over     sync.WaitGroup // the goroutine of apart
-	panicked any            // what it panicked with
+	notes    journal.Heartbeats // of a run itself; its subgraph calls use them too, by opt.beats
+	over     sync.WaitGroup     // the goroutine of apart
+	panicked any                // what it panicked with
 }
 
 // health says what can still be used of a run that fails.
@@ -98,11 +99,12 @@ func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *
 
 // runUnstored is run without the interceptors of runs.
 func (g *Graph[S, U]) runUnstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
-	o.strict, o.interceptors, o.beats = g.opt.strict, g.opt.interceptors, new(journal.Heartbeats)
+	o.strict, o.interceptors = g.opt.strict, g.opt.interceptors
 	a := newAdapter(g, o.strict)
 	a.input = &in
 	ctx = task.WithLabels(ctx, nil)
 	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, watchers: watching(&g.core, ""), opt: o}
+	r.opt.beats = &r.notes
 	if out != nil {
 		out.state, r.sink = a, out
 	}

@@ -669,6 +669,26 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	}
 }
 
+// TestARunAllocatesLittle counts what a run of a chain without a saver allocates as a whole: the run
+// and its state, its goroutine, the first block of contexts, and lists for tasks.
+func TestARunAllocatesLittle(t *testing.T) {
+	b := newWork()
+	last := graph.Start
+	for i := range 10 {
+		next := b.Node(graph.ID(fmt.Sprintf("n%d", i)), func(context.Context, work) (u update, err error) {
+			u.Count.Add(1)
+			return u, nil
+		})
+		b.Edge(last, next)
+		last = next
+	}
+	b.Edge(last, graph.End)
+	g := compile(t, b)
+	if got := leastAllocs(func() { done(t, graph.Done)(g.Run(t.Context(), update{})) }); got > 13 {
+		t.Errorf("a run allocates %v times, want at most 13", got)
+	}
+}
+
 // TestAStepOnTheMemorySaverAllocatesLittle: the context of the call of the saver, a part of what
 // the saver allocates for several records, and what the node allocates itself. The indexes of the
 // saver grow now and then.

@@ -120,7 +120,6 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	defer release()
 	var r *opener
 	ended := false
-	o.beats = new(journal.Heartbeats)
 	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
 	if !o.rehearse && t.g.queued {
 		o.queues = &t.g.core
@@ -227,6 +226,7 @@ func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
 		watchers: watching(&t.g.core, t.id),
 	}
+	r.opt.beats = &r.notes
 	o.stopAt.addTo(&r.plan)
 	r.init()
 	if out.yield != nil {
@@ -239,7 +239,7 @@ func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U
 	kept := func(step int, err error) { // the writer calls it, alongside the run
 		r.watchers.unpruned(ctx, step, &SaverError{Graph: t.g.name, Thread: t.id, Step: step, Op: "prune", Err: err})
 	}
-	r.log = t.g.journal(t.id, o, tail, lost, kept)
+	r.log = t.g.journal(t.id, r.opt, tail, lost, kept)
 	return &opener{run: r, tail: tail, edited: out.state.edits != nil}
 }
 

@@ -154,9 +154,7 @@ func (p *Planner) Reopen() {
 // first call for it does. It reports whether the node's route is asked now; else the node has
 // none, or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
-	if p.left == nil {
-		p.left = make([]bool, len(p.graph.Nodes))
-	}
+	p.makeMarks()
 	if p.left[node] {
 		return false
 	}
@@ -181,11 +179,18 @@ func (p *Planner) Leave(node int) (asks bool) {
 	return n.Route
 }
 
+// makeMarks makes marked and left, in one allocation, if they are missing.
+func (p *Planner) makeMarks() {
+	if p.marked == nil {
+		n := len(p.graph.Nodes)
+		both := make([]bool, 2*n)
+		p.marked, p.left = both[:n:n], both[n:]
+	}
+}
+
 // Choose makes a node due, once however often it is chosen. Choosing End changes nothing.
 func (p *Planner) Choose(node int) {
-	if p.marked == nil {
-		p.marked = make([]bool, len(p.graph.Nodes))
-	}
+	p.makeMarks()
 	if node > End && !p.marked[node] {
 		p.marked[node] = true
 		p.next = append(p.next, Task{Node: node})
