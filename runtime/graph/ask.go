@@ -115,8 +115,8 @@ func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
 
 // checkAnswers turns the caller's answers into writes, after it has checked them against the open
 // questions. now is the saver's time if one of them expires.
-func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
-	if len(r.run.opt.answers) == 0 {
+func (r *run) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now time.Time) ([]checkpoint.Write, error) {
+	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
 	open = slices.DeleteFunc(slices.Clone(open), func(q checkpoint.Write) bool { return !task.IsQuestion(q.Name) })
@@ -126,11 +126,11 @@ func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now 
 			asked[id] = &open[i]
 		}
 	}
-	given := make(map[string]bool, len(r.run.opt.answers))
-	answers := make([]checkpoint.Write, 0, len(r.run.opt.answers))
-	for _, a := range r.run.opt.answers {
-		if r.run.ctx.Err() != nil {
-			return nil, r.run.cancelled()
+	given := make(map[string]bool, len(r.opt.answers))
+	answers := make([]checkpoint.Write, 0, len(r.opt.answers))
+	for _, a := range r.opt.answers {
+		if r.ctx.Err() != nil {
+			return nil, r.cancelled()
 		}
 		if given[a.id] {
 			return nil, r.answerError(a.id, "the call has two answers to it")
@@ -143,7 +143,7 @@ func (r *opener) checkAnswers(c *checkpoint.Chain, open []checkpoint.Write, now 
 		case q == nil:
 			return nil, r.notAsked(a.id, open, c.Writes)
 		}
-		if err := r.run.g.checkAnswer(r.run.thread, r.run.plan.Step, q, a, now); err != nil {
+		if err := r.g.checkAnswer(r.thread, r.plan.Step, q, a, now); err != nil {
 			return nil, err
 		}
 		answers = append(answers, checkpoint.Write{
@@ -158,7 +158,7 @@ const mostNamed = 20
 
 // notAsked returns the error of an answer to a question that is not open. all are the pending
 // writes.
-func (r *opener) notAsked(id string, open, all []checkpoint.Write) error {
+func (r *run) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
 		if all[i].Kind == checkpoint.Answer && inbox.QuestionID(&all[i]) == id {
 			if string(all[i].Payload) == task.Passed {
@@ -252,8 +252,8 @@ func (g *core) graphAt(path []PathElement) *core {
 }
 
 // answerError returns the error of an answer of the caller that cannot be given.
-func (r *opener) answerError(id, format string, args ...any) error {
-	return r.run.g.answerError(r.run.thread, r.run.plan.Step, id, format, args...)
+func (r *run) answerError(id, format string, args ...any) error {
+	return r.g.answerError(r.thread, r.plan.Step, id, format, args...)
 }
 
 // answerError returns the error of an answer to the question id that cannot be given. format says

@@ -286,16 +286,16 @@ func (r *run) failsFinally(o *journal.Change) {
 
 // tellCaller reports the end of a child to its caller. Then the child is due no more. It does
 // nothing for other runs, and for one whose failure is going to be retried.
-func (r *opener) tellCaller(ctx context.Context, cause error) error {
+func (r *run) tellCaller(ctx context.Context, cause error) error {
 	var saver *SaverError
-	if !r.run.reports(r.run.status) || errors.As(cause, &saver) || r.run.status == Failed && !r.run.finallyFailed {
+	if !r.reports(r.status) || errors.As(cause, &saver) || r.status == Failed && !r.finallyFailed {
 		return nil
 	}
-	end := childEnd{status: r.run.status}
-	if r.run.status == Done {
+	end := childEnd{status: r.status}
+	if r.status == Done {
 		var err error
-		if end.state, err = r.run.state.AppendSnapshot(nil); err != nil {
-			return fmt.Errorf("%s: encode the result of the child: %w", where(r.run.g.name, r.run.thread, r.run.plan.Step), err)
+		if end.state, err = r.state.AppendSnapshot(nil); err != nil {
+			return fmt.Errorf("%s: encode the result of the child: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
 	} else if cause != nil {
 		end.reason = journal.Cut(cause.Error(), checkpoint.MaxReason)
@@ -303,23 +303,23 @@ func (r *opener) tellCaller(ctx context.Context, cause error) error {
 	if err := r.report(ctx, end); err != nil {
 		return err
 	}
-	r.run.caller = "" // which knows it now
+	r.caller = "" // which knows it now
 	return r.settled(ctx)
 }
 
 // report sends the end of a child to the thread of its caller, if that exists.
-func (r *opener) report(ctx context.Context, end childEnd) error {
+func (r *run) report(ctx context.Context, end childEnd) error {
 	var by caller
-	if err := json.Unmarshal([]byte(r.run.caller), &by); err != nil {
-		return r.run.changed(err, "the caller of the child")
+	if err := json.Unmarshal([]byte(r.caller), &by); err != nil {
+		return r.changed(err, "the caller of the child")
 	}
-	parent, err := listedThread(context.WithoutCancel(ctx), r.run.g, by.Thread)
+	parent, err := listedThread(context.WithoutCancel(ctx), r.g, by.Thread)
 	if err != nil || parent.ID == "" {
 		return err
 	}
 	send := func(end childEnd) error {
 		m := inbox.Signal(callMessage+by.Key, by.Signal, by.Key, appendChildEnd(end))
-		return r.run.postTo(ctx, by.Thread, parent.Graph, m)
+		return r.postTo(ctx, by.Thread, parent.Graph, m)
 	}
 	err = send(end)
 	if tooLarge(err) {
@@ -368,27 +368,27 @@ func (r *run) postTo(ctx context.Context, thread, graph string, m checkpoint.Mes
 
 // settled makes a child that has reported its end due no more, or releases its version. If a
 // message or another call has made it due, that stands.
-func (r *opener) settled(ctx context.Context) error {
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.run.g.opt.saverTimeout)
+func (r *run) settled(ctx context.Context) error {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.opt.saverTimeout)
 	defer cancel()
-	fence := r.run.fence
-	if fence.IsZero() && r.run.opt.due != nil {
-		fence = r.run.opt.due.found.Fence
+	fence := r.fence
+	if fence.IsZero() && r.opt.due != nil {
+		fence = r.opt.due.found.Fence
 	}
-	seen, _ := r.run.log.Seen()
+	seen, _ := r.log.Seen()
 	var err error
 	op := "rewake"
-	if r.run.status == Done && r.run.g.opt.releaseOnDone {
+	if r.status == Done && r.g.opt.releaseOnDone {
 		op = "release"
-		_, err = r.run.g.opt.saver.Release(call, r.run.thread, r.run.log.Head)
+		_, err = r.g.opt.saver.Release(call, r.thread, r.log.Head)
 	} else {
-		err = r.run.g.opt.saver.Rewake(call, checkpoint.Rewake{Thread: r.run.thread, Fence: fence, Posted: seen, Birth: r.run.log.Birth()})
+		err = r.g.opt.saver.Rewake(call, checkpoint.Rewake{Thread: r.thread, Fence: fence, Posted: seen, Birth: r.log.Birth()})
 	}
 	var busy *checkpoint.BusyError
 	if err == nil || errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, checkpoint.ErrNotFound) || errors.As(err, &busy) {
 		return nil
 	}
-	return r.run.saving(op, err)
+	return r.saving(op, err)
 }
 
 // cancelChildren cancels the children that open questions wait for. Those of Abandon stay.
@@ -414,11 +414,11 @@ func (r *run) cancelChildren(open []checkpoint.Write, reason string) error {
 
 // leaveFamily ends the relations of the run line of c, which another input ends. It cancels the
 // children of unfinished tasks, and reports the end of a child to its caller.
-func (r *opener) leaveFamily(c *checkpoint.Chain) error {
+func (r *run) leaveFamily(c *checkpoint.Chain) error {
 	const why = "another input has taken its place"
 	end := childEnd{status: c.Thread.Status}
 	if c.Unfinished() {
-		if err := r.run.cancelChildren(c.Thread.Questions, why); err != nil {
+		if err := r.cancelChildren(c.Thread.Questions, why); err != nil {
 			return err
 		}
 		end = childEnd{status: Cancelled, reason: why}
@@ -429,14 +429,14 @@ func (r *opener) leaveFamily(c *checkpoint.Chain) error {
 	}
 	if end.status == Done {
 		var err error
-		if end.state, err = r.run.state.AppendSnapshot(nil); err != nil {
-			return r.run.changed(err, "the result of the child")
+		if end.state, err = r.state.AppendSnapshot(nil); err != nil {
+			return r.changed(err, "the result of the child")
 		}
 	}
-	next := r.run.caller
-	r.run.caller = by
-	err := r.report(r.run.ctx, end)
-	r.run.caller = next
+	next := r.caller
+	r.caller = by
+	err := r.report(r.ctx, end)
+	r.caller = next
 	return err
 }
 

@@ -61,7 +61,7 @@ func (r *opener) openInside(e callEdit) error {
 	if err != nil {
 		return err
 	}
-	call, err := r.callAt(c, e.namespace)
+	call, err := r.run.callAt(c, e.namespace)
 	if err != nil {
 		return err
 	}
@@ -71,18 +71,18 @@ func (r *opener) openInside(e callEdit) error {
 	if err := r.run.place(&c); err != nil {
 		return err
 	}
-	rec, err := r.editRecord(&c)
+	rec, err := r.run.editRecord(&c)
 	if err != nil {
 		return err
 	}
-	reach := r.reach(rec.ID, e.update)
+	reach := r.run.reach(rec.ID, e.update)
 	if err := reach.call(r.run.ctx, e.child, &call, e.namespace, journal.EditTask); err != nil {
 		return err
 	}
-	if err := r.idle(&c); err != nil {
+	if err := r.run.idle(&c); err != nil {
 		return err
 	}
-	wake, err := r.wakeOf(&c)
+	wake, err := r.run.wakeOf(&c)
 	if err != nil {
 		return err
 	}
@@ -91,18 +91,18 @@ func (r *opener) openInside(e callEdit) error {
 
 // callAt returns the newest checkpoint of the due call that has a namespace. c is that of the
 // thread.
-func (r *opener) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
-	p, err := findCall(r.run.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
-		return loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, Namespace: namespace})
+func (r *run) callAt(c checkpoint.Chain, namespace string) (checkpoint.Chain, error) {
+	p, err := findCall(r.g, c, namespace, func(namespace string) (checkpoint.Chain, error) {
+		return loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
 	})
 	switch {
 	case err != nil:
 		return c, err
 	case p.chain.Empty():
-		return c, fmt.Errorf("%s: the subgraph call: %w", where(r.run.g.name, r.run.thread, -1), checkpoint.ErrNotFound)
+		return c, fmt.Errorf("%s: the subgraph call: %w", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	case p.ended:
 		return c, fmt.Errorf("%s: %w, lost a race, or is not due any more; State of the thread lists the calls that are due",
-			where(r.run.g.name, r.run.thread, -1), ErrCallEnded)
+			where(r.g.name, r.thread, -1), ErrCallEnded)
 	}
 	return p.chain, nil
 }
@@ -185,17 +185,17 @@ func (g *core) raceOf(node string) int {
 
 // editCalls returns the writes of an edit of the thread in the calls that are due over its state.
 // edit is its record, and c is the head before it.
-func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
-	rounds := endRounds(r.run.g, c, "")
-	if !r.run.g.nests {
+func (r *run) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoint.Write, error) {
+	rounds := endRounds(r.g, c, "")
+	if !r.g.nests {
 		return rounds, nil
 	}
-	update, err := r.run.state.encodeEdit()
+	update, err := r.state.encodeEdit()
 	if err != nil || update == nil {
 		return rounds, err
 	}
 	reach := r.reach(edit, update)
-	if err := reach.below(r.run.ctx, r.run.g, c, ""); err != nil || len(reach.writes) == 0 {
+	if err := reach.below(r.ctx, r.g, c, ""); err != nil || len(reach.writes) == 0 {
 		return rounds, err
 	}
 	return append(reach.writes, rounds...), r.idle(c)
@@ -203,12 +203,12 @@ func (r *opener) editCalls(c *checkpoint.Chain, edit checkpoint.ID) ([]checkpoin
 
 // idle returns an error if a run held the thread when c was read. The run may have committed in a
 // call since then, so that the call would miss the edit.
-func (r *opener) idle(c *checkpoint.Chain) error {
+func (r *run) idle(c *checkpoint.Chain) error {
 	if c.Thread.Holder == "" {
 		return nil
 	}
-	err := r.run.saving("open", &checkpoint.BusyError{Thread: r.run.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
-	if r.run.opt.takeOver {
+	err := r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
+	if r.opt.takeOver {
 		return fmt.Errorf("%w; the edit of a subgraph call cannot take over: Resume with TakeOver first", err)
 	}
 	return err
@@ -225,8 +225,8 @@ type reach struct {
 }
 
 // reach returns a gatherer of the writes of an edit, whose record has the given id. It has none yet.
-func (r *opener) reach(edit checkpoint.ID, update []byte) *reach {
-	return &reach{log: r.run.log, thread: r.run.thread, dropUnknown: r.run.dropUnknown(), edit: edit, update: update}
+func (r *run) reach(edit checkpoint.ID, update []byte) *reach {
+	return &reach{log: r.log, thread: r.thread, dropUnknown: r.dropUnknown(), edit: edit, update: update}
 }
 
 // call adds the writes for a call of g, and for the calls that are due in it over its state. It

@@ -42,7 +42,7 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 	}
 	unfit := make(map[int]bool)
 	for {
-		if err := r.restoreLeft(c); err != nil {
+		if err := r.run.restoreLeft(c); err != nil {
 			return err
 		}
 		i := r.run.mergeFinished(unfit)
@@ -59,18 +59,18 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 
 // restoreLeft restores what the tasks have left that are due at c. The graph need not have the
 // nodes of those that have finished nothing, nor read their calls.
-func (r *opener) restoreLeft(c *checkpoint.Chain) error {
-	missing, err := r.run.position(c)
+func (r *run) restoreLeft(c *checkpoint.Chain) error {
+	missing, err := r.position(c)
 	if err != nil {
 		return err
 	}
 	for _, d := range c.Due {
 		if slices.Contains(missing, d.Node) && journal.Finished(c.Writes, &c.Last, "", d) {
-			return r.run.missing([]string{d.Node})
+			return r.missing([]string{d.Node})
 		}
 	}
-	r.run.gather(c.Writes)
-	return r.run.restoreFinished(r.run.checkFormat(&c.Last) == nil)
+	r.gather(c.Writes)
+	return r.restoreFinished(r.checkFormat(&c.Last) == nil)
 }
 
 // passOver ends the superstep that is due at c after its finished tasks were merged, except those

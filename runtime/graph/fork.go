@@ -14,7 +14,7 @@ import (
 // without a change, resumed immediately.
 func (r *opener) replay(c *checkpoint.Chain) error {
 	if len(r.run.opt.answers) > 0 {
-		return r.answerError(r.run.opt.answers[0].id, "a replay asks its questions again; answer those")
+		return r.run.answerError(r.run.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
 	if err := r.run.continueAt(c); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (r *opener) replay(c *checkpoint.Chain) error {
 		return err
 	}
 	if r.edited {
-		if err := r.mergeEdit(); err != nil {
+		if err := r.run.mergeEdit(); err != nil {
 			return err
 		}
 	}
@@ -98,21 +98,21 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err := r.run.place(&c); err != nil {
 		return err
 	}
-	if err := r.mergeEdit(); err != nil {
+	if err := r.run.mergeEdit(); err != nil {
 		return err
 	}
 	if !at.IsZero() && at != c.Head {
 		return r.fork(&c, nil)
 	}
-	rec, err := r.editRecord(&c)
+	rec, err := r.run.editRecord(&c)
 	if err != nil {
 		return err
 	}
-	writes, err := r.editCalls(&c, rec.ID)
+	writes, err := r.run.editCalls(&c, rec.ID)
 	if err != nil {
 		return err
 	}
-	wake, err := r.wakeOf(&c)
+	wake, err := r.run.wakeOf(&c)
 	if err != nil {
 		return err
 	}
@@ -120,14 +120,14 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 }
 
 // editRecord returns the record of an edit at the head, after its merge.
-func (r *opener) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	rec, err := r.run.record(checkpoint.Update)
+func (r *run) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+	rec, err := r.record(checkpoint.Update)
 	if err != nil {
 		return rec, err
 	}
-	rec.Base, rec.Commits, rec.Due = r.run.log.Base, checkpoint.ID{}, nil
+	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
 	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	return rec, r.run.fillPayload(&rec, false)
+	return rec, r.fillPayload(&rec, false)
 }
 
 // editRecords merges the edit of a Resume. It returns the record of the edit, and its writes in
@@ -136,33 +136,33 @@ func (r *opener) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, []checkp
 	if !r.edited {
 		return nil, nil, nil
 	}
-	if err := r.mergeEdit(); err != nil {
+	if err := r.run.mergeEdit(); err != nil {
 		return nil, nil, err
 	}
-	rec, err := r.editRecord(c)
+	rec, err := r.run.editRecord(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.run.log.Keep() // the next record gets memory of its own
-	writes, err := r.editCalls(c, rec.ID)
+	writes, err := r.run.editCalls(c, rec.ID)
 	return []checkpoint.Record{rec}, writes, err
 }
 
 // mergeEdit merges an update without a node.
-func (r *opener) mergeEdit() (err error) {
-	defer rescueReducer(r.run, &err)
-	r.run.exec.Edit([]plan.Task{{Node: start}})
-	r.run.state.edit()
-	if err := r.run.merge(); err != nil {
+func (r *run) mergeEdit() (err error) {
+	defer rescueReducer(r, &err)
+	r.exec.Edit([]plan.Task{{Node: start}})
+	r.state.edit()
+	if err := r.merge(); err != nil {
 		return err
 	}
-	r.run.exec.Over()
+	r.exec.Over()
 	return nil
 }
 
 // seed stores the first checkpoint of a thread, whose state is that of the edit. Nothing is due.
 func (r *opener) seed() error {
-	if err := r.mergeEdit(); err != nil {
+	if err := r.run.mergeEdit(); err != nil {
 		return err
 	}
 	rec, err := r.run.firstRecord()
@@ -191,12 +191,12 @@ func (r *opener) fork(c *checkpoint.Chain, as []string) error {
 		return err
 	}
 	rec.Ran = as
-	return r.opened([]checkpoint.Record{rec}, nil, r.forkChange())
+	return r.opened([]checkpoint.Record{rec}, nil, r.run.forkChange())
 }
 
 // alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for
 // each of nodes. It returns nothing if none of nodes is due.
-func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
+func (r *run) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
@@ -204,7 +204,7 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	names = append(names, c.Last.PendingRoutes...)
 	due := false
 	for _, t := range nodes {
-		i := slices.IndexFunc(names, func(name string) bool { m, ok := r.run.g.find(name); return ok && m == t.Node })
+		i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == t.Node })
 		if i >= 0 {
 			names, due = slices.Delete(names, i, i+1), true
 		}
@@ -219,7 +219,7 @@ func (r *opener) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 // empty joins.
 func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 	names := r.run.g.names.Of(nodesOf(e.nodes))
-	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.run.opt.abandon {
+	if others := r.run.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.run.opt.abandon {
 		return fmt.Errorf("%s: an update as %s: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.DiscardPending to drop the rest",
 			where(r.run.g.name, r.run.thread, r.run.plan.Step), asNodes(slices.Clone(names)), ErrUnfinished, ids(others))
@@ -227,7 +227,7 @@ func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 	r.run.plan.Position = plan.Position{Step: r.run.plan.Step, Joins: r.run.g.plan.NewJoins()}
 	r.run.exec.Edit(e.nodes)
 	r.run.state.edit()
-	if err := r.settleEdit(e.next); err != nil {
+	if err := r.run.settleEdit(e.next); err != nil {
 		return err
 	}
 	r.run.exec.Over()
@@ -236,22 +236,22 @@ func (r *opener) updateAs(c *checkpoint.Chain, e edit) error {
 
 // settleEdit merges the updates of nodes and makes next due, or the successors of the nodes if
 // next is nil.
-func (r *opener) settleEdit(next *Next) error {
+func (r *run) settleEdit(next *Next) error {
 	if next == nil {
-		_, err := r.run.settle()
+		_, err := r.settle()
 		return err
 	}
-	if err := r.run.merge(); err != nil {
+	if err := r.merge(); err != nil {
 		return err
 	}
-	r.run.state.endStep()
-	r.run.plan.Begin()
+	r.state.endStep()
+	r.plan.Begin()
 	return r.makeDue(next)
 }
 
 // updateGoto stores an update without a node, after which next is due.
 func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
-	if err := r.mergeEdit(); err != nil {
+	if err := r.run.mergeEdit(); err != nil {
 		return err
 	}
 	if c.Empty() {
@@ -259,27 +259,27 @@ func (r *opener) updateGoto(c *checkpoint.Chain, next *Next) error {
 	}
 	r.run.g.names.PlaceJoins(&r.run.plan.Position, c.Last.Joins) // those that the graph does not have are dropped
 	r.run.plan.Reopen()
-	if err := r.makeDue(next); err != nil {
+	if err := r.run.makeDue(next); err != nil {
 		return err
 	}
 	return r.fork(c, nil)
 }
 
 // makeDue makes exactly the tasks of next due. Goto has checked them.
-func (r *opener) makeDue(next *Next) error {
+func (r *run) makeDue(next *Next) error {
 	for t := range next.targets {
-		n := r.run.g.index[t.id]
+		n := r.g.index[t.id]
 		if t.sent == nil {
-			r.run.plan.Choose(n)
+			r.plan.Choose(n)
 			continue
 		}
 		raw, err := appendSent(t.sent)
 		if err != nil {
-			return fmt.Errorf("%s: Goto: the payload for node %s cannot be stored: %w", where(r.run.g.name, r.run.thread, r.run.plan.Step), quoted(t.id), err)
+			return fmt.Errorf("%s: Goto: the payload for node %s cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), quoted(t.id), err)
 		}
-		r.run.plan.Send(n, t.sent, raw)
+		r.plan.Send(n, t.sent, raw)
 	}
-	r.run.plan.Turn()
+	r.plan.Turn()
 	return nil
 }
 
@@ -293,8 +293,8 @@ func nodesOf(tasks []plan.Task) []int {
 }
 
 // forkChange returns the outcome of a fork. Nothing runs.
-func (r *opener) forkChange() journal.Change {
-	if len(r.run.plan.Due) == 0 && len(r.run.plan.Pending) == 0 {
+func (r *run) forkChange() journal.Change {
+	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Change{Status: checkpoint.Done, End: true}
 	}
 	return journal.Change{Status: checkpoint.Ready, End: true}

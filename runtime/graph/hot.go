@@ -114,10 +114,10 @@ func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error 
 // stale reports whether the kept head may have caused an error of openHot: the thread has changed
 // since, or the state could not be copied. The call then opens the thread by a Load. The caller
 // gets all other errors: those of the saver except a conflict, and those of an ended context.
-func (r *opener) stale(err error) bool {
+func (r *run) stale(err error) bool {
 	var saver *SaverError
 	switch {
-	case err == nil || r.run.ctx.Err() != nil:
+	case err == nil || r.ctx.Err() != nil:
 		return false
 	case errors.As(err, &saver):
 		return errors.Is(err, checkpoint.ErrConflict)

@@ -25,7 +25,7 @@ func (r *opener) leaveFor(c *checkpoint.Chain, open []checkpoint.Write) {
 // leaveForInput leaves the branch of the head, and returns the signals of its unfinished tasks to
 // the inbox. c is the loaded checkpoint. The results of its finished tasks stay in the state.
 func (r *opener) leaveForInput(c *checkpoint.Chain) error {
-	if err := r.leaveFamily(c); err != nil {
+	if err := r.run.leaveFamily(c); err != nil {
 		return err
 	}
 	if err := r.keepFinished(c); err != nil {

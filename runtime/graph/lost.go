@@ -152,8 +152,8 @@ func (g *core) dueIn(c *checkpoint.Chain, namespace string) []held.Task {
 
 // counting returns the open questions without those of tasks that lost a race, and of calls whose
 // failure a fallback has handled, at any depth. c is the head of the thread.
-func (r *opener) counting(c *checkpoint.Chain, open []inbox.Question) (count []inbox.Question, err error) {
-	if r.run.g.plan.Races == 0 && !r.run.g.nests {
+func (r *run) counting(c *checkpoint.Chain, open []inbox.Question) (count []inbox.Question, err error) {
+	if r.g.plan.Races == 0 && !r.g.nests {
 		return open, nil
 	}
 	known := make(map[string]beaten)
@@ -171,8 +171,8 @@ func (r *opener) counting(c *checkpoint.Chain, open []inbox.Question) (count []i
 
 // hasLost reports whether the task of an open question, or a call that the task is in, counts no
 // more. known has the losers of namespaces, as far as they were read.
-func (r *opener) hasLost(c *checkpoint.Chain, known map[string]beaten, q *inbox.Question) (bool, error) {
-	g := r.run.g
+func (r *run) hasLost(c *checkpoint.Chain, known map[string]beaten, q *inbox.Question) (bool, error) {
+	g := r.g
 	for at, depth := "", 0; g != nil; depth++ {
 		name := journal.CallIn(at, q.Stored.Namespace)
 		if g.plan.Races > 0 || g.fallsBack {
@@ -191,12 +191,12 @@ func (r *opener) hasLost(c *checkpoint.Chain, known map[string]beaten, q *inbox.
 
 // losersIn returns the losers in a namespace, which is that of a call of g, and keeps them in
 // known.
-func (r *opener) losersIn(c *checkpoint.Chain, known map[string]beaten, g *core, namespace string) (beaten, error) {
+func (r *run) losersIn(c *checkpoint.Chain, known map[string]beaten, g *core, namespace string) (beaten, error) {
 	if b, ok := known[namespace]; ok {
 		return b, nil
 	}
 	if namespace != "" {
-		inner, err := loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, Namespace: namespace})
+		inner, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
 		if err != nil {
 			return beaten{}, err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// opener is a run that does not hold its thread yet.
+// opener opens a thread for a run that does not hold it yet: it has what only the opening needs.
 type opener struct {
 	run     *run
 	known   uint64               // hash of the schemas whose descriptions are stored; zero for none
@@ -57,7 +57,7 @@ func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 			}
 			f.Head = headOf(&c)
 		case opening.Compare:
-			f.Same, err = r.repeats(&c)
+			f.Same, err = r.run.repeats(&c)
 		case opening.ReadMail:
 			err = r.readMail(&c)
 			f.Cancel = r.mail.Cancel() != nil
@@ -180,7 +180,7 @@ func (r *opener) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.run.log.Base, r.run.log.Again = checkpoint.ID{}, nil
 	rec, err := r.run.record(checkpoint.Input)
 	if err == nil {
-		err = r.nameRequest(&rec)
+		err = r.run.nameRequest(&rec)
 	}
 	if err != nil {
 		return rec, err
@@ -252,7 +252,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	}
 	if !c.Unfinished() {
 		if len(r.run.opt.answers) > 0 {
-			return r.answerError(r.run.opt.answers[0].id, "the thread is finished")
+			return r.run.answerError(r.run.opt.answers[0].id, "the thread is finished")
 		}
 		return r.resumeDone(c)
 	}
@@ -267,7 +267,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	writes, err := r.checkAnswers(c, stored, now)
+	writes, err := r.run.checkAnswers(c, stored, now)
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	rec, err := r.resumeRecord(c)
+	rec, err := r.run.resumeRecord(c)
 	if err != nil {
 		return err
 	}
@@ -332,16 +332,16 @@ func (r *opener) resumeDone(c *checkpoint.Chain) error {
 // resumeRecord returns the record of a resume. A Resume of a thread that stopped for people passes
 // the stop. It does not pass the stop if the run died before it stopped, or on a run line that was
 // left.
-func (r *opener) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *run) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
-		r.run.plan.Clear(false)
+		r.plan.Clear(false)
 	}
-	rec, err := r.run.record(checkpoint.Resume)
+	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.run.log.Base, checkpoint.ID{}, nil
-	return rec, r.run.fillPayload(&rec, c.Last.ID != c.Head)
+	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
+	return rec, r.fillPayload(&rec, c.Last.ID != c.Head)
 }
 
 // paused reports whether the thread stopped for people at its head, and its status says so.
@@ -443,7 +443,7 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
-		err = r.released(at, err)
+		err = r.run.released(at, err)
 	}
 	if err != nil {
 		return c, err
@@ -455,7 +455,7 @@ func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		}
 		r.known = knownSchemas(&c.Last)
 	}
-	r.noteMail(&c.Thread)
+	r.run.noteMail(&c.Thread)
 	r.birth, r.run.log.Head = c.Birth, c.Head
 	if !r.run.opt.ifHead.IsZero() && r.run.opt.ifHead != c.Head {
 		return c, r.run.saving("open", &checkpoint.ConflictError{Thread: r.run.thread, Want: r.run.opt.ifHead, Found: c.Head, Reason: "head"})
@@ -464,16 +464,16 @@ func (r *opener) load(at checkpoint.ID) (checkpoint.Chain, error) {
 }
 
 // history yields records of the root's log, newest first, before the run opens.
-func (r *opener) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (r *run) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
-		call, cancel := context.WithTimeout(r.run.ctx, r.run.g.opt.saverTimeout)
+		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
 		defer cancel()
-		for rec, err := range r.run.g.opt.saver.History(call, checkpoint.Ref{Thread: r.run.thread}, q) {
+		for rec, err := range r.g.opt.saver.History(call, checkpoint.Ref{Thread: r.thread}, q) {
 			switch {
-			case err != nil && r.run.ctx.Err() != nil && errors.Is(err, r.run.ctx.Err()):
-				err = r.run.cancelled()
+			case err != nil && r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
+				err = r.cancelled()
 			case err != nil:
-				err = r.run.saving("load", err)
+				err = r.saving("load", err)
 			}
 			if !yield(rec, err) {
 				return

@@ -17,12 +17,12 @@ import (
 // so too if the inbox was that of another thread (rule 21.24). Then contend opens again.
 
 // noteMail notes what a Load says of the messages of the thread.
-func (r *opener) noteMail(t *checkpoint.Thread) {
+func (r *run) noteMail(t *checkpoint.Thread) {
 	waits := journal.NoInputs
 	if t.Inputs > 0 {
 		waits = journal.QueuedInputs
 	}
-	r.run.log.See(t.Posted, waits)
+	r.log.See(t.Posted, waits)
 }
 
 // noteWaiting notes which inputs wait after the opening.
@@ -72,7 +72,7 @@ func (r *opener) refuseStray() { r.adopt(r.mail.RefuseStray(r.run.g.name, r.run.
 
 // judge obeys the cancels that wait. It reports whether they end the tasks that are due at c.
 func (r *opener) judge(c *checkpoint.Chain) (ends bool, err error) {
-	line, err := r.line(c)
+	line, err := r.run.line(c)
 	if err != nil {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func (r *opener) judge(c *checkpoint.Chain) (ends bool, err error) {
 // line returns the run line of the tasks that are due at c. An Invoke that died before it read the
 // inbox has not taken the cancels that are older than its opening. Times on the saver's clock tell
 // them from newer ones.
-func (r *opener) line(c *checkpoint.Chain) (l inbox.Line, err error) {
+func (r *run) line(c *checkpoint.Chain) (l inbox.Line, err error) {
 	if l.Due = c.Unfinished() && c.Thread.Status != Cancelled && c.Last.ID == c.Head; !l.Due {
 		return l, nil
 	}
@@ -144,7 +144,7 @@ func (r *opener) nextInput(c *checkpoint.Chain) (*journal.Input, error) {
 			return nil, r.run.changed(err, "input %q", m.ID) // a program of another version may read it
 		}
 		r.run.opt.request = m.ID
-		again, err := r.repeats(c)
+		again, err := r.run.repeats(c)
 		if err != nil && !errors.Is(err, ErrRequestReused) {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (r *opener) provide(
 	if err := r.readExpired(open, now); err != nil {
 		return nil, wake, err
 	}
-	counts, err := r.counting(c, open)
+	counts, err := r.run.counting(c, open)
 	if err != nil {
 		return nil, wake, err
 	}

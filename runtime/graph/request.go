@@ -61,8 +61,8 @@ func UniqueByPeriod(period time.Duration) SubmitOption {
 }
 
 // nameRequest stores the request id in the record of an input.
-func (r *opener) nameRequest(rec *checkpoint.Record) error {
-	if r.run.opt.request == "" {
+func (r *run) nameRequest(rec *checkpoint.Record) error {
+	if r.opt.request == "" {
 		return nil
 	}
 	b, err := r.encodeInput()
@@ -72,21 +72,21 @@ func (r *opener) nameRequest(rec *checkpoint.Record) error {
 	meta := make(map[string]string, len(rec.Meta)+1)
 	maps.Copy(meta, rec.Meta)
 	journal.SetInput(meta, b)
-	rec.Request, rec.Meta = r.run.opt.request, meta
+	rec.Request, rec.Meta = r.opt.request, meta
 	return nil
 }
 
-func (r *opener) encodeInput() ([]byte, error) {
-	b, err := r.run.state.encodeInput()
+func (r *run) encodeInput() ([]byte, error) {
+	b, err := r.state.encodeInput()
 	if err != nil {
-		return nil, fmt.Errorf("%s: encode the input: %w", where(r.run.g.name, r.run.thread, r.run.plan.Step), err)
+		return nil, fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	return b, nil
 }
 
 // isRequest reports whether begun, the record of an input, is the caller's request.
-func (r *opener) isRequest(begun *checkpoint.Record) (bool, error) {
-	if begun.Request != r.run.opt.request {
+func (r *run) isRequest(begun *checkpoint.Record) (bool, error) {
+	if begun.Request != r.opt.request {
 		return false, nil
 	}
 	b, err := r.encodeInput()
@@ -94,12 +94,12 @@ func (r *opener) isRequest(begun *checkpoint.Record) (bool, error) {
 		return false, err
 	}
 	same, known := journal.SameInput(begun.Meta, b)
-	if !known || begun.Fingerprint != r.run.g.fingerprint {
+	if !known || begun.Fingerprint != r.g.fingerprint {
 		return true, nil // the same input may have other bytes under another schema
 	}
 	if !same {
 		err = fmt.Errorf("%s: request %q of %s: %w; give a new input a new id",
-			where(r.run.g.name, r.run.thread, begun.Step), r.run.opt.request, begun.Created.UTC().Format(time.RFC3339), ErrRequestReused)
+			where(r.g.name, r.thread, begun.Step), r.opt.request, begun.Created.UTC().Format(time.RFC3339), ErrRequestReused)
 	}
 	return err == nil, err
 }
@@ -115,7 +115,7 @@ func (r *opener) busyWith(err error) error {
 	if lost != nil {
 		return err
 	}
-	again, other := r.repeats(&c)
+	again, other := r.run.repeats(&c)
 	if errors.Is(other, ErrRequestReused) {
 		return other
 	}
@@ -127,8 +127,8 @@ func (r *opener) busyWith(err error) error {
 
 // repeats reports whether the newest input of the head's run line is in, sent before under the
 // same request id. It returns ErrRequestReused for another input under that id.
-func (r *opener) repeats(c *checkpoint.Chain) (bool, error) {
-	if r.run.opt.request == "" || c.Empty() {
+func (r *run) repeats(c *checkpoint.Chain) (bool, error) {
+	if r.opt.request == "" || c.Empty() {
 		return false, nil
 	}
 	for last := c.Last; ; {
@@ -141,7 +141,7 @@ func (r *opener) repeats(c *checkpoint.Chain) (bool, error) {
 		}
 		var parent checkpoint.Chain
 		if err == nil {
-			parent, err = loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, At: begun.Parent})
+			parent, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: begun.Parent})
 		}
 		if errors.Is(err, checkpoint.ErrNotFound) {
 			return false, nil // it was pruned
@@ -158,7 +158,7 @@ func (r *opener) repeats(c *checkpoint.Chain) (bool, error) {
 const lineNear = 16
 
 // begun returns the record that began the run line of last.
-func (r *opener) begun(last *checkpoint.Record) (checkpoint.Record, error) {
+func (r *run) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 	if last.ID == last.Line {
 		return *last, nil
 	}
@@ -167,6 +167,6 @@ func (r *opener) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 			return rec, err
 		}
 	}
-	c, err := loadChain(r.run.ctx, r.run.g, r.run.log, checkpoint.Ref{Thread: r.run.thread, At: last.Line})
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: last.Line})
 	return c.Last, err
 }

@@ -169,7 +169,7 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 		}
 		if h := t.hot(o); h != nil {
 			r = t.opener(held, o, out, in, lost)
-			if err := t.openHot(r, out.state, h); !r.stale(err) {
+			if err := t.openHot(r, out.state, h); !r.run.stale(err) {
 				return err
 			}
 		}
@@ -198,7 +198,7 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	default:
 		err = apart(r.run)
 	}
-	err = errors.Join(err, r.tellCaller(ctx, err))
+	err = errors.Join(err, r.run.tellCaller(ctx, err))
 	r.run.feed().publishQuestions(r.run.plan.Step+1, waitingFor(r.run.asked()))
 	ended = true
 	o.due.noteWake(r.run)

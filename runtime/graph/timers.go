@@ -186,11 +186,11 @@ func (r *run) skipped(open []inbox.Question) (writes []checkpoint.Write) {
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
 // the head before it. The timers of a cancelled thread do not count, nor those of tasks that lost
 // a race.
-func (r *opener) wakeOf(c *checkpoint.Chain) (time.Time, error) {
+func (r *run) wakeOf(c *checkpoint.Chain) (time.Time, error) {
 	if c.Thread.Status == Cancelled {
 		return c.Thread.Wake, nil
 	}
-	open, err := r.counting(c, r.run.g.questions(openQuestions("", c)))
+	open, err := r.counting(c, r.g.questions(openQuestions("", c)))
 	_, next := inbox.Expire(open, nil, time.Time{})
 	return inbox.Earlier(c.Thread.Wake, next), err
 }

@@ -47,11 +47,11 @@ func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoin
 
 // released returns the error of a call that continues from a checkpoint which the open version
 // does not have. It returns ErrReleased if a released version has the checkpoint, else missing.
-func (r *opener) released(at checkpoint.ID, missing error) error {
-	version, _, err := findChain(r.run.ctx, r.run.g, r.run.g.opt.saver, checkpoint.Ref{Thread: r.run.thread, At: at})
+func (r *run) released(at checkpoint.ID, missing error) error {
+	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Ref{Thread: r.thread, At: at})
 	if err != nil || version == 0 {
 		return missing
 	}
 	return fmt.Errorf("%s: %w: checkpoint %s is in version %d; State and History read it, and Invoke begins an empty version",
-		where(r.run.g.name, r.run.thread, -1), ErrReleased, at, version)
+		where(r.g.name, r.thread, -1), ErrReleased, at, version)
 }
