@@ -95,8 +95,8 @@ var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 // outside are names of ARCHITECTURE.md that the product does not declare.
 var outside = map[string]bool{"append": true, "encoding/json": true, "init": true, "TestLockAndRuntimeAgree": true, "graphgen.lock": true}
 
-// TestNamesOfTheArchitectureExist: each function, type, package and file that ARCHITECTURE.md names
-// exists, also the unexported ones.
+// TestNamesOfTheArchitectureExist: each function, type, package and file that ARCHITECTURE.md
+// names exists, also the unexported ones.
 func TestNamesOfTheArchitectureExist(t *testing.T) {
 	known := make(map[string]bool)
 	identifiers(t, func(d declared) {
@@ -127,7 +127,8 @@ func TestNamesOfTheArchitectureExist(t *testing.T) {
 		t.Errorf("found %d names, want more than 100", n)
 	}
 	in := 0
-	// Such as: `run.leave` ([advance.go](runtime/graph/advance.go)), or `Next` of [inbox](runtime/graph/internal/inbox/give.go).
+	// Such as `run.leave` ([advance.go](...)), and `Next` of [inbox](...), with the path of a
+	// file.
 	for _, m := range regexp.MustCompile("`(?:\\w+\\.)?(\\w+)`(?: of| in|,)?\\s+\\(?\\[[^]]+\\]\\(([^)]+\\.go)\\)").FindAllSubmatch(read(t, "../ARCHITECTURE.md"), -1) {
 		in++
 		if !regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?` + string(m[1]) + `[\[(]`).Match(read(t, filepath.Join("..", string(m[2])))) {

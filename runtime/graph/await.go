@@ -56,8 +56,8 @@ func (w *awaiting) wait(ctx context.Context) (e ended, err error) {
 	return e, err
 }
 
-// watch calls check until it returns true or an error: immediately, and when the thread changes. It
-// repeats a check that has failed for a passing reason.
+// watch calls check until it returns true or an error: immediately, and when the thread changes.
+// It repeats a check that has failed for a passing reason.
 func (g *core) watch(ctx context.Context, thread string, check func(context.Context) (bool, error)) error {
 	if done, err := check(ctx); err != nil || done {
 		return err

@@ -224,7 +224,8 @@ type reach struct {
 	writes      []checkpoint.Write
 }
 
-// reach returns a gatherer of the writes of an edit, whose record has the given id. It has none yet.
+// reach returns a reach that has gathered no writes yet, for an edit whose record has the given
+// id.
 func (r *run) reach(edit checkpoint.ID, update []byte) *reach {
 	return &reach{log: r.log, thread: r.thread, dropUnknown: r.dropUnknown(), edit: edit, update: update}
 }

@@ -356,9 +356,9 @@ func (s *Standing) of(all []Wait) {
 	}
 }
 
-// Complete completes a Standing by what a list does not say. This is the queues for whose workers a
-// thread waits, and the nodes that are in progress or due. It makes one call of the saver, and one
-// more for each of the 10 tasks in queues that were handed out first.
+// Complete completes a Standing by what a list does not say. This is the queues for whose workers
+// a thread waits, and the nodes that are in progress or due. It makes one call of the saver, and
+// one more for each of the 10 tasks in queues that were handed out first.
 func (o *Operator) Complete(ctx context.Context, t *checkpoint.Thread, now time.Time, s *Standing) error {
 	switch {
 	case t.Version == 0:

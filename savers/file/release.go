@@ -24,8 +24,9 @@ import (
 //
 // A process that finds steps of another process that died finishes them.
 
-// lockFolder keeps others from releasing and deleting threads of the folder until the caller calls
-// the returned function. A call that has a volume may lock the folder, but not the other way round.
+// lockFolder keeps others from releasing and deleting threads of the folder until the caller
+// calls the returned function. A call that has a volume may lock the folder, but not the other
+// way round.
 func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
 	f, err := openRegular(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE)
 	if err != nil {

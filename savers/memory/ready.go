@@ -45,8 +45,8 @@ func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkp
 	return got, offered, err
 }
 
-// offer offers a round up to size threads of each graph and priority. It returns how many these are,
-// and whether they are enough: others are not due, or are due after more than the limit.
+// offer offers a round up to size threads of each graph and priority. It returns how many these
+// are, and whether they are enough: others are not due, or are due after more than the limit.
 func (s *Saver) offer(round *ledger.Round, size int, now time.Time) (offered int, enough bool) {
 	enough = true
 	for i, graph := range round.Query.Graphs {

@@ -66,8 +66,8 @@ func (c *Calls) Known(name string, r CallResult) {
 	}
 }
 
-// place returns the key of the n-th ordered call of the node or of its Fallback, which name belongs
-// to.
+// place returns the key of the n-th ordered call of the node or of its Fallback, which name
+// belongs to.
 func place(name string, n int) string {
 	if strings.HasPrefix(name, fallbackMark) {
 		return fallbackMark + strconv.Itoa(n)
