@@ -396,10 +396,10 @@ type funcs[S, U any] struct {
 	task    func(context.Context, S, payload) (U, Next, error)
 	same    *Graph[S, U] // a subgraph over the same state
 	child   subgraphFunc[S, U]
-	route   func(context.Context, S) (Next, error)
+	route   chooseFunc[S]
 
-	fallback func(context.Context, S, payload, error) (U, Next, error)
-	cacheKey func(S, payload) (string, error)
+	fallback fallbackFunc[S, U]
+	cacheKey cacheKeyFunc[S]
 }
 
 func (f *funcs[S, U]) none() bool {

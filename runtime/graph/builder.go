@@ -18,18 +18,31 @@ type Builder[S, U any] struct {
 	whole func(decls[S, U]) // of a Builder that Part returned: declares in the Builder of the whole state
 }
 
-// decls are declarations of a graph, in their order.
+// decls are declarations of a graph, in their order. The functions are lists beside those of the
+// outline: the compiler does not call them, so it is compiled once for all types of states.
 type decls[S, U any] struct {
-	nodes     []nodeDecl[S, U]
-	edges     []edgeDecl
-	routes    []routeDecl[S]
-	joins     []joinDecl
-	races     []joinDecl
-	short     [][]ID // chains without an edge
-	fallbacks []fallbackDecl[S, U]
-	caches    []cacheDecl[S]
+	outline
+	funcs     []funcs[S, U] // by node
+	choose    []chooseFunc[S]
+	fallbacks []fallbackFunc[S, U]
+	keys      []cacheKeyFunc[S]
 	hooks     []hook[S, U] // of OnUpdate
 }
+
+// outline is what is declared, without the functions over the state.
+type outline struct {
+	nodes         []nodeDecl
+	edges         []edgeDecl
+	routes        []routeDecl
+	joins         []joinDecl
+	races         []joinDecl
+	short         [][]ID // chains without an edge
+	fallbackDecls []fallbackDecl
+	caches        []cacheDecl
+}
+
+// chooseFunc is the function of a route.
+type chooseFunc[S any] func(context.Context, S) (Next, error)
 
 // declare adds declarations to the graph.
 func (b *Builder[S, U]) declare(d decls[S, U]) {
@@ -37,16 +50,23 @@ func (b *Builder[S, U]) declare(d decls[S, U]) {
 		b.whole(d)
 		return
 	}
-	b.nodes, b.edges, b.routes = append(b.nodes, d.nodes...), append(b.edges, d.edges...), append(b.routes, d.routes...)
-	b.joins, b.races, b.short = append(b.joins, d.joins...), append(b.races, d.races...), append(b.short, d.short...)
-	b.fallbacks, b.caches, b.hooks = append(b.fallbacks, d.fallbacks...), append(b.caches, d.caches...), append(b.hooks, d.hooks...)
+	b.outline.add(&d.outline)
+	b.funcs, b.choose = append(b.funcs, d.funcs...), append(b.choose, d.choose...)
+	b.fallbacks, b.keys, b.hooks = append(b.fallbacks, d.fallbacks...), append(b.keys, d.keys...), append(b.hooks, d.hooks...)
 }
 
-type nodeDecl[S, U any] struct {
-	id    ID
-	funcs funcs[S, U]
-	kind  kind
-	opts  nodeOptions
+// add adds the declarations of d.
+func (o *outline) add(d *outline) {
+	o.nodes, o.edges, o.routes = append(o.nodes, d.nodes...), append(o.edges, d.edges...), append(o.routes, d.routes...)
+	o.joins, o.races, o.short = append(o.joins, d.joins...), append(o.races, d.races...), append(o.short, d.short...)
+	o.fallbackDecls, o.caches = append(o.fallbackDecls, d.fallbackDecls...), append(o.caches, d.caches...)
+}
+
+type nodeDecl struct {
+	id   ID
+	kind kind
+	none bool // it has no function
+	opts nodeOptions
 }
 
 // kind holds the properties of a node that do not depend on the types of its functions.
@@ -60,9 +80,9 @@ type kind struct {
 
 type edgeDecl struct{ from, to ID }
 
-type routeDecl[S any] struct {
+type routeDecl struct {
 	from    ID
-	choose  func(context.Context, S) (Next, error)
+	none    bool // it has no function
 	targets []ID
 }
 
@@ -139,28 +159,28 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 
 // add declares a node.
 func add[S, U any](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []NodeOption) {
-	d := nodeDecl[S, U]{id: id, funcs: f, kind: k}
+	d := nodeDecl{id: id, kind: k, none: f.none()}
 	for _, o := range opts {
 		if o != nil {
 			o.node(&d.opts)
 		}
 	}
 	d.kind.routes = k.routes || (f.same != nil || f.child != nil) && len(d.opts.targets) > 0
-	b.declare(decls[S, U]{nodes: []nodeDecl[S, U]{d}})
+	b.declare(decls[S, U]{outline: outline{nodes: []nodeDecl{d}}, funcs: []funcs[S, U]{f}})
 }
 
 // Edge makes dst due in the superstep after src finishes. Several edges out of one node run their
 // destinations concurrently. A node with several edges into it runs once in the superstep after
 // any of their sources.
 func (b *Builder[S, U]) Edge(src, dst ID) {
-	b.declare(decls[S, U]{edges: []edgeDecl{{src, dst}}})
+	b.declare(decls[S, U]{outline: outline{edges: []edgeDecl{{src, dst}}}})
 }
 
 // Chain adds an edge from each node to the next one: Chain(Start, "a", "b", End) is Edge(Start,
 // "a"), Edge("a", "b") and Edge("b", End). Compile reports a Chain of fewer than two nodes.
 func (b *Builder[S, U]) Chain(nodes ...ID) {
 	if len(nodes) < 2 {
-		b.declare(decls[S, U]{short: [][]ID{nodes}})
+		b.declare(decls[S, U]{outline: outline{short: [][]ID{nodes}}})
 	}
 	for i := 1; i < len(nodes); i++ {
 		b.Edge(nodes[i-1], nodes[i])
@@ -175,14 +195,14 @@ func (b *Builder[S, U]) Chain(nodes ...ID) {
 // If a route fails, the superstep is not committed. Resume then calls all its routes again, and no
 // node.
 func (b *Builder[S, U]) Route(src ID, f func(ctx context.Context, s S) (Next, error), targets ...ID) {
-	b.declare(decls[S, U]{routes: []routeDecl[S]{{src, f, targets}}})
+	b.declare(decls[S, U]{outline: outline{routes: []routeDecl{{src, f == nil, targets}}}, choose: []chooseFunc[S]{f}})
 }
 
 // Join runs dst after every source has run since the join last fired. The sources can run in
 // different supersteps, and before and after a restart. A new input resets the join. If a run ends
 // while only some sources have run, Result.Unjoined names dst.
 func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
-	b.declare(decls[S, U]{joins: []joinDecl{{append([]ID(nil), srcs...), dst}}})
+	b.declare(decls[S, U]{outline: outline{joins: []joinDecl{{append([]ID(nil), srcs...), dst}}}})
 }
 
 // JoinAny runs dst after the first source succeeds. The other sources of that superstep are
@@ -190,5 +210,5 @@ func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
 // succeeds. The winner is stored before the others are cancelled, so a resumed run has the same
 // winner.
 func (b *Builder[S, U]) JoinAny(srcs []ID, dst ID) {
-	b.declare(decls[S, U]{races: []joinDecl{{append([]ID(nil), srcs...), dst}}})
+	b.declare(decls[S, U]{outline: outline{races: []joinDecl{{append([]ID(nil), srcs...), dst}}}})
 }

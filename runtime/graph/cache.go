@@ -42,19 +42,19 @@ type Cacher interface {
 // Runs call key concurrently. It must not modify s. It is called once before the node, and again
 // to store the result.
 func (b *Builder[S, U]) Cache(id ID, where Cacher, ttl time.Duration, key func(s S) string) {
-	d := cacheDecl[S]{id: id, name: "Cache", where: where, ttl: ttl}
+	var f cacheKeyFunc[S]
 	if key != nil {
-		d.key = func(s S, _ payload) (string, error) { return key(s), nil }
+		f = func(s S, _ payload) (string, error) { return key(s), nil }
 	}
-	b.declare(decls[S, U]{caches: []cacheDecl[S]{d}})
+	b.cache(cacheDecl{id: id, name: "Cache", where: where, ttl: ttl}, f)
 }
 
 // TaskCache is Builder.Cache for a TaskNode or RoutingTaskNode. key also gets the payload of the
 // send, and is called concurrently for the sends of one superstep.
 func TaskCache[S, U, In any](b *Builder[S, U], node Sender[In], where Cacher, ttl time.Duration, key func(s S, in In) string) {
-	d := cacheDecl[S]{id: node.ID, name: "TaskCache", takes: true, where: where, ttl: ttl}
+	var f cacheKeyFunc[S]
 	if key != nil && node.read != nil {
-		d.key = func(s S, p payload) (string, error) {
+		f = func(s S, p payload) (string, error) {
 			in, err := node.read(p)
 			if err != nil {
 				return "", err
@@ -62,17 +62,26 @@ func TaskCache[S, U, In any](b *Builder[S, U], node Sender[In], where Cacher, tt
 			return key(s, in), nil
 		}
 	}
-	b.declare(decls[S, U]{caches: []cacheDecl[S]{d}})
+	b.cache(cacheDecl{id: node.ID, name: "TaskCache", takes: true, where: where, ttl: ttl}, f)
 }
 
 // cacheDecl is a declared Cache.
-type cacheDecl[S any] struct {
+type cacheDecl struct {
 	id    ID
 	name  string // of the function that declared it
 	takes bool   // it is for task nodes
+	none  bool   // it has no function
 	where Cacher
 	ttl   time.Duration
-	key   func(S, payload) (string, error)
+}
+
+// cacheKeyFunc returns the key of a result. The payload is nil without a send.
+type cacheKeyFunc[S any] func(S, payload) (string, error)
+
+// cache declares a cache.
+func (b *Builder[S, U]) cache(d cacheDecl, key cacheKeyFunc[S]) {
+	d.none = key == nil
+	b.declare(decls[S, U]{outline: outline{caches: []cacheDecl{d}}, keys: []cacheKeyFunc[S]{key}})
 }
 
 // nodeCache is the cache of a node.
@@ -82,8 +91,8 @@ type nodeCache struct {
 }
 
 // addCaches gives nodes their caches.
-func (c *compiler[S, U]) addCaches() {
-	for _, d := range c.b.caches {
+func (c *compiler) addCaches() {
+	for i, d := range c.caches {
 		what := fmt.Sprintf("%s of %s", d.name, d.id)
 		n, ok := c.lookup(what, d.id)
 		switch {
@@ -95,7 +104,7 @@ func (c *compiler[S, U]) addCaches() {
 		}
 		node := &c.g.nodes[n]
 		switch {
-		case d.key == nil:
+		case d.none:
 			c.fault("%s has no function for the key", what)
 		case value.IsNil(d.where):
 			c.fault("%s has no Cacher; use graph.MemoryCache", what)
@@ -113,7 +122,7 @@ func (c *compiler[S, U]) addCaches() {
 			c.fault("%s: the node has a cache already", what)
 		default:
 			node.cache = nodeCache{d.where, d.ttl}
-			c.g.funcs[n].cacheKey = d.key
+			c.from[n].cache = i
 		}
 	}
 }

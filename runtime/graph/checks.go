@@ -9,7 +9,7 @@ import (
 )
 
 // checkOptions reports options that were set twice, have no effect, or contradict each other.
-func (c *compiler[S, U]) checkOptions() {
+func (c *compiler) checkOptions() {
 	o := &c.g.opt
 	for _, name := range o.given.twice {
 		c.fault("%s is set twice; set it once", name)
@@ -65,14 +65,14 @@ func (c *compiler[S, U]) checkOptions() {
 	if o.hot == 0 && o.sharedState {
 		c.fault("SharedState without HotThreads has nothing to share")
 	}
-	for i := range c.b.nodes {
-		c.checkNodeOptions(&c.b.nodes[i])
+	for i := range c.nodes {
+		c.checkNodeOptions(&c.nodes[i])
 	}
 	c.checkQueues()
 }
 
 // checkNodeOptions does the same for the options of one node.
-func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
+func (c *compiler) checkNodeOptions(n *nodeDecl) {
 	id, o := string(n.id), &n.opts
 	for _, name := range o.given.twice {
 		c.fault("node %q: its %s is set twice; set it once", id, name)
@@ -89,7 +89,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	if len(o.signals) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q receives signals, which needs a Saver: without one a thread has no messages", id)
 	}
-	if !n.funcs.none() {
+	if !n.none {
 		c.checkKind(n)
 	}
 	c.checkQuestions(n.id, o.questions)
@@ -102,7 +102,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 }
 
 // checkKind reports options that have no effect on the kind of the node.
-func (c *compiler[S, U]) checkKind(n *nodeDecl[S, U]) {
+func (c *compiler) checkKind(n *nodeDecl) {
 	o, kind := &n.opts, n.kind.name()
 	sub := n.kind.sub != nil
 	for _, option := range []struct {
@@ -124,7 +124,7 @@ func (c *compiler[S, U]) checkKind(n *nodeDecl[S, U]) {
 	}
 }
 
-func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {
+func (c *compiler) checkRetry(id string, policies []RetryPolicy) {
 	for i := range policies {
 		switch b := &policies[i]; {
 		case b.Attempts < 0:
@@ -140,10 +140,10 @@ func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {
 }
 
 // checkSubgraph checks the Targets of a subgraph.
-func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
+func (c *compiler) checkSubgraph(n *nodeDecl) {
 	up := n.kind.sub != nil && n.kind.sub.leadsUp
 	switch {
-	case n.kind.sub == nil || n.funcs.none():
+	case n.kind.sub == nil || n.none:
 	case len(n.opts.targets) > 0 && !up:
 		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
 	case up && len(n.opts.targets) == 0:
@@ -151,7 +151,7 @@ func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
 	}
 }
 
-func (c *compiler[S, U]) checkSignals(id ID, signals []receivable) {
+func (c *compiler) checkSignals(id ID, signals []receivable) {
 	for i, s := range signals {
 		if s.name == "" || strings.ContainsAny(s.name, ":#/") || len(s.name) > checkpoint.MaxMessageID {
 			c.fault("node %q: signal %q: a name has 1 to %d bytes and none of : # and /", string(id), s.name, checkpoint.MaxMessageID)
@@ -162,7 +162,7 @@ func (c *compiler[S, U]) checkSignals(id ID, signals []receivable) {
 	}
 }
 
-func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {
+func (c *compiler) checkQuestions(id ID, questions []askable) {
 	for i, q := range questions {
 		if q.name == "" || strings.ContainsAny(q.name, ":#/") {
 			c.fault("node %q: question %q: a name is not empty and has none of : # and /", string(id), q.name)

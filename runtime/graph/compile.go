@@ -122,10 +122,83 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 
 // compile is Compile with all options.
 func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
-	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: opt}}, schema: b.schema, decls: b.decls.clipped()}}
+	g := &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: opt}}, schema: b.schema, decls: b.decls.clipped()}
+	c := compiler{outline: &g.decls.outline, g: &g.compiled}
 	if b.whole != nil {
 		c.fault("the Builder is of a part of a state; compile the Builder of the whole state")
 	}
+	if b.schema != nil {
+		c.state = &stateDecl{name: b.schema.Name, fields: b.schema.Fields, writes: b.schema.Writes != nil}
+		g.fingerprint, g.shape = b.schema.Fingerprint, b.schema.Describe
+	}
+	for i, f := range b.hooks {
+		if f == nil {
+			c.fault("OnUpdate: function %d is nil; pass a function, or leave the call out", i+1)
+		}
+	}
+	c.compile()
+	if len(c.faults) > 0 {
+		return nil, &CompileError{Graph: b.name, Faults: c.faults}
+	}
+	for _, from := range c.from {
+		g.funcs = append(g.funcs, g.decls.of(from))
+	}
+	g.addHooks(g.decls.hooks)
+	if g.opt.saver != nil {
+		g.news = news.NewRoom(g.opt.saver, g.opt.saverTimeout)
+		g.news.Wait = news.Every
+	}
+	if g.store = g.opt.saver; !value.Comparable(g.store) {
+		g.store = g
+	}
+	g.heads.most = g.opt.hot
+	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
+	g.hash, g.schemas = g.schemaHash(), sync.OnceValue(g.describeSchemas)
+	return g, nil
+}
+
+// of returns the functions of a node.
+func (d *decls[S, U]) of(from declIndexes) (f funcs[S, U]) {
+	if from.node != none {
+		f = d.funcs[from.node]
+	}
+	if from.route != none {
+		f.route = d.choose[from.route]
+	}
+	if from.fallback != none {
+		f.fallback = d.fallbacks[from.fallback]
+	}
+	if from.cache != none {
+		f.cacheKey = d.keys[from.cache]
+	}
+	return f
+}
+
+// compiler turns an outline into a compiled graph, and collects the faults. It does not depend on
+// the types of the state, so a program has it once and not for each type.
+type compiler struct {
+	*outline
+	g      *compiled
+	state  *stateDecl    // nil without a schema
+	from   []declIndexes // by node
+	faults []string
+}
+
+// stateDecl is what the compiler reads of a schema.
+type stateDecl struct {
+	name   string
+	fields []shape.Field
+	writes bool // the generated code can say what an update changes
+}
+
+// declIndexes holds the indexes of the declarations whose functions a node has.
+type declIndexes struct{ node, route, fallback, cache int }
+
+// none is the index of no declaration.
+const none = -1
+
+// compile does all but give the nodes their functions.
+func (c *compiler) compile() {
 	c.addNodes()
 	c.addFormer()
 	c.addEdges()
@@ -134,62 +207,43 @@ func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
 	c.addRaces()
 	c.addFallbacks()
 	c.addCaches()
-	c.addHooks()
 	c.addStops()
 	c.checkOptions()
 	c.checkWrites()
 	c.checkPaths()
 	c.checkParallel()
 	c.g.nameNodes()
-	if c.g.opt.saver != nil {
-		c.g.news = news.NewRoom(c.g.opt.saver, c.g.opt.saverTimeout)
-		c.g.news.Wait = news.Every
+	for i := range c.g.nodes {
+		c.g.exec = append(c.g.exec, c.execNode(i))
 	}
-	if c.g.store = c.g.opt.saver; !value.Comparable(c.g.store) {
-		c.g.store = c.g
-	}
-	g := c.g
-	g.heads.most = g.opt.hot
-	for i := range g.nodes {
-		g.exec = append(g.exec, exec.Node{
-			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Race: g.plan.Nodes[i].Race,
-			Fallback: g.funcs[i].fallback != nil, Cached: g.nodes[i].cache.where != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
-			Uncut: g.nodes[i].uncut, Takes: g.nodes[i].queue != "" || g.nodes[i].sub != nil && g.nodes[i].sub.queued,
-		})
-		if g.nodes[i].queue == "" { // else the worker keeps them
-			g.exec[i].Timeout, g.exec[i].Idle = g.nodes[i].timeout, g.nodes[i].idle
-		}
-	}
-	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
-	if len(c.faults) > 0 {
-		return nil, &CompileError{Graph: b.name, Faults: c.faults}
-	}
-	g.hash, g.schemas = g.schemaHash(), sync.OnceValue(g.describeSchemas)
-	return g, nil
 }
 
-// compiler turns a Builder into a Graph and collects the faults.
-type compiler[S, U any] struct {
-	b      *Builder[S, U]
-	g      *Graph[S, U]
-	faults []string
+// execNode returns what the executor of tasks reads of a node.
+func (c *compiler) execNode(i int) exec.Node {
+	n := &c.g.nodes[i]
+	made := exec.Node{
+		ID: string(n.id), Retry: n.policies(), Race: c.g.plan.Nodes[i].Race, Fallback: c.from[i].fallback != none, Cached: n.cache.where != nil,
+		Continues: n.continues, Limits: n.limiters(), Uncut: n.uncut, Takes: n.queue != "" || n.sub != nil && n.sub.queued,
+	}
+	if n.queue == "" { // else the worker keeps them
+		made.Timeout, made.Idle = n.timeout, n.idle
+	}
+	return made
 }
 
 // fault adds a fault to those that Compile reports.
-func (c *compiler[S, U]) fault(format string, args ...any) {
+func (c *compiler) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
 // addNodes gives the nodes their numbers, in order of declaration.
-func (c *compiler[S, U]) addNodes() {
+func (c *compiler) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
-	c.addNode(node{id: Start}, funcs[S, U]{}, plan.Node{})
-	if c.b.schema != nil {
-		c.g.fingerprint, c.g.shape = c.b.schema.Fingerprint, c.b.schema.Describe
-	} else {
+	c.addNode(node{id: Start}, none, plan.Node{})
+	if c.state == nil {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
 	}
-	for _, d := range c.b.nodes {
+	for i, d := range c.nodes {
 		switch _, taken := c.g.index[d.id]; {
 		case d.id == "":
 			c.fault("a node has an empty id")
@@ -200,7 +254,7 @@ func (c *compiler[S, U]) addNodes() {
 		case taken:
 			c.fault("node %q is declared twice", string(d.id))
 			continue
-		case d.funcs.none():
+		case d.none:
 			c.fault("node %q has no function", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
@@ -211,13 +265,13 @@ func (c *compiler[S, U]) addNodes() {
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, idle: d.opts.idle, remembers: d.opts.remembers, unstored: d.opts.unstored,
 			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
-		}, d.funcs, plan.Node{Defers: d.opts.defers})
+		}, i, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 	}
 }
 
 // addCatchAll makes the node that is added next the catch-all.
-func (c *compiler[S, U]) addCatchAll(d *nodeDecl[S, U]) {
+func (c *compiler) addCatchAll(d *nodeDecl) {
 	switch id := string(d.id); {
 	case c.g.catchAll > 0:
 		c.fault("nodes %q and %q have the option CatchAll; one node gets all sends to nodes that are gone", string(c.g.nodes[c.g.catchAll].id), id)
@@ -227,9 +281,10 @@ func (c *compiler[S, U]) addCatchAll(d *nodeDecl[S, U]) {
 	c.g.catchAll = len(c.g.nodes)
 }
 
-// addNode gives a node the next number.
-func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
-	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
+// addNode gives a node the next number. decl is the index of its declaration.
+func (c *compiler) addNode(n node, decl int, p plan.Node) {
+	c.g.nodes, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.plan.Nodes, p)
+	c.from = append(c.from, declIndexes{node: decl, route: none, fallback: none, cache: none})
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions)+len(n.signals) > 0, c.g.remembers || n.remembers
 	c.g.addSignals(&n)
@@ -238,8 +293,8 @@ func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 }
 
 // addFormer adds the former ids of nodes, after all present ids are known.
-func (c *compiler[S, U]) addFormer() {
-	for _, d := range c.b.nodes {
+func (c *compiler) addFormer() {
+	for _, d := range c.nodes {
 		for _, was := range d.opts.was {
 			_, taken := c.g.index[was]
 			_, twice := c.g.former[was]
@@ -258,7 +313,7 @@ func (c *compiler[S, U]) addFormer() {
 }
 
 // nameNodes makes the names by which records store nodes.
-func (g *core) nameNodes() {
+func (g *compiled) nameNodes() {
 	g.names = position.Names{End: string(End), Numbers: make(map[string]int, len(g.index)+len(g.former)), Joins: g.plan.Joins, CatchAll: g.catchAll}
 	for i := range g.nodes {
 		g.names.IDs = append(g.names.IDs, string(g.nodes[i].id))
@@ -277,7 +332,7 @@ func (g *core) find(id string) (int, bool) {
 }
 
 // lookup returns the number of a node. It reports an unknown node as a fault of what.
-func (c *compiler[S, U]) lookup(what string, id ID) (int, bool) {
+func (c *compiler) lookup(what string, id ID) (int, bool) {
 	n, ok := c.g.index[id]
 	if !ok {
 		c.fault("%s: no node %q", what, string(id))
@@ -286,7 +341,7 @@ func (c *compiler[S, U]) lookup(what string, id ID) (int, bool) {
 }
 
 // source and target look up an end of an edge: nothing leaves End, nothing enters Start.
-func (c *compiler[S, U]) source(what string, id ID) (int, bool) {
+func (c *compiler) source(what string, id ID) (int, bool) {
 	n, ok := c.lookup(what, id)
 	if ok && n < start {
 		c.fault("%s: nothing leaves %s", what, id)
@@ -295,7 +350,7 @@ func (c *compiler[S, U]) source(what string, id ID) (int, bool) {
 	return n, ok
 }
 
-func (c *compiler[S, U]) target(what string, id ID) (int, bool) {
+func (c *compiler) target(what string, id ID) (int, bool) {
 	n, ok := c.lookup(what, id)
 	if ok && n == start {
 		c.fault("%s: nothing leads to Start; name the node that comes first", what)
@@ -309,12 +364,12 @@ func (c *compiler[S, U]) target(what string, id ID) (int, bool) {
 }
 
 // addEdges adds the edges to the plan.
-func (c *compiler[S, U]) addEdges() {
-	for _, nodes := range c.b.short {
+func (c *compiler) addEdges() {
+	for _, nodes := range c.short {
 		c.fault("chain of %v has no edge; name at least two nodes", nodes)
 	}
 	seen := map[edgeDecl]bool{}
-	for _, e := range c.b.edges {
+	for _, e := range c.edges {
 		what := fmt.Sprintf("edge %s -> %s", e.from, e.to)
 		if seen[e] {
 			c.fault("%s is declared twice", what)
@@ -334,7 +389,7 @@ func (c *compiler[S, U]) addEdges() {
 
 // takesSends reports whether node n is a task node, which only a send can reach, and adds a fault
 // of what if so.
-func (c *compiler[S, U]) takesSends(what string, n int) bool {
+func (c *compiler) takesSends(what string, n int) bool {
 	if n < start || c.g.nodes[n].decode == nil {
 		return false
 	}
@@ -343,16 +398,16 @@ func (c *compiler[S, U]) takesSends(what string, n int) bool {
 }
 
 // addRoutes adds the targets of routing nodes, and the routes of the others.
-func (c *compiler[S, U]) addRoutes() {
-	for _, d := range c.b.nodes {
+func (c *compiler) addRoutes() {
+	for _, d := range c.nodes {
 		if n, ok := c.g.index[d.id]; ok && d.kind.routes {
 			c.g.nodes[n].setTargets(c.targets(fmt.Sprintf("routing node %q", string(d.id)), "by graph.Targets", d.opts.targets))
 		}
 	}
-	for _, r := range c.b.routes {
+	for i, r := range c.routes {
 		what := fmt.Sprintf("route from %s", r.from)
 		from, ok := c.source(what, r.from)
-		if r.choose == nil {
+		if r.none {
 			c.fault("%s has no function", what)
 		}
 		targets, to := c.targets(what, "behind its function", r.targets)
@@ -366,14 +421,14 @@ func (c *compiler[S, U]) addRoutes() {
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
 		default:
 			n.setTargets(targets, to)
-			c.g.funcs[from].route = r.choose
+			c.from[from].route = i
 			c.g.plan.Nodes[from].Route = true
 		}
 	}
 }
 
 // targets looks up the targets of a route or a node. how says in a fault where to list targets.
-func (c *compiler[S, U]) targets(what, how string, ids []ID) (targets []ID, to []int) {
+func (c *compiler) targets(what, how string, ids []ID) (targets []ID, to []int) {
 	if len(ids) == 0 {
 		c.fault("%s declares no targets; list %s every node that it may choose, and graph.End if it may end", what, how)
 	}
@@ -396,8 +451,8 @@ func (c *compiler[S, U]) targets(what, how string, ids []ID) (targets []ID, to [
 }
 
 // addJoins adds the joins that wait for all their sources.
-func (c *compiler[S, U]) addJoins() {
-	for _, j := range c.b.joins {
+func (c *compiler) addJoins() {
+	for _, j := range c.joins {
 		what := fmt.Sprintf("join of %v -> %s", j.from, j.to)
 		to, ok := c.target(what, j.to)
 		if to == end && ok {
@@ -434,8 +489,8 @@ func (c *compiler[S, U]) addJoins() {
 }
 
 // addRaces adds the joins that wait for any of their sources.
-func (c *compiler[S, U]) addRaces() {
-	for _, j := range c.b.races {
+func (c *compiler) addRaces() {
+	for _, j := range c.races {
 		what := fmt.Sprintf("any-of join of %v -> %s", j.from, j.to)
 		to, ok := c.target(what, j.to)
 		if ok && c.takesSends(what, to) {

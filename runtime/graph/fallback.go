@@ -28,24 +28,24 @@ import (
 //
 // Runs call f concurrently, also for tasks of one superstep. f must not modify s.
 func (b *Builder[S, U]) Fallback(id ID, f func(ctx context.Context, s S, err error) (U, error)) {
-	d := fallbackDecl[S, U]{id: id, name: "Fallback"}
+	var call fallbackFunc[S, U]
 	if f != nil {
-		d.f = func(ctx context.Context, s S, _ payload, err error) (u U, next Next, _ error) {
+		call = func(ctx context.Context, s S, _ payload, err error) (u U, next Next, _ error) {
 			u, err = f(ctx, s, err)
 			return u, next, err
 		}
 	}
-	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
+	b.fallback(fallbackDecl{id: id, name: "Fallback"}, call)
 }
 
 // RoutingFallback is Fallback for a RoutingNode. The choice of f is stored with its update, so f
 // can choose a node that handles the failure.
 func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, err error) (U, Next, error)) {
-	d := fallbackDecl[S, U]{id: id, name: "RoutingFallback", routes: true}
+	var call fallbackFunc[S, U]
 	if f != nil {
-		d.f = func(ctx context.Context, s S, _ payload, err error) (U, Next, error) { return f(ctx, s, err) }
+		call = func(ctx context.Context, s S, _ payload, err error) (U, Next, error) { return f(ctx, s, err) }
 	}
-	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
+	b.fallback(fallbackDecl{id: id, name: "RoutingFallback", routes: true}, call)
 }
 
 // TaskFallback is Builder.Fallback for a task node. f also gets the payload of the failed send. An
@@ -53,9 +53,9 @@ func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, 
 // continue, and their updates count. f is called concurrently for the sends of one superstep.
 // Compile reports the same faults as for Fallback.
 func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx context.Context, s S, in In, err error) (U, error)) {
-	d := fallbackDecl[S, U]{id: node.ID, name: "TaskFallback", takes: true}
+	var call fallbackFunc[S, U]
 	if f != nil && node.read != nil {
-		d.f = func(ctx context.Context, s S, p payload, err error) (u U, next Next, _ error) {
+		call = func(ctx context.Context, s S, p payload, err error) (u U, next Next, _ error) {
 			in, wrong := node.read(p)
 			if wrong != nil {
 				return u, next, wrong
@@ -64,7 +64,7 @@ func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx co
 			return u, next, err
 		}
 	}
-	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
+	b.fallback(fallbackDecl{id: node.ID, name: "TaskFallback", takes: true}, call)
 }
 
 // RoutingTaskFallback is Builder.RoutingFallback for a RoutingTaskNode. f also gets the payload of
@@ -72,9 +72,9 @@ func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx co
 func RoutingTaskFallback[S, U, In any](
 	b *Builder[S, U], node Sender[In], f func(ctx context.Context, s S, in In, err error) (U, Next, error),
 ) {
-	d := fallbackDecl[S, U]{id: node.ID, name: "RoutingTaskFallback", takes: true, routes: true}
+	var call fallbackFunc[S, U]
 	if f != nil && node.read != nil {
-		d.f = func(ctx context.Context, s S, p payload, err error) (u U, next Next, _ error) {
+		call = func(ctx context.Context, s S, p payload, err error) (u U, next Next, _ error) {
 			in, wrong := node.read(p)
 			if wrong != nil {
 				return u, next, wrong
@@ -82,23 +82,32 @@ func RoutingTaskFallback[S, U, In any](
 			return f(ctx, s, in, err)
 		}
 	}
-	b.declare(decls[S, U]{fallbacks: []fallbackDecl[S, U]{d}})
+	b.fallback(fallbackDecl{id: node.ID, name: "RoutingTaskFallback", takes: true, routes: true}, call)
 }
 
 // fallbackDecl is a declared Fallback.
-type fallbackDecl[S, U any] struct {
+type fallbackDecl struct {
 	id            ID
 	name          string // of the function that declared it
 	takes, routes bool   // it is for such nodes
-	f             func(context.Context, S, payload, error) (U, Next, error)
+	none          bool   // it has no function
+}
+
+// fallbackFunc is the function of a fallback. The payload is nil without a send.
+type fallbackFunc[S, U any] func(context.Context, S, payload, error) (U, Next, error)
+
+// fallback declares a fallback.
+func (b *Builder[S, U]) fallback(d fallbackDecl, f fallbackFunc[S, U]) {
+	d.none = f == nil
+	b.declare(decls[S, U]{outline: outline{fallbackDecls: []fallbackDecl{d}}, fallbacks: []fallbackFunc[S, U]{f}})
 }
 
 // addFallbacks gives nodes their fallbacks.
-func (c *compiler[S, U]) addFallbacks() {
-	for _, d := range c.b.fallbacks {
+func (c *compiler) addFallbacks() {
+	for i, d := range c.fallbackDecls {
 		what := fmt.Sprintf("%s of %s", d.name, d.id)
 		n, ok := c.lookup(what, d.id)
-		if d.f == nil {
+		if d.none {
 			c.fault("%s has no function", what)
 		}
 		if !ok {
@@ -115,10 +124,10 @@ func (c *compiler[S, U]) addFallbacks() {
 			c.fault("%s: the node is of another kind; use %s", what, want)
 		case node.remembers:
 			c.fault("%s: the subgraph is Stateful, and a call that failed leaves no state for the next one", what)
-		case c.g.funcs[n].fallback != nil:
+		case c.from[n].fallback != none:
 			c.fault("%s: the node has a fallback already", what)
-		default:
-			c.g.funcs[n].fallback = d.f
+		case !d.none:
+			c.from[n].fallback = i
 			c.g.fallsBack = c.g.fallsBack || node.sub != nil
 		}
 	}

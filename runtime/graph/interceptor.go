@@ -117,7 +117,7 @@ func Intercept(interceptors ...Interceptor) Option {
 }
 
 // checkInterceptors reports interceptors without effect.
-func (c *compiler[S, U]) checkInterceptors() {
+func (c *compiler) checkInterceptors() {
 	for i, in := range c.g.opt.interceptors {
 		switch {
 		case in.Run == nil && in.Step == nil && in.Task == nil && in.Route == nil:

@@ -135,7 +135,7 @@ func (c *concurrent) release() {
 }
 
 // checkLimits reports limiters that cannot work. sub is the graph of a subgraph's node.
-func (c *compiler[S, U]) checkLimits(id string, limiters []Limiter, sub *core) {
+func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 	for _, l := range limiters {
 		switch l := l.(type) {
 		case rated:

@@ -162,7 +162,7 @@ func (n *node) checkOf(signal string) func([]byte) error {
 }
 
 // addSignals adds the signals of a node, and of the subgraph that it runs, to those of the graph.
-func (g *core) addSignals(n *node) {
+func (g *compiled) addSignals(n *node) {
 	if g.signals == nil {
 		g.signals = make(map[string]bool)
 	}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 )
 
 // OnUpdate registers f. Runs of the graph call f after each attempt of a node, or of its Fallback,
@@ -29,17 +28,11 @@ func (b *Builder[S, U]) OnUpdate(f func(ctx context.Context, t TaskInfo, s S, u 
 type hook[S, U any] func(ctx context.Context, t TaskInfo, s S, u U) error
 
 // addHooks adds the functions of OnUpdate.
-func (c *compiler[S, U]) addHooks() {
-	hooks := slices.Clone(c.b.hooks)
-	for i, f := range hooks {
-		if f == nil {
-			c.fault("OnUpdate: function %d is nil; pass a function, or leave the call out", i+1)
-		}
-	}
+func (g *Graph[S, U]) addHooks(hooks []hook[S, U]) {
 	if len(hooks) == 0 {
 		return
 	}
-	c.g.onUpdate = func(ctx context.Context, state typedState, t TaskInfo, i int) error {
+	g.onUpdate = func(ctx context.Context, state typedState, t TaskInfo, i int) error {
 		a := state.(*adapter[S, U])
 		s := a.live.View()
 		if a.strict {

@@ -25,8 +25,15 @@ func Part[S, U, P, V any](b *Builder[S, U], p state.Part[S, U, P, V]) *Builder[P
 // clipped returns the declarations, to which later ones are not added.
 func (d decls[S, U]) clipped() decls[S, U] {
 	return decls[S, U]{
-		slices.Clip(d.nodes), slices.Clip(d.edges), slices.Clip(d.routes), slices.Clip(d.joins), slices.Clip(d.races), slices.Clip(d.short),
-		slices.Clip(d.fallbacks), slices.Clip(d.caches), slices.Clip(d.hooks),
+		d.outline.clipped(), slices.Clip(d.funcs), slices.Clip(d.choose), slices.Clip(d.fallbacks), slices.Clip(d.keys), slices.Clip(d.hooks),
+	}
+}
+
+// clipped is that of decls.
+func (o *outline) clipped() outline {
+	return outline{
+		slices.Clip(o.nodes), slices.Clip(o.edges), slices.Clip(o.routes), slices.Clip(o.joins), slices.Clip(o.races), slices.Clip(o.short),
+		slices.Clip(o.fallbackDecls), slices.Clip(o.caches),
 	}
 }
 
@@ -39,33 +46,34 @@ type lifter[S, U, P, V any] struct {
 // decls returns the declarations over the whole state.
 func (l lifter[S, U, P, V]) decls(d decls[P, V]) decls[S, U] {
 	of, widen := l.part.Of, l.part.Widen
-	whole := decls[S, U]{edges: d.edges, joins: d.joins, races: d.races, short: d.short}
-	for _, n := range d.nodes {
-		whole.nodes = append(whole.nodes, l.node(n))
+	whole := decls[S, U]{outline: d.outline}
+	whole.nodes = slices.Clone(d.nodes)
+	for i := range d.funcs {
+		whole.funcs = append(whole.funcs, l.node(&whole.nodes[i], &d.funcs[i]))
 	}
-	for _, r := range d.routes {
-		lifted := routeDecl[S]{from: r.from, targets: r.targets}
-		if r.choose != nil {
-			lifted.choose = func(ctx context.Context, s S) (Next, error) { return r.choose(ctx, of(s)) }
+	for _, choose := range d.choose {
+		var lifted chooseFunc[S]
+		if choose != nil {
+			lifted = func(ctx context.Context, s S) (Next, error) { return choose(ctx, of(s)) }
 		}
-		whole.routes = append(whole.routes, lifted)
+		whole.choose = append(whole.choose, lifted)
 	}
 	for _, f := range d.fallbacks {
-		lifted := fallbackDecl[S, U]{id: f.id, name: f.name, takes: f.takes, routes: f.routes}
-		if f.f != nil {
-			lifted.f = func(ctx context.Context, s S, p payload, err error) (U, Next, error) {
-				v, next, err := f.f(ctx, of(s), p, err)
+		var lifted fallbackFunc[S, U]
+		if f != nil {
+			lifted = func(ctx context.Context, s S, p payload, err error) (U, Next, error) {
+				v, next, err := f(ctx, of(s), p, err)
 				return widen(v), next, err
 			}
 		}
 		whole.fallbacks = append(whole.fallbacks, lifted)
 	}
-	for _, c := range d.caches {
-		lifted := cacheDecl[S]{id: c.id, name: c.name, takes: c.takes, where: c.where, ttl: c.ttl}
-		if c.key != nil {
-			lifted.key = func(s S, p payload) (string, error) { return c.key(of(s), p) }
+	for _, key := range d.keys {
+		var lifted cacheKeyFunc[S]
+		if key != nil {
+			lifted = func(s S, p payload) (string, error) { return key(of(s), p) }
 		}
-		whole.caches = append(whole.caches, lifted)
+		whole.keys = append(whole.keys, lifted)
 	}
 	for _, h := range d.hooks {
 		var lifted hook[S, U]
@@ -77,11 +85,10 @@ func (l lifter[S, U, P, V]) decls(d decls[P, V]) decls[S, U] {
 	return whole
 }
 
-// node returns a node over the whole state.
-func (l lifter[S, U, P, V]) node(n nodeDecl[P, V]) nodeDecl[S, U] {
-	f, of, widen := n.funcs, l.part.Of, l.part.Widen
-	lifted := nodeDecl[S, U]{id: n.id, kind: n.kind, opts: n.opts}
-	switch to := &lifted.funcs; {
+// node returns the functions of a node over the whole state, and makes its subgraph one.
+func (l lifter[S, U, P, V]) node(n *nodeDecl, f *funcs[P, V]) (to funcs[S, U]) {
+	of, widen := l.part.Of, l.part.Widen
+	switch {
 	case f.plain != nil:
 		to.plain = func(ctx context.Context, s S) (U, error) {
 			v, err := f.plain(ctx, of(s))
@@ -104,10 +111,11 @@ func (l lifter[S, U, P, V]) node(n nodeDecl[P, V]) nodeDecl[S, U] {
 		}
 	case f.same != nil:
 		if to.same = l.graph(f.same); to.same != nil {
-			lifted.kind.sub = &to.same.core
+			n.kind.sub = &to.same.core
 		}
+		n.none = to.same == nil
 	}
-	return lifted
+	return to
 }
 
 // graph returns a compiled graph over the whole state. It returns nil without a schema, which

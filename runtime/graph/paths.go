@@ -12,25 +12,25 @@ const nowhere = -3
 
 // declaredPaths returns the paths of the declared edges, targets and joins. It includes those with
 // a fault, so that one fault is not reported again as an unreachable node or a dead end.
-func (c *compiler[S, U]) declaredPaths() flow.Paths {
+func (c *compiler) declaredPaths() flow.Paths {
 	p := flow.Paths{Out: make([][]int, len(c.g.nodes))}
-	for _, e := range c.b.edges {
+	for _, e := range c.edges {
 		c.addPath(&p, e.from, e.to)
 	}
-	for _, d := range c.b.nodes {
+	for _, d := range c.nodes {
 		if d.kind.routes {
 			c.addPath(&p, d.id, d.opts.targets...)
 		}
 	}
-	for _, r := range c.b.routes {
+	for _, r := range c.routes {
 		c.addPath(&p, r.from, r.targets...)
 	}
-	for _, j := range c.b.races {
+	for _, j := range c.races {
 		for _, from := range j.from {
 			c.addPath(&p, from, j.to)
 		}
 	}
-	for _, j := range c.b.joins {
+	for _, j := range c.joins {
 		made := plan.Join{To: c.meantBy(j.to)}
 		for _, from := range j.from {
 			if n := c.meantBy(from); n >= start {
@@ -46,7 +46,7 @@ func (c *compiler[S, U]) declaredPaths() flow.Paths {
 }
 
 // addPath adds paths from a node. The target of a path from an unknown node counts as reached.
-func (c *compiler[S, U]) addPath(p *flow.Paths, from ID, to ...ID) {
+func (c *compiler) addPath(p *flow.Paths, from ID, to ...ID) {
 	n := c.meantBy(from)
 	for _, id := range to {
 		switch m := c.meantBy(id); {
@@ -60,7 +60,7 @@ func (c *compiler[S, U]) addPath(p *flow.Paths, from ID, to ...ID) {
 	}
 }
 
-func (c *compiler[S, U]) meantBy(id ID) int {
+func (c *compiler) meantBy(id ID) int {
 	if n, ok := c.g.index[id]; ok {
 		return n
 	}
@@ -69,7 +69,7 @@ func (c *compiler[S, U]) meantBy(id ID) int {
 
 // checkPaths finds unreachable nodes, joins that can never fire, and nodes from which no run can
 // end.
-func (c *compiler[S, U]) checkPaths() {
+func (c *compiler) checkPaths() {
 	g, p := c.g, c.declaredPaths()
 	if len(p.Out[start]) == 0 {
 		c.fault("nothing leaves Start; add an edge from graph.Start to the node that comes first")

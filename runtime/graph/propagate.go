@@ -40,7 +40,7 @@ func Propagate(p Propagator) Option {
 }
 
 // checkPropagators reports propagators that cannot work.
-func (c *compiler[S, U]) checkPropagators() {
+func (c *compiler) checkPropagators() {
 	for _, p := range c.g.opt.propagators {
 		if value.IsNil(p) {
 			c.fault("Propagate is given nil (%T); pass a Propagator, or leave the option out", p)

@@ -92,7 +92,7 @@ func (n *node) policyFor(err error) (policy int, failed error) {
 }
 
 // checkQueue reports a Queue that cannot work.
-func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
+func (c *compiler) checkQueue(n *nodeDecl) {
 	if !slices.Contains(n.opts.given.once, "Queue") {
 		return
 	}
@@ -107,7 +107,7 @@ func (c *compiler[S, U]) checkQueue(n *nodeDecl[S, U]) {
 }
 
 // checkQueues reports options of the graph that do not fit its queues and those of its subgraphs.
-func (c *compiler[S, U]) checkQueues() {
+func (c *compiler) checkQueues() {
 	o := &c.g.opt
 	switch {
 	case !c.g.queued || o.nested:

@@ -118,7 +118,7 @@ func (s *stops) byNumber(index map[ID]int) (numbered plan.Stops, faults []string
 }
 
 // addStops adds the stops of every run to the plan.
-func (c *compiler[S, U]) addStops() {
+func (c *compiler) addStops() {
 	s, faults := c.g.opt.stops.byNumber(c.g.index)
 	c.faults = append(c.faults, faults...)
 	for _, n := range s.Before {

@@ -24,7 +24,7 @@ func Unstored() NodeOption {
 }
 
 // checkUnstored reports what cannot be in the calls of a subgraph that store nothing.
-func (c *compiler[S, U]) checkUnstored(n *nodeDecl[S, U]) {
+func (c *compiler) checkUnstored(n *nodeDecl) {
 	if !n.opts.unstored || n.kind.sub == nil {
 		return
 	}
