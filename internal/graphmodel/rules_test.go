@@ -80,6 +80,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"23.6":  {"the model has one version of a graph", "TestARenamedNodeOfAQueueRunsWhereItsRunIs"},
 	"23.7":  {"the model executes all tasks itself", "TestAThreadThatWaitsForAQueueHoldsNothing"},
 	"23.8":  {"the model executes all tasks itself", "TestATaskOfACancelledThreadDoesNotRun"},
+	"23.10": {"the model executes all tasks itself", "TestATaskInPlaceEndsAsInAnotherWorker"},
 	"23.9":  {"the model executes all tasks itself", "TestASendToAQueueThatTimesOutFails"},
 	"24.1":  {"interceptors are not modelled", "TestInterceptorsWrapAllWorkInOrder"},
 	"24.2":  {"interceptors are not modelled", "TestAnInterceptorMayRefuse"},

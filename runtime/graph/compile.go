@@ -221,14 +221,11 @@ func (c *compiler) compile() {
 // execNode returns what the executor of tasks reads of a node.
 func (c *compiler) execNode(i int) exec.Node {
 	n := &c.g.nodes[i]
-	made := exec.Node{
-		ID: string(n.id), Retry: n.policies(), Race: c.g.plan.Nodes[i].Race, Fallback: c.from[i].fallback != none, Cached: n.cache.where != nil,
-		Continues: n.continues, Limits: n.limiters(), Uncut: n.uncut, Takes: n.queue != "" || n.sub != nil && n.sub.queued,
+	return exec.Node{
+		ID: string(n.id), Retry: n.policies(), Timeout: n.timeout, Idle: n.idle, Race: c.g.plan.Nodes[i].Race,
+		Fallback: c.from[i].fallback != none, Cached: n.cache.where != nil, Continues: n.continues, Limits: n.limiters(), Uncut: n.uncut,
+		Takes: n.queue != "" || n.sub != nil && n.sub.queued,
 	}
-	if n.queue == "" { // else the worker keeps them
-		made.Timeout, made.Idle = n.timeout, n.idle
-	}
-	return made
 }
 
 // fault adds a fault to those that Compile reports.

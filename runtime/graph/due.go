@@ -31,6 +31,11 @@ type DueOptions struct {
 	Opened func(fence checkpoint.ID)
 	// Refused is called for each message that the run refused; nil for nobody.
 	Refused func(checkpoint.Refusal)
+	// QueueSlot takes a free slot of a queue that the worker serves. The queue has a name of
+	// QueueGraph. QueueSlot returns the function that frees the slot, or nil if none is free. The
+	// run then executes a task of the queue itself, if that is the only task of its superstep. If
+	// QueueSlot is nil, other workers execute all such tasks.
+	QueueSlot func(queue string) (free func())
 	// Late is called with true when the run cannot renew its lease in time, and with false when
 	// it can again or has ended; nil for nobody. It must return immediately.
 	Late func(late bool)
@@ -91,7 +96,7 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 		return DueRun{}, err
 	}
 	d := &due{DueOptions: o}
-	opts.due = d
+	opts.due, opts.queueSlot = d, o.QueueSlot
 	d.found, d.seen = &found, found.Posted
 	switch {
 	case found.Posted > 0: // messages may have come

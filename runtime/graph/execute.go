@@ -32,6 +32,7 @@ func (r *run) execute() error {
 			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
+	defer r.takeSlot()()
 	storing := r.exec.Run(r.nodes(), r.plan.Step+1)
 	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
 		return r.handOut(r.exec.Due())
@@ -81,16 +82,16 @@ func (r *run) Call(ctx context.Context, i int) error {
 	if r.opt.rehearse {
 		return r.rehearseTask(ctx, i)
 	}
-	if !r.exec.Intercepted || !r.opt.interceptors.tasks() || r.handsOut(i) {
+	if !r.exec.Intercepted || !r.opt.interceptors.tasks() || r.HandsOut(i) {
 		return r.perform(ctx, i)
 	}
 	return r.intercepted(ctx, i)
 }
 
-// handsOut reports whether a worker of a queue runs the attempt of task i.
-func (r *run) handsOut(i int) bool {
+// HandsOut implements exec.Host.
+func (r *run) HandsOut(i int) bool {
 	t := &r.exec.Tasks[i]
-	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.queues != nil
+	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.queues != nil && !r.slot
 }
 
 // perform runs the attempt of task i.
@@ -99,8 +100,10 @@ func (r *run) perform(ctx context.Context, i int) error {
 	n := &r.g.nodes[t.Node]
 	var err error
 	switch {
-	case r.handsOut(i):
+	case r.HandsOut(i):
 		err = r.elsewhere(ctx, i)
+	case t.Failure == nil && r.slot:
+		err = r.callQueued(ctx, i)
 	case t.Failure == nil:
 		err = r.state.call(ctx, r, i)
 	default:
@@ -118,7 +121,7 @@ func (r *run) perform(ctx context.Context, i int) error {
 	if err == nil && n.routes && t.Progress == exec.Waiting {
 		err = n.allows(&r.g.nodes, *r.state.choice(i))
 	}
-	if err == nil && r.g.onUpdate != nil && !n.same && t.Progress == exec.Waiting && !r.handsOut(i) {
+	if err == nil && r.g.onUpdate != nil && !n.same && t.Progress == exec.Waiting && !r.HandsOut(i) {
 		err = r.g.onUpdate(ctx, r.state, taskInfo(r, i), i)
 	}
 	if err == nil && n.sub != nil && !n.unstored && r.log != nil && t.Failure == nil { // the signals of a call that failed go back

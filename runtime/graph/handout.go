@@ -260,11 +260,7 @@ func (r *run) accept(ctx context.Context, i int, e *journal.Execution) error {
 		}
 		return ErrWaiting
 	}
-	err := &QueueError{Queue: n.queue, Text: e.Failure, class: failureClass(e.Class), policy: e.Policy, delay: e.Delay}
-	if err.class == classPanic {
-		return fmt.Errorf("%w: %w", err, &PanicError{Value: e.Failure})
-	}
-	return err
+	return n.queueError(e)
 }
 
 // acceptParts makes the parts of the result of an execution those of the attempt.

@@ -130,7 +130,7 @@ func (r *run) intercepted(ctx context.Context, i int) error {
 			return true, in.Task(ctx, info, next)
 		},
 		func(inner context.Context) (Outcome, error) {
-			if own = r.rescued(inner, ctx, i); r.exec.Cut(task.Parent(ctx), own) == nil {
+			if own = r.rescued(inner, ctx, i); r.exec.Cut(task.Parent(ctx), own) == nil && !r.Counts(own) {
 				own = timed.TimedOut(ctx, own)
 			}
 			return r.outcome(ctx, i, own)

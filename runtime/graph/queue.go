@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // Queue makes the workers of the named queue run the tasks of the node, in this process or in
@@ -22,10 +23,15 @@ import (
 // itself. Merge order, task keys, retries and questions are the same. If the worker of the queue
 // dies, another one runs the task again, with the same key.
 //
+// A worker that runs the thread may have a free slot of the queue. Then the run executes the task
+// in that slot, if the task is the only one of its superstep. This costs what a node without a
+// queue costs. Its outcome is that of another worker.
+//
 // Timeout, and the If of Retry, apply in the worker of the queue. A Fallback runs in the process
-// of the thread. An error of the node arrives as a *QueueError with its text. Untracked fields of
-// the state are zero in the node. Values that it emits are dropped. Graph.Run, which stores
-// nothing, runs the node itself. Section 23 of docs/rules.md has the details.
+// of the thread. An error of the node arrives as a *QueueError with its text. In another worker,
+// Untracked fields of the state are zero in the node, and values that it emits are dropped.
+// Graph.Run, which stores nothing, runs the node itself. Section 23 of docs/rules.md has the
+// details.
 //
 // A node of a subgraph can have a Queue, at any depth. A subgraph node cannot: give one to the
 // nodes in it. Queue needs a Saver and the durability Sync, both of the graph of the thread.
@@ -117,6 +123,80 @@ func (c *compiler) checkQueues() {
 	case o.durability != Sync:
 		c.fault("a node has a Queue, which needs the durability Sync: workers load the state from the saver")
 	}
+}
+
+// takeSlot takes a slot of the queue of the only task of the superstep, so that the run executes
+// the task. It takes none if a worker has executed the task before, or may do so now. The returned
+// function frees the slot.
+func (r *run) takeSlot() func() {
+	if r.opt.queueSlot == nil || len(r.exec.Tasks) != 1 || r.g.nodes[r.exec.Tasks[0].Node].queue == "" {
+		return func() {}
+	}
+	t := &r.exec.Tasks[0]
+	if r.pending.ExecutedElsewhere(r.taskKey(&t.Task)) {
+		return func() {}
+	}
+	free := r.opt.queueSlot(QueueGraph(r.opt.queues.name, r.g.nodes[t.Node].queue))
+	if r.slot = free != nil; !r.slot {
+		return func() {}
+	}
+	return func() { r.slot = false; free() }
+}
+
+// callQueued calls the node of a queue in this process. An error of the node is a *QueueError, as
+// that of a worker in another process.
+func (r *run) callQueued(ctx context.Context, i int) error {
+	t := &r.exec.Tasks[i]
+	err := r.calledSafely(ctx, i)
+	if err == nil || task.Waits(ctx) || r.exec.Cut(task.Parent(ctx), err) != nil || t.Calls.Failed() && ofStorage(err) {
+		return err
+	}
+	n := &r.g.nodes[t.Node]
+	e := new(journal.Execution)
+	n.setFailure(e, r.g.exec[t.Node].TimedOut(ctx, err))
+	return n.queueError(e)
+}
+
+// calledSafely is typedState.call. A panic is a *PanicError.
+func (r *run) calledSafely(ctx context.Context, i int) (err error) {
+	defer rescue(&err)
+	return r.state.call(ctx, r, i)
+}
+
+// setFailure makes e the outcome of a task that failed with err.
+func (n *node) setFailure(e *journal.Execution, err error) {
+	var panicked *PanicError
+	var mutation *MutationError
+	var undeclared *UndeclaredError
+	var carrier interface{ RetryAfter() time.Duration }
+	if e.Policy, e.Failure = 0, err.Error(); errors.As(err, &carrier) {
+		e.Delay = max(carrier.RetryAfter(), 0)
+	}
+	policy, broke := n.policyFor(err)
+	switch {
+	case errors.As(err, &panicked):
+		e.Class, e.Failure, e.Policy = uint64(classPanic), fmt.Sprint(panicked.Value), policy
+	case errors.As(err, &mutation), errors.As(err, &undeclared):
+		e.Class = uint64(classFault)
+	case tooLarge(err):
+		e.Class = uint64(classTooLarge)
+	case broke != nil:
+		e.Failure = fmt.Sprintf("%s; its Retry: %s", e.Failure, broke)
+	default:
+		e.Policy = policy
+	}
+	if errors.Is(err, context.DeadlineExceeded) && e.Class == 0 {
+		e.Class = uint64(classTimeout)
+	}
+}
+
+// queueError returns the error of a task with the outcome e, which has failed.
+func (n *node) queueError(e *journal.Execution) error {
+	err := &QueueError{Queue: n.queue, Text: e.Failure, class: failureClass(e.Class), policy: e.Policy, delay: e.Delay}
+	if err.class == classPanic {
+		return fmt.Errorf("%w: %w", err, &PanicError{Value: e.Failure})
+	}
+	return err
 }
 
 // endRound returns endRoundOf for a task that has failed, so that the next run executes it again.

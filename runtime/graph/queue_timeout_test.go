@@ -129,3 +129,37 @@ func TestANodeOfAQueueThatCallsGoexitFails(t *testing.T) {
 		same(t, "calls", int(calls.Load()), 1)
 	})
 }
+
+// TestRunKeepsTheTimesOfANodeWithAQueue runs the node and its Fallback in the process itself.
+func TestRunKeepsTheTimesOfANodeWithAQueue(t *testing.T) {
+	slow := func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Hour):
+			return nil
+		}
+	}
+	for name, fails := range map[string]bool{"node": false, "fallback": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newWork()
+				b.Node("heavy", func(ctx context.Context, _ work) (update, error) {
+					if fails {
+						return update{}, errBroken
+					}
+					return update{}, slow(ctx)
+				}, graph.Queue("gpu"), graph.Timeout(time.Minute))
+				b.Chain(graph.Start, "heavy", graph.End)
+				if fails {
+					b.Fallback("heavy", func(ctx context.Context, _ work, _ error) (update, error) { return update{}, slow(ctx) })
+				}
+				g := compile(t, b, graph.Saver(memory.New()))
+				began := time.Now()
+				if _, err := g.Run(t.Context(), input); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
+					t.Errorf("after %s: got %v; want the Timeout of a minute", time.Since(began), err)
+				}
+			})
+		})
+	}
+}

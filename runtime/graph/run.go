@@ -34,6 +34,7 @@ type run struct {
 	keys    journal.Keys
 	pending journal.Pending // stored results and questions of the first superstep after an opening
 	taken   takenOutcomes   // of an opening that takes the place of due tasks
+	slot    bool            // the run holds a slot of the queue of the only task, and executes it
 
 	call   *subgraph.Call      // of a subgraph; nil for the run itself
 	calls  []subgraph.Returned // by task: what its subgraph call returned; nil in a graph without subgraphs

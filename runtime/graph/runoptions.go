@@ -64,6 +64,7 @@ type runOptions struct {
 	idle       bool                // a Submit is refused unless the thread is idle
 	cancel     *string             // why a Submit cancels what was asked before; nil if it does not
 	due        *due                // of a run of a worker; nil for a run that a person opened
+	queueSlot  func(string) func() // as in DueOptions; nil to hand out all tasks of queues
 	leaveChild bool                // a child stays when its caller ends before it
 	until      bool                // a Result does not wait for people, signals and times
 	rehearse   bool                // no function of a node or a route is called, see Rehearse

@@ -190,8 +190,8 @@ func (r pooled) sameNode(q *queuedTask) error {
 // of the thread does the rest.
 func (r pooled) elsewhereNodes() []exec.Node {
 	nodes := make([]exec.Node, len(r.run.g.nodes))
-	for i := range nodes {
-		nodes[i] = exec.Node{ID: string(r.run.g.nodes[i].id), Timeout: r.run.g.nodes[i].timeout, Idle: r.run.g.nodes[i].idle}
+	for i, n := range r.run.g.exec {
+		nodes[i] = exec.Node{ID: n.ID, Timeout: n.Timeout, Idle: n.Idle}
 	}
 	return nodes
 }
@@ -251,29 +251,7 @@ func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 
 // failed makes e the outcome of a task that failed.
 func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.Execution {
-	var panicked *PanicError
-	var mutation *MutationError
-	var undeclared *UndeclaredError
-	var carrier interface{ RetryAfter() time.Duration }
-	if e.Policy, e.Failure = 0, err.Error(); errors.As(err, &carrier) {
-		e.Delay = max(carrier.RetryAfter(), 0)
-	}
-	policy, broke := r.run.g.nodes[t.Node].policyFor(err)
-	switch {
-	case errors.As(err, &panicked):
-		e.Class, e.Failure, e.Policy = uint64(classPanic), fmt.Sprint(panicked.Value), policy
-	case errors.As(err, &mutation), errors.As(err, &undeclared):
-		e.Class = uint64(classFault)
-	case tooLarge(err):
-		e.Class = uint64(classTooLarge)
-	case broke != nil:
-		e.Failure = fmt.Sprintf("%s; its Retry: %s", e.Failure, broke)
-	default:
-		e.Policy = policy
-	}
-	if errors.Is(err, context.DeadlineExceeded) && e.Class == 0 {
-		e.Class = uint64(classTimeout)
-	}
+	r.run.g.nodes[t.Node].setFailure(e, err)
 	return e
 }
 

@@ -219,6 +219,9 @@ func (r *run) newChild(ctx context.Context, i int, child *core, state typedState
 	if c.opt.rehearse = r.opt.rehearse; c.opt.rehearse {
 		c.opt.interceptors = nil
 	}
+	if len(r.exec.Tasks) == 1 {
+		c.opt.queueSlot = r.opt.queueSlot
+	}
 	c.watchers = r.watchers.in(child, pathOf(c.call.Path))
 	c.opt.stopAt = r.opt.stopAt.in(sl.Node)
 	c.opt.stopAt.addTo(&c.plan)

@@ -42,6 +42,7 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 			for _, due := range got.Threads {
 				w.start(runs, due, got.Now)
 			}
+			w.foundTasks(q, len(got.Threads))
 			found = found || len(got.Threads) > 0
 			full = full || len(got.Threads) == q.Limit
 			asked, now = true, got.Now
@@ -89,6 +90,7 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 	var queries []checkpoint.ReadyQuery
 	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve, Mail: mail}
 	for _, t := range w.turns {
+		t.idle = false
 		switch {
 		case t.draining || w.pauses.paused(t):
 		case t.tasks:

@@ -90,6 +90,36 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 	w.emit(Event{Kind: EventTaskFailed, Graph: h.Graph, Thread: h.ID, Err: err})
 }
 
+// foundTasks notes that a look for tasks of a queue has found n.
+func (w *Worker) foundTasks(q checkpoint.ReadyQuery, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.apps[q.Graphs[0]]; t.tasks {
+		t.idle = n < q.Limit
+	}
+}
+
+// queueSlot takes a slot of a queue for a task that the run of its thread executes. It returns nil
+// if no slot is free, or if other tasks may wait for it. The returned function frees the slot.
+func (w *Worker) queueSlot(queue string) (free func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.apps[queue]
+	if t == nil || !t.idle || t.running >= t.max || w.rests() {
+		return nil
+	}
+	t.running++
+	return func() {
+		w.mu.Lock()
+		t.running--
+		waits := !t.idle
+		w.mu.Unlock()
+		if waits {
+			w.again()
+		}
+	}
+}
+
 // runTask reads and runs a task of a queue.
 func (w *Worker) runTask(ctx context.Context, h *holding) error {
 	mail := h.Mail

@@ -47,7 +47,7 @@ func (w *Worker) resume(ctx context.Context, h *holding) {
 	found := h.ReadyThread
 	h.Mail = nil // the run frees the payloads once it has taken them
 	run, err := h.turn.app.ResumeDue(ctx, found, graph.DueOptions{
-		Holder: w.opt.Name, Retry: w.opt.Retry, Drain: w.drain, Late: w.renewing, News: w.news,
+		Holder: w.opt.Name, Retry: w.opt.Retry, Drain: w.drain, Late: w.renewing, News: w.news, QueueSlot: w.queueSlot,
 		Opened: func(fence checkpoint.ID) { w.opened(h, fence) }, Refused: func(r checkpoint.Refusal) { w.refusedMessage(h, r) },
 	})
 	w.ended(ctx, h, run, err)

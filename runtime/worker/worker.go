@@ -63,6 +63,7 @@ type turn struct {
 	tasks    bool // its threads are the tasks of a queue, which take no Slots
 	max      int  // threads at the same time; 0 for no limit
 	running  int  // guarded by Worker.mu
+	idle     bool // of a queue: the newest look has found less than there were free slots; guarded by Worker.mu
 	draining bool // the graph takes no more runs; guarded by Worker.mu
 }
 

@@ -111,9 +111,10 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i int, seen *attempts) {
 	ctx := w.Begin(task.Attempt{
 		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
 	})
-	if n.Timeout > 0 || n.Idle > 0 || s.Observer != nil || s.Stuck {
+	timed := (n.Timeout > 0 || n.Idle > 0) && !s.host.HandsOut(i)
+	if timed || s.Observer != nil || s.Stuck {
 		defer func() { t.Summary, t.Calls, t.Asks, t.Parts = w.End() }()
-		s.attended(ctx, w, n, i, seen)
+		s.attended(ctx, w, n, i, timed, seen)
 		return
 	}
 	t.Err = ErrGoexit
@@ -129,15 +130,16 @@ func (s *Superstep) unattended(w *task.Worker, t *Task) {
 	t.Summary, t.Calls, t.Asks, t.Parts = w.End()
 }
 
-// attended calls the node once, with timeouts, observers, or a report if it does not return.
-func (s *Superstep) attended(ctx context.Context, w *task.Worker, n *Node, i int, seen *attempts) {
+// attended calls the node once, with its timeouts if it is timed, with observers, or with a report
+// if it does not return.
+func (s *Superstep) attended(ctx context.Context, w *task.Worker, n *Node, i int, timed bool, seen *attempts) {
 	t := &s.Tasks[i]
-	if n.Timeout > 0 {
+	if timed && n.Timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, n.Timeout)
 		defer cancel()
 		ctx = c
 	}
-	if n.Idle > 0 {
+	if timed && n.Idle > 0 {
 		c, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		timer := time.AfterFunc(n.Idle, func() { cancel(ErrIdle) })
@@ -151,7 +153,7 @@ func (s *Superstep) attended(ctx context.Context, w *task.Worker, n *Node, i int
 	if s.Stuck {
 		defer s.guard(ctx, i, seen)()
 	}
-	if s.call(ctx, w.Parent(), t, i) && !s.Intercepted && t.cut == nil {
+	if s.call(ctx, w.Parent(), t, i) && timed && !s.Intercepted && t.cut == nil && !s.host.Counts(t.Err) {
 		t.Err = n.TimedOut(ctx, t.Err)
 	}
 }

@@ -154,11 +154,14 @@ type Host interface {
 	// Park sets a timer for the next attempt of task i, which failed, after delay. It reports
 	// false if the task must wait in memory.
 	Park(i int, delay time.Duration) bool
+	// HandsOut reports whether another process executes the attempt of task i, and keeps its
+	// times. Call then returns the outcome that is stored, or makes the task wait.
+	HandsOut(i int) bool
 	// May reports whether the node of a task, which fails with err, may be retried, and whether
 	// its Fallback may handle the failure.
 	May(t *Task, err error) (retry, fallBack bool)
-	// Counts reports whether err, of an attempt whose task was cancelled, is a failure all the
-	// same: that of a panic, or one that was stored before.
+	// Counts reports whether err, of an attempt whose task was cancelled or whose time has passed,
+	// is a failure as it is: that of a panic, or one that was stored before.
 	Counts(err error) bool
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error

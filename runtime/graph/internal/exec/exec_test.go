@@ -56,6 +56,8 @@ func (h *host) May(*exec.Task, error) (retry, fallBack bool) { return true, true
 
 func (h *host) Panicked(v any) error { return v.(error) }
 
+func (h *host) HandsOut(int) bool { return false }
+
 func (h *host) Counts(err error) bool { return errors.Is(err, errPanic) }
 
 func (h *host) StoreEnded(tasks []int) error {

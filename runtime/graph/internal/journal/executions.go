@@ -156,6 +156,10 @@ func (p *Pending) Outcome(key, name string) ([]byte, bool) {
 	return b, ok
 }
 
+// ExecutedElsewhere reports whether a task was handed out to a worker of a queue, or has an
+// outcome of one.
+func (p *Pending) ExecutedElsewhere(key string) bool { return len(p.outcomes[key]) > 0 }
+
 // TakeCalls makes the results of durable calls that executions of a task stored in a round results
 // of the task. isCall recognises their names.
 func (p *Pending) TakeCalls(key string, round int, isCall func(name string) bool) {
