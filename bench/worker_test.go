@@ -119,3 +119,55 @@ func byResume(b *testing.B, _ checkpoint.Saver, app *graph.Graph[flow.Conversati
 	}
 	all.Wait()
 }
+
+// BenchmarkQueueInPlace runs a thread of 100 nodes with a queue in a worker that serves the queue,
+// and the same thread without a queue.
+func BenchmarkQueueInPlace(b *testing.B) {
+	saver, err := sqlite.Open(filepath.Join(b.TempDir(), "threads.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer saver.Close()
+	for _, side := range []struct {
+		name string
+		opts []graph.NodeOption
+		o    worker.Options
+	}{
+		{"graphgen", []graph.NodeOption{graph.Queue("gpu")}, worker.Options{Queues: map[string]int{"gpu": 1}}},
+		{"baseline_no_queue", nil, worker.Options{}},
+	} {
+		b.Run("sqlite/"+side.name, func(b *testing.B) {
+			const nodes = 100
+			g := graph.New(side.name, flow.ConversationSchema)
+			path := []graph.ID{graph.Start}
+			for i := range nodes {
+				path = append(path, g.Node(graph.ID(fmt.Sprint("n", i)), func(context.Context, flow.Conversation) (u flow.ConversationUpdate, _ error) {
+					u.Step.Set(i)
+					return u, nil
+				}, side.opts...))
+			}
+			g.Chain(append(path, graph.End)...)
+			app, err := g.Compile(graph.Saver(saver), graph.MaxSteps(2*nodes))
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error)
+			go func() { ended <- worker.New(saver, side.o, app).Run(ctx) }()
+			for n := range b.N {
+				t := app.Thread(fmt.Sprint(side.name, b.N, "-", n))
+				if _, err := t.Submit(ctx, flow.ConversationUpdate{}); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := t.Result(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*nodes), "ns/node")
+			cancel()
+			if err := <-ended; err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
