@@ -69,10 +69,7 @@ func (s *Saver) offerAll(ctx context.Context, round *ledger.Round) error {
 
 // take reserves due threads and adds them to the result.
 func (s *Saver) take(ctx context.Context, round *ledger.Round) error {
-	return round.Due(func(t *checkpoint.ReadyThread) (time.Time, error) {
-		s.dropDue(t.ID)
-		return s.reserve(ctx, t, round)
-	})
+	return round.Due(func(t *checkpoint.ReadyThread) (time.Time, error) { return s.reserve(ctx, t, round) })
 }
 
 // reserve moves the Wake of a thread that is still due. It returns the new Wake, or zero.
@@ -80,6 +77,7 @@ func (s *Saver) reserve(ctx context.Context, t *checkpoint.ReadyThread, round *l
 	if round.Query.Reserve == 0 {
 		return t.Wake, nil
 	}
+	s.dropDue(t.ID)
 	err = s.alone(ctx, t.ID, func(v *volume, busy error) error {
 		if busy != nil || !v.v.Is(t) {
 			return nil //nolint:nilerr // a thread that a run holds is not due

@@ -145,6 +145,7 @@ func testPriorityBeforeAge(tb testing.TB, place Storage) {
 		want = append(all, want...)
 	}
 	for _, limit := range []int{1, 1, 2, 3, n} {
+		ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: limit + 2}) // changes nothing
 		found := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: limit, Reserve: time.Hour})
 		for _, t := range found.Threads {
 			got = append(got, t.ID)
