@@ -256,25 +256,23 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	if checkpoint.CheckThread(f.Search) != nil {
 		return nil, nil
 	}
-	for t, err := range in.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: f.Search, Limit: 1}) {
-		if err != nil {
-			if operate.OfOneThread(&t, err) {
-				continue // the scan lists it
-			}
-			return nil, err
-		}
-		if t.ID != f.Search || !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil {
-			continue
-		}
-		wait, ok, _, err := in.ops.Match(ctx, f.Waits, &t, now)
-		if err != nil && !ofThread(err) {
-			return nil, err
-		}
-		if ok {
-			return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
-		}
+	t, err := checkpoint.FindThread(ctx, in.saver, f.Search)
+	switch {
+	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrNotFound): // the scan lists a damaged one
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil:
+		return nil, nil
 	}
-	return nil, nil
+	wait, ok, _, err := in.ops.Match(ctx, f.Waits, &t, now)
+	if err != nil && !ofThread(err) {
+		return nil, err
+	}
+	if !ok {
+		return nil, nil
+	}
+	return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
 }
 
 // selects reports whether the saver would list a thread for the query of the filter.

@@ -1,6 +1,11 @@
 package checkpoint
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +38,25 @@ func (o ThreadOrder) String() string {
 // out, because users know the threads that wait for the tasks. See [ThreadQuery.SelectsID].
 const TaskPrefix = "__task-"
 
+// TaskID returns the id of a thread that is a task of a queue. parent is the thread that waits for
+// the task, and task what distinguishes it from the other tasks of parent.
+func TaskID(parent, task string) string {
+	return fmt.Sprintf("%s%016x-%s", TaskPrefix, ThreadHash(parent), task)
+}
+
+// ThreadHash returns the number by which storages with several parts place a thread. A task of a
+// queue has that of the thread that waits for it. The number of an id never changes.
+func ThreadHash(id string) uint64 {
+	if rest, task := strings.CutPrefix(id, TaskPrefix); task {
+		digits, _, _ := strings.Cut(rest, "-")
+		if parent, err := strconv.ParseUint(digits, 16, 64); err == nil && len(digits) == 16 {
+			return parent
+		}
+	}
+	sum := sha256.Sum256([]byte(id))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
 // ThreadQuery selects threads. The zero ThreadQuery selects all but tasks of queues, by their ids.
 //
 // Status, IdleSince, Graph, Labels, CreatedSince and CreatedUntil are filters. A list with a
@@ -43,8 +67,9 @@ const TaskPrefix = "__task-"
 // meanwhile. NewestFirst leaves out threads that were created after the first page was read. ByID
 // lists those whose ids are still to come.
 type ThreadQuery struct {
+	ID     string      // only the thread with this id, also a task of a queue; empty is all; not a filter
 	Order  ThreadOrder // of a list without filters
-	Prefix string      // of the thread id; not a filter; a list has tasks of queues if Prefix begins with TaskPrefix
+	Prefix string      // of the thread id; not a filter; a list has tasks of queues if it begins with TaskPrefix
 	After  string      // only threads that follow the thread with this id in the order, for paging; empty is all
 	Limit  int         // the maximum number of threads; less than 1 is all
 
@@ -66,15 +91,35 @@ type ThreadQuery struct {
 	Released bool
 }
 
-// SelectsID reports whether q selects a thread by its id. The id must begin with Prefix. A task of
-// a queue is selected only if Prefix begins with TaskPrefix. A saver may have no index of tasks in
-// another order than ByID. Then each such query reads all tasks with the prefix.
+// SelectsID reports whether q selects a thread by its id. The id must be ID, if that is set, and
+// begin with Prefix. A task of a queue is selected only if ID or Prefix begins with TaskPrefix. A
+// saver may have no index of tasks in another order than ByID. Then each such query reads all
+// tasks with the prefix.
 func (q *ThreadQuery) SelectsID(id string) bool {
-	return strings.HasPrefix(id, q.Prefix) && (q.Tasks() || !strings.HasPrefix(id, TaskPrefix))
+	return (q.ID == "" || id == q.ID) && strings.HasPrefix(id, q.Prefix) && (q.Tasks() || !strings.HasPrefix(id, TaskPrefix))
 }
 
-// Tasks reports whether q selects only tasks of queues, because Prefix begins with TaskPrefix.
-func (q *ThreadQuery) Tasks() bool { return strings.HasPrefix(q.Prefix, TaskPrefix) }
+// Tasks reports whether q selects only tasks of queues, because ID or Prefix begins with
+// TaskPrefix.
+func (q *ThreadQuery) Tasks() bool {
+	return strings.HasPrefix(q.ID, TaskPrefix) || strings.HasPrefix(q.Prefix, TaskPrefix)
+}
+
+// FindThread returns the thread with an id as the saver lists it. It returns an error that is
+// ErrNotFound if no list of the saver has the thread, because nothing is stored, or because no
+// version is open and no input waits. For a damaged thread it returns an error that is ErrDamaged,
+// with a Thread that has the ID.
+func FindThread(ctx context.Context, s Saver, id string) (Thread, error) {
+	if err := CheckThread(id); err != nil {
+		return Thread{}, err
+	}
+	for t, err := range s.Threads(ctx, ThreadQuery{ID: id}) {
+		if t.ID == id || err != nil && !errors.Is(err, ErrDamaged) { // of another thread, whose id is unknown
+			return t, err
+		}
+	}
+	return Thread{}, fmt.Errorf("thread %s: %w", quote(id), ErrNotFound)
+}
 
 // Filtered reports whether q has a filter.
 func (q *ThreadQuery) Filtered() bool {

@@ -333,15 +333,14 @@ func (r *run) report(ctx context.Context, end childEnd) error {
 func listedThread(ctx context.Context, g *core, id string) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()
-	for t, err := range g.opt.saver.Threads(call, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		if err != nil {
-			return t, &SaverError{Graph: g.name, Thread: id, Step: -1, Op: "threads", Err: err}
-		}
-		if t.ID == id {
-			return t, nil
-		}
+	t, err := checkpoint.FindThread(call, g.opt.saver, id)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return checkpoint.Thread{}, nil
+	case err != nil:
+		return t, &SaverError{Graph: g.name, Thread: id, Step: -1, Op: "threads", Err: err}
 	}
-	return checkpoint.Thread{}, nil
+	return t, nil
 }
 
 // mostChildKey bounds the key of a report in bytes: ids of messages are longer than it.

@@ -28,17 +28,14 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 func queued[S, U any](ctx context.Context, t Thread[S, U]) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, t.g.opt.saverTimeout)
 	defer cancel()
-	for listed, err := range t.saver().Threads(call, checkpoint.ThreadQuery{Prefix: t.id, Limit: 1}) {
-		switch {
-		case err != nil && listed.ID != t.id && errors.Is(err, checkpoint.ErrDamaged): // another thread
-			continue
-		case err != nil:
-			return checkpoint.Thread{}, t.readError(ctx, "threads", err)
-		case listed.ID == t.id:
-			return listed, nil
-		}
+	listed, err := checkpoint.FindThread(call, t.saver(), t.id)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return checkpoint.Thread{}, t.fail("%w", checkpoint.ErrNotFound)
+	case err != nil:
+		return checkpoint.Thread{}, t.readError(ctx, "threads", err)
 	}
-	return checkpoint.Thread{}, t.fail("%w", checkpoint.ErrNotFound)
+	return listed, nil
 }
 
 // noNamespace is a namespace without records. Namespaces of subgraphs consist of keys of tasks.

@@ -76,16 +76,8 @@ const noCall = "-"
 // 0. Find returns checkpoint.ErrNotFound if nothing is stored of the thread. A damaged thread has
 // its ID, and the error says what is damaged.
 func (o *Operator) Find(ctx context.Context, id string) (checkpoint.Thread, error) {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return checkpoint.Thread{}, err
-	}
-	for t, err := range o.Saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		switch {
-		case t.ID == id:
-			return t, err
-		case err != nil && !OfOneThread(&t, err):
-			return t, err
-		}
+	if t, err := checkpoint.FindThread(ctx, o.Saver, id); !errors.Is(err, checkpoint.ErrNotFound) {
+		return t, err
 	}
 	versions, err := o.Saver.Versions(ctx, id)
 	if err != nil {

@@ -72,7 +72,7 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 		w.r, w.cut, w.few = ages(prefix, q), len(prefix), q.Prefix != ""
 	}
 	switch {
-	case q.Released, q.Tasks(): // no index has them
+	case q.ID != "", q.Released, q.Tasks(): // no index has them
 		w.ids()
 		w.sort = q.NewestFirst()
 	case len(q.Labels) > 0:
@@ -121,6 +121,10 @@ func followers(q *checkpoint.ThreadQuery) []byte {
 
 // ids makes the walk one over the rows of threads, in the order of their ids.
 func (w *walk) ids() {
+	if w.q.ID != "" {
+		w.r = point(threadKey(w.q.ID))
+		return
+	}
 	w.r = Range{Key: Key{Table: Threads, Bytes: []byte(w.q.Prefix)}, To: after([]byte(w.q.Prefix))}
 	if !w.q.NewestFirst() && w.q.After != "" {
 		if from := append([]byte(w.q.After), 0); bytes.Compare(from, w.r.Bytes) > 0 {

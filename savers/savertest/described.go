@@ -388,8 +388,8 @@ func testThreadsCreated(tb testing.TB, place Storage) {
 	}
 }
 
-// testThreadsOfTasks checks that lists leave out threads that are tasks of queues, unless the
-// prefix is theirs. Pages stay whole, and Ready returns such threads.
+// testThreadsOfTasks checks that lists leave out threads that are tasks of queues, unless the id or
+// the prefix is theirs. Pages stay whole, and Ready returns such threads.
 func testThreadsOfTasks(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
@@ -434,6 +434,14 @@ func testThreadsOfTasks(tb testing.TB, place Storage) {
 		"tasks of a graph":           {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Graph: "__queue"}, 300},
 		"tasks of another graph":     {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Graph: "g"}, 0},
 		"tasks that are due":         {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Status: checkpoint.Ready}, 300},
+		"one thread by its id":       {checkpoint.ThreadQuery{ID: "__ta", Limit: 1}, 1},
+		"one task by its id":         {checkpoint.ThreadQuery{ID: checkpoint.TaskPrefix + "007"}, 1},
+		"an id and an order":         {checkpoint.ThreadQuery{ID: "a", Order: checkpoint.NewestFirst}, 1},
+		"an id and a graph":          {checkpoint.ThreadQuery{ID: "a", Graph: "g", Released: true}, 1},
+		"an id of another graph":     {checkpoint.ThreadQuery{ID: "a", Graph: "__queue"}, 0},
+		"an id without the prefix":   {checkpoint.ThreadQuery{ID: "a", Prefix: "__"}, 0},
+		"an id on an earlier page":   {checkpoint.ThreadQuery{ID: "a", After: "a"}, 0},
+		"the beginning of an id":     {checkpoint.ThreadQuery{ID: "__t"}, 0},
 		"tasks that wait for people": {checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix, Status: checkpoint.Waiting}, 0},
 	} {
 		found := threads(tb, s, c.q)
@@ -441,7 +449,7 @@ func testThreadsOfTasks(tb testing.TB, place Storage) {
 			tb.Errorf("%s: got %d threads, want %d", what, len(found), c.want)
 		}
 		for _, t := range found {
-			if strings.HasPrefix(t.ID, checkpoint.TaskPrefix) != strings.HasPrefix(c.q.Prefix, checkpoint.TaskPrefix) {
+			if strings.HasPrefix(t.ID, checkpoint.TaskPrefix) != c.q.Tasks() {
 				tb.Errorf("%s: got thread %q", what, t.ID)
 			}
 		}

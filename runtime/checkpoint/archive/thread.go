@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -39,7 +38,7 @@ func Items(ctx context.Context, s checkpoint.Saver, v checkpoint.Version) iter.S
 		return s.Export(ctx, v.Thread, v.Number)
 	}
 	return func(yield func(checkpoint.ExportItem, error) bool) {
-		t, err := find(ctx, s, v.Thread)
+		t, err := checkpoint.FindThread(ctx, s, v.Thread)
 		if err != nil {
 			yield(checkpoint.ExportItem{}, err)
 			return
@@ -54,17 +53,4 @@ func Items(ctx context.Context, s checkpoint.Saver, v checkpoint.Version) iter.S
 			}
 		}
 	}
-}
-
-// find returns the description of a thread.
-func find(ctx context.Context, s checkpoint.Saver, id string) (checkpoint.Thread, error) {
-	for t, err := range s.Threads(ctx, checkpoint.ThreadQuery{Prefix: id, Limit: 1}) {
-		switch {
-		case t.ID == id:
-			return t, err
-		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
-			return t, err
-		}
-	}
-	return checkpoint.Thread{}, fmt.Errorf("thread %q: %w", id, checkpoint.ErrNotFound)
 }
