@@ -58,7 +58,8 @@ type Inbox interface {
 	// it has not seen is due immediately.
 	//
 	// Post returns an error if the outcome of all posts is unknown, or if one of them is an
-	// *InvalidError; then nothing is stored.
+	// *InvalidError; then nothing is stored. If the outcome of some is unknown, because a part of
+	// the storage did not answer, each of these has an Err that is ErrUnavailable.
 	Post(ctx context.Context, posts ...Post) ([]Posted, error)
 
 	// Mail returns the messages of one thread that q selects, in the order of their numbers. It
@@ -66,7 +67,8 @@ type Inbox interface {
 	Mail(ctx context.Context, q MailQuery) ([]Message, error)
 
 	// News returns what has changed last of each thread, in the order of threads. It is zero for a
-	// thread that does not exist. It takes one round trip.
+	// thread that does not exist. It takes one round trip. If a part of the storage does not answer,
+	// the News of its threads are zero, and the error is ErrPartial.
 	News(ctx context.Context, threads []string) ([]News, error)
 }
 
@@ -177,7 +179,8 @@ type Post struct {
 // Posted is the result of one Post.
 type Posted struct {
 	// Err is an error that is ErrInboxFull or ErrNotIdle, ErrNotFound for Outcomes, or an error of
-	// this thread alone, such as ErrDamaged. Then nothing was stored.
+	// this thread alone, such as ErrDamaged. Then nothing was stored, except that the outcome is
+	// unknown if Err is ErrUnavailable.
 	Err error
 	// Messages has the Number of each message, in order; nil if Err is set. Known reports that the
 	// id was posted before: the message was not stored, and Number is that of the earlier one. A

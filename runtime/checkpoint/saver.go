@@ -93,7 +93,7 @@ type Saver interface {
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the open versions that q selects, in the order of q. It leaves out the
-	// threads that store tasks of queues, unless q.Prefix begins with TaskPrefix. It yields a
+	// threads that store tasks of queues, unless q.Tasks returns true. It yields a
 	// thread that has untaken inputs and no open version with Version 0 and status Ready. It
 	// yields a thread that has neither only if q.Released is set. If q is invalid, it yields an
 	// *InvalidError.
@@ -105,7 +105,8 @@ type Saver interface {
 	// ID and Created, and continues. Each is zero if it cannot be read. Threads yields every
 	// damaged thread, because it cannot check whether q selects it. In the order NewestFirst,
 	// those without Created come before the others, and only if q.After is empty. A damaged thread
-	// does not count towards q.Limit. Any other error ends the sequence.
+	// does not count towards q.Limit. Any other error ends the sequence. If a part of the storage
+	// does not answer, Threads yields those of the others, and then an error that is ErrPartial.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Ready returns threads that are due: their Wake has come, and no lease of a run is alive.
@@ -116,7 +117,8 @@ type Saver interface {
 	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the
 	// Wake of a due thread with a live lease to the end of the lease. If q.Reserve is zero, Ready
 	// changes nothing. With q.Mail it also returns the messages of each thread, read together with
-	// the move of its Wake. A run then need not read them.
+	// the move of its Wake. A run then need not read them. If a part of the storage does not answer,
+	// Ready returns the threads of the others together with an error that is ErrPartial.
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake, the time at which a thread is due, of a thread that no run holds. It

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,13 +47,13 @@ func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
 }
 
 // Paused returns the names of the paused graphs, in order. It includes a graph whose stored pause
-// is damaged.
+// is damaged. With an error that is checkpoint.ErrPartial it returns those that it could read.
 func Paused(ctx context.Context, saver checkpoint.Saver) (graphs []string, err error) {
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: pausePrefix}) {
 		name, ok := strings.CutPrefix(t.ID, pausePrefix)
 		switch {
 		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
-			return nil, fmt.Errorf("worker: read the paused graphs: %w", err)
+			return graphs, fmt.Errorf("worker: read the paused graphs: %w", err)
 		case ok && (err != nil || t.Status == checkpoint.Paused): // else it is another thread that is damaged
 			graphs = append(graphs, name)
 		}
@@ -114,6 +116,9 @@ func (w *Worker) readPauses(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
 	defer cancel()
 	names, err := Paused(call, w.saver)
+	if err != nil && w.partial(err) {
+		names, err = slices.AppendSeq(names, maps.Keys(w.pauses.graphs)), nil // those may be paused still
+	}
 	if err != nil {
 		w.mu.Lock()
 		w.pauses.dirty = true

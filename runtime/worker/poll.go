@@ -35,7 +35,7 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 		full = false
 		for _, q := range w.queries() {
 			got, err := w.ask(ctx, q)
-			if err != nil {
+			if err != nil && !w.partial(err) {
 				return w.failed(ctx, err)
 			}
 			w.health.answered()
@@ -140,6 +140,16 @@ func (w *Worker) ask(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.R
 	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
 	defer cancel()
 	return w.saver.Ready(call, q)
+}
+
+// partial reports whether err leaves out a part of the storage only, and emits it. The worker
+// serves the other parts.
+func (w *Worker) partial(err error) bool {
+	partial := errors.Is(err, checkpoint.ErrPartial)
+	if partial {
+		w.emit(Event{Kind: EventSaverFailed, Err: err})
+	}
+	return partial
 }
 
 // failed handles an error of Ready.

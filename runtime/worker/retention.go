@@ -67,6 +67,7 @@ type walk struct {
 	Name     int       // the index of the name whose threads come next
 	After    []byte    // the id of the last thread under that name; empty for none
 	Created  time.Time // when that thread was created
+	Partial  bool      // a part of the storage did not answer
 }
 
 // walkKey is the key of the metadata.
@@ -96,7 +97,7 @@ func (w *Worker) addKeepers() error {
 	return nil
 }
 
-// beginWalks makes the threads of the walks due, once.
+// beginWalks makes the threads of the walks due, once. The next look repeats what fails.
 func (w *Worker) beginWalks(ctx context.Context) error {
 	for _, k := range w.keepers {
 		if k.began {
@@ -114,10 +115,9 @@ func (w *Worker) beginWalks(ctx context.Context) error {
 		if err == nil {
 			err = done[0].Err
 		}
-		if err != nil {
-			return err
+		if k.began = err == nil; err != nil {
+			w.emit(Event{Kind: EventSaverFailed, Graph: k.r.Graph, Thread: k.id(), Err: err})
 		}
-		k.began = true
 	}
 	return nil
 }
@@ -209,7 +209,11 @@ func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Ti
 		p.After, p.Created = nil, time.Time{}
 		return now.Add(passPause), nil
 	}
-	*p = walk{Of: p.Of, Previous: p.Began, Next: now.Add(k.r.Every)}
+	next := walk{Of: p.Of, Previous: p.Began, Next: now.Add(k.r.Every)}
+	if p.Partial { // which left something to remove
+		next.Previous = p.Previous
+	}
+	*p = next
 	return p.Next, nil
 }
 
@@ -219,6 +223,10 @@ func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, m
 	for t, err := range k.w.saver.Threads(ctx, q) {
 		if errors.Is(err, checkpoint.ErrDamaged) {
 			continue
+		}
+		if err != nil && k.w.partial(err) {
+			p.Partial = true
+			break
 		}
 		if err != nil {
 			return nil, false, k.fail("threads", k.id(), err)

@@ -4,6 +4,7 @@ package news
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -286,10 +287,13 @@ func (r *Room) ask(ctx context.Context, seats []*Seat) (found []checkpoint.News)
 	call, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	found, err := r.saver.News(call, threads)
-	if err != nil || len(found) != len(seats) {
+	if err != nil && !errors.Is(err, checkpoint.ErrPartial) || len(found) != len(seats) {
 		return nil
 	}
 	for i, s := range seats {
+		if err != nil && found[i] == (checkpoint.News{}) {
+			continue // unknown
+		}
 		if s.heard != nil {
 			s.heard(found[i].Posted)
 		} else if s.learns(found[i]) {
