@@ -78,7 +78,7 @@ func QueueGraph(graph, queue string) string {
 
 // thread returns the id of the thread of a task.
 func (q *queuedTask) thread() string {
-	return checkpoint.TaskPrefix + hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution)
+	return checkpoint.TaskID(q.Thread, hashOf(q.Graph, q.Thread, q.Base.String(), string(q.Node), q.Task, q.Execution))
 }
 
 // hashOf returns 32 hexadecimal digits that stand for names.

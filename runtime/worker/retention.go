@@ -139,7 +139,7 @@ func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ 
 	if err != nil {
 		return run, k.fail("load", found.ID, err)
 	}
-	ready, err := k.w.ask(ctx, checkpoint.ReadyQuery{Graphs: []string{k.id()}, Limit: 1}) // for the time
+	ready, err := k.w.ask(ctx, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
 	if err != nil {
 		return run, k.fail("ready", found.ID, err)
 	}
