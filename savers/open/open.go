@@ -11,6 +11,7 @@
 //	mysql://user:password@host:3306/database         package savers/mysql
 //	mysql://user@/database?socket=/run/mysqld.sock   the same, at a Unix socket
 //	postgres://user:password@host:5432/database      package savers/postgres
+//	shards:///etc/app/shards                         package savers/shards; a file that lists savers
 //
 // A path without leading slashes may be relative: file:threads, sqlite:threads.db.
 //
@@ -29,6 +30,16 @@
 // server as they are, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there
 // is no driver, they are an error. This package links the drivers of all savers. To link only one,
 // import the package of its saver instead.
+//
+// # Shards
+//
+// Each line of the file of a shards: URL is a shard: its name, its weight and the URL of its saver.
+// A weight of 1 can be left out. Empty lines and those that begin with # are ignored. The file can
+// contain passwords, so only the program should be able to read it.
+//
+//	# name weight URL
+//	one    postgres://app:secret@db1.internal/app
+//	two  2 postgres://app:secret@db2.internal/app
 //
 // # TLS
 //
@@ -119,6 +130,7 @@ func schemes() []scheme {
 		{[]string{"redis", "rediss", "redis-sentinel", "rediss-sentinel", "redis+unix"}, true, openRedis},
 		{[]string{"mysql"}, true, openMySQL},
 		{[]string{"postgres", "postgresql"}, true, openPostgres},
+		{[]string{shardsScheme}, false, openShards},
 	}
 }
 
