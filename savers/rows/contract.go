@@ -92,7 +92,7 @@ type Queue struct {
 var ErrChanged = errors.New("rows: a row has changed")
 
 // PartError is the error of a Change of several threads that a Store has stored in part, because
-// it keeps the threads in different partitions. Only Ready and Post make such changes.
+// it keeps the threads in different partitions. Ready, Post and removals make such changes.
 type PartError struct {
 	Stored []string // the threads whose part is stored
 	Err    error    // why others are not stored; it wraps ErrChanged

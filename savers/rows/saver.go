@@ -53,6 +53,8 @@ type Saver struct {
 	packing pack.Policy
 	packer  *pack.Queue[job]
 
+	removals removals
+
 	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
 	order   atomic.Uint64   // the greatest order of a pending write that was seen or given
 
@@ -80,6 +82,7 @@ type Options struct {
 // the word with which errors begin, such as "etcd".
 func New(name string, store Store, o Options) *Saver {
 	s := &Saver{name: name, store: store, options: o, packing: pack.Default, known: make(map[string]*known), low: make(map[string]lowMark)}
+	s.removals.turn = make(chan struct{}, 1)
 	if p, ok := store.(interface{ Packing() pack.Policy }); ok && p.Packing().Every != 0 { // in tests
 		s.packing = p.Packing()
 	}

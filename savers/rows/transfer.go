@@ -16,6 +16,12 @@ import (
 
 // Prune removes old records and versions, as checkpoint.Saver says.
 func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
+	if !keep.Ended.IsZero() && keep.Fence.IsZero() {
+		removed, err := s.removeThread(ctx, id, &keep)
+		if removed || err != nil {
+			return checkpoint.PruneResult{Deleted: removed}, err
+		}
+	}
 	err = s.change(ctx, checkpoint.CheckThread(id), func() error {
 		t, err := s.thread(ctx, id)
 		switch {
@@ -27,14 +33,6 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 			return t.conflict("fence", "", keep.Fence, t.Fence)
 		case keep.Fence.IsZero() && t.leased():
 			return t.busy()
-		}
-		ended, err := s.ended(ctx, t, &keep)
-		if err != nil {
-			return err
-		}
-		if ended {
-			done = checkpoint.PruneResult{Deleted: true}
-			return s.remove(ctx, t)
 		}
 		next := t.threadRow
 		w := writer{s: s, t: t, next: &next}
@@ -60,35 +58,6 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 		return checkpoint.PruneResult{}, err
 	}
 	return done, nil
-}
-
-// ended reports whether keep removes the whole thread.
-func (s *Saver) ended(ctx context.Context, t *thread, keep *checkpoint.Retention) (bool, error) {
-	if keep.Ended.IsZero() {
-		return false, nil
-	}
-	status, updated := t.Status, t.Updated
-	if t.Open == 0 {
-		status = checkpoint.Done
-	}
-	if updated.IsZero() {
-		updated = t.About.Created
-	}
-	var posted time.Time
-	if t.Others > 0 {
-		rows, _, err := s.read(ctx, last(mailOf(t.ID, untaken)))
-		if err != nil {
-			return false, err
-		}
-		if len(rows[0]) > 0 {
-			m, err := rows[0][0].message()
-			if err != nil {
-				return false, of(t.ID, err)
-			}
-			posted = m.Posted
-		}
-	}
-	return ledger.Ended(keep, status, updated, t.Inputs, posted), nil
 }
 
 // pruneRecords adds the removal of records of the open version, and returns how many it removes.

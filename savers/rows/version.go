@@ -211,42 +211,8 @@ func (s *Saver) Schemas(ctx context.Context, id string, number int) (all map[uin
 
 // Delete removes a thread, as checkpoint.Saver says.
 func (s *Saver) Delete(ctx context.Context, id string) error {
-	return s.change(ctx, checkpoint.CheckThread(id), func() error {
-		t, err := s.thread(ctx, id)
-		if err != nil || !t.exists() {
-			return err
-		}
-		if err := t.busy(); err != nil {
-			return err
-		}
-		return s.remove(ctx, t)
-	})
-}
-
-// remove removes a thread with all that it has.
-func (s *Saver) remove(ctx context.Context, t *thread) error {
-	rows, _, err := s.read(ctx, versionsOf(t.ID))
-	if err != nil {
-		return err
-	}
-	versions, err := asVersions(t.ID, rows[0])
-	if err != nil {
-		return err
-	}
-	var c Change
-	for _, v := range versions {
-		c.removeVersion(t.ID, v.root)
-	}
-	if t.Open != 0 {
-		c.removeVersion(t.ID, t.Root)
-	}
-	c.Deletes = append(c.Deletes, versionsOf(t.ID), within(Key{Messages, t.ID, threadHash(t.ID)}))
-	c.removeThread(t)
-	if _, _, err = s.store.Apply(ctx, &c); err != nil {
-		return err
-	}
-	s.forget(t.ID)
-	return nil
+	_, err := s.removeThread(ctx, id, nil)
+	return err
 }
 
 // removeVersion adds the removal of all that a version has.
