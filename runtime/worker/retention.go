@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -15,9 +16,9 @@ import (
 // Retention says what workers remove of the threads of a graph. At least one of Ended, Last, Age
 // and Released is set. All other data stays, and so do threads that a run holds.
 //
-// A walk visits all threads of the graph, in passes. A pass lists at most 1,000 threads, and
-// prunes or removes at most 100. Workers pause for 1 second between two passes, and for Every
-// between two walks. One worker at a time makes a pass. If it dies, another one repeats the pass.
+// A walk visits all threads of the graph, in passes. A pass lists at most 1,000 threads. Workers
+// pause between two passes as Rate demands, and for Every between two walks. One worker at a time
+// makes a pass. If it dies, another one repeats the pass.
 type Retention struct {
 	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
 	Graph string
@@ -34,6 +35,10 @@ type Retention struct {
 	// less than 0 removes all. Workers do not find threads without an open version. The command
 	// graphctl prune does.
 	Released int
+	// Rate is how many threads a second all workers together prune or remove at most, on average
+	// over a walk. The default is 100. They also visit at most 1,000 a second that they leave as
+	// they are.
+	Rate int
 	// Every is the pause between two walks. The default is 10 minutes.
 	Every time.Duration
 }
@@ -44,10 +49,11 @@ const retentionPrefix = graph.ReservedPrefix + "retention/"
 
 // The bounds of a pass.
 const (
-	passRows  = 1000            // threads that it lists
-	passCalls = 100             // threads that it prunes
-	passTime  = reserve / 2     // in which it begins to prune a thread
-	passPause = 1 * time.Second // between the passes of a walk
+	passRows = 1000        // threads that it lists
+	passTime = reserve / 2 // in which it begins to prune threads
+	together = 64          // threads that it prunes at the same time
+
+	visit = time.Second / 1000 // the pause after a thread that needs no pruning
 )
 
 // keeper carries out a Retention. It is an App whose only thread stores the walk.
@@ -61,7 +67,7 @@ type keeper struct {
 // walk is the progress of a walk, as the metadata of the newest record.
 type walk struct {
 	Of       string    // the Retention
-	Next     time.Time // when the walk begins; all times are on the saver's clock
+	Next     time.Time // when the next pass is due; all times are on the saver's clock
 	Began    time.Time // zero before that
 	Previous time.Time // when the walk before it began; zero for none under the same Retention
 	Name     int       // the index of the name whose threads come next
@@ -80,14 +86,14 @@ func (w *Worker) addKeepers() error {
 		switch {
 		case t == nil || t.names[0] != r.Graph:
 			return fmt.Errorf("worker: Retention names graph %q; want the name of one of the graphs of the worker", r.Graph)
-		case r.Ended < 0 || r.Last < 0 || r.Age < 0 || r.Every < 0:
+		case r.Ended < 0 || r.Last < 0 || r.Age < 0 || r.Rate < 0 || r.Every < 0:
 			return fmt.Errorf("worker: the Retention of graph %q has a negative value; want 0 to leave it out, or more", r.Graph)
 		case r.Ended == 0 && r.Last == 0 && r.Age == 0 && r.Released == 0:
 			return fmt.Errorf("worker: the Retention of graph %q removes nothing; set Ended, Last, Age or Released", r.Graph)
 		case w.apps[retentionPrefix+r.Graph] != nil:
 			return fmt.Errorf("worker: graph %q has two Retentions; give one", r.Graph)
 		}
-		r.Every = cmp.Or(r.Every, 10*time.Minute)
+		r.Rate, r.Every = cmp.Or(r.Rate, 100), cmp.Or(r.Every, 10*time.Minute)
 		k := &keeper{w: w, r: r, names: t.names}
 		if err := w.add(k); err != nil {
 			return err
@@ -133,34 +139,45 @@ func (k *keeper) Queues() []string { return nil }
 // RunQueued implements App.
 func (k *keeper) RunQueued(context.Context, []byte, bool) error { return nil }
 
-// ResumeDue makes a pass, and stores it.
+// ResumeDue makes a pass while it holds the thread of the walk.
 func (k *keeper) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, _ graph.DueOptions) (run graph.DueRun, err error) {
 	c, err := k.w.saver.Load(ctx, checkpoint.Ref{Thread: found.ID})
 	if err != nil {
-		return run, k.fail("load", found.ID, err)
-	}
-	ready, err := k.w.ask(ctx, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time
-	if err != nil {
-		return run, k.fail("ready", found.ID, err)
+		return run, k.fail("load", err)
 	}
 	p := k.walk(c.Last.Meta)
-	if ready.Now.Before(p.Next) { // a worker has begun meanwhile
-		err := k.w.saver.Rewake(ctx, checkpoint.Rewake{
+	if c.Thread.Now.Before(p.Next) { // a worker that has begun made the thread due
+		return run, k.fail("rewake", k.w.saver.Rewake(ctx, checkpoint.Rewake{
 			Thread: found.ID, Fence: found.Fence, Posted: found.Posted, Birth: found.Birth, Wake: p.Next,
-		})
-		if errors.Is(err, checkpoint.ErrConflict) {
-			err = nil
-		}
-		return run, k.fail("rewake", found.ID, err)
+		}))
 	}
-	if p.Began.IsZero() {
-		p.Began = ready.Now
-	}
-	wake, err := k.pass(ctx, &p, ready.Now)
+	opening, err := k.record(c.Head, &p)
 	if err != nil {
 		return run, err
 	}
-	return run, k.store(ctx, c.Head, &p, wake)
+	opening.Open = &checkpoint.Opening{Holder: "worker.Retention", Title: "retention of graph " + k.r.Graph}
+	opened, err := k.w.saver.Append(ctx, opening)
+	if err != nil {
+		return run, k.fail("append", err)
+	}
+	if p.Began.IsZero() {
+		p.Began = opened.Now
+	}
+	failed := k.pass(ctx, &p, opened.Now)
+	if failed != nil {
+		p.Next = opened.Now.Add(reserve)
+	}
+	fence := opening.Records[0].ID
+	end, err := k.record(fence, &p)
+	if err != nil {
+		return run, errors.Join(failed, err)
+	}
+	end.Fence, end.End, end.Wake, end.Messages.Seen = fence, true, p.Next, opened.Posted
+	_, err = k.w.saver.Append(ctx, end)
+	if err == nil && p.Began.IsZero() { // the walk is over
+		_, err = k.w.saver.Prune(ctx, k.id(), checkpoint.Retention{Last: 1})
+	}
+	return run, errors.Join(failed, k.fail("append", err))
 }
 
 // walk reads the progress of a walk. Under another Retention it begins again.
@@ -173,9 +190,9 @@ func (k *keeper) walk(meta map[string]string) walk {
 	return p
 }
 
-// pass prunes the threads that come next in a walk, and returns when the next pass is due.
-func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Time, err error) {
-	began, calls, cleaned := time.Now(), 0, Event{Kind: EventCleaned, Graph: k.r.Graph}
+// pass prunes the threads that come next in a walk, and sets when the next pass is due.
+func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) error {
+	began, cleaned := time.Now(), Event{Kind: EventCleaned, Graph: k.r.Graph}
 	defer func() {
 		if cleaned.Deleted+cleaned.Pruned > 0 {
 			k.w.emit(cleaned)
@@ -183,38 +200,63 @@ func (k *keeper) pass(ctx context.Context, p *walk, now time.Time) (wake time.Ti
 	}()
 	page, more, err := k.page(ctx, p)
 	if err != nil {
-		return wake, err
+		return err
 	}
-	for i := range page {
-		t := &page[i]
-		if k.concerns(t, p, now) {
-			if calls++; calls > passCalls || time.Since(began) > passTime {
-				return now.Add(passPause), nil
-			}
-			done, err := k.prune(ctx, t.ID, now)
-			if err != nil {
-				return wake, err
-			}
-			cleaned.Pruned += done.Records + done.Versions
-			if done.Deleted {
-				cleaned.Deleted++
-			}
+	p.Next = now
+	for len(page) > 0 {
+		n, some := k.group(page, p, now)
+		if time.Since(began) > passTime {
+			return nil
 		}
-		p.After, p.Created = []byte(t.ID), t.Created
+		if err := k.pruneAll(ctx, some, now, &cleaned); err != nil {
+			return err
+		}
+		p.Next = p.Next.Add(time.Duration(len(some))*time.Second/time.Duration(k.r.Rate) + time.Duration(n-len(some))*visit)
+		p.After, p.Created, page = []byte(page[n-1].ID), page[n-1].Created, page[n:]
 	}
 	if more {
-		return now.Add(passPause), nil
+		return nil
 	}
 	if p.Name++; p.Name < len(k.names) {
 		p.After, p.Created = nil, time.Time{}
-		return now.Add(passPause), nil
+		return nil
 	}
 	next := walk{Of: p.Of, Previous: p.Began, Next: now.Add(k.r.Every)}
 	if p.Partial { // which left something to remove
 		next.Previous = p.Previous
 	}
 	*p = next
-	return p.Next, nil
+	return nil
+}
+
+// group returns the first threads of a page that are pruned together, and how many threads of the
+// page they and those between them are.
+func (k *keeper) group(page []checkpoint.Thread, p *walk, now time.Time) (n int, some []string) {
+	for n < len(page) && len(some) < together {
+		if t := &page[n]; k.concerns(t, p, now) {
+			some = append(some, t.ID)
+		}
+		n++
+	}
+	return n, some
+}
+
+// pruneAll prunes threads at the same time, and adds what it has removed to an event. A saver can
+// remove them together.
+func (k *keeper) pruneAll(ctx context.Context, some []string, now time.Time, cleaned *Event) error {
+	results, errs := make([]checkpoint.PruneResult, len(some)), make([]error, len(some))
+	var calls sync.WaitGroup
+	for i, id := range some {
+		calls.Go(func() { results[i], errs[i] = k.prune(ctx, id, now) })
+	}
+	calls.Wait()
+	for _, done := range results {
+		cleaned.Pruned += done.Records + done.Versions
+		if done.Deleted {
+			cleaned.Deleted++
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // page lists the threads that come next, newest first. more says that others may follow.
@@ -229,7 +271,7 @@ func (k *keeper) page(ctx context.Context, p *walk) (page []checkpoint.Thread, m
 			break
 		}
 		if err != nil {
-			return nil, false, k.fail("threads", k.id(), err)
+			return nil, false, k.failure("threads", k.id(), err)
 		}
 		page = append(page, checkpoint.Thread{ // without its questions
 			ID: t.ID, Created: t.Created, Status: t.Status, Holder: t.Holder, Updated: t.Updated, Inputs: t.Inputs,
@@ -272,40 +314,37 @@ func (k *keeper) prune(ctx context.Context, id string, now time.Time) (checkpoin
 		k.w.emit(Event{Kind: EventSaverFailed, Graph: k.r.Graph, Thread: id, Err: err})
 		return done, nil
 	}
-	return done, k.fail("prune", id, err)
+	if err != nil {
+		return done, k.failure("prune", id, err)
+	}
+	return done, nil
 }
 
-// store stores the progress of a walk, and when its next pass is due.
-func (k *keeper) store(ctx context.Context, head checkpoint.ID, p *walk, wake time.Time) error {
+// record returns the Append of the progress of a walk, after a head.
+func (k *keeper) record(head checkpoint.ID, p *walk) (checkpoint.Append, error) {
 	meta, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("worker: the progress of a walk: %w", err)
+		return checkpoint.Append{}, fmt.Errorf("worker: the progress of a walk: %w", err)
 	}
 	id, err := checkpoint.NewIDAfter(head)
-	if err != nil {
-		return err
-	}
-	_, err = k.w.saver.Append(ctx, checkpoint.Append{
-		Thread: k.id(), After: head, Status: checkpoint.Ready, End: true, Wake: wake,
+	return checkpoint.Append{
+		Thread: k.id(), After: head, Status: checkpoint.Ready,
 		Records: []checkpoint.Record{{
 			ID: id, Parent: head, Base: id, Line: id, Source: checkpoint.Input, Graph: k.id(), Snapshot: true, Payload: []byte{0x80},
 			Created: time.Now().UTC(), Meta: map[string]string{walkKey: string(meta)},
 		}},
-		Open: &checkpoint.Opening{Holder: "worker.Retention", Title: "retention of graph " + k.r.Graph},
-	})
-	if err == nil && p.Began.IsZero() { // the walk is over
-		_, err = k.w.saver.Prune(ctx, k.id(), checkpoint.Retention{Last: 1})
-	}
-	if moved(err) { // another worker was faster
-		err = nil
-	}
-	return k.fail("append", k.id(), err)
+	}, err
 }
 
-// fail returns an error of the saver.
-func (k *keeper) fail(op, thread string, err error) error {
-	if err == nil {
+// fail returns an error of the saver about the walk, unless another worker was faster.
+func (k *keeper) fail(op string, err error) error {
+	if err == nil || moved(err) {
 		return nil
 	}
+	return k.failure(op, k.id(), err)
+}
+
+// failure returns an error of the saver.
+func (k *keeper) failure(op, thread string, err error) error {
 	return &graph.SaverError{Graph: k.r.Graph, Thread: thread, Step: -1, Op: op, Err: err}
 }

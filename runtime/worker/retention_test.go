@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,7 +68,7 @@ func TestWorkersRemoveEndedThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &pruning{Saver: memory.New(), before: func(string) error { return nil }}
 		g := line(t, "orders", s, say("a"))
-		old := ids("old", 250) // three passes
+		old := ids("old", 250) // several groups
 		done(t, g, old...)
 		o := worker.Options{Retention: []worker.Retention{{Graph: "orders", Ended: time.Hour}}}
 		one, other := start(t, s, o, g), start(t, s, o, g)
@@ -178,8 +179,9 @@ func TestAnotherWorkerRepeatsAPass(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		dying := &pruning{Saver: db}
 		dead := make(chan struct{})
+		var calls atomic.Int32
 		dying.before = func(string) error {
-			if dying.Total() > 20 {
+			if calls.Add(1) > 20 {
 				<-dead // it does nothing more while the test runs
 				return errors.New("it died")
 			}
@@ -246,6 +248,36 @@ func TestWorkersPruneCheckpoints(t *testing.T) {
 	})
 }
 
+// TestRetentionHasARate counts the threads that workers have removed after some time.
+func TestRetentionHasARate(t *testing.T) {
+	const n, pass = 3000, 1000
+	for rate, c := range map[int]struct {
+		after time.Duration
+		want  int // removed by the passes that have begun
+	}{
+		0:    {15 * time.Second, 2 * pass}, // the default, 100
+		2000: {700 * time.Millisecond, 2 * pass},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			g := line(t, "orders", s, say("a"))
+			done(t, g, ids("t", n)...)
+			time.Sleep(2 * time.Hour)
+			o := worker.Options{Retention: []worker.Retention{{Graph: "orders", Ended: time.Hour, Rate: rate}}}
+			w, other := start(t, s, o, g), start(t, s, o, g)
+			time.Sleep(c.after)
+			if got := n - len(stored(t, s)); got != c.want {
+				t.Errorf("rate %d: %d threads removed after %s, want %d", rate, got, c.after, c.want)
+			}
+			for _, w := range []*started{w, other} {
+				if err := w.stop(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func TestRetentionsAreChecked(t *testing.T) {
 	s := memory.New()
 	g := line(t, "orders", s, say("a"))
@@ -253,6 +285,7 @@ func TestRetentionsAreChecked(t *testing.T) {
 		{{Graph: "other", Ended: time.Hour}},
 		{{Graph: "orders"}},
 		{{Graph: "orders", Ended: -time.Hour}},
+		{{Graph: "orders", Ended: time.Hour, Rate: -1}},
 		{{Graph: "orders", Ended: time.Hour}, {Graph: "orders", Last: 1}},
 	} {
 		if err := worker.New(s, worker.Options{Retention: all}, g).Run(t.Context()); err == nil {
