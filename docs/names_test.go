@@ -14,7 +14,7 @@ import (
 // documented are the packages whose names the pages use, without the path of the module.
 var documented = []string{
 	"runtime/graph", "runtime/graph/graphhttp", "runtime/graph/graphtest", "runtime/checkpoint", "runtime/operate", "runtime/state", "runtime/store", "runtime/store/storetest", "runtime/worker", "runtime/worker/workertest", "runtime/schedule", "runtime/wire", "gen",
-	"savers/memory", "savers/file", "savers/sqlite", "savers/redis", "savers/mysql", "savers/postgres", "savers/open", "savers/savertest",
+	"savers/memory", "savers/file", "savers/sqlite", "savers/redis", "savers/mysql", "savers/postgres", "savers/open", "savers/shards", "savers/savertest",
 	"engines/enginetest", "agent", "agent/agenttest",
 }
 

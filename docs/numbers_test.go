@@ -91,9 +91,9 @@ func TestNumbersInProseAreThoseOfTheCode(t *testing.T) {
 		page, text, folder, name string
 		form                     func(int64) string
 	}{
-		{"howto/worker.md", "with a pause of %s second between two of them", "runtime/worker", "passPause", seconds},
-		{"howto/worker.md", "A pass lists at most %s threads", "runtime/worker", "passRows", count},
-		{"howto/worker.md", "threads and prunes at most %s.", "runtime/worker", "passCalls", count},
+		{"howto/worker.md", "lists at most %s threads", "runtime/worker", "passRows", count},
+		{"howto/worker.md", "they prune or remove: %s by default", "runtime/worker", "default of Rate", count},
+		{"howto/scale.md", "They ask the shard again every %s seconds", "savers/shards", "rest", seconds},
 		{"howto/worker.md", "they pause for %s minutes (`Retention.Every`)", "runtime/worker", "default of Every", minutes},
 		{"howto/worker.md", "(`DrainTimeout`, %s s)", "runtime/worker", "default of DrainTimeout", seconds},
 		{"howto/worker.md", "(`CancelTimeout`, %s s)", "runtime/worker", "default of CancelTimeout", seconds},

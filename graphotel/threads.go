@@ -119,13 +119,21 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 		return fmt.Errorf("graphotel: read the clock of the saver: %w", err)
 	}
 	c := census{threads: make(map[group]int64), graphs: make(map[string]*tally), damaged: make(map[string]bool), rest: w.limit}
+	var partial error
 	for _, status := range unfinishedFirst {
-		if err := w.count(ctx, status, &c); err != nil {
-			return fmt.Errorf("graphotel: list threads: %w", err)
+		err := w.count(ctx, status, &c)
+		if err != nil {
+			err = fmt.Errorf("graphotel: list threads: %w", err)
+		}
+		if errors.Is(err, checkpoint.ErrPartial) {
+			partial, err = err, nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	w.report(o, &c, clock.Now)
-	return nil
+	return partial
 }
 
 // count reads the threads of a status. It asks for one more than it may count.
