@@ -352,6 +352,35 @@ func (damaged) Threads(context.Context, checkpoint.ThreadQuery) iterThreads {
 	}
 }
 
+// lacking is a saver of which a part does not answer.
+type lacking struct{ checkpoint.Saver }
+
+func (s lacking) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		for t, err := range s.Saver.Threads(ctx, q) {
+			if !yield(t, err) {
+				return
+			}
+		}
+		yield(checkpoint.Thread{}, checkpoint.ErrPartial)
+	}
+}
+
+func TestThreadsAreCountedWithoutAPartOfTheStorage(t *testing.T) {
+	p, s := receive(t).process(t), memory.New()
+	ends(t, graph.Waiting)(questioner(t, p, s).Thread("a").Invoke(t.Context(), JobUpdate{}))
+	if _, err := p.WatchThreads(lacking{s}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"graphgen.graph=orders graphgen.thread.status=waiting": 1}
+	if got := values(p.metric(t, "graphgen.threads")); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := total(p.metric(t, "graphgen.threads.unread")); got != 1 {
+		t.Errorf("got unread %d, want 1", got)
+	}
+}
+
 func TestACollectionFailsWithItsSaver(t *testing.T) {
 	p := receive(t).process(t)
 	stop, err := p.WatchThreads(broken{memory.New()})

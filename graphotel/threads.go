@@ -33,7 +33,7 @@ func ThreadLimit(n int) WatchOption { return func(w *watch) { w.limit = n } }
 //     for longest, by graph; on the saver's clock;
 //   - graphgen.thread.attempts: the highest number of failed attempts of a thread, by graph;
 //   - graphgen.inbox.messages: untaken messages, by graph and kind;
-//   - graphgen.threads.unread: 1 if the limit left threads out, else 0.
+//   - graphgen.threads.unread: 1 if the limit left threads out, or a shard did not answer, else 0.
 //
 // If saver is one of Telemetry.Saver, the gauges have its attributes.
 //
@@ -119,21 +119,16 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 		return fmt.Errorf("graphotel: read the clock of the saver: %w", err)
 	}
 	c := census{threads: make(map[group]int64), graphs: make(map[string]*tally), damaged: make(map[string]bool), rest: w.limit}
-	var partial error
+	partial := false
 	for _, status := range unfinishedFirst {
 		err := w.count(ctx, status, &c)
-		if err != nil {
-			err = fmt.Errorf("graphotel: list threads: %w", err)
-		}
-		if errors.Is(err, checkpoint.ErrPartial) {
-			partial, err = err, nil
-		}
-		if err != nil {
-			return err
+		if partial = partial || errors.Is(err, checkpoint.ErrPartial); err != nil && !errors.Is(err, checkpoint.ErrPartial) {
+			return fmt.Errorf("graphotel: list threads: %w", err)
 		}
 	}
+	c.moreLeft = c.moreLeft || partial
 	w.report(o, &c, clock.Now)
-	return partial
+	return nil
 }
 
 // count reads the threads of a status. It asks for one more than it may count.
