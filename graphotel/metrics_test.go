@@ -352,7 +352,7 @@ func (damaged) Threads(context.Context, checkpoint.ThreadQuery) iterThreads {
 	}
 }
 
-// lacking is a saver of which a part does not answer.
+// lacking is a saver with a part that does not answer.
 type lacking struct{ checkpoint.Saver }
 
 func (s lacking) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {

@@ -258,8 +258,8 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	}
 	t, err := checkpoint.FindThread(ctx, in.saver, f.Search)
 	switch {
-	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrNotFound): // the scan lists a damaged one
-		return nil, nil
+	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrNotFound):
+		return nil, nil //nolint:nilerr // the scan lists a damaged thread
 	case err != nil:
 		return nil, err
 	case !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil:
@@ -270,7 +270,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 		return nil, err
 	}
 	if !ok {
-		return nil, nil
+		return nil, nil //nolint:nilerr // the page of the thread shows the error
 	}
 	return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
 }

@@ -67,8 +67,8 @@ type Inbox interface {
 	Mail(ctx context.Context, q MailQuery) ([]Message, error)
 
 	// News returns what has changed last of each thread, in the order of threads. It is zero for a
-	// thread that does not exist. It takes one round trip. If a part of the storage does not answer,
-	// the News of its threads are zero, and the error is ErrPartial.
+	// thread that does not exist. It takes one round trip. If a part of the storage does not
+	// answer, the News of its threads are zero, and the error is ErrPartial.
 	News(ctx context.Context, threads []string) ([]News, error)
 }
 

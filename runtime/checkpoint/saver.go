@@ -117,8 +117,8 @@ type Saver interface {
 	// not get them meanwhile. That is no lock: only an opening Append takes a thread. It moves the
 	// Wake of a due thread with a live lease to the end of the lease. If q.Reserve is zero, Ready
 	// changes nothing. With q.Mail it also returns the messages of each thread, read together with
-	// the move of its Wake. A run then need not read them. If a part of the storage does not answer,
-	// Ready returns the threads of the others together with an error that is ErrPartial.
+	// the move of its Wake. A run then need not read them. If a part of the storage does not
+	// answer, Ready returns the threads of the others together with an error that is ErrPartial.
 	Ready(ctx context.Context, q ReadyQuery) (ReadyThreads, error)
 
 	// Rewake sets the Wake, the time at which a thread is due, of a thread that no run holds. It

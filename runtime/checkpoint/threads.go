@@ -106,9 +106,9 @@ func (q *ThreadQuery) Tasks() bool {
 }
 
 // FindThread returns the thread with an id as the saver lists it. It returns an error that is
-// ErrNotFound if no list of the saver has the thread, because nothing is stored, or because no
-// version is open and no input waits. For a damaged thread it returns an error that is ErrDamaged,
-// with a Thread that has the ID.
+// ErrNotFound if no list has the thread: nothing is stored, or no version is open and no input
+// waits. For a damaged thread it returns an error that is ErrDamaged, with a Thread that has the
+// ID.
 func FindThread(ctx context.Context, s Saver, id string) (Thread, error) {
 	if err := CheckThread(id); err != nil {
 		return Thread{}, err

@@ -11,7 +11,7 @@ import (
 )
 
 // Limiter decides when an attempt of a node may start. MaxConcurrent and Rate return limiters for
-// one process. Implement it for others, such as a limit that all processes share. It must be safe
+// one process, and MaxConcurrentGlobal one for several. Implement it for others. It must be safe
 // for concurrent use.
 type Limiter interface {
 	// Acquire waits until an attempt may start, and returns a function that the run calls when the
@@ -29,8 +29,8 @@ type Limiter interface {
 // task without a retry or fallback.
 //
 // A node within a subgraph must not have a Limiter that the subgraph's node holds, because it
-// would wait for itself. Compile reports such a MaxConcurrent. Compile also reports a nil Limiter
-// and a second Limit of a node.
+// would wait for itself. Compile reports such a MaxConcurrent or MaxConcurrentGlobal. Compile also
+// reports a nil Limiter and a second Limit of a node.
 func Limit(limiters ...Limiter) NodeOption {
 	return singleNodeOption("Limit", func(o *nodeOptions) { o.limits = limiters })
 }
@@ -146,10 +146,12 @@ func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 			if l.most < 1 {
 				c.fault("node %q: its Limit is MaxConcurrent(%d); want at least 1", id, l.most)
 			}
-			if inner := sub.limits(l); inner != "" {
-				c.fault("subgraph %q and its node %q have the same MaxConcurrent, so the node waits for the subgraph, which waits for the node; make one for each",
-					id, inner)
+			c.checkInner(id, l, sub)
+		case *permits:
+			if l.most < 1 || l.name == "" || value.IsNil(l.saver) {
+				c.fault("node %q: its Limit is MaxConcurrentGlobal(saver, %q, %d); want a saver, a name, and at least 1", id, l.name, l.most)
 			}
+			c.checkInner(id, l, sub)
 		default:
 			if value.IsNil(l) {
 				c.fault("node %q: its Limit is nil", id)
@@ -158,15 +160,23 @@ func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 	}
 }
 
+// checkInner reports a limiter of a subgraph's node that a node within holds, too.
+func (c *compiler) checkInner(id string, l Limiter, sub *core) {
+	if inner := sub.limits(l); inner != "" {
+		c.fault("subgraph %q and its node %q have the same MaxConcurrent, so the node waits for the subgraph, which waits for the node; make one for each",
+			id, inner)
+	}
+}
+
 // limits returns the first node that waits for l, after the nodes of the subgraphs that lead to
 // it; empty for none.
-func (g *core) limits(l *concurrent) (path string) {
+func (g *core) limits(l Limiter) (path string) {
 	if g == nil {
 		return ""
 	}
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		if slices.Contains(n.limits, Limiter(l)) {
+		if slices.Contains(n.limits, l) {
 			return string(n.id)
 		}
 		if inner := n.sub.limits(l); inner != "" {

@@ -388,8 +388,8 @@ func testThreadsCreated(tb testing.TB, place Storage) {
 	}
 }
 
-// testThreadsOfTasks checks that lists leave out threads that are tasks of queues, unless the id or
-// the prefix is theirs. Pages stay whole, and Ready returns such threads.
+// testThreadsOfTasks checks that lists leave out threads that are tasks of queues, unless the id
+// or the prefix is theirs. Pages stay whole, and Ready returns such threads.
 func testThreadsOfTasks(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)

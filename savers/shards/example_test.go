@@ -22,7 +22,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	var all []shards.Shard
 	for _, name := range []string{"one", "two", "three"} {
 		all = append(all, shards.Shard{Name: name, Open: func(context.Context) (checkpoint.Saver, error) {

@@ -136,8 +136,8 @@ func TestChildrenAndTasksOnOtherShards(t *testing.T) {
 }
 
 // TestAShardFailsInTheMiddle stops a shard at each of its calls while a thread on one shard has a
-// child on the other: before the call, or after it, so that the answer is lost. The shard stays
-// down for a while. The thread ends as if nothing had happened.
+// child on the other. The fault is before the call, or after it: then the answer is lost. The
+// shard stays down for a while. The thread ends as if nothing had happened.
 func TestAShardFailsInTheMiddle(t *testing.T) {
 	points := 0
 	for _, shard := range []string{"a", "b"} {

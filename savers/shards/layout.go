@@ -134,7 +134,7 @@ func (sh *shard) other(found []Place, name string, err error) error {
 	return &LayoutError{Shard: sh.Name, Stored: found, StoredName: name, Given: sh.layout}
 }
 
-// LayoutError reports a storage that is not the shard as which it was given: it stores another
+// LayoutError reports a storage that is not the shard that it was given as. It stores another
 // layout, is another shard, or has threads and no layout. Nothing was stored.
 type LayoutError struct {
 	Shard      string  // the given name

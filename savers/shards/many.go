@@ -46,7 +46,7 @@ func partial(errs []error, n int) error {
 const rest = 5 * time.Second
 
 // brief makes a call for one of several shards. It fails after a quarter of the time that ctx
-// leaves, so that one shard that does not answer does not use up the time of the call.
+// leaves. So a shard that does not answer does not use up the time of the call.
 func (sh *shard) brief(ctx context.Context, call func(context.Context, checkpoint.Saver) error) error {
 	sh.mu.Lock()
 	cause := sh.cause
@@ -149,9 +149,9 @@ func (r *round) first() (all []checkpoint.ReadyThread) {
 	return all[:min(len(all), r.q.Limit)]
 }
 
-// share returns how many of the first due threads each shard has. A shard without one of them, but
-// with an earlier wake, is asked for one if there is room: then it moves the wakes of threads that
-// runs hold.
+// share returns how many of the first due threads each shard has. If there is room, a shard
+// without one of them whose next wake has come is asked for one. Then it moves the wakes of
+// threads that runs hold.
 func (r *round) share(some []*shard) []int {
 	limits := make([]int, len(some))
 	first := r.first()

@@ -14,7 +14,7 @@
 //
 // Each shard stores the list of names and weights with which it was first used: the layout. A
 // saver with another layout is refused with a [*LayoutError], because it would look for threads
-// where they are not. A layout cannot change. So choose enough shards at the beginning: several of
+// where they are not. A layout cannot change. So choose enough shards at the beginning. Several of
 // them can be schemas or databases of one server, and move to servers of their own later.
 //
 // # Calls
