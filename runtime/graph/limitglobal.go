@@ -11,9 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// MaxConcurrentGlobal returns a Limiter that lets n attempts run at the same time, in all
-// processes that make it with the same saver, name and n. Compile reports an n below 1, an empty
-// name and a nil saver.
+// MaxConcurrentGlobal returns a Limiter that lets n attempts run at the same time in several
+// processes. Each of them makes it with the same n and name, and a saver of the same storage.
+// Compile reports an n below 1, an empty name and a nil saver.
 //
 // A permit is the lease of a thread with a reserved id. The process renews it while the attempt
 // runs. So the permit of a process that dies returns when the lease ends, after 15 s. A process
