@@ -253,24 +253,23 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 // exact returns the row of the thread whose whole id is the text of the search, or none. A scan
 // could take many pages to find the thread.
 func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Action, now time.Time) ([]row, error) {
-	if checkpoint.CheckThread(f.Search) != nil {
-		return nil, nil
-	}
 	t, err := checkpoint.FindThread(ctx, in.saver, f.Search)
 	switch {
-	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrNotFound):
-		return nil, nil //nolint:nilerr // the scan lists a damaged thread
+	case errors.As(err, new(*checkpoint.InvalidError)) || errors.Is(err, checkpoint.ErrNotFound): // no thread has the id
+		return nil, nil
+	case operate.OfOneThread(&t, err): // the scan lists it
+		return nil, nil
 	case err != nil:
 		return nil, err
 	case !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil:
-		return nil, nil
+		return nil, nil //nolint:nilerr // the request must not see the thread
 	}
 	wait, ok, _, err := in.ops.Match(ctx, f.Waits, &t, now)
 	if err != nil && !ofThread(err) {
 		return nil, err
 	}
 	if !ok {
-		return nil, nil //nolint:nilerr // the page of the thread shows the error
+		return nil, nil // the page of the thread shows an error
 	}
 	return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
 }

@@ -81,8 +81,8 @@ func TestAGlobalLimitIsExact(t *testing.T) {
 		all.Wait()
 		same(t, "attempts", ran.Load(), int32(50))
 		same(t, "most at a time", most.Load(), int32(n))
-		for th := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
-			t.Errorf("got thread %s, want that permits leave nothing", th.ID)
+		for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+			t.Errorf("got thread %s and %v, want that permits leave nothing", th.ID, err)
 		}
 	})
 }
