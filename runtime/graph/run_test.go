@@ -669,8 +669,8 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	}
 }
 
-// TestARunAllocatesLittle counts what a run of a chain without a saver allocates as a whole: the
-// run and its state, its goroutine, the first block of contexts, and lists for tasks.
+// TestARunAllocatesLittle counts what a run of a chain without a saver allocates as a whole. This
+// is the run and its state, its goroutine, the first block of contexts, and lists for tasks.
 func TestARunAllocatesLittle(t *testing.T) {
 	b := newWork()
 	last := graph.Start

@@ -170,8 +170,8 @@ func (a *Asks) declares(question string) bool {
 	return a.Declared == nil || slices.Contains(a.Declared, question)
 }
 
-// place returns the key of a question in its task: the name of the question, with the name as or
-// with its number among the questions of that name.
+// place returns the key of a question in its task: its name, with the name as. Without as it has
+// the number of the question among those of its name.
 func (a *Asks) place(question, as string) string {
 	if as != "" {
 		return question + ":" + as
