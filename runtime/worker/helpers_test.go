@@ -22,8 +22,8 @@ type (
 var (
 	JobSchema = jobs.JobSchema
 
-	say, said, line, lineOf     = jobs.Say, jobs.Said, jobs.Line, jobs.LineOf
-	submit, wakeUp, ids, listed = jobs.Submit, jobs.WakeUp, jobs.IDs, jobs.Listed
+	say, said, line, lineOf = jobs.Say, jobs.Said, jobs.Line, jobs.LineOf
+	submit, ids, listed     = jobs.Submit, jobs.IDs, jobs.Listed
 )
 
 var errBroken = errors.New("it broke")

@@ -69,12 +69,12 @@ func Submit(tb testing.TB, s checkpoint.Saver, name string, ids ...string) {
 			tb.Fatalf("got %v, want the run cancelled", err)
 		}
 		cancel()
-		WakeUp(tb, s, id)
+		wakeUp(tb, s, id)
 	}
 }
 
-// WakeUp makes a thread due now.
-func WakeUp(tb testing.TB, s checkpoint.Saver, id string) {
+// wakeUp makes a thread due now.
+func wakeUp(tb testing.TB, s checkpoint.Saver, id string) {
 	tb.Helper()
 	err := s.Rewake(context.Background(), checkpoint.Rewake{Thread: id, Fence: checkpoint.ID{1}})
 	var conflict *checkpoint.ConflictError // it names the fence
