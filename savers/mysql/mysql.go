@@ -143,7 +143,7 @@ func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Sav
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit}
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Join: true, Classify: classify, Limit: limit}
 	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
@@ -290,6 +290,7 @@ var syntax = sqlsaver.Syntax{
 	Share:  " LOCK IN SHARE MODE",
 	Lock:   " FOR UPDATE",
 	Skip:   " FOR UPDATE SKIP LOCKED",
+	NoWait: " FOR UPDATE NOWAIT",
 	Now:    "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
 	Parens: true,
 }

@@ -163,7 +163,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{
-		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit,
+		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Join: true, Classify: classify, Limit: limit,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
 	}

@@ -15,16 +15,18 @@ const (
 	readText   = "SELECT * FROM graph_read($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 	lockText   = "SELECT * FROM graph_lock($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 	commitText = "SELECT 0, ''::bytea, 0::bigint, ''::bytea FROM graph_commit($1::bytea, $2::bigint, $3::int, $4::bytea, $5::bytea) stored WHERE stored"
-	applyText  = "SELECT * FROM graph_apply(" +
-		"$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], " +
+	applyText  = "SELECT * FROM graph_apply(" + applyArgs + "$25::boolean)"
+	// A joint change does not wait for locks: set_config is called before graph_apply.
+	jointText = "SELECT * FROM graph_apply(" + applyArgs + "$25::boolean AND set_config('lock_timeout', '1', true) <> '')"
+	applyArgs = "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], " +
 		"$11::int[], $12::bytea[], $13::bytea[], $14::int[], $15::bytea[], $16::bytea[], $17::bytea, $18::bigint, $19::bigint, $20::text, " +
-		"$21::int[], $22::bytea[], $23::bytea[], $24::int[], $25::boolean)"
+		"$21::int[], $22::bytea[], $23::bytea[], $24::int[], "
 	dueText = "SELECT * FROM graph_due($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 )
 
 // checks are statements that name all tables, columns and functions, with their types.
 var checks = []string{
-	readText, lockText, commitText, applyText, dueText,
+	readText, lockText, commitText, applyText, jointText, dueText,
 	"SELECT pk = ''::bytea, rev = 0::bigint, data = ''::bytea, graph = ''::bytea, title = ''::bytea, version = 0::bigint, status = 0::bigint, " +
 		"created = 0::bigint, updated = 0::bigint, wake = 0::bigint FROM graph_thread",
 	"SELECT pk = ''::bytea, data = ''::bytea FROM graph_record",
@@ -97,8 +99,12 @@ func applyChange(fails bool, c *rows.Change) (text string, args []any) {
 			kinds, keys, data = append(kinds, kind(p.Table, p.New)), append(keys, p.Bytes), append(data, notNil(p.Value))
 		}
 	}
+	text = applyText
+	if c.Joint {
+		text, fails = jointText, true
+	}
 	args = append(threadArgs(c), tables, from, to, kinds, keys, data, stateKey, int64(state.Version), int64(state.Seq), json)
-	return applyText, append(append(args, rangeArgs(c.Reads)...), fails)
+	return text, append(append(args, rangeArgs(c.Reads)...), fails)
 }
 
 // notNil returns b. nil would be NULL in an array.
@@ -129,14 +135,15 @@ func threadArgs(c *rows.Change) []any {
 	for i := range numbers {
 		numbers[i] = make([]int64, n)
 	}
+	threads := sqlsaver.ThreadsOf(c)
 	for i, k := range sqlsaver.Sorted(c) {
 		bytes[0][i], numbers[0][i] = []byte(k.Thread), int64(k.Rev)
-		at := slices.IndexFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Threads && p.Thread == k.Thread })
-		if at < 0 {
+		p := threads[k.Thread]
+		if p == nil {
 			continue
 		}
-		t := c.Puts[at].Columns
-		bytes[1][i], bytes[2][i], bytes[3][i] = c.Puts[at].Value, []byte(t.Graph), []byte(t.Title)
+		t := p.Columns
+		bytes[1][i], bytes[2][i], bytes[3][i] = p.Value, []byte(t.Graph), []byte(t.Title)
 		numbers[1][i], numbers[2][i] = int64(t.Version), int64(t.Status)
 		numbers[3][i], numbers[4][i], numbers[5][i] = sqlsaver.Micro(t.Created), sqlsaver.Micro(t.Updated), sqlsaver.Micro(t.Wake)
 	}

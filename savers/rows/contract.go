@@ -214,6 +214,11 @@ type Change struct {
 	// Other changes may be applied again: they return ErrChanged, or store what they stored
 	// before.
 	Once bool
+
+	// Joint says that the Saver has joined several changes. If the Store fails, the Saver applies
+	// each of them alone. So the Store must return an error, such as ErrChanged, in place of
+	// waiting for the lock of one thread.
+	Joint bool
 }
 
 // Rev returns a revision for the rows of Threads that c puts, for a Store that has no revisions of

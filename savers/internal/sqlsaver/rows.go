@@ -65,6 +65,7 @@ type Syntax struct {
 	Share  string             // what follows a SELECT that locks the rows that it finds against changes
 	Lock   string             // what follows one that locks them to change them
 	Skip   string             // what follows one that does so, and leaves out rows that others have locked
+	NoWait string             // what follows one that does so, and fails if others have locked one
 	Bytes  string             // fmt of bound bytes in the list of a SELECT; "" is the bound value
 	Now    string             // the time of the server, in microseconds; "" if it is that of the process
 	Parens bool               // a part of a UNION ALL that has an order is in parentheses
@@ -399,21 +400,21 @@ func (st *step) checks() bool {
 // find the revisions again that it checks.
 func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
 	if r.y.Calls != nil {
-		err = r.s.try(ctx, repeatable(c), func() error {
+		err = r.once(ctx, c, func() error {
 			rev, read, err = r.y.Calls.apply(ctx, r.s.db, c)
 			return err
 		})
-		return rev, read, r.failed(ctx, c, err)
+		return rev, read, err
 	}
 	rev = c.Rev(time.Now())
 	steps := r.steps(c, rev)
 	one := len(steps) == 1 && len(c.Reads) == 0
 	if b, can := r.s.db.(Batcher); can && !one && small(steps) {
-		err = r.s.try(ctx, repeatable(c), func() error {
+		err = r.once(ctx, c, func() error {
 			read, err = r.batch(ctx, b, c, steps)
 			return err
 		})
-		return rev, read, r.failed(ctx, c, err)
+		return rev, read, err
 	}
 	if err := r.prepare(ctx, steps); err != nil {
 		return 0, nil, r.s.explain(ctx, err)
@@ -442,6 +443,15 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 	return rev, read, r.failed(ctx, c, err)
 }
 
+// once makes a call that stores c whole. It repeats the call as Database.try does, unless c is
+// joint: that call waits for nobody, and its error is the one of the database.
+func (r *RowStore) once(ctx context.Context, c *rows.Change, call func() error) error {
+	if c.Joint {
+		return call()
+	}
+	return r.failed(ctx, c, r.s.try(ctx, repeatable(c), call))
+}
+
 // Batcher is a DB or a Tx that runs several statements in one round trip, without preparing them.
 type Batcher interface {
 	// Batch runs calls. A DB stores all of them or none. Batch returns rows.ErrChanged if a call
@@ -467,9 +477,12 @@ func small(steps []step) bool {
 
 // batch runs statements, and then reads ranges.
 func (r *RowStore) batch(ctx context.Context, b Batcher, c *rows.Change, steps []step) (read [][]rows.Row, err error) {
-	calls := make([]Call, len(steps), len(steps)+1)
+	calls := make([]Call, 0, len(steps)+2)
+	if c.Joint {
+		calls = append(calls, r.y.lockAll(c))
+	}
 	for i := range steps {
-		calls[i] = Call{Text: r.y.text(steps[i].form), Args: steps[i].args, Must: steps[i].checks()}
+		calls = append(calls, Call{Text: r.y.text(steps[i].form), Args: steps[i].args, Must: steps[i].checks()})
 	}
 	divided, now := divide(c.Reads), time.Time{}
 	if len(c.Reads) > 0 {
@@ -479,6 +492,19 @@ func (r *RowStore) batch(ctx context.Context, b Batcher, c *rows.Change, steps [
 	read = make([][]rows.Row, len(c.Reads))
 	err = b.Batch(ctx, calls, func(f Rows) error { return scanRow(f, c.Reads, divided, read, &now) })
 	return read, err
+}
+
+// lockAll returns the statement that locks the threads of a change, and fails if others have
+// locked one. Its rows are those of a time, which a batch ignores. Each thread has a SELECT of its
+// own, because a server may read a small table as a whole, with locks of others.
+func (y *Syntax) lockAll(c *rows.Change) Call {
+	all := Sorted(c)
+	parts, args := make([]string, len(all)), make([]any, len(all))
+	for i := range all {
+		parts[i] = "(SELECT -1, NULL, 0, NULL FROM " + tableName(rows.Threads) + " WHERE pk = " + y.Place(i+1) + y.NoWait + ")"
+		args[i] = []byte(all[i].Thread)
+	}
+	return Call{Text: strings.Join(parts, " UNION ALL "), Args: args}
 }
 
 // repeatable returns the worst fault after which a change may be applied again.
@@ -558,20 +584,32 @@ func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
 		return []step{{form: form{insertIf, p.Table, 1}, args: args}}
 	}
 	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
+	threads := ThreadsOf(c)
 	for i := range c.Checks {
-		steps = append(steps, checked(c, &c.Checks[i], rev))
+		k := &c.Checks[i]
+		steps = append(steps, checked(threads[k.Thread], k, rev))
 	}
 	return putting(deleting(steps, c.Deletes), c.Puts)
 }
 
+// ThreadsOf returns the puts of the rows of threads of c.
+func ThreadsOf(c *rows.Change) map[string]*rows.Put {
+	all := make(map[string]*rows.Put, len(c.Checks))
+	for i := range c.Puts {
+		if p := &c.Puts[i]; p.Table == rows.Threads {
+			all[p.Thread] = p
+		}
+	}
+	return all
+}
+
 // checked returns the statement that checks the revision of a thread and stores its new row.
 // Without a new row it changes the revision to itself.
-func checked(c *rows.Change, k *rows.Check, rev uint64) step {
-	i := slices.IndexFunc(c.Puts, func(p rows.Put) bool { return p.Table == rows.Threads && p.Thread == k.Thread })
-	if i < 0 {
+func checked(p *rows.Put, k *rows.Check, rev uint64) step {
+	if p == nil {
 		return step{form: form{check, rows.Threads, 1}, args: []any{[]byte(k.Thread), int64(k.Rev)}}
 	}
-	values := threadValues(&c.Puts[i], rev)
+	values := threadValues(p, rev)
 	if k.Rev == 0 {
 		return step{form: form{insertNew, rows.Threads, 1}, args: values}
 	}

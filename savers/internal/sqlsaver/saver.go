@@ -17,7 +17,7 @@ import (
 type Saver struct {
 	*rows.Saver
 	base *Database
-	rows *RowStore
+	rows rows.Store
 	tx   *RowStore // whose reads lock rows
 	name string
 }
@@ -44,8 +44,8 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 			return nil, errors.Join(err, base.Close())
 		}
 	}
-	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode})
-	return &Saver{saver, base, store, tx, d.Name}, nil
+	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode, Join: d.Join})
+	return &Saver{saver, base, contract, tx, d.Name}, nil
 }
 
 // Store returns the store in the database of the saver. Its first call makes its tables. Its Close

@@ -3,6 +3,7 @@ package rowstest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/rows"
@@ -367,4 +369,61 @@ func testSkew(s place) {
 			}
 		}
 	}
+}
+
+// testJoint stores joint changes of two threads, one of which has changed, or is locked.
+func testJoint(s place) {
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute) // of a Store that waits
+	defer cancel()
+	for _, thread := range [...]string{"a", "b", "locked"} {
+		s.create(thread)
+	}
+	n := 0
+	joint := func(threads ...string) *rows.Change {
+		n++
+		c := &rows.Change{Joint: true}
+		for _, thread := range threads {
+			c.Checks = append(c.Checks, s.check(thread))
+			c.Puts = append(c.Puts, row(key(rows.Threads, thread, ""), strconv.Itoa(n)), row(key(rows.Records, thread, "r"), strconv.Itoa(n)))
+			c.Reads = append(c.Reads, all(rows.Records, thread))
+		}
+		return c
+	}
+	whole := func(threads ...string) {
+		s.Helper()
+		_, read, err := s.store.Apply(ctx, joint(threads...))
+		if err != nil || len(read) != len(threads) {
+			s.Fatalf("a joint change of %q: got the rows of %d reads, error %v", threads, len(read), err)
+		}
+		for i, thread := range threads {
+			s.want("a read of "+thread, read[i], string(key(rows.Records, thread, "r").Bytes))
+		}
+	}
+	nothing := func(what string, c *rows.Change) {
+		s.Helper()
+		before := s.snapshot("a", "b", "locked")
+		if _, _, err := s.store.Apply(ctx, c); err == nil || ctx.Err() != nil {
+			s.Errorf("%s: got error %v, and the context's is %v; want another error", what, err, ctx.Err())
+		}
+		if after := s.snapshot("a", "b", "locked"); after != before {
+			s.Errorf("%s: it was refused, and the rows are %s; want %s as before", what, after, before)
+		}
+	}
+	old := joint("a", "b")
+	whole("a", "b")
+	old.Checks[0] = s.check("a")
+	nothing("a joint change, the second thread of which has changed", old)
+	server, can := s.store.(rows.Server)
+	if !can {
+		return
+	}
+	err := server.Locked(ctx, []rows.Range{point(key(rows.Threads, "locked", ""))}, func([][]rows.Row, time.Time) (*rows.Change, error) {
+		nothing("a joint change, the second thread of which is locked", joint("a", "locked"))
+		whole("b", "a")
+		return new(rows.Change), nil
+	})
+	if err != nil {
+		s.Errorf("Locked: %v", err)
+	}
+	whole("a", "locked")
 }

@@ -73,6 +73,7 @@ var cases = []struct {
 	{"concurrent changes of a thread lose nothing", testIncrements},
 	{"one of several concurrent new rows is stored", testRace},
 	{"a check holds until its change is stored", testSkew},
+	{"a joint change is whole, and waits for no lock of a thread", testJoint},
 	{"large values", testLarge},
 	{"an ended context", testEnded},
 	{"the clock does not go back, and has microseconds", testClock},

@@ -59,7 +59,7 @@ func (b broken) Apply(ctx context.Context, c *rows.Change) (uint64, [][]rows.Row
 		return b.Store.Apply(ctx, c)
 	}
 	return b.apply(b.Store, ctx, rows.Change{
-		Checks: slices.Clone(c.Checks), Deletes: slices.Clone(c.Deletes), Puts: slices.Clone(c.Puts), Reads: c.Reads,
+		Checks: slices.Clone(c.Checks), Deletes: slices.Clone(c.Deletes), Puts: slices.Clone(c.Puts), Reads: c.Reads, Joint: c.Joint,
 	})
 }
 
@@ -183,6 +183,15 @@ var faults = []struct {
 	{"has no clock", "an empty store", clock(func(time.Time) time.Time { return time.Time{} })},
 	{"has a clock that goes back", "the clock does not go back, and has microseconds", clock(func(now time.Time) time.Time { return time.Unix(0, -now.UnixNano()) })},
 	{"has a clock of milliseconds", "the clock does not go back, and has microseconds", clock(func(now time.Time) time.Time { return now.Truncate(time.Millisecond) })},
+	{"stores what it can of a joint change", "a joint change is whole, and waits for no lock of a thread", broken{
+		apply: func(s *memrows.Store, ctx context.Context, c rows.Change) (uint64, [][]rows.Row, error) {
+			rev, read, err := s.Apply(ctx, &c)
+			if c.Joint && err != nil {
+				_, _, _ = s.Apply(ctx, &rows.Change{Checks: c.Checks[:1], Puts: c.Puts[:2]}) // the fault
+			}
+			return rev, read, err
+		},
+	}},
 	{"ignores its context", "an ended context", broken{
 		apply: func(s *memrows.Store, ctx context.Context, c rows.Change) (uint64, [][]rows.Row, error) {
 			return s.Apply(context.WithoutCancel(ctx), &c)
