@@ -14,6 +14,10 @@ type ReadyQuery struct {
 	Mail    int           // with Reserve: also return the untaken messages of threads that have at most so many; less than 1 is none
 }
 
+// MaxReadyMail is how many bytes of messages one Ready returns at most, in payloads as they are
+// stored. It leaves out the messages of further threads.
+const MaxReadyMail = 1 << 20
+
 // ReadyThreads are threads that are due.
 type ReadyThreads struct {
 	Threads []ReadyThread
@@ -37,8 +41,8 @@ type ReadyThread struct {
 	Birth    ID                // as in Chain
 
 	// HasMail reports that Mail has all untaken messages of the thread, in the order of their
-	// numbers, up to Posted. A saver may leave them out, and does so for messages that it cannot
-	// read. Nobody may modify their payloads.
+	// numbers, up to Posted. A saver may leave them out. It does so for messages that it
+	// cannot read, and beyond MaxReadyMail. Nobody may modify their payloads.
 	HasMail bool
 	Mail    []Message
 }

@@ -70,14 +70,14 @@ func (w *writer) find(ctx context.Context, h *checkpoint.Handled, numbers []uint
 	if err != nil {
 		return err
 	}
-	if err := w.giveBack(ctx, h.Return, rows[:back], there); err != nil {
+	gone, err := w.gone(ctx, known, rows[:len(known)])
+	if err != nil {
 		return err
 	}
+	w.giveBack(h.Return, gone[:back], there)
 	for i := range h.Reply {
 		if r := &h.Reply[i]; !h.Returns(r.Number, r.ID) {
-			if err := w.reply(ctx, r, rows[back+i]); err != nil {
-				return err
-			}
+			w.reply(r, gone[back+i])
 		}
 	}
 	for i, n := range numbers {
@@ -141,63 +141,77 @@ func (s *Saver) recallMail(t *thread, h *checkpoint.Handled) map[uint64]*checkpo
 	return there
 }
 
-// giveBack makes messages untaken that were handled, and adds them to there. places are the rows
-// that find them.
-func (w *writer) giveBack(ctx context.Context, all []checkpoint.Message, places [][]Row, there map[uint64]*checkpoint.Message) error {
+// giveBack makes messages untaken that were handled, and adds them to there. gone has them as they
+// are stored.
+func (w *writer) giveBack(all []checkpoint.Message, gone []goneMessage, there map[uint64]*checkpoint.Message) {
 	for i := range all {
-		m, at, err := w.gone(ctx, &all[i], places[i])
-		if err != nil {
-			return err
-		}
+		m := gone[i].Message
 		if m == nil || there[m.Number] != nil {
 			continue
 		}
 		m.Taken, m.Refused, m.Payload = false, "", all[i].Payload
-		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, messageKey(w.next.ID, handled, at.handled)}))
+		w.c.Deletes = append(w.c.Deletes, point(Key{Messages, w.next.ID, gone[i].key}))
 		w.putMessage(m, 0)
 		w.next.count(m, 1)
 		there[m.Number] = m
 	}
-	return nil
 }
 
-// gone returns the stored message that has the number and the id of m, if it was handled, and its
-// place; else nil. row is the one that finds it by its id.
-func (w *writer) gone(ctx context.Context, m *checkpoint.Message, row []Row) (*checkpoint.Message, place, error) {
-	if len(row) == 0 {
-		return nil, place{}, nil
-	}
-	at, err := row[0].place()
-	if err != nil {
-		return nil, at, of(w.next.ID, err)
-	}
-	if at.handled == 0 || at.number != m.Number {
-		return nil, at, nil
-	}
-	rows, _, err := w.s.read(ctx, point(Key{Messages, w.next.ID, messageKey(w.next.ID, handled, at.handled)}))
-	if err != nil || len(rows[0]) == 0 {
-		return nil, at, err
-	}
-	stored, err := rows[0][0].message()
-	if err != nil {
-		return nil, at, of(w.next.ID, err)
-	}
-	return &stored, at, nil
+// goneMessage is a message that was handled, with the key of its row. It is nil for one that was
+// not, or that is not kept.
+type goneMessage struct {
+	*checkpoint.Message
+	key []byte
 }
 
-// reply gives a taken message the reply that r has as its payload. row is the one that finds it by
-// its id.
-func (w *writer) reply(ctx context.Context, r *checkpoint.Message, row []Row) error {
-	m, at, err := w.gone(ctx, r, row)
-	if err != nil || m == nil || !m.Taken {
-		return err
+// gone reads the stored messages that have the numbers and the ids of all, by one read. places has
+// the rows that find them by their ids.
+func (w *writer) gone(ctx context.Context, all []checkpoint.Message, places [][]Row) ([]goneMessage, error) {
+	found := make([]goneMessage, len(all))
+	var ranges []Range
+	var which []int
+	for i := range all {
+		if len(places[i]) == 0 {
+			continue
+		}
+		at, err := places[i][0].place()
+		if err != nil {
+			return nil, of(w.next.ID, err)
+		}
+		if at.handled != 0 && at.number == all[i].Number {
+			found[i].key = messageKey(w.next.ID, handled, at.handled)
+			ranges, which = append(ranges, point(Key{Messages, w.next.ID, found[i].key})), append(which, i)
+		}
+	}
+	if len(ranges) == 0 {
+		return found, nil
+	}
+	rows, _, err := w.s.read(ctx, ranges...)
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range which {
+		if len(rows[n]) == 0 {
+			continue
+		}
+		m, err := rows[n][0].message()
+		if err != nil {
+			return nil, of(w.next.ID, err)
+		}
+		found[i].Message = &m
+	}
+	return found, nil
+}
+
+// reply gives a taken message the reply that r has as its payload.
+func (w *writer) reply(r *checkpoint.Message, m goneMessage) {
+	if m.Message == nil || !m.Taken {
+		return
 	}
 	m.Payload = r.Payload
-	key := messageKey(w.next.ID, handled, at.handled)
-	w.unput(Messages, key) // of an earlier reply of the same write
-	w.put(Messages, key, &messageRow{*m}, false)
+	w.unput(Messages, m.key) // of an earlier reply of the same write
+	w.put(Messages, m.key, &messageRow{*m.Message}, false)
 	w.next.Replies++
-	return nil
 }
 
 // handled takes an untaken message, or refuses it for a reason.
@@ -236,6 +250,12 @@ func (t *threadRow) count(m *checkpoint.Message, n int) {
 	}
 	if m.Kind == checkpoint.CancelMessage {
 		t.Cancels += n
+	}
+	switch { // the payload of a message that is taken may be unknown
+	case t.Inputs+t.Others == 0:
+		t.MailBytes = 0
+	case n > 0:
+		t.MailBytes += uint64(len(m.Payload))
 	}
 }
 
@@ -359,7 +379,7 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 		}
 		if c, err := choose(rows, now); err != nil || len(c.Checks) == 0 {
 			return err
-		} else if _, _, err = s.store.Apply(ctx, c); err != nil {
+		} else if _, _, err = s.joins.apply(ctx, c); err != nil {
 			lost = errors.Is(err, ErrChanged)
 			var part *PartError
 			if errors.As(err, &part) {

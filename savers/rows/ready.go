@@ -269,11 +269,10 @@ func (b *batch) move(t *thread, wake time.Time) {
 	b.moved = append(b.moved, &next)
 }
 
-// readMail makes the call read the messages of a thread that it reserves, if these are not too
-// many.
+// readMail makes the call read the messages of a thread that it reserves, if it has room for them.
 func (b *batch) readMail(t *thread, r *checkpoint.ReadyThread) {
 	switch n := t.Inputs + t.Others; {
-	case b.q.Mail < 1 || n > b.q.Mail:
+	case !b.round.HasRoom(n, int(t.MailBytes)):
 	case n == 0:
 		r.HasMail = true
 	default:

@@ -37,6 +37,8 @@ type threadRow struct {
 	Forgot  uint64 // how many of these are removed
 	Replies uint64 // how many replies were ever given
 
+	MailBytes uint64 // the size of untaken messages at most: it becomes smaller when none is left
+
 	Asked   bool   // the open version may have questions
 	Missing uint64 // the Seq of its root's head less the number of records: how many were removed
 
@@ -152,8 +154,11 @@ func (t *threadRow) appendTo(b, key []byte) []byte {
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
-	if t.Replies > 0 { // most threads give none
+	if t.Replies > 0 || t.MailBytes > 0 { // most threads have none of both
 		b = binary.AppendUvarint(b, t.Replies)
+	}
+	if t.MailBytes > 0 {
+		b = binary.AppendUvarint(b, t.MailBytes)
 	}
 	return seal(b, from, key)
 }
@@ -179,6 +184,9 @@ func (r *Row) thread() (*threadRow, error) {
 	if in.Offset() < len(body) {
 		t.Replies = in.Uvarint()
 	}
+	if in.Offset() < len(body) {
+		t.MailBytes = in.Uvarint()
+	}
 	if err := in.End(); err != nil {
 		return nil, damaged(r.Key, err)
 	}
@@ -190,7 +198,7 @@ func (t *threadRow) equal(u *threadRow) bool {
 	return t.ID == u.ID && t.Last == u.Last && t.Open == u.Open && t.Versions == u.Versions && t.Root == u.Root && t.Status == u.Status &&
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
-		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Replies == u.Replies && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
+		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Replies == u.Replies && t.MailBytes == u.MailBytes && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }

@@ -3,6 +3,7 @@ package savertest
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +131,51 @@ func testReadyMail(tb testing.TB, s checkpoint.Saver) {
 	}
 	if t := due("after a release", checkpoint.ReadyQuery{Reserve: time.Hour, Mail: 1})["new"]; !t.HasMail || mailText(t.Mail) != "2:second" {
 		tb.Errorf("after a release: the thread is ready with the messages %q, %v; want the second", mailText(t.Mail), t.HasMail)
+	}
+}
+
+// testReadyMailBytes checks that a Ready returns few bytes of messages, and all threads.
+func testReadyMailBytes(tb testing.TB, s checkpoint.Saver) {
+	tb.Helper()
+	const size = checkpoint.MaxReadyMail/2 - 4<<10
+	random := rand.NewChaCha8([32]byte{})
+	send := func(thread, id string, bytes int) {
+		tb.Helper()
+		m := input(id)
+		m.Payload = make([]byte, bytes)
+		_, _ = random.Read(m.Payload) // it cannot be compressed
+		post(tb, s, thread, m)
+	}
+	for n := range 4 {
+		send(fmt.Sprint("large ", n), "1", size)
+	}
+	send("larger", "1", checkpoint.MaxReadyMail+1)
+	send("small", "1", 1)
+	got := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Hour, Mail: 100})
+	total, with := 0, 0
+	for _, t := range got.Threads {
+		for _, m := range t.Mail {
+			total += len(m.Payload)
+		}
+		if t.HasMail {
+			with++
+		}
+		if t.ID == "larger" && t.HasMail {
+			tb.Errorf("a thread with more than %d bytes of messages has messages", checkpoint.MaxReadyMail)
+		}
+	}
+	if len(got.Threads) != 6 || with < 2 || with > 3 || total > checkpoint.MaxReadyMail {
+		tb.Errorf("got %d threads, %d of them with %d bytes of messages; want 6, and at most %d bytes of 2 or 3 threads", len(got.Threads), with, total, checkpoint.MaxReadyMail)
+	}
+	// Its messages are taken, so it has room for others.
+	a := about(tb, "larger", checkpoint.ID{}, "g", "", nil)
+	a.Messages = take(1)
+	next, _ := tryBegin(tb, s, a)
+	next.end()
+	send("larger", "2", 1)
+	again := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Hour, Mail: 100}).Threads
+	if len(again) != 1 || !again[0].HasMail || len(again[0].Mail) != 1 || again[0].Mail[0].ID != "2" {
+		tb.Errorf("after its large message was taken, the thread is ready with %v; want the small message", again)
 	}
 }
 

@@ -223,6 +223,7 @@ func Cases() []Case {
 		{Inbox, "a write reports the newest message", alone(testPosted)},
 		{Inbox, "a message makes a thread due", alone(testMailWakes)},
 		{Inbox, "a thread that is reserved comes with its messages", alone(testReadyMail)},
+		{Inbox, "the messages of threads that are reserved are bounded", alone(testReadyMailBytes)},
 		{Inbox, "a run that ends with unseen messages is due", alone(testUnseen)},
 		{Inbox, "a wake message starts a failed thread", alone(testWakeMessage)},
 		{Inbox, "a thread has messages before its first version", alone(testNoVersion)},

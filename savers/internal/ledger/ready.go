@@ -13,7 +13,8 @@ type Round struct {
 	Query  *checkpoint.ReadyQuery
 	Result checkpoint.ReadyThreads
 
-	due []checkpoint.ReadyThread
+	due  []checkpoint.ReadyThread
+	mail int // the bytes of messages that the call returns
 }
 
 // NewRound begins a call at the time now.
@@ -99,12 +100,28 @@ func (r *Round) Reserved(t *checkpoint.ReadyThread) time.Time {
 	return Micro(r.Result.Now.Add(r.Query.Reserve))
 }
 
-// AddMail adds the messages of v to a thread that the call reserves, if it has not too many.
+// AddMail adds the messages of v to a thread that the call reserves, if it has room for them.
 func (r *Round) AddMail(t *checkpoint.ReadyThread, v *Version) {
-	if n := v.Mail.Inputs + v.Mail.Others; r.Query.Mail < 1 || n > r.Query.Mail {
+	if v.Mail.Inputs+v.Mail.Others > r.Query.Mail {
 		return
 	}
-	t.HasMail, t.Posted, t.Mail = true, v.Mail.Posted, v.Mail.Select(new(checkpoint.MailQuery))
+	all, size := v.Mail.Select(new(checkpoint.MailQuery)), 0
+	for i := range all {
+		size += len(all[i].Payload)
+	}
+	if r.HasRoom(len(all), size) {
+		t.HasMail, t.Posted, t.Mail = true, v.Mail.Posted, all
+	}
+}
+
+// HasRoom reports whether the call returns a number of messages of a thread that it reserves. size
+// is the number of bytes of their payloads, which count from then on.
+func (r *Round) HasRoom(messages, size int) bool {
+	if r.Query.Mail < 1 || messages > r.Query.Mail || r.mail+size > checkpoint.MaxReadyMail {
+		return false
+	}
+	r.mail += size
+	return true
 }
 
 // Is reports whether v is still as t says.

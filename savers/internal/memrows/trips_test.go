@@ -106,6 +106,39 @@ func TestRoundTrips(t *testing.T) {
 	count("opening that takes a message", 1, 1, 7, appends(checkpoint.Append{
 		After: last[0].ID, Records: again, Open: &checkpoint.Opening{Holder: "h"}, Messages: checkpoint.Handled{Seen: 1, Take: []uint64{1}},
 	}))
+	// A commit replies to any number of messages, and returns others, by two reads for all.
+	signals := checkpoint.Post{Thread: "t"}
+	for i := range 20 {
+		signals.Messages = append(signals.Messages, checkpoint.Message{ID: fmt.Sprint("signal ", i), Kind: checkpoint.SignalMessage, Name: "s"})
+	}
+	posted, err := s.Post(ctx, signals)
+	if err != nil || posted[0].Err != nil {
+		t.Fatal(posted, err)
+	}
+	var took, last20 checkpoint.Handled
+	for i, m := range posted[0].Messages {
+		took.Take = append(took.Take, m.Number)
+		signal := signals.Messages[i]
+		signal.Number, signal.Payload = m.Number, []byte{0x80}
+		if i < 10 {
+			last20.Reply = append(last20.Reply, signal)
+		} else {
+			last20.Return = append(last20.Return, signal)
+		}
+	}
+	took.Seen = posted[0].Messages[19].Number
+	last20.Seen = took.Seen
+	head, fence = again[0].ID, again[0].ID
+	commit := func(h checkpoint.Handled) func() error {
+		next := record(head)
+		a := checkpoint.Append{After: head, Fence: fence, Records: next, Messages: h}
+		head = next[0].ID
+		return appends(a)
+	}
+	if err := commit(took)(); err != nil {
+		t.Fatal(err)
+	}
+	count("commit with ten replies and ten returns", 2, 1, 42, commit(last20))
 }
 
 // An opening that takes a thread for a new one is refused. Its first record has the key of the
