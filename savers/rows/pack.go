@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -11,8 +12,9 @@ import (
 
 // job is a log of a version to pack.
 type job struct {
-	root root
-	log  log
+	root   root
+	log    log
+	newest []byte // the key of the newest pack, if it is known
 }
 
 // packEnded packs the logs of a run that has ended, in which there is something to pack.
@@ -24,7 +26,7 @@ func (s *Saver) packEnded(ctx context.Context, t *threadRow) error {
 			if s.packing.Due(int64(h.packed), int64(h.seq)) {
 				h.packed = h.seq
 				k.heads[namespace] = h
-				jobs = append(jobs, job{t.Root, logOf(t.ID, t.Root, namespace)})
+				jobs = append(jobs, job{t.Root, logOf(t.ID, t.Root, namespace), h.pack})
 			}
 		}
 	}
@@ -52,6 +54,10 @@ func (s *Saver) packLogs(ctx context.Context, jobs []job) error {
 func (s *Saver) pack(ctx context.Context, j job) error {
 	w := window{s: s, log: &j.log, r: j.log.all(), keep: s.packing.Keep}
 	w.r.Reverse, w.r.Limit = true, pack.Window+w.keep
+	if j.newest != nil { // a pack is large, and is not read to be left as it is
+		w.r.Bytes = append(bytes.Clone(j.newest), 0)
+	}
+	var newest []byte
 	for !w.over {
 		t, err := s.thread(ctx, j.log.id)
 		if err != nil || t.Root != j.root {
@@ -64,6 +70,9 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 		next := w
 		c, err := next.pack(rows[0])
 		if err == nil && len(c.Puts) > 0 {
+			if newest == nil {
+				newest = c.Puts[len(c.Puts)-1].Bytes
+			}
 			changed := t.threadRow
 			changed.Rewrites++
 			if t, _, err = s.apply(ctx, c, t, &changed); err == nil {
@@ -78,7 +87,22 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 			w = next
 		}
 	}
+	if newest != nil {
+		s.notePack(&j, newest)
+	}
 	return nil
+}
+
+// notePack notes the key of the newest pack of a log.
+func (s *Saver) notePack(j *job, key []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[j.log.id]; k != nil && k.t.Root == j.root {
+		if h, found := k.heads[j.log.namespace]; found {
+			h.pack = key
+			k.heads[j.log.namespace] = h
+		}
+	}
 }
 
 // window is the part of a log that is not packed yet, from its end.
@@ -142,13 +166,13 @@ func (s *Saver) Pack(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		jobs := []job{{t.Root, logOf(id, t.Root, "")}}
+		jobs := []job{{root: t.Root, log: logOf(id, t.Root, "")}}
 		for i := range names[0] {
 			ns, err := names[0][i].name()
 			if err != nil {
 				return of(id, err)
 			}
-			jobs = append(jobs, job{t.Root, logOf(id, t.Root, ns)})
+			jobs = append(jobs, job{root: t.Root, log: logOf(id, t.Root, ns)})
 		}
 		for i := range jobs {
 			if err := s.pack(ctx, jobs[i]); err != nil {

@@ -118,6 +118,7 @@ type head struct {
 	seq    uint64
 	step   int
 	packed uint64 // of a known head: the seq when packing was last considered
+	pack   []byte // of a known head: the key of the newest pack, as far as this process has made it
 	chain  int    // how many records restore its state; 0 if that is unknown
 }
 
@@ -126,7 +127,7 @@ func headOf(r *checkpoint.Record) *head { return (&head{packed: r.Seq, seq: r.Se
 
 // then returns the head after r.
 func (h *head) then(r *checkpoint.Record) *head {
-	next := &head{id: r.ID, seq: h.seq + 1, step: r.Step, packed: h.packed}
+	next := &head{id: r.ID, seq: h.seq + 1, step: r.Step, packed: h.packed, pack: h.pack}
 	switch {
 	case r.Snapshot:
 		next.chain = 1
@@ -366,7 +367,7 @@ func (s *Saver) keep(t *thread, namespace string, h *head) {
 			k.heads[namespace] = *h
 		case h.seq >= before.seq:
 			next := *h
-			if next.packed = before.packed; next.id == before.id && next.chain == 0 {
+			if next.packed, next.pack = before.packed, before.pack; next.id == before.id && next.chain == 0 {
 				next.chain = before.chain
 			}
 			k.heads[namespace] = next

@@ -379,7 +379,7 @@ func (in *intake) long(id string, r root, n int) (jobs []job) {
 	for i := range in.records {
 		namespace := in.records[i].Namespace
 		if records[namespace]++; records[namespace] == n {
-			jobs = append(jobs, job{r, logOf(id, r, namespace)})
+			jobs = append(jobs, job{root: r, log: logOf(id, r, namespace)})
 		}
 	}
 	return jobs

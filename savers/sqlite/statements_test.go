@@ -56,8 +56,10 @@ func TestStatements(t *testing.T) {
 // texts is a database that notes the statements.
 type texts struct {
 	sqlsaver.DB
-	mu  sync.Mutex
-	all map[string]bool
+	mu       sync.Mutex
+	all      map[string]bool
+	prepared map[string]bool // those that are prepared for transactions that write
+	others   []string        // those that such a transaction has read by, without that
 }
 
 func (d *texts) note(texts ...string) {
@@ -75,14 +77,42 @@ func (d *texts) Query(ctx context.Context, text string, args ...any) (sqlsaver.R
 
 func (d *texts) Prepare(ctx context.Context, reads, writes []string) error {
 	d.note(writes...)
+	d.mu.Lock()
+	for _, text := range writes {
+		d.prepared[text] = true
+	}
+	d.mu.Unlock()
 	return d.DB.Prepare(ctx, reads, writes)
+}
+
+func (d *texts) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
+	tx, err := d.DB.Begin(ctx, writes)
+	if writes {
+		tx = textsTx{tx, d}
+	}
+	return tx, err
+}
+
+// textsTx is a transaction that writes.
+type textsTx struct {
+	sqlsaver.Tx
+	d *texts
+}
+
+func (t textsTx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	t.d.mu.Lock()
+	if !t.d.prepared[text] && strings.Contains(text, "pk") { // else it is of the schema
+		t.d.others = append(t.d.others, text)
+	}
+	t.d.mu.Unlock()
+	return t.Tx.Query(ctx, text, args...)
 }
 
 // TestStatementsOnRows asks for the plans of the statements of a life of a thread. All of them
 // must seek their rows by the key, and sort none.
 func TestStatementsOnRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
-	noted := &texts{all: map[string]bool{}}
+	noted := &texts{all: map[string]bool{}, prepared: map[string]bool{}}
 	s := open(t, path, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}), sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB {
 		noted.DB = db
 		return noted
@@ -123,6 +153,9 @@ func TestStatementsOnRows(t *testing.T) {
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if len(noted.others) > 0 {
+		t.Errorf("%d statements were compiled in a transaction, the first of them %s; want them prepared", len(noted.others), noted.others[0])
 	}
 	if len(noted.all) < 20 {
 		t.Errorf("noted %d statements, want more", len(noted.all))

@@ -31,6 +31,7 @@ type RowStore struct {
 	mu    sync.RWMutex
 	reads map[string]string // statements by the shape of what they read
 	texts map[form]string   // statements of changes, which are prepared
+	after map[string]bool   // statements that read after a change, which are prepared
 }
 
 // form is the form of a statement of a change: what it does with how many rows of a table.
@@ -77,7 +78,7 @@ type Syntax struct {
 
 // NewRowStore returns the rows of a database, whose tables exist.
 func NewRowStore(s *Database, y *Syntax) *RowStore {
-	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
+	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string), after: make(map[string]bool)}
 }
 
 // Packing returns when a saver on the rows packs records. It is zero but in tests.
@@ -416,7 +417,7 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		})
 		return rev, read, err
 	}
-	if err := r.prepare(ctx, steps); err != nil {
+	if err := r.prepare(ctx, steps, c.Reads); err != nil {
 		return 0, nil, r.s.explain(ctx, err)
 	}
 	if one {
@@ -545,22 +546,31 @@ func (r *RowStore) failed(ctx context.Context, c *rows.Change, err error) error 
 	return r.s.explain(ctx, err)
 }
 
-// prepare sets the texts of steps, and prepares those that are new.
-func (r *RowStore) prepare(ctx context.Context, steps []step) error {
+// prepare sets the texts of steps, and prepares those that are new. It also prepares the statement
+// that reads ranges after them.
+func (r *RowStore) prepare(ctx context.Context, steps []step, ranges []rows.Range) error {
 	var forms []form
+	read := ""
+	if len(ranges) > 0 {
+		read, _ = r.statement(ranges, divide(ranges))
+	}
 	r.mu.RLock()
 	for i := range steps {
 		if steps[i].text = r.texts[steps[i].form]; steps[i].text == "" {
 			forms = append(forms, steps[i].form)
 		}
 	}
+	known := read == "" || r.after[read]
 	r.mu.RUnlock()
-	if len(forms) == 0 {
+	if len(forms) == 0 && known {
 		return nil
 	}
-	texts := make([]string, len(forms))
+	texts := make([]string, len(forms), len(forms)+1)
 	for i := range forms {
 		texts[i] = r.y.text(forms[i])
+	}
+	if !known {
+		texts = append(texts, read)
 	}
 	if err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) }); err != nil {
 		return err
@@ -570,6 +580,7 @@ func (r *RowStore) prepare(ctx context.Context, steps []step) error {
 	for i := range forms {
 		r.texts[forms[i]] = texts[i]
 	}
+	r.after[read] = true
 	for i := range steps {
 		steps[i].text = r.texts[steps[i].form]
 	}
