@@ -199,6 +199,7 @@ func tasksOf(v *view) []taskRow {
 	for _, t := range s.Timers {
 		timers[outer(t.Path, t.Node, t.Index)] = t
 	}
+	updatesOf := graph.StoredUpdates(v.ref(), &v.chain)
 	rows := make([]taskRow, 0, len(s.Tasks))
 	for i, t := range s.Tasks {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
@@ -209,7 +210,7 @@ func tasksOf(v *view) []taskRow {
 		case t.Finished:
 			row.State = "finished"
 			if i < dueSize {
-				row.Updates = updatesOf(v, t)
+				row.Updates = updateTrees(v, t, updatesOf)
 			}
 		case timed && timer.Attempt > 0:
 			row.State, row.Then, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
@@ -227,9 +228,9 @@ func tasksOf(v *view) []taskRow {
 	return rows
 }
 
-// updatesOf returns the updates that a finished task of a view has stored.
-func updatesOf(v *view, t graph.TaskState) (trees []valueTree) {
-	updates, err := graph.StoredUpdates(v.ref(), &v.chain, t)
+// updateTrees returns the updates that a finished task of a view has stored, as of returns them.
+func updateTrees(v *view, t graph.TaskState, of func(graph.TaskState) ([][]byte, error)) (trees []valueTree) {
+	updates, err := of(t)
 	if err != nil {
 		return []valueTree{{Fault: err.Error()}}
 	}

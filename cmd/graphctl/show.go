@@ -201,9 +201,10 @@ func results(ref checkpoint.Ref, c *checkpoint.Chain, known operate.Schemas) (al
 	if c.Committed {
 		return nil, nil
 	}
+	of := graph.StoredUpdates(ref, c)
 	for _, d := range c.Due {
 		r := resultJSON{Node: d.Node, Index: int(d.Index)}
-		updates, err := graph.StoredUpdates(ref, c, graph.TaskState{Node: graph.ID(d.Node), Index: r.Index})
+		updates, err := of(graph.TaskState{Node: graph.ID(d.Node), Index: r.Index})
 		if err != nil {
 			return nil, err
 		}

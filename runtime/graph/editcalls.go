@@ -255,9 +255,10 @@ func (r *reach) call(ctx context.Context, g *core, c *checkpoint.Chain, namespac
 // below adds the writes for the calls over the same state that are due at c, in a namespace of
 // graph g.
 func (r *reach) below(ctx context.Context, g *core, c *checkpoint.Chain, namespace string) error {
+	results := journal.ResultsAt(c.Writes, &c.Last, namespace)
 	for _, d := range c.Due {
 		n, ok := g.find(d.Node)
-		if !ok || n <= start || !g.nodes[n].same || journal.Finished(c.Writes, &c.Last, namespace, d) {
+		if !ok || n <= start || !g.nodes[n].same || results.Of(d) != nil {
 			continue
 		}
 		inner := journal.Within(namespace, journal.DueCall(&c.Last, namespace, d))

@@ -64,8 +64,9 @@ func (r *run) restoreLeft(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
+	results := journal.ResultsAt(c.Writes, &c.Last, "")
 	for _, d := range c.Due {
-		if slices.Contains(missing, d.Node) && journal.Finished(c.Writes, &c.Last, "", d) {
+		if slices.Contains(missing, d.Node) && results.Of(d) != nil {
 			return r.missing([]string{d.Node})
 		}
 	}

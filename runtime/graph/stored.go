@@ -60,23 +60,24 @@ func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], er
 	return s, nil
 }
 
-// StoredUpdates returns what a finished task has changed, as encoded updates, for tools that do
-// not have the graph. ref and c are as for ReadStored, and task is one of the Tasks of its
-// Snapshot. The task of a subgraph over the same state has an update for each of its nodes; any
-// other task has one. The result is nil if the task has not finished. An error is a
-// checkpoint.ErrDamaged.
-func StoredUpdates(ref checkpoint.Ref, c *checkpoint.Chain, task TaskState) ([][]byte, error) {
-	key := journal.DueKey(&c.Last, ref.Namespace, checkpoint.Task{Node: string(task.Node), Index: uint32(task.Index)})
-	for i := range c.Writes {
-		if w := &c.Writes[i]; journal.IsResult(w, &c.Last, key) {
-			updates, err := journal.ResultUpdates(w.Payload)
-			if err != nil {
-				err = storedError(ref, &c.Last, err)
-			}
-			return updates, err
+// StoredUpdates returns a function that returns what a finished task has changed, as encoded
+// updates, for tools that do not have the graph. ref and c are as for ReadStored, and of is called
+// with the Tasks of its Snapshot. The task of a subgraph over the same state has an update for
+// each of its nodes; any other task has one. The result of a task that has not finished is nil. An
+// error is a checkpoint.ErrDamaged.
+func StoredUpdates(ref checkpoint.Ref, c *checkpoint.Chain) (of func(TaskState) ([][]byte, error)) {
+	results := journal.ResultsAt(c.Writes, &c.Last, ref.Namespace)
+	return func(task TaskState) ([][]byte, error) {
+		w := results.Of(checkpoint.Task{Node: string(task.Node), Index: uint32(task.Index)})
+		if w == nil {
+			return nil, nil
 		}
+		updates, err := journal.ResultUpdates(w.Payload)
+		if err != nil {
+			err = storedError(ref, &c.Last, err)
+		}
+		return updates, err
 	}
-	return nil, nil
 }
 
 // TaskUpdates returns the update that a finished task of an unfinished superstep has returned.
@@ -95,7 +96,7 @@ func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, err
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return nil, err
 	}
-	stored, err := StoredUpdates(t.place(t.at), &c, task)
+	stored, err := StoredUpdates(t.place(t.at), &c)(task)
 	if err != nil {
 		return nil, err
 	}

@@ -21,19 +21,24 @@ func Edits(writes []checkpoint.Write, namespace string, base checkpoint.ID) (edi
 	return edits
 }
 
-// Finished reports whether the result of a task that is due at rec, in a namespace, is among the
-// writes.
-func Finished(writes []checkpoint.Write, rec *checkpoint.Record, namespace string, due checkpoint.Task) bool {
-	key := DueKey(rec, namespace, due)
-	for i := range writes {
-		if IsResult(&writes[i], rec, key) {
-			return true
-		}
-	}
-	return false
+// Results are the stored results of the tasks that are due at a record, in a namespace.
+type Results struct {
+	rec       *checkpoint.Record
+	namespace string
+	byKey     map[string]*checkpoint.Write
 }
 
-// IsResult reports whether a write is the result of the task of a key, which is due at rec.
-func IsResult(w *checkpoint.Write, rec *checkpoint.Record, key string) bool {
-	return w.Kind == checkpoint.Result && w.Task == key && w.Name == "" && w.Base == rec.Base
+// ResultsAt returns the results among writes of the tasks that are due at rec, in a namespace.
+func ResultsAt(writes []checkpoint.Write, rec *checkpoint.Record, namespace string) Results {
+	byKey := make(map[string]*checkpoint.Write)
+	for i := range writes {
+		w := &writes[i]
+		if w.Kind == checkpoint.Result && w.Name == "" && w.Base == rec.Base && byKey[w.Task] == nil {
+			byKey[w.Task] = w
+		}
+	}
+	return Results{rec, namespace, byKey}
 }
+
+// Of returns the result of a due task, or nil.
+func (r Results) Of(due checkpoint.Task) *checkpoint.Write { return r.byKey[DueKey(r.rec, r.namespace, due)] }
