@@ -13,7 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// packing is a Store whose saver packs at once. It counts the rows of records that are read, and
+// packing is a Store whose saver packs before an Append returns. It counts the rows of records that are read, and
 // those with packs among them.
 type packing struct {
 	*memrows.Store

@@ -371,7 +371,7 @@ func testSkew(s place) {
 	}
 }
 
-// testJoint stores joint changes of two threads, one of which has changed, or is locked.
+// testJoint stores joint changes of two threads. One of the threads has changed, or is locked.
 func testJoint(s place) {
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute) // of a Store that waits
 	defer cancel()

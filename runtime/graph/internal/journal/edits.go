@@ -41,4 +41,6 @@ func ResultsAt(writes []checkpoint.Write, rec *checkpoint.Record, namespace stri
 }
 
 // Of returns the result of a due task, or nil.
-func (r Results) Of(due checkpoint.Task) *checkpoint.Write { return r.byKey[DueKey(r.rec, r.namespace, due)] }
+func (r Results) Of(due checkpoint.Task) *checkpoint.Write {
+	return r.byKey[DueKey(r.rec, r.namespace, due)]
+}
