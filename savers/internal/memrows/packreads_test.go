@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// packing is a Store whose saver packs before an Append returns. It counts the rows of records that
-// are read, and those with packs among them.
+// packing is a Store whose saver packs before an Append returns. It counts the rows of records
+// that are read, and those with packs among them.
 type packing struct {
 	*memrows.Store
 	mu           sync.Mutex
