@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -20,12 +19,15 @@ import (
 type superseded struct {
 	ran     []string          // the nodes of those that have finished
 	dropped []checkpoint.Task // the others, except those that lost a race
-	taken   map[string]bool   // the tasks whose outcomes count although no run has taken them, by key
+	taken   taken             // the tasks whose outcomes count although no run has taken them
 }
 
-// takenOutcomes are the keys of the tasks whose outcomes no run has taken, and which count as
-// their results. They are listed by the slot of the task, or of the call that has the task.
-type takenOutcomes map[int][]string
+// taken are tasks whose outcomes no run has taken, and which count as their results: the parts of
+// the results, by the keys of the tasks.
+type taken map[string]map[string]string
+
+// takenOutcomes are the taken tasks, by the slot of the task or of the call that has the task.
+type takenOutcomes map[int]taken
 
 // keepFinished merges what the tasks that are due at c have finished. c is the checkpoint whose
 // state the run has.
@@ -54,7 +56,8 @@ func (r *opener) keepFinished(c *checkpoint.Chain) error {
 			return err
 		}
 	}
-	return r.passOver(c, unfit)
+	r.passOver(c, unfit)
+	return nil
 }
 
 // restoreLeft restores what the tasks have left that are due at c. The graph need not have the
@@ -76,12 +79,12 @@ func (r *run) restoreLeft(c *checkpoint.Chain) error {
 
 // passOver ends the superstep that is due at c after its finished tasks were merged, except those
 // in unfit. It follows no edge.
-func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) error {
+func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 	over := make(map[string]bool) // the tasks that are not dropped, by key
-	r.left.taken = make(map[string]bool)
-	for i, keys := range r.run.taken {
-		for _, key := range keys {
-			r.left.taken[key] = !unfit[i]
+	r.left.taken = make(taken)
+	for i, tasks := range r.run.taken {
+		if !unfit[i] {
+			maps.Copy(r.left.taken, tasks)
 		}
 	}
 	for i := range r.run.exec.Tasks {
@@ -106,13 +109,10 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) error {
 		task.Relabel(r.run.ctx, labels)
 		r.run.opt.labels = labels
 	}
-	replies, err := r.run.stepReplies()
-	r.adopt(inbox.Act{Messages: checkpoint.Handled{Reply: replies}})
 	r.run.state.endStep()
 	r.run.exec.Over()
 	r.run.keys.Forget()
 	r.run.pending = journal.Pending{}
-	return err
 }
 
 // left reports whether tasks that are due at c may have left anything that is stored.
@@ -209,7 +209,7 @@ func (r *run) takeOutcomes() error {
 		}
 		if e.Result != nil && r.exec.Win(i) {
 			t.Progress, t.Parts = exec.Succeeded, e.Parts
-			r.taken[i] = []string{key}
+			r.taken[i] = taken{key: e.Parts}
 		}
 	}
 	r.exec.Decide()
@@ -225,8 +225,11 @@ func (r *run) finishedInCall(i int) ([]byte, error) {
 	if err == nil && len(chain.Due) > 0 && !c.plan.Input() {
 		if err = c.restoreFinished(true); err == nil {
 			c.keepUpdates()
-			for _, keys := range c.taken {
-				r.taken[i] = append(r.taken[i], keys...)
+			for _, tasks := range c.taken {
+				if r.taken[i] == nil {
+					r.taken[i] = make(taken)
+				}
+				maps.Copy(r.taken[i], tasks)
 			}
 		}
 	}

@@ -393,9 +393,7 @@ func TestASignalOfAnOutcomeThatIsKeptIsTaken(t *testing.T) {
 					t.Fatal(err)
 				}
 				same(t, "signals in the inbox, refused", len(in.Waiting)+len(in.Refused), 0)
-				if !inside { // the replies of an unfinished call are lost with its superstep
-					same(t, "replies", len(in.Replied), 1)
-				}
+				same(t, "replies", len(in.Replied), 1)
 			})
 		}
 	}

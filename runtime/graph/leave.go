@@ -35,8 +35,8 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 	return r.returnSignals(c)
 }
 
-// returnSignals returns the signals of the unfinished tasks of the head to the inbox. c is the
-// loaded checkpoint.
+// returnSignals returns the signals of the unfinished tasks of the head to the inbox, and gives the
+// replies of the finished ones. c is the loaded checkpoint.
 func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	if len(r.run.g.signals) == 0 {
 		return nil
@@ -79,7 +79,9 @@ func (r *opener) leaveCall(b *left, g *core, namespace string, c *checkpoint.Cha
 	b.heads[namespace] = c
 	tasks := g.dueIn(c, namespace)
 	for i := range tasks {
-		tasks[i].Done = tasks[i].Done || r.left.taken[tasks[i].Key]
+		if _, counts := r.left.taken[tasks[i].Key]; counts {
+			tasks[i].Done = true
+		}
 	}
 	over := held.Over(tasks)
 	for i, d := range c.Due {

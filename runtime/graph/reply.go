@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/concluded"
@@ -74,17 +73,13 @@ func (r Received[T, R]) Reply(ctx context.Context, v R) error {
 	m := r.message
 	var err error
 	if m.Payload, err = r.reply.append([]byte{}, &v); err == nil {
-		err = task.SetPart(ctx, replyPart+strconv.FormatUint(m.Number, 10), string(journal.AppendSignal(nil, &m)))
+		err = task.SetPart(ctx, journal.ReplyPart+strconv.FormatUint(m.Number, 10), string(journal.AppendSignal(nil, &m)))
 	}
 	if err != nil {
 		return fmt.Errorf("graph: reply to signal %q: %w", r.signal, err)
 	}
 	return nil
 }
-
-// replyPart begins the name of the part of a result that is a reply. The number of the message
-// follows. The part is the message, as a signal is stored, with the reply as its payload.
-const replyPart = "reply:"
 
 // stepReplies returns the replies of the tasks of the superstep. The last one to a message counts.
 func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
@@ -93,17 +88,11 @@ func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
 		if t.Progress != exec.Succeeded {
 			continue
 		}
-		for part, value := range t.Parts {
-			if !strings.HasPrefix(part, replyPart) {
-				continue
-			}
-			m, err := journal.ReadSignal([]byte(value))
-			if err != nil {
-				return nil, r.changed(err, "a reply")
-			}
-			m.Kind = checkpoint.SignalMessage
-			replies = append(replies, m)
+		of, err := journal.Replies(t.Parts)
+		if err != nil {
+			return nil, r.changed(err, "a reply")
 		}
+		replies = append(replies, of...)
 	}
 	slices.SortStableFunc(replies, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 	if len(replies) == 0 || r.log == nil {

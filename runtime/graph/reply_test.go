@@ -225,6 +225,66 @@ func TestAReplyIsReadWithoutTypes(t *testing.T) {
 	}
 }
 
+// TestAnInputGivesTheRepliesOfFinishedTasksInCalls: rule 27.2. The signal counts as taken, because the
+// call continues with it if its branch is continued. So the reply is given, whether the input keeps
+// the result of the task or not.
+func TestAnInputGivesTheRepliesOfFinishedTasksInCalls(t *testing.T) {
+	for name, call := range map[string]func(b *graph.Builder[work, update], inner *app){
+		"over the same state": func(b *graph.Builder[work, update], inner *app) { b.Subgraph("call", inner) },
+		"over a state of its own": func(b *graph.Builder[work, update], inner *app) {
+			graph.MapSubgraph(b, "call", inner, func(context.Context, work) (update, error) { return input, nil },
+				func(context.Context, work, work) (update, error) { return update{}, nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEnd(t, func(t *testing.T, end func(t *testing.T, th thread) error) {
+				of := newWork()
+				of.Node("greet", func(ctx context.Context, _ work) (update, error) {
+					m, err := greet.Receive(ctx)
+					if err == nil {
+						err = m.Reply(ctx, "hello "+m.Value)
+					}
+					return update{}, err
+				}, greet)
+				of.Node("ask", func(ctx context.Context, _ work) (update, error) {
+					_, err := refund.Ask(ctx, doc{Name: "shoes"})
+					return update{}, err
+				}, refund)
+				for _, id := range []graph.ID{"greet", "ask"} {
+					of.Edge(graph.Start, id)
+					of.Edge(id, graph.End)
+				}
+				b := newWork()
+				call(b, compile(t, of, graph.SubgraphOnly()))
+				b.Chain(graph.Start, "call", graph.End)
+				g := compile(t, b, graph.Saver(memory.New()))
+				th := g.Thread("t")
+				if err := th.Signal(t.Context(), greet.With("ada", graph.RequestID("1"))); err != nil {
+					t.Fatal(err)
+				}
+				done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+				if err := end(t, th); err != nil {
+					t.Fatal(err)
+				}
+				in, err := th.Inbox(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, "signals that wait, were refused, and have a reply", []int{len(in.Waiting), len(in.Refused), len(in.Replied)}, []int{0, 0, 1})
+				same(t, "the reply", <-inBackground(t.Context(), g, graph.RequestID("1")), replyGot{"hello ada", nil})
+			})
+		})
+	}
+}
+
+// eachEnd runs test with each of stepEnds.
+func eachEnd(t *testing.T, test func(t *testing.T, end func(t *testing.T, th thread) error)) {
+	t.Helper()
+	for name, end := range stepEnds {
+		t.Run(name, func(t *testing.T) { test(t, end) })
+	}
+}
+
 // TestAReplyIsSeenWhenItsSuperstepHasCommitted: rule 27.2.
 func TestAReplyIsSeenWhenItsSuperstepHasCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

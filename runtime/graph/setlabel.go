@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -63,7 +64,7 @@ func partsWrites(of checkpoint.Write, t *exec.Task) (writes []checkpoint.Write) 
 // storedParts returns the labels and replies among the named results of a task; nil for none.
 func storedParts(all map[string][]byte) (parts map[string]string) {
 	for name, value := range all {
-		if strings.HasPrefix(name, task.LabelPart) || strings.HasPrefix(name, replyPart) {
+		if strings.HasPrefix(name, task.LabelPart) || strings.HasPrefix(name, journal.ReplyPart) {
 			if parts == nil {
 				parts = make(map[string]string)
 			}

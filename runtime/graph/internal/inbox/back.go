@@ -54,14 +54,20 @@ func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(k
 // Leave returns the signals of the branch that an input leaves. heads has the newest checkpoints
 // of the thread and of the calls that are due, by namespace. The signals of their unfinished tasks
 // go back. When the branch is continued, these tasks wait for signals again. All signals go back
-// that were received in the calls of over, which do not count any more. notes are those of the
-// thread, which belong to base. taken has the keys of tasks without a stored result that count as
-// finished, because the input keeps their outcomes.
+// that were received in the calls of over, which do not count any more. A finished task keeps its
+// signals, and its replies are given. notes are those of the thread, which belong to base. taken
+// has the tasks without a stored result that count as finished, because the input keeps their
+// outcomes: the parts of the results, by the keys of the tasks.
 func Leave(
-	heads map[string]*checkpoint.Chain, over, taken map[string]bool, notes []journal.Received, base checkpoint.ID,
+	heads map[string]*checkpoint.Chain, over map[string]bool, taken map[string]map[string]string, notes []journal.Received, base checkpoint.ID,
 ) (a Act, err error) {
 	for _, namespace := range slices.Sorted(maps.Keys(heads)) {
 		if err := a.leave(namespace, heads[namespace], taken); err != nil {
+			return Act{}, err
+		}
+	}
+	for _, parts := range taken {
+		if err := reply(&a, parts); err != nil {
 			return Act{}, err
 		}
 	}
@@ -77,18 +83,26 @@ func Leave(
 		a.Writes = append(a.Writes, drop(n.Write(base)))
 	}
 	inOrder(a.Messages.Return)
+	inOrder(a.Messages.Reply)
 	return a, nil
 }
 
-// leave returns the signals that the unfinished tasks of a namespace have received to the inbox.
-// It drops the answers that the signals were. c is the newest checkpoint there.
-func (a *Act) leave(namespace string, c *checkpoint.Chain, taken map[string]bool) error {
+// leave returns the signals that the unfinished tasks of a namespace have received to the inbox,
+// drops the answers that the signals were, and adds the replies
+// of the finished tasks. c is the newest checkpoint there.
+func (a *Act) leave(namespace string, c *checkpoint.Chain, taken map[string]map[string]string) error {
 	pending := journal.Gather(c.Writes, c.Last.Base, namespace)
 	for _, w := range c.Writes {
+		if w.Kind == checkpoint.Result && w.Name == "" && w.Base == c.Last.Base && w.Namespace == namespace {
+			if err := reply(a, pending.Parts(w.Task)); err != nil {
+				return err
+			}
+		}
 		if w.Kind != checkpoint.Answer || w.Base != c.Last.Base || w.Namespace != namespace || !task.IsSignal(w.Name) || string(w.Payload) == task.Passed {
 			continue
 		}
-		if _, finished := pending.Result(w.Task); finished || taken[w.Task] {
+		_, finished := pending.Result(w.Task)
+		if _, counts := taken[w.Task]; finished || counts {
 			continue
 		}
 		m, err := journal.ReadSignal(w.Payload)
@@ -99,6 +113,13 @@ func (a *Act) leave(namespace string, c *checkpoint.Chain, taken map[string]bool
 		a.Writes = append(a.Writes, drop(w))
 	}
 	return nil
+}
+
+// reply adds the replies among the parts of a result.
+func reply[T []byte | string](a *Act, parts map[string]T) error {
+	replies, err := journal.Replies(parts)
+	a.Messages.Reply = append(a.Messages.Reply, replies...)
+	return err
 }
 
 // drop returns the write that drops a stored write.

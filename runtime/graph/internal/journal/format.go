@@ -53,6 +53,7 @@ import (
 //	  Result "named:" name  of a call of DoNamed: likewise. Both have "fallback:" before them in a Fallback
 //	  Result "kept:" number  the update that a failed attempt returned, from 1 in the order of attempts
 //	  Result "label:" name  a label that the task sets when its superstep commits: the value
+//	  Result "reply:" number  the reply to the message of that number: as a signal, with the reply as the payload
 //	  Question place, Answer place
 //	  Question "/retry#" number  a timer: the attempt of that number begins when it has passed
 //	  Question "/sleep"  with "#" and an ordinal from the second call on: a timer. Its answer is the bytes

@@ -53,6 +53,25 @@ func ReadSignal(b []byte) (m checkpoint.Message, err error) {
 	return m, err
 }
 
+// ReplyPart begins the name of the part of a result that is a reply. The number of the message
+// follows. The part is the message, in the form of AppendSignal, with the reply as its payload.
+const ReplyPart = "reply:"
+
+// Replies returns the replies among the parts of a result, without an order.
+func Replies[T []byte | string](parts map[string]T) (replies []checkpoint.Message, err error) {
+	for name, part := range parts {
+		if !strings.HasPrefix(name, ReplyPart) {
+			continue
+		}
+		m, err := ReadSignal([]byte(part))
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, m)
+	}
+	return replies, nil
+}
+
 func readMessage(r *wire.Reader) checkpoint.Message {
 	m := checkpoint.Message{Kind: checkpoint.SignalMessage, Number: r.Uint64(), ID: r.Str(), Name: r.Str(), Key: r.Str()}
 	m.Posted, m.Payload = r.Time(), r.Bytes()
