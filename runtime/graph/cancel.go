@@ -137,11 +137,13 @@ func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
 func (l *listener) obeyed(r *run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.log.See(l.newest, l.waits)
+	if l.newest > 0 { // else the run ends at its deadline
+		r.log.See(l.newest, l.waits)
+	}
 }
 
-// CancelledError is returned by the call whose run was ended by Thread.Cancel, or by
-// CancelPending.
+// CancelledError is returned by the call whose run was ended by Thread.Cancel, by CancelPending or
+// by ExecutionTimeout.
 type CancelledError struct {
 	Graph  string
 	Thread string

@@ -83,6 +83,9 @@ func (c *compiler) checkNodeOptions(n *nodeDecl) {
 	if o.idle < 0 || o.idle == 0 && slices.Contains(o.given.once, "IdleTimeout") {
 		c.fault("node %q: its IdleTimeout is %s; want more than 0", id, o.idle)
 	}
+	if o.start < 0 || o.start == 0 && slices.Contains(o.given.once, "StartTimeout") {
+		c.fault("node %q: its StartTimeout is %s; want more than 0", id, o.start)
+	}
 	if len(o.questions) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", id)
 	}

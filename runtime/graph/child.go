@@ -40,7 +40,7 @@ func (e *ChildError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", where(e.Graph, e.Thread, -1), e.Status, e.Reason)
 }
 
-// ChildOption is an option of Child: Title, Label, Priority or Abandon.
+// ChildOption is an option of Child: Title, Label, Priority, ExecutionTimeout or Abandon.
 type ChildOption interface{ child(*runOptions) }
 
 func (f runOption) child(o *runOptions) { f(o) }
@@ -256,19 +256,17 @@ func readChildEnd(b []byte) (e childEnd, err error) {
 // endsLine reports whether nothing of an input runs after a status, unless somebody decides it.
 func endsLine(s Status) bool { return s == Done || s == Failed || s == Cancelled }
 
-// carry makes the run continue the run line of c as that of a child, if it is one.
+// carry makes the run continue the run line of c, with its deadline, and as that of a child if it
+// is one.
 func (r *run) carry(c *checkpoint.Chain) {
-	by := journal.Metadata(c.Last.Meta)[callerKey]
-	if by == "" || r.call != nil {
+	if r.call != nil {
 		return
 	}
-	r.caller = by
-	merged := maps.Clone(r.opt.metadata)
-	if merged == nil {
-		merged = make(map[string]string)
+	r.limit(deadlineIn(c))
+	if by := journal.Metadata(c.Last.Meta)[callerKey]; by != "" {
+		r.caller = by
+		r.opt.metadata = withEntry(r.opt.metadata, callerKey, by)
 	}
-	merged[callerKey] = by
-	r.opt.metadata = merged
 }
 
 // reports says whether the end of the run with a status is that of a child.

@@ -91,10 +91,11 @@ type node struct {
 	continues bool // its failure does not cancel its siblings
 	uncut     bool // a cancel takes effect after its superstep
 	limits    []Limiter
-	queue     string // whose workers run its tasks; empty for none
-	remembers bool   // the subgraph continues from its last call
-	unstored  bool   // the calls of the subgraph store nothing
-	detail    bool   // pictures leave it out
+	queue     string        // whose workers run its tasks; empty for none
+	start     time.Duration // within which a worker of the queue must take a task; 0 for no limit
+	remembers bool          // the subgraph continues from its last call
+	unstored  bool          // the calls of the subgraph store nothing
+	detail    bool          // pictures leave it out
 	questions []askable
 	signals   []receivable
 	writes    []string // declared fields; nil if not declared
@@ -260,7 +261,7 @@ func (c *compiler) addNodes() {
 		}
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, idle: d.opts.idle, remembers: d.opts.remembers, unstored: d.opts.unstored,
-			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, detail: d.opts.detail,
+			keeps: d.opts.keeps, continues: d.opts.continues, uncut: d.opts.uncut, limits: d.opts.limits, queue: d.opts.queue, start: d.opts.start, detail: d.opts.detail,
 			questions: d.opts.questions, signals: d.opts.signals, writes: d.opts.writes,
 		}, i, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers

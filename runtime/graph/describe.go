@@ -37,8 +37,9 @@ type NodeDescription struct {
 	Writes    []string `json:"writes,omitzero"` // the fields that Writes declares; nil without it
 
 	Queue           string             `json:"queue,omitempty"`
-	Timeout         time.Duration      `json:"timeout,omitempty"`     // in nanoseconds
-	IdleTimeout     time.Duration      `json:"idleTimeout,omitempty"` // in nanoseconds
+	StartTimeout    time.Duration      `json:"startTimeout,omitempty"` // in nanoseconds
+	Timeout         time.Duration      `json:"timeout,omitempty"`      // in nanoseconds
+	IdleTimeout     time.Duration      `json:"idleTimeout,omitempty"`  // in nanoseconds
 	Uncancellable   bool               `json:"uncancellable,omitempty"`
 	Retry           []RetryDescription `json:"retry,omitempty"`
 	Fallback        bool               `json:"fallback,omitempty"`
@@ -133,7 +134,7 @@ func (c describer) node(g *core, i int) NodeDescription {
 	n, p := &g.nodes[i], &g.plan.Nodes[i]
 	d := NodeDescription{
 		ID: n.id, Kind: n.kind.name(), Routes: n.routes, CatchAll: i == g.catchAll && i > start, Stateful: n.remembers, Unstored: n.unstored, Writes: slices.Clone(n.writes),
-		Queue: n.queue, Timeout: n.timeout, IdleTimeout: n.idle, Uncancellable: n.uncut, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
+		Queue: n.queue, StartTimeout: n.start, Timeout: n.timeout, IdleTimeout: n.idle, Uncancellable: n.uncut, Fallback: g.exec[i].Fallback, Cache: n.cache.where != nil, CacheTTL: n.cache.ttl,
 		Limits: len(n.limits), Deferred: p.Defers, ContinueOnError: n.continues, KeepUpdate: n.keeps,
 		InterruptBefore: p.Before, InterruptAfter: p.After, Detail: n.detail,
 	}

@@ -36,7 +36,7 @@ func manyOptions(t *testing.T) *graph.Graph[Ticket, TicketUpdate] {
 		graph.Retry(graph.RetryPolicy{Attempts: 3, Base: time.Second, Max: time.Minute, If: func(error) bool { return true }}, graph.RetryPolicy{Attempts: 2}),
 		graph.Limit(graph.MaxConcurrent(1)), graph.ContinueOnError(), graph.KeepUpdateOnError(), graph.Uncancellable(), graph.IdleTimeout(time.Second))
 	g.RoutingNode("choose", func(context.Context, Ticket) (u TicketUpdate, n graph.Next, err error) { return u, n, nil }, graph.Targets("late", graph.End))
-	g.Node("late", work, graph.Deferred(), graph.Queue("gpu"))
+	g.Node("late", work, graph.Deferred(), graph.Queue("gpu"), graph.StartTimeout(time.Minute))
 	each := graph.TaskNode(g, "each", func(context.Context, Ticket, wire.String) (u TicketUpdate, err error) { return u, nil }, graph.CatchAll())
 	g.Subgraph("same", inner, graph.Targets("late"), graph.Unstored())
 	graph.MapSubgraph(g, "mapped", inner, in, out, graph.Stateful(), graph.Targets("late"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
@@ -100,7 +101,7 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 	d.found, d.seen = &found, found.Posted
 	switch {
 	case found.Posted > 0: // messages may have come
-	case found.Status == Paused || found.Status == Done || found.Status == Cancelled:
+	case found.Status == Done || found.Status == Cancelled:
 		d.run.Status = found.Status
 		return d.run, g.rewake(ctx, d)
 	}
@@ -246,7 +247,7 @@ func (d *due) again(r *run, cause error, writes []checkpoint.Write) (wake time.T
 		return wake, errors.Join(cause, fmt.Errorf("%s: its worker's Retry: %w", where(r.g.name, r.thread, -1), err))
 	}
 	if pause > 0 {
-		d.run.Wake = r.log.Now().Add(pause)
+		d.run.Wake = inbox.Earlier(r.log.Now().Add(pause), r.deadline)
 	}
 	return d.run.Wake, cause
 }

@@ -79,7 +79,7 @@ func (r *run) decide(turn plan.Decision) journal.Change {
 // restAfter returns the thread of r as it is if the run ends with a status, without what its tasks
 // wait for.
 func restAfter(r *run, status Status) ending.Rest {
-	rest := ending.Rest{Status: status}
+	rest := ending.Rest{Status: status, Deadline: r.deadline}
 	if r.log != nil && r.call == nil {
 		_, rest.Inputs = r.log.Seen()
 	}
@@ -93,9 +93,7 @@ func wakeAfter(r *run, status Status) time.Time {
 	case status == Waiting && r.call == nil && r.log != nil:
 		asked := r.asked()
 		rest.Signal, rest.Next = r.opt.box.wakes(asked), earliest(asked)
-		if r.waitsForQueues() {
-			rest.Next = inbox.Earlier(rest.Next, r.log.Now().Add(handOutAgain))
-		}
+		rest.Next = inbox.Earlier(rest.Next, r.looksAgain())
 	case status == Ready:
 		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()
 	}

@@ -118,7 +118,7 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 // left reports whether tasks that are due at c may have left anything that is stored.
 func (g *core) left(c *checkpoint.Chain) bool {
 	return slices.ContainsFunc(c.Writes, func(w checkpoint.Write) bool {
-		ends := w.Kind == checkpoint.Result || w.Kind == checkpoint.Outcome && !journal.IsHandOut(w.Name)
+		ends := w.Kind == checkpoint.Result || w.Kind == checkpoint.Outcome && !journal.IsNote(w.Name)
 		return ends && w.Base == c.Last.Base && w.Namespace == ""
 	}) || slices.ContainsFunc(c.Due, func(t checkpoint.Task) bool {
 		n, ok := g.find(t.Node)

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
@@ -51,6 +52,7 @@ func (r *opener) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return checkpoint.Record{}, err
 	}
 	r.leaving = inbox.Relist(c.Thread.Questions, nil)
+	r.run.limit(time.Time{})
 	r.run.log.Again = nil
 	r.run.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
 	rec, err := r.run.record(checkpoint.Fork)

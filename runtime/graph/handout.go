@@ -95,6 +95,9 @@ func (r *run) elsewhere(ctx context.Context, i int) error {
 		q := r.queuedTask(i)
 		b, found := r.pending.Outcome(q.Task, q.Execution)
 		if !found {
+			if err := r.unstarted(ctx, i, &q); err != nil {
+				return err
+			}
 			r.exec.Tasks[i].Progress = exec.Elsewhere
 			return ErrWaiting
 		}
@@ -207,16 +210,63 @@ func (r *run) handedOutWrites(i int) []checkpoint.Write {
 	return []checkpoint.Write{w}
 }
 
-// waitsForQueues reports whether tasks of the run, or of its subgraph calls, wait for workers of
-// queues.
-func (r *run) waitsForQueues() bool {
+// unstarted returns the error of an execution of task i that no worker of its queue has taken
+// within the StartTimeout of the node. It removes the execution from the queue. A thread of the
+// task that is gone has ended, or somebody has removed it.
+func (r *run) unstarted(ctx context.Context, i int, q *queuedTask) error {
+	n := &r.g.nodes[r.exec.Tasks[i].Node]
+	if due := r.startBy(i, q); due.IsZero() || r.log.Now().Before(due) || ctx.Err() != nil {
+		return nil
+	}
+	queued, err := listedThread(ctx, r.opt.queues, q.thread())
+	if err != nil || queued.ID == "" || queued.Wake.After(queued.Now) {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, r.opt.queues.opt.saverTimeout)
+	defer cancel()
+	if err := r.opt.queues.opt.saver.Delete(call, queued.ID); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return r.saving("delete", err)
+	}
+	late := &QueueError{Queue: n.queue, Text: fmt.Sprintf("%v: its StartTimeout of %s has passed", ErrStartTimeout, n.start), class: classStart}
+	if late.policy, err = n.policyFor(late); err != nil {
+		return errors.Join(late, err)
+	}
+	return late
+}
+
+// startBy returns when a worker must have taken an execution of task i; zero for no limit.
+func (r *run) startBy(i int, q *queuedTask) time.Time {
+	d := r.g.nodes[r.exec.Tasks[i].Node].start
+	if d == 0 {
+		return time.Time{}
+	}
+	b, found := r.pending.Outcome(q.Task, journal.HandedOutName(q.Execution))
+	switch h := journal.ReadHandedOut(b); {
+	case !found:
+		return r.log.Now().Add(d + time.Millisecond) // the end of the run notes the hand-out, and its time
+	case h.Birth == r.log.Birth():
+		return h.At.Add(d)
+	}
+	return time.Time{} // of the thread from which this one was copied
+}
+
+// looksAgain returns when the run of a thread looks at the tasks that wait for workers of queues,
+// of the run and of its subgraph calls, if they have no outcome by then. It is zero if no task
+// waits.
+func (r *run) looksAgain() (next time.Time) {
 	for i := range r.exec.Tasks {
 		switch p := r.exec.Tasks[i].Progress; {
-		case p == exec.Elsewhere, r.g.nests && p == exec.Asking && r.calls[i].Elsewhere:
-			return true
+		case p == exec.Elsewhere:
+			now, q := r.log.Now(), r.queuedTask(i)
+			next = inbox.Earlier(next, now.Add(handOutAgain))
+			if due := r.startBy(i, &q); due.After(now) {
+				next = inbox.Earlier(next, due)
+			}
+		case r.g.nests && p == exec.Asking:
+			next = inbox.Earlier(next, r.calls[i].LooksAgain)
 		}
 	}
-	return false
+	return next
 }
 
 // receive takes the signal that an execution of task i waits for, and reports whether there was

@@ -82,7 +82,7 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 		}
 	}
 	if !c.Committed && t.inside == nil {
-		s.Reason = reasonIn(c)
+		s.Reason, s.Deadline = reasonIn(c), deadlineIn(c)
 	}
 	s.Title, s.Labels = c.Thread.Title, maps.Clone(c.Thread.Labels)
 	switch {
@@ -181,7 +181,8 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		if len(stored) > 0 {
 			key := journal.DueKey(rec, namespace, d)
 			of := stored[key]
-			s.Finished, s.Failure, s.Summary, s.Progress = of.Finished, of.Failure, of.Summary, of.Progress
+			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
+			s.Progress, _ = waiting.Progress(key)
 			if s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
 			}
@@ -198,8 +199,6 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 // readFailure reads a stored part of the failure of a task.
 func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 	switch w.Name {
-	case journal.ProgressName:
-		s.Progress = string(w.Payload)
 	case journal.SummaryName:
 		s.Summary = string(w.Payload)
 	case journal.AttemptName:

@@ -30,7 +30,7 @@ func (g *Graph[S, U]) newTail() *journal.Tail {
 
 // hot returns the kept head for a call with input; nil for none.
 func (t driver[S, U]) hot(o runOptions) *head[S, U] {
-	if !t.at.IsZero() || !o.ifHead.IsZero() {
+	if !t.at.IsZero() || !o.ifHead.IsZero() || o.timeout > 0 {
 		return nil
 	}
 	return t.g.heads.take(t.id, func(h *head[S, U]) bool {

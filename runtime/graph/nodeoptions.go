@@ -31,6 +31,7 @@ type nodeOptions struct {
 	keeps     bool
 	limits    []Limiter
 	queue     string
+	start     time.Duration
 	detail    bool
 	catches   bool
 	writes    []string // nil if not declared

@@ -56,6 +56,7 @@ func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 				c, err = r.load(at)
 			}
 			f.Head = headOf(&c)
+			f.Head.Late = r.late(&c)
 		case opening.Compare:
 			f.Same, err = r.run.repeats(&c)
 		case opening.ReadMail:
@@ -72,6 +73,13 @@ func (r *opener) open(kind opening.Kind, at checkpoint.ID) (err error) {
 			r.noteWaiting()
 			r.refuseStray()
 			f.Noted = !r.act.Empty()
+		case opening.End:
+			if !f.Ends { // the deadline has passed
+				r.obeyed = r.run.timedOut()
+				r.run.ending = r.obeyed
+				r.refuseStray()
+			}
+			return r.perform(step, &c, in)
 		default:
 			return r.perform(step, &c, in)
 		}
@@ -108,6 +116,9 @@ func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Inp
 	switch step {
 	case opening.Begin:
 		if err := r.leaveForInput(c); err != nil {
+			return err
+		}
+		if err := r.limitInput(c); err != nil {
 			return err
 		}
 		r.setApart(c.Empty())
@@ -308,9 +319,9 @@ func (r *opener) resume(c *checkpoint.Chain) error {
 	o := journal.Change{Status: checkpoint.Running}
 	switch next {
 	case opening.Wait:
-		o = journal.Change{Status: checkpoint.Waiting, End: true, Wake: wake}
+		o = journal.Change{Status: checkpoint.Waiting, End: true, Wake: inbox.Earlier(wake, r.run.deadline)}
 	case opening.Pause:
-		o = journal.Change{Status: checkpoint.Paused, End: true}
+		o = journal.Change{Status: checkpoint.Paused, End: true, Wake: r.run.deadline}
 	}
 	if err := r.opened(append(records, rec), append(append(writes, edits...), discards...), o); err != nil || next != opening.Wait {
 		return err
@@ -374,7 +385,10 @@ func (r *opener) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes [
 			for n := range journal.Kept(r.run.pending.Parts(key)) {
 				writes = append(writes, checkpoint.Write{Base: r.run.log.Base, Task: key, Kind: checkpoint.Discard, Name: journal.KeptName(n + 1)})
 			}
-			writes = append(writes, endRoundOf(r.run, d.Node, key)...)
+			for _, w := range endRoundOf(r.run, d.Node, key) {
+				journal.Forget(&w)
+				writes = append(writes, w)
+			}
 			if r.run.g.nodes[d.Node].sub != nil {
 				calls[journal.Within(r.run.log.Namespace, r.run.log.Call(key))] = true
 				r.run.log.BeginAgain(key, rec.ID)

@@ -159,6 +159,7 @@ func (r *opener) nextInput(c *checkpoint.Chain) (*journal.Input, error) {
 
 // openMail opens the thread with the oldest input that waits.
 func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
+	posted := r.mail.Input().Posted
 	r.adopt(r.mail.TakeInput())
 	r.noteWaiting()
 	r.run.opt.title, r.run.opt.labels, r.run.opt.metadata = in.Title, in.Labels, in.Metadata
@@ -166,6 +167,7 @@ func (r *opener) openMail(c *checkpoint.Chain, in *journal.Input) error {
 	if err := r.run.propagate(in.Metadata, in.Metadata); err != nil {
 		return err
 	}
+	r.limitPosted(posted)
 	if err := r.run.restore(c); err != nil {
 		return err
 	}

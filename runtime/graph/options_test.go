@@ -69,6 +69,7 @@ var optionsOfCalls = map[string]struct {
 
 	"KeepUpdateOnError": {graph.KeepUpdateOnError, anyNode},
 	"Queue":             {graph.Queue, anyNode},
+	"StartTimeout":      {graph.StartTimeout, anyNode},
 	"Detail":            {graph.Detail, anyNode},
 	"Timeout":           {graph.Timeout, anyNode},
 	"IdleTimeout":       {graph.IdleTimeout, anyNode},
@@ -115,6 +116,9 @@ var optionsOfCalls = map[string]struct {
 	"RequestID":      {graph.RequestID, inputs + " Submit With Result"},
 	"UniqueByPeriod": {graph.UniqueByPeriod, "Submit"},
 	"UntilWaiting":   {graph.UntilWaiting, "Result"},
+
+	"ExecutionTimeout": {graph.ExecutionTimeout, inputs + " Submit Child"},
+
 	"Title":          {graph.Title, inputs + updates + " Submit Child"},
 	"Priority":       {graph.Priority, inputs + updates + " Submit Child"},
 	"Label":          {graph.Label, inputs + updates + " Submit Child"},

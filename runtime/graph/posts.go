@@ -99,7 +99,11 @@ func signalMessage(s SentSignal) (checkpoint.Message, error) {
 }
 
 // prepareSubmit checks the policies of an input, and gives the input a request id if it has none.
+// It adds the timeout to the metadata.
 func (o *runOptions) prepareSubmit() error {
+	if o.timeout > 0 {
+		o.metadata = withEntry(o.metadata, timeoutKey, o.timeout.String())
+	}
 	if o.idle && o.cancel != nil {
 		return errors.New("IfIdle and CancelPending are two policies; choose one")
 	}

@@ -39,9 +39,29 @@ func Queue(name string) NodeOption {
 	return singleNodeOption("Queue", func(o *nodeOptions) { o.queue = name })
 }
 
+// ErrStartTimeout is the error of a task whose StartTimeout has passed. errors.Is finds it in the
+// *NodeError.
+var ErrStartTimeout = errors.New("no worker has taken the task in time")
+
+// StartTimeout makes an attempt of a node with a Queue fail if no worker holds the task d after it
+// was handed out. The error is ErrStartTimeout. Retry hands the task out again as the next
+// attempt, with d anew, and a Fallback runs in the process of the thread. So work gets another way
+// if a queue has no free worker. The time is measured on the clock of the saver.
+//
+// The thread is due after d, and the run that then opens it decides. It needs a worker of the
+// graph, or Resume. While a run executes other tasks of the superstep, it decides when these have
+// ended. A task that a worker has taken in time has no limit: see Timeout and IdleTimeout.
+//
+// The task is removed from the queue. A worker that takes it at that very moment may begin it; its
+// outcome does not count. Compile reports a d of 0 or less, and a node without a Queue.
+func StartTimeout(d time.Duration) NodeOption {
+	return singleNodeOption("StartTimeout", func(o *nodeOptions) { o.start = d })
+}
+
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,
-// not its type. It is context.DeadlineExceeded if the Timeout of the node passed, and
-// checkpoint.ErrTooLarge if the storage has refused the result for its size.
+// not its type. It is context.DeadlineExceeded if the Timeout of the node passed, ErrStartTimeout
+// if no worker has taken the task in time, and checkpoint.ErrTooLarge if the storage has refused
+// the result for its size.
 type QueueError struct {
 	Queue string
 	Text  string
@@ -57,9 +77,13 @@ func (e *QueueError) Error() string { return fmt.Sprintf("in queue %q: %s", e.Qu
 func (e *QueueError) RetryAfter() time.Duration { return e.delay }
 
 // Is reports whether target is the cause of the failure. It is context.DeadlineExceeded if the
-// Timeout of the node passed. It is checkpoint.ErrTooLarge if the storage has refused the result.
+// Timeout of the node passed, and ErrStartTimeout if its StartTimeout passed. It is
+// checkpoint.ErrTooLarge if the storage has refused the result.
 func (e *QueueError) Is(target error) bool {
-	return e.class == classTimeout && target == context.DeadlineExceeded || e.class == classTooLarge && target == checkpoint.ErrTooLarge
+	cause := map[failureClass]error{
+		classTimeout: context.DeadlineExceeded, classTooLarge: checkpoint.ErrTooLarge, classStart: ErrStartTimeout,
+	}[e.class]
+	return cause != nil && target == cause //nolint:errorlint // Is compares
 }
 
 // failureClass says what a failure in a worker was, in stored outcomes.
@@ -71,6 +95,7 @@ const (
 	classPanic
 	classFault    // Strict finds fault with the node: nothing retries or handles it
 	classTooLarge // the storage has refused the result for its size: the same
+	classStart    // no worker has taken the task in time; never stored
 )
 
 // appliesElsewhere returns the If of policy i of a node with a queue. The worker has called the If
@@ -100,6 +125,9 @@ func (n *node) policyFor(err error) (policy int, failed error) {
 // checkQueue reports a Queue that cannot work.
 func (c *compiler) checkQueue(n *nodeDecl) {
 	if !slices.Contains(n.opts.given.once, "Queue") {
+		if n.opts.start != 0 {
+			c.fault("node %q has a StartTimeout and no Queue; leave it out, or use Timeout", string(n.id))
+		}
 		return
 	}
 	switch id := string(n.id); {

@@ -282,7 +282,8 @@ func (r pooled) restoreStep(at checkpoint.Ref, p callPlace, q *queuedTask, n che
 	s.races = r.root.plan.Races+p.g.plan.Races > 0
 	r.root.steps.put(at, s, r.root.opt.hot)
 	mine := journal.Gather(s.writes[q.Task], q.Base, q.Namespace)
-	if _, done := mine.Outcome(q.Task, q.Execution); done || mine.Round(q.Task) != q.Round {
+	_, done := mine.Outcome(q.Task, q.Execution)
+	if done || mine.Round(q.Task) != q.Round || mine.HandedOut(q.Task, q.Round, journal.AnswersOf(q.Execution)) > q.Attempt {
 		return nil, nil
 	}
 	return s, nil

@@ -86,6 +86,9 @@ type Snapshot[S any] struct {
 	// Stops are the static stops at which a run stopped here. A history leaves out the stops in
 	// subgraph calls.
 	Stops []Stop
+	// Deadline is when ExecutionTimeout cancels the due tasks, if this checkpoint is the head, on the
+	// saver's clock. It is zero for never, and in a history.
+	Deadline time.Time
 	// Reason explains why a run ended as Failed or Ready: the text of its error, of the cause of
 	// its context, or of the drain. It is cut after 8 KiB. It is empty when the thread continues,
 	// and in a history.
@@ -111,6 +114,9 @@ func (s Snapshot[S]) String() string {
 	appendList(&b, "signals", s.Signals)
 	if s.Inputs > 0 {
 		b.WriteString("; inputs that wait: " + strconv.Itoa(s.Inputs))
+	}
+	if !s.Deadline.IsZero() {
+		b.WriteString("; deadline: " + s.Deadline.Format(time.RFC3339))
 	}
 	if s.Reason != "" {
 		b.WriteString("; reason: " + s.Reason)

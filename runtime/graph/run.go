@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -48,6 +49,7 @@ type run struct {
 	caller        string        // of the child whose thread the run has, in JSON; empty for none
 	finallyFailed bool          // the child has failed, and nothing retries it
 	fence         checkpoint.ID // of the run, if it took the thread
+	deadline      time.Time     // of the run line; zero for none
 
 	notes    journal.Heartbeats // of a run itself; its subgraph calls use them too, by opt.beats
 	over     sync.WaitGroup     // the goroutine of apart

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -49,7 +50,8 @@ type runOptions struct {
 	stops      *stops         // of this run alone; nil for none
 	stopAt     *numberedStops // the same stops by node number
 	request    string
-	key        string // of a signal
+	key        string        // of a signal
+	timeout    time.Duration // of an input; 0 for none
 	rerun      []ID
 	answers    []answer
 	ifHead     checkpoint.ID

@@ -104,25 +104,34 @@ func (r pooled) perform(q *queuedTask, again bool) error {
 	}
 	ctx, cancel := context.WithCancelCause(r.run.ctx)
 	defer cancel(nil)
-	stop := r.watch(q, func() { cancel(errUnwanted) })
+	notes := &queueNotes{q: q, of: new(journal.Heartbeats), n: journal.ProgressNotes(step.writes[q.Task]), began: time.Now()}
+	stop := r.watch(q, notes, func() { cancel(errUnwanted) })
 	defer stop()
-	r.run.ctx = ctx
+	r.run.ctx, r.run.opt.beats = ctx, notes.of
 	if due, err := r.take(step, q); err != nil || !due {
 		return err
 	}
 	e, err := r.execute(q)
+	stop()
 	if err != nil && errors.Is(context.Cause(ctx), errUnwanted) {
 		if s, failed := newPooled(context.WithoutCancel(ctx), r.root, q).step(q, false); s == nil {
 			return failed
 		}
 	}
+	note := notes.last() // the next execution gets it
 	if err != nil {
+		if note != nil {
+			err = errors.Join(err, r.post(&checkpoint.Post{Thread: q.Thread, Outcomes: note}))
+		}
 		return err
 	}
-	err = r.store(q, e)
+	if e.Result != nil {
+		note = nil
+	}
+	err = r.store(q, e, note)
 	if tooLarge(err) {
 		e = r.failed(&r.run.exec.Tasks[0], &journal.Execution{Summary: e.Summary}, r.run.refusedResult(0, err))
-		err = r.store(q, e)
+		err = r.store(q, e, note)
 	}
 	return err
 }
@@ -255,10 +264,10 @@ func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.E
 	return e
 }
 
-// store stores the outcome of a task, and makes its thread due.
-func (r pooled) store(q *queuedTask, e *journal.Execution) error {
+// store stores the outcome of a task, with a note of Progress, and makes its thread due.
+func (r pooled) store(q *queuedTask, e *journal.Execution, note []checkpoint.Write) error {
 	return r.post(&checkpoint.Post{
-		Thread: q.Thread, Graph: r.root.name, Outcomes: []checkpoint.Write{q.outcome(q.Execution, journal.AppendExecution(nil, e))},
+		Thread: q.Thread, Graph: r.root.name, Outcomes: append(note, q.outcome(q.Execution, journal.AppendExecution(nil, e))),
 		Messages: []checkpoint.Message{{ID: q.Execution, Kind: checkpoint.WakeMessage}},
 	})
 }

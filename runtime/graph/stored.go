@@ -155,7 +155,7 @@ func addTasks(s *Snapshot[[]byte], namespace string, c *checkpoint.Chain) (err e
 		return err
 	}
 	if namespace == "" {
-		s.Reason = reasonIn(c)
+		s.Reason, s.Deadline = reasonIn(c), deadlineIn(c)
 	}
 	return nil
 }

@@ -184,6 +184,7 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 		t.g.heads.drop(t.id) // the kept head is now stale
 	}
 	o.listen.start(held, cancel, r.olderThanRun())
+	defer r.expire(cancel)()
 	o.box.start(r)
 	tell := r.run.watchers.run(held, r.run.plan.Step)
 	listens := r.run.sink == nil || r.run.sink.take(r.run.feed().event(EventRunStarted, r.run.plan.Step))

@@ -107,7 +107,7 @@ func (r *run) Park(i int, delay time.Duration) bool {
 // await decides whether a run that has nothing else to do continues, and waits in memory for its
 // next timer. It reports whether tasks are due again.
 func (r *run) await() (again bool, err error) {
-	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || r.waitsForQueues() {
+	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || !r.looksAgain().IsZero() {
 		return false, nil
 	}
 	asked := r.asked()
@@ -163,6 +163,11 @@ func saverTime(r *run, open []inbox.Question) (time.Time, error) {
 	if !slices.ContainsFunc(open, func(q inbox.Question) bool { return !q.Of.Due.IsZero() }) {
 		return time.Time{}, nil
 	}
+	return readTime(r)
+}
+
+// readTime returns the time on the saver's clock.
+func readTime(r *run) (time.Time, error) {
 	call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
 	defer cancel()
 	got, err := r.g.opt.saver.Ready(call, checkpoint.ReadyQuery{Limit: 1}) // of no graph: only the time

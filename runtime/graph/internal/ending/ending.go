@@ -55,6 +55,7 @@ type Rest struct {
 	Signal   bool              // Waiting: a signal waits that a task can receive
 	Next     time.Time         // Waiting: when a task can run without an answer; zero for never
 	Continue bool              // Ready: the run was interrupted by a drain, or is that of a worker
+	Deadline time.Time         // of its run line; zero for none
 }
 
 // Idle is a run in which nothing can run before an answer, a signal or a time (rule 22.5).
@@ -102,10 +103,12 @@ func (r *Rest) Wake() time.Time {
 		return Now()
 	case r.Status == checkpoint.Waiting && r.Signal:
 		return Now()
-	case r.Status == checkpoint.Waiting:
+	case r.Status == checkpoint.Waiting && (r.Deadline.IsZero() || !r.Next.IsZero() && r.Next.Before(r.Deadline)):
 		return r.Next
 	case r.Status == checkpoint.Ready && r.Continue:
 		return Now()
+	case r.Status == checkpoint.Waiting || r.Status == checkpoint.Ready || r.Status == checkpoint.Paused:
+		return r.Deadline
 	}
 	return time.Time{}
 }

@@ -20,7 +20,8 @@ import (
 //	round "/" name                  the result of a durable call named so
 //	round "/" answers "." attempt "/out"   the execution was handed out, as a HandedOut
 //	round "/calls"                  results of durable calls may be stored: empty
-//	round                           ends the round: empty
+//	round "/note." number           a note of Progress, from 1: the text. A later one replaces it
+//	round                           ends the round: empty, or a byte 1 to drop the notes before it
 //
 // All three parts are numbers that follow from what is stored, so another holder of the thread
 // makes the same names. A round ends by Rerun, by an edit of the thread, and when a run ends
@@ -36,8 +37,28 @@ func inRound(round int, name string) string { return strconv.Itoa(round) + "/" +
 // HandedOutName returns the name of the outcome that notes that an execution was handed out.
 func HandedOutName(execution string) string { return execution + "/out" }
 
-// IsHandOut reports whether the name of an outcome notes only that an execution was handed out.
-func IsHandOut(name string) bool { return strings.HasSuffix(name, "/out") }
+// IsNote reports whether the name of an outcome notes only that an execution was handed out, or
+// how far it is.
+func IsNote(name string) bool { return strings.HasSuffix(name, "/out") || isProgress(name) }
+
+// isProgress reports whether the name of an outcome is that of a note of Progress.
+func isProgress(name string) bool { return strings.Contains(name, "/note.") }
+
+// NoteName returns the name of the outcome that is a note of Progress of a task, from 1.
+func NoteName(round, n int) string { return inRound(round, "note."+strconv.Itoa(n)) }
+
+// ProgressNotes returns how many notes of Progress are stored among the writes of a task.
+func ProgressNotes(writes []checkpoint.Write) (n int) {
+	for i := range writes {
+		if writes[i].Kind == checkpoint.Outcome && isProgress(writes[i].Name) {
+			n++
+		}
+	}
+	return n
+}
+
+// Forget makes a write that ends a round drop the notes of Progress before it.
+func Forget(w *checkpoint.Write) { w.Payload = []byte{1} }
 
 // HandedOut says which queue an execution was handed out to, and when.
 type HandedOut struct {
@@ -138,6 +159,12 @@ func (p *Pending) addOutcome(w *checkpoint.Write) {
 		p.outcomes[w.Task] = make(outcomes)
 	}
 	p.outcomes[w.Task][w.Name] = w.Payload
+	switch {
+	case isProgress(w.Name):
+		p.note(w)
+	case len(w.Payload) > 0 && !strings.Contains(w.Name, "/"): // Forget
+		delete(p.notes, w.Task)
+	}
 }
 
 // Round returns the present round of a task.

@@ -43,10 +43,7 @@ func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p 
 			p.addResult(w)
 		case checkpoint.Failure:
 			if w.Name == ProgressName {
-				if p.notes == nil {
-					p.notes = make(map[string]string)
-				}
-				p.notes[w.Task] = string(w.Payload)
+				p.note(w)
 			}
 		case checkpoint.Question, checkpoint.Answer:
 			p.addAsked(w)
@@ -55,6 +52,14 @@ func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p 
 		}
 	}
 	return p
+}
+
+// note makes the payload of a write the newest note of Progress of its task.
+func (p *Pending) note(w *checkpoint.Write) {
+	if p.notes == nil {
+		p.notes = make(map[string]string)
+	}
+	p.notes[w.Task] = string(w.Payload)
 }
 
 func (p *Pending) addResult(w *checkpoint.Write) {

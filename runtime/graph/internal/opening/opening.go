@@ -41,11 +41,12 @@ type Head struct {
 	Newest    bool // it is the newest record of the thread
 	Leased    bool // another run has the lease
 	Mail      bool // messages wait
+	Late      bool // the deadline of what is due has passed
 	Status    checkpoint.Status
 }
 
 // idle reports whether an input can begin without dropping tasks.
-func (h *Head) idle() bool { return !h.Due || h.Status == checkpoint.Cancelled }
+func (h *Head) idle() bool { return !h.Due || h.Late || h.Status == checkpoint.Cancelled }
 
 // Facts is what the call knows. Set Request first, and the other fields after the moves that name
 // them.
@@ -121,7 +122,7 @@ func (f *Facts) next() Move {
 		return ReadMail
 	case f.Cancel && !f.done[Judge]:
 		return Judge
-	case f.Ends:
+	case f.Ends || h.Late:
 		return End
 	case c.Kind == Due:
 		return f.due()

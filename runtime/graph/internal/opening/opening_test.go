@@ -14,6 +14,7 @@ func TestNext(t *testing.T) {
 	held := with(func(h *Head) { h.Leased = true })
 	cancelled := with(func(h *Head) { h.Status = checkpoint.Cancelled })
 	paused := with(func(h *Head) { h.Status = checkpoint.Paused })
+	late := with(func(h *Head) { h.Late = true; h.Status = checkpoint.Waiting })
 	done := Head{Newest: true, Status: checkpoint.Done}
 	for _, row := range []struct {
 		rule, name string
@@ -34,6 +35,13 @@ func TestNext(t *testing.T) {
 		{"21.4", "input that is refused reads no messages", Facts{Head: with(func(h *Head) { h.Mail = true })}, []Move{Load, Unfinished}},
 		{"21.10", "request sent again, and cancelled", Facts{Request: Request{Named: true}, Head: due, Same: true, Cancel: true, Ends: true}, []Move{Load, Compare, ReadMail, Judge, End}},
 		{"21.11", "input on a cancelled thread", Facts{Head: cancelled}, []Move{Load, Begin}},
+
+		{"14.9", "input behind a deadline", Facts{Head: late}, []Move{Load, Begin}},
+		{"14.9", "resume behind a deadline", Facts{Request: Request{Kind: Resume}, Head: late}, []Move{Load, ReadMail, End}},
+		{"14.9", "resume behind a deadline, after an older cancel", Facts{Request: Request{Kind: Resume}, Head: late, Cancel: true}, []Move{Load, ReadMail, Judge, End}},
+		{"14.9", "worker: a deadline", Facts{Request: Request{Kind: Due}, Head: late}, []Move{Load, ReadMail, End}},
+		{"14.9", "worker: a deadline at a stop", Facts{Request: Request{Kind: Due}, Head: with(func(h *Head) { *h = paused; h.Late = true })}, []Move{Load, ReadMail, End}},
+		{"14.9", "worker: an input waits behind a deadline", Facts{Request: Request{Kind: Due}, Head: late, Input: true}, []Move{Load, ReadMail, End}},
 
 		{"15.1", "resume", Facts{Request: Request{Kind: Resume}, Head: due}, []Move{Load, ReadMail, Continue}},
 		{"15.2", "resume of a finished thread", Facts{Request: Request{Kind: Resume}, Head: done}, []Move{Load, ReadMail, Continue}},
