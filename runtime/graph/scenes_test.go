@@ -14,6 +14,12 @@ import (
 
 // scenes are the scenarios of the transcripts, by the name of the file.
 var scenes = map[string]func(*scene){
+	"queue":             queueScene,
+	"queue_timeout":     queueTimeoutScene,
+	"child":             childScene,
+	"reply":             replyScene,
+	"execution_timeout": executionTimeoutScene,
+
 	"chain": func(sc *scene) {
 		th := sc.thread(sc.chain("a", "b"))
 		sc.did("first input")(th.Invoke(sc.t.Context(), logged("one"), graph.RequestID("r-1")))

@@ -26,12 +26,12 @@ func (s *transcribed) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Ch
 	if !c.Empty() {
 		records++
 	}
-	s.tr.printf("  Load %s at %s: %d records, head %s, %s%s", s.tr.namespace(p.Namespace), at, records, s.tr.id(c.Head), c.Thread.Status, failed(err))
+	s.tr.printf("  Load%s %s at %s: %d records, head %s, %s%s", of(p.Thread), s.tr.namespace(p.Namespace), at, records, s.tr.id(c.Head), c.Thread.Status, failed(err))
 	return c, err
 }
 
 func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	lines := []string{fmt.Sprintf("  Append to %s after %s", s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End) + wakes(a.Wake)}
+	lines := []string{fmt.Sprintf("  Append%s to %s after %s", of(a.Thread), s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End) + wakes(a.Wake)}
 	if a.Open != nil {
 		lines[0] += ", opening"
 	}
@@ -55,7 +55,7 @@ func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoi
 }
 
 func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	lines := []string{"  PutWrites" + says(p.Status, p.End) + wakes(p.Wake)}
+	lines := []string{"  PutWrites" + of(p.Thread) + says(p.Status, p.End) + wakes(p.Wake)}
 	for i := range p.Writes {
 		lines = append(lines, s.tr.write(&p.Writes[i]))
 	}
@@ -74,14 +74,20 @@ func handled(h *checkpoint.Handled) (lines []string) {
 	for _, r := range h.Refuse {
 		lines = append(lines, fmt.Sprintf("    refuses message %d: %s", r.Number, r.Reason))
 	}
+	for _, m := range h.Reply {
+		lines = append(lines, fmt.Sprintf("    replies to message %d: %q", m.Number, m.Payload))
+	}
 	return lines
 }
 
 func (s *transcribed) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	done, err := s.Saver.Post(ctx, posts...)
 	for i := range posts {
+		for j := range posts[i].Outcomes {
+			s.tr.printf("  Post%s\n%s", of(posts[i].Thread), s.tr.write(&posts[i].Outcomes[j]))
+		}
 		for j, m := range posts[i].Messages {
-			text := fmt.Sprintf("  Post %s", m.Kind)
+			text := fmt.Sprintf("  Post%s %s", of(posts[i].Thread), m.Kind)
 			switch m.Kind {
 			case checkpoint.SignalMessage:
 				text += fmt.Sprintf(" %q", m.Name)
@@ -110,14 +116,31 @@ func (s *transcribed) Post(ctx context.Context, posts ...checkpoint.Post) ([]che
 
 func (s *transcribed) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
 	all, err := s.Saver.Mail(ctx, q)
-	s.tr.printf("  Mail after %d: %d messages%s", q.After, len(all), failed(err))
+	s.tr.printf("  Mail%s after %d: %d messages%s", of(q.Thread), q.After, len(all), failed(err))
 	return all, err
 }
 
 func (s *transcribed) Rewake(ctx context.Context, r checkpoint.Rewake) error {
 	err := s.Saver.Rewake(ctx, r)
-	s.tr.printf("  Rewake%s%s", wakes(r.Wake), failed(err))
+	s.tr.printf("  Rewake%s%s%s", of(r.Thread), wakes(r.Wake), failed(err))
 	return err
+}
+
+func (s *transcribed) Delete(ctx context.Context, thread string) error {
+	err := s.Saver.Delete(ctx, thread)
+	s.tr.printf("  Delete%s%s", of(thread), failed(err))
+	return err
+}
+
+// of names a thread, unless it is that of the scene.
+func of(thread string) string {
+	switch {
+	case thread == "t":
+		return ""
+	case strings.HasPrefix(thread, checkpoint.TaskPrefix):
+		return " of the task"
+	}
+	return " of " + thread
 }
 
 // wakes describes the Wake of a write.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -91,8 +92,11 @@ func (tr *transcript) text() string {
 	for id, name := range tr.ids {
 		names = append(names, id.String(), name) // in errors
 	}
-	return strings.NewReplacer(names...).Replace(tr.b.String())
+	return hashes.ReplaceAllString(strings.NewReplacer(names...).Replace(tr.b.String()), "hash")
 }
+
+// hashes are names that are made of task keys.
+var hashes = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 
 // namespace returns the names of the tasks that a namespace is made of.
 func (tr *transcript) namespace(ns string) string {
@@ -179,6 +183,8 @@ func (tr *transcript) write(w *checkpoint.Write) string {
 	switch {
 	case w.Kind == checkpoint.Failure && w.Name != "attempt":
 		text += fmt.Sprintf(": %s", strings.SplitN(string(w.Payload), "\n", 2)[0])
+	case w.Kind == checkpoint.Outcome && strings.HasSuffix(w.Name, "/out"):
+		text += ": its queue, node and time" // and the birth of the thread, which differs from one run to the next
 	case len(w.Payload) > 0:
 		text += ": " + tr.payload(w.Payload)
 	}
@@ -214,6 +220,9 @@ func describe(v any) string {
 	case string:
 		return fmt.Sprintf("%q", v)
 	case []byte:
+		if text := string(v); strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+			return fmt.Sprintf("<%q>", text)
+		}
 		if inner, err := decodeAll(v); err == nil {
 			return "<" + strings.Join(inner, " ") + ">"
 		}
