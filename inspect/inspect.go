@@ -167,6 +167,7 @@ func (in *Inspector) routes() http.Handler {
 	page("GET /thread", in.threadPage)
 	page("GET /checkpoint", in.checkpointPage)
 	page("GET /history", in.historyPage)
+	page("GET /result", in.resultPage)
 	page("GET /compare", in.comparePage)
 	page("GET /state.json", in.stateJSON)
 	page("GET /download", in.download)

@@ -42,6 +42,13 @@ var notes = map[string]string{
 	"edited":    "The change is stored.",
 	"released":  "The version is closed. The next input starts an empty one.",
 	"deleted":   "The thread is deleted.",
+
+	// Of results:
+	"done":       "The work of the input is done. This checkpoint is its result.",
+	"failed":     "The work of the input has failed. This is its last checkpoint.",
+	"ended":      "The work of the input was cancelled. This is its last checkpoint.",
+	"late":       "The ExecutionTimeout of the input has passed. This is its last checkpoint.",
+	"unfinished": "The work has not ended. Ask for the result again.",
 }
 
 // render writes a page. It executes the template first, so that an error makes no half page.

@@ -202,7 +202,14 @@ func (in *Inspector) submit(w http.ResponseWriter, r *http.Request) error {
 		in.render(w, statusOf(err), "submit", d)
 		return nil
 	}
-	redirect(w, place{Thread: d.ID}.link("thread", "note", "submitted"))
+	to := place{Thread: d.ID}.link("thread", "note", "submitted")
+	if form.Get("wait") != "" {
+		if d.New {
+			d.Request = firstInput
+		}
+		to = place{Thread: d.ID}.link("result", "request", d.Request)
+	}
+	redirect(w, to)
 	return nil
 }
 
