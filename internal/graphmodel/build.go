@@ -43,7 +43,11 @@ var (
 	signals     = [...]graph.Signal[wire.Int]{
 		graph.NewSignal[wire.Int](signalNames[0]), graph.NewSignal[wire.Int](signalNames[1]),
 	}
+	asked = graph.NewReplySignal[wire.Int, wire.Int](signalNames[1]) // the second one, of a graph with Replies
 )
+
+// replyTo is the reply of a node to a signal with a payload.
+func replyTo(payload int64) int64 { return payload + 1 }
 
 // queue is that of all nodes that have one.
 const queue = "q"
@@ -180,7 +184,11 @@ func (b *building) options(n *Node) []graph.NodeOption {
 		opts = append(opts, questions[0], questions[1])
 	}
 	if n.Receives > 0 {
-		opts = append(opts, signals[0], signals[1])
+		if opts = append(opts, signals[0]); b.world.Replies {
+			opts = append(opts, asked)
+		} else {
+			opts = append(opts, signals[1])
+		}
 	}
 	if n.Queued {
 		opts = append(opts, graph.Queue(queue))
@@ -331,7 +339,7 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 	}
 	for k := range n.Receives {
 		name, key := n.receives(k)
-		v, e := signals[slices.Index(signalNames, name)].Receive(ctx, append(slices.Clip(receives), graph.For(key))...)
+		v, e := b.receive(ctx, name, append(slices.Clip(receives), graph.For(key)))
 		if e == nil {
 			b.world.receive(graph.CurrentTask(ctx), int64(v))
 		}
@@ -349,6 +357,18 @@ func (b *building) await(ctx context.Context, d doing, view State) (got []int64,
 		}
 	}
 	return got, err
+}
+
+// receive receives a signal, and replies to one of a graph with Replies.
+func (b *building) receive(ctx context.Context, name string, opts []graph.ReceiveOption) (wire.Int, error) {
+	if !b.world.Replies || name != signalNames[1] {
+		return signals[slices.Index(signalNames, name)].Receive(ctx, opts...)
+	}
+	m, err := asked.Receive(ctx, opts...)
+	if err == nil {
+		err = m.Reply(ctx, wire.Int(replyTo(int64(m.Value))))
+	}
+	return m.Value, err
 }
 
 // limit is an option of Compile that each run can override.

@@ -51,7 +51,7 @@ type Outcome struct {
 
 // NewModel returns an empty thread.
 func NewModel(s *Spec) *Model {
-	m := &Model{machine: &machine{spec: s, below: s.Below, root: true, fate: &fate{box: &mailbox{ids: map[string]bool{}}, fails: map[string]int{}, strays: map[uint64]int{}}}}
+	m := &Model{machine: &machine{spec: s, below: s.Below, root: true, fate: &fate{box: &mailbox{ids: map[string]bool{}, replies: map[uint64]int64{}}, fails: map[string]int{}, strays: map[uint64]int{}}}}
 	m.step = -1
 	m.committed = map[int]bool{}
 	m.commit = func(ran []string) {
@@ -174,7 +174,7 @@ func (m *Model) reopen(h *handling, answers, rerun []string, unseen bool, stops 
 	m.fate.box.running, m.fate.box.seen = opened, m.fate.box.posted
 	for _, t := range m.tasks { // rule 11.8
 		if slices.Contains(rerun, m.spec.name(t.node)) {
-			t.succeeded, t.kept = false, nil
+			t.succeeded, t.fell, t.kept = false, false, nil
 		}
 	}
 	if len(rerun) > 0 {

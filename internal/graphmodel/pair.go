@@ -38,7 +38,7 @@ type Pair struct {
 // NewPair returns a thread called name on s, and its Model.
 func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) (*Pair, error) {
 	w := NewWorld()
-	w.Settles = spec.waits()
+	w.Settles, w.Replies = spec.waits(), spec.Replies
 	opts = append([]graph.Option{graph.Saver(w.Saver(s)), graph.Concurrency(1)}, opts...)
 	if !spec.joinsBelow() {
 		opts = append(opts, graph.Strict()) // a subgraph that ends with a join half reached fails under it (rule 5.6)

@@ -262,6 +262,23 @@ func (p *Pair) compareInbox(ctx context.Context, what string) error {
 		differ(what+": clock", at(time.Now()), at(box.now)),
 		differ(what+": inbox", messagesText(in.Waiting), box.mailText()),
 		differ(what+": refused", messagesText(in.Refused), box.refusedText()),
+		p.compareReplies(what, in.Replied),
 		differ(what+": due", at(thread.Wake), at(box.wake)),
 	)
+}
+
+// compareReplies compares the replies that the thread has given.
+func (p *Pair) compareReplies(what string, replied []checkpoint.Message) error {
+	if !p.World.Replies {
+		return nil
+	}
+	got, want := map[uint64]string{}, map[uint64]string{}
+	for i := range replied {
+		r := wire.NewReader("reply", replied[i].Payload)
+		got[replied[i].Number] = fmt.Sprint(r.Int64())
+	}
+	for n, v := range p.Model.fate.box.replies {
+		want[n] = fmt.Sprint(v)
+	}
+	return differ(what+": replies", numbered(got), numbered(want))
 }

@@ -26,6 +26,10 @@ type Spec struct {
 	// changes it.
 	Exact bool
 
+	// Replies says that nodes reply to the signals of the second name. Such a graph does not run with
+	// OnExit (rule 27.4).
+	Replies bool
+
 	// Patient says that the outcome depends on when questions are answered and stops are cleared,
 	// because tasks in a race ask or stop. Answers then have to wait until all tasks of the race
 	// have run.

@@ -10,6 +10,7 @@ import (
 type task struct {
 	dueTask
 	succeeded bool
+	fell      bool       // its fallback has succeeded
 	changes   [][]change // the updates that it returned: one, but of a call over the same state those of all its tasks
 	choice    []target   // rule 8.7
 	waits     []*wait    // in the order in which they began
@@ -116,7 +117,7 @@ func (m *machine) perform(t *task) {
 		return
 	}
 	d := t.doing()
-	t.failed, t.succeeded, t.inside = false, true, nil
+	t.failed, t.succeeded, t.fell, t.inside = false, true, true, nil
 	t.changes = append(slices.Clone(t.kept), m.spec.falling(d, m.state.State))
 	if n.routes() {
 		t.choice = m.spec.chooses(d, m.state.State)
@@ -171,7 +172,7 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 	if breaks {
 		return fail()
 	}
-	t.succeeded, t.changes = true, append(slices.Clone(t.kept), m.spec.does(d, m.state.State))
+	t.succeeded, t.fell, t.changes = true, false, append(slices.Clone(t.kept), m.spec.does(d, m.state.State))
 	if n.routes() {
 		t.choice = m.spec.chooses(d, m.state.State)
 	}

@@ -14,7 +14,8 @@ type mailbox struct {
 	signals []signal // that no task has received
 	letters []letter // the other untaken messages
 	refused []refusal
-	ids     map[string]bool // of letters, also of those that were taken
+	replies map[uint64]int64 // to messages, by their numbers
+	ids     map[string]bool  // of letters, also of those that were taken
 
 	wake    time.Time // when the thread is due; zero for never
 	running bool      // a run holds the thread
@@ -57,9 +58,22 @@ func (m *mailbox) find(w *wait) int {
 	})
 }
 
+// reply gives the replies of a task whose result counts (rule 27.2).
+func (m *mailbox) reply(t *task) {
+	for _, w := range t.waits {
+		if t.succeeded && !t.fell && w.kind == forSignal && w.over && !w.expired && w.name == signalNames[1] {
+			m.replies[w.signal.number] = replyTo(w.signal.payload)
+		}
+	}
+}
+
 // takeBack puts signals into the inbox that a task had received, with their numbers (rule 21.17).
+// The replies to them count no more.
 func (m *mailbox) takeBack(received []signal) {
 	m.signals = append(m.signals, received...)
+	for _, s := range received {
+		delete(m.replies, s.number)
+	}
 	slices.SortFunc(m.signals, func(a, b signal) int { return int(a.number) - int(b.number) })
 }
 
@@ -199,6 +213,7 @@ func (m *machine) leave(all bool) {
 			t.call.leave(all || t.lost || t.succeeded)
 		}
 		if t.succeeded && !all {
+			m.fate.box.reply(t)
 			continue
 		}
 		t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
@@ -221,6 +236,7 @@ func (m *machine) settleSignals(tasks []*task) {
 			m.fate.box.takeBack(received)
 			continue
 		}
+		m.fate.box.reply(t)
 		m.received = append(m.received, received...)
 	}
 }

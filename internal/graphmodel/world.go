@@ -26,6 +26,8 @@ type World struct {
 	// testing/synctest. So a task that has lost a race does not begin.
 	Settles bool
 
+	Replies bool // that of the Spec
+
 	// Arrive, if set, is called when an attempt of a node begins, and waits as long as it takes.
 	Arrive func(ctx context.Context) error
 

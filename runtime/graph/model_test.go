@@ -357,6 +357,7 @@ func TestRandomGraphsThatGetMailRunByTheRules(t *testing.T) {
 
 func getsMailInBubble(t *testing.T, spec *graphmodel.Spec, d graph.Durability) error {
 	t.Helper()
+	spec.Replies = d != graph.OnExit
 	return inBubble(t, spec, func(ctx context.Context, p *graphmodel.Pair) error {
 		return p.Correspond(ctx, 20, d != graph.OnExit)
 	}, d, graph.HotThreads(0)) // the answers do not pass through the graph, whose head would be stale
