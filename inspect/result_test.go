@@ -25,8 +25,8 @@ func packing(t *testing.T, saver checkpoint.Saver) *shop {
 	return app
 }
 
-// TestTheResultOfAnInputIsACheckpoint submits two inputs and waits: the result of the first one stays
-// the same after the second one has begun.
+// TestTheResultOfAnInputIsACheckpoint submits two inputs and waits: the result of the first one
+// stays the same after the second one has begun.
 func TestTheResultOfAnInputIsACheckpoint(t *testing.T) {
 	saver := newSaver(t)
 	app := packing(t, saver)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -18,12 +17,6 @@ func Order(ctx context.Context, app *graph.Graph[State, StateUpdate], number str
 	if errors.Is(err, checkpoint.ErrInboxFull) {
 		return fmt.Errorf("order %s: try again later: %w", number, err)
 	}
-	return err
-}
-
-// Offer submits an offer that somebody must accept within a day.
-func Offer(ctx context.Context, app *graph.Graph[State, StateUpdate], id string, in StateUpdate) error {
-	_, err := app.Thread(id).Submit(ctx, in, graph.RequestID(id), graph.ExecutionTimeout(24*time.Hour))
 	return err
 }
 

@@ -26,8 +26,8 @@ type Spec struct {
 	// changes it.
 	Exact bool
 
-	// Replies says that nodes reply to the signals of the second name. Such a graph does not run with
-	// OnExit (rule 27.4).
+	// Replies says that nodes reply to the signals of the second name. Such a graph does not run
+	// with OnExit (rule 27.4).
 	Replies bool
 
 	// Patient says that the outcome depends on when questions are answered and stops are cleared,

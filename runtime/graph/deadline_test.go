@@ -100,8 +100,8 @@ func workUntil(t *testing.T, ctx context.Context, g *app, s checkpoint.Saver) {
 	}()
 }
 
-// TestADeadlineCancelsTheChild tests rules 14.9 and 25.4: the deadline of the caller ends its child,
-// and a child can have one of its own.
+// TestADeadlineCancelsTheChild tests rules 14.9 and 25.4: the deadline of the caller ends its
+// child, and a child can have one of its own.
 func TestADeadlineCancelsTheChild(t *testing.T) {
 	slow := sleeper("worked", 9*day)
 	t.Run("of the caller", func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestAFailedThreadStaysFailedAtItsDeadline(t *testing.T) {
 	})
 }
 
-// TestTheTimeOfASubmittedInputBeginsWithItsPost tests rule 14.9: the input waits behind another one.
-// When it begins, its deadline has passed, and no node runs.
+// TestTheTimeOfASubmittedInputBeginsWithItsPost tests rule 14.9: the input waits behind another
+// one. When it begins, its deadline has passed, and no node runs.
 func TestTheTimeOfASubmittedInputBeginsWithItsPost(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
 		s, ran := memory.New(), &counter{}

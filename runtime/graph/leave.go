@@ -35,8 +35,8 @@ func (r *opener) leaveForInput(c *checkpoint.Chain) error {
 	return r.returnSignals(c)
 }
 
-// returnSignals returns the signals of the unfinished tasks of the head to the inbox, and gives the
-// replies of the finished ones. c is the loaded checkpoint.
+// returnSignals returns the signals of the unfinished tasks of the head to the inbox, and gives
+// the replies of the finished ones. c is the loaded checkpoint.
 func (r *opener) returnSignals(c *checkpoint.Chain) error {
 	if len(r.run.g.signals) == 0 {
 		return nil

@@ -129,8 +129,8 @@ func TestRerunDropsTheProgressOfAQueue(t *testing.T) {
 	})
 }
 
-// TestTheNotesOfALongTaskAreFew counts the stored notes of a task that changes its note each second
-// for a day.
+// TestTheNotesOfALongTaskAreFew counts the stored notes of a task that changes its note each
+// second for a day.
 func TestTheNotesOfALongTaskAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()

@@ -36,8 +36,8 @@ func TestARemovedTaskIsHandedOutAgainAfterAnHour(t *testing.T) {
 	})
 }
 
-// TestARaceOfAQueuedTaskAndOneOfTheRun tests rule 23.7: the outcome comes while the run executes the
-// other task of the race. That task wins if it succeeds. If it fails, the next run takes the
+// TestARaceOfAQueuedTaskAndOneOfTheRun tests rule 23.7: the outcome comes while the run executes
+// the other task of the race. That task wins if it succeeds. If it fails, the next run takes the
 // outcome, which then wins.
 func TestARaceOfAQueuedTaskAndOneOfTheRun(t *testing.T) {
 	for name, c := range map[string]struct {

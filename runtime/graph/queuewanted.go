@@ -50,7 +50,7 @@ func (r pooled) watch(q *queuedTask, notes *queueNotes, unwanted func()) (stop f
 				timer.Reset(min(seat.Tick(), time.Hour))
 			case <-beat.C:
 				if note := notes.due(time.Now()); note != nil && newPooled(ctx, r.root, q).post(&checkpoint.Post{Thread: q.Thread, Outcomes: note}) == nil {
-					notes.stored()
+					notes.noteStored()
 				}
 			case <-changed: // after an error, the next change looks again
 				if s, _, err := newPooled(ctx, r.root, q).current(q, false); err == nil && s == nil {
@@ -67,8 +67,8 @@ func (r pooled) watch(q *queuedTask, notes *queueNotes, unwanted func()) (stop f
 
 // queueNotes are the notes of Progress of an execution in a worker. An outcome never changes, so
 // each stored note is an outcome of its own. A note is stored when it differs from the one before,
-// and when an eighth of the time of the execution has passed since then. So their number grows with
-// the logarithm of the time, and the newest one is at most that old.
+// and when an eighth of the time of the execution has passed since then. So their number grows
+// with the logarithm of the time, and the newest one is at most that old.
 type queueNotes struct {
 	q      *queuedTask
 	of     *journal.Heartbeats
@@ -87,8 +87,8 @@ func (k *queueNotes) due(now time.Time) []checkpoint.Write {
 	return k.last()
 }
 
-// last returns the outcome of the newest note; nil if it is stored. The caller calls stored when
-// it is.
+// last returns the outcome of the newest note; nil if it is stored. The caller calls noteStored
+// when it is.
 func (k *queueNotes) last() []checkpoint.Write {
 	note, ok := k.of.Get(k.q.Task)
 	if !ok || note == k.newest {
@@ -98,5 +98,5 @@ func (k *queueNotes) last() []checkpoint.Write {
 	return []checkpoint.Write{k.q.outcome(journal.NoteName(k.q.Round, k.n+1), []byte(note))}
 }
 
-// stored notes that the outcome of due or last is stored.
-func (k *queueNotes) stored() { k.n, k.newest, k.at = k.n+1, k.tried, time.Now() }
+// noteStored notes that the outcome of due or last is stored.
+func (k *queueNotes) noteStored() { k.n, k.newest, k.at = k.n+1, k.tried, time.Now() }

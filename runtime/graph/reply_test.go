@@ -225,9 +225,9 @@ func TestAReplyIsReadWithoutTypes(t *testing.T) {
 	}
 }
 
-// TestAnInputGivesTheRepliesOfFinishedTasksInCalls: rule 27.2. The signal counts as taken, because the
-// call continues with it if its branch is continued. So the reply is given, whether the input keeps
-// the result of the task or not.
+// TestAnInputGivesTheRepliesOfFinishedTasksInCalls: rule 27.2. The signal counts as taken, because
+// the call continues with it if its branch is continued. So the reply is given, whether the input
+// keeps the result of the task or not.
 func TestAnInputGivesTheRepliesOfFinishedTasksInCalls(t *testing.T) {
 	for name, call := range map[string]func(b *graph.Builder[work, update], inner *app){
 		"over the same state": func(b *graph.Builder[work, update], inner *app) { b.Subgraph("call", inner) },

@@ -86,8 +86,8 @@ type Snapshot[S any] struct {
 	// Stops are the static stops at which a run stopped here. A history leaves out the stops in
 	// subgraph calls.
 	Stops []Stop
-	// Deadline is when ExecutionTimeout cancels the due tasks, if this checkpoint is the head, on the
-	// saver's clock. It is zero for never, and in a history.
+	// Deadline is when ExecutionTimeout cancels the due tasks, if this checkpoint is the head, on
+	// the saver's clock. It is zero for never, and in a history.
 	Deadline time.Time
 	// Reason explains why a run ended as Failed or Ready: the text of its error, of the cause of
 	// its context, or of the drain. It is cut after 8 KiB. It is empty when the thread continues,

@@ -38,8 +38,8 @@ func atDepths(t *testing.T, test func(t *testing.T, build func(s checkpoint.Save
 	}
 }
 
-// TestATaskThatNoWorkerTakesFails tests rule 23.10: without a worker of the queue each attempt fails
-// after the StartTimeout. Nothing looks at the thread before that.
+// TestATaskThatNoWorkerTakesFails tests rule 23.10: without a worker of the queue each attempt
+// fails after the StartTimeout. Nothing looks at the thread before that.
 func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
 		var ran atomic.Int32
@@ -99,8 +99,8 @@ func TestAFallbackReplacesATaskThatNoWorkerTakes(t *testing.T) {
 	})
 }
 
-// TestATaskThatAWorkerHoldsHasNoStartTimeout tests rule 23.10: a worker takes the task in time, and
-// runs it for longer than the StartTimeout.
+// TestATaskThatAWorkerHoldsHasNoStartTimeout tests rule 23.10: a worker takes the task in time,
+// and runs it for longer than the StartTimeout.
 func TestATaskThatAWorkerHoldsHasNoStartTimeout(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
 		s := memory.New()

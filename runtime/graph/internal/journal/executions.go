@@ -21,7 +21,7 @@ import (
 //	round "/" answers "." attempt "/out"   the execution was handed out, as a HandedOut
 //	round "/calls"                  results of durable calls may be stored: empty
 //	round "/note." number           a note of Progress, from 1: the text. A later one replaces it
-//	round                           ends the round: empty, or a byte 1 to drop the notes before it
+//	round                           ends the round: empty, or a byte 1 to drop notes before it
 //
 // All three parts are numbers that follow from what is stored, so another holder of the thread
 // makes the same names. A round ends by Rerun, by an edit of the thread, and when a run ends
