@@ -54,12 +54,12 @@ func ExecutionTimeout(d time.Duration) interface {
 // Is reports whether target is ErrExecutionTimeout, and the cancel was that of a deadline.
 func (e *CancelledError) Is(target error) bool {
 	return target == ErrExecutionTimeout && e.Reason == target.Error()
-} //nolint:errorlint // Is compares
+}
 
 // Is reports whether target is ErrExecutionTimeout, and the child was cancelled at its deadline.
 func (e *ChildError) Is(target error) bool {
 	cancelled := CancelledError{Graph: e.Graph, Thread: e.Thread, Reason: ErrExecutionTimeout.Error()}
-	return target == ErrExecutionTimeout && e.Status == Cancelled && e.Reason == cancelled.Error() //nolint:errorlint // Is compares
+	return target == ErrExecutionTimeout && e.Status == Cancelled && e.Reason == cancelled.Error()
 }
 
 // withEntry returns metadata with an entry; an empty value removes it.

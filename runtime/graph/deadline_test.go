@@ -53,7 +53,7 @@ func TestAnInputEndsAtItsDeadline(t *testing.T) {
 				submit(t, th, "in", graph.ExecutionTimeout(day), graph.RequestID("1"))
 				submit(t, th, "next")
 				ctx, stop := context.WithCancel(t.Context())
-				workUntil(t, ctx, g, s)
+				workUntil(ctx, t, g, s)
 				time.Sleep(day - time.Second)
 				snap := snapshot(t, th)
 				if snap.Status != c.status || !snap.Deadline.Equal(began.Add(day)) {
@@ -79,7 +79,8 @@ func TestAnInputEndsAtItsDeadline(t *testing.T) {
 }
 
 // workUntil runs due threads in the background, until ctx ends.
-func workUntil(t *testing.T, ctx context.Context, g *app, s checkpoint.Saver) {
+func workUntil(ctx context.Context, t *testing.T, g *app, s checkpoint.Saver) {
+	t.Helper()
 	go func() {
 		for ctx.Err() == nil {
 			found, err := s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1, Reserve: time.Minute})

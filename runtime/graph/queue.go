@@ -83,7 +83,7 @@ func (e *QueueError) Is(target error) bool {
 	cause := map[failureClass]error{
 		classTimeout: context.DeadlineExceeded, classTooLarge: checkpoint.ErrTooLarge, classStart: ErrStartTimeout,
 	}[e.class]
-	return cause != nil && target == cause //nolint:errorlint // Is compares
+	return cause != nil && target == cause
 }
 
 // failureClass says what a failure in a worker was, in stored outcomes.

@@ -18,6 +18,7 @@ import (
 // a subgraph of a subgraph. build compiles the graph.
 func atDepths(t *testing.T, test func(t *testing.T, build func(s checkpoint.Saver, declare func(b *graph.Builder[work, update]), of ...graph.Option) *app)) {
 	t.Helper()
+	t.Helper()
 	for name, depth := range map[string]int{"in the graph": 0, "in a subgraph": 2} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
