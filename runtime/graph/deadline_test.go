@@ -148,6 +148,7 @@ func waiterFor(t *testing.T, s checkpoint.Saver, d graph.Durability) *app {
 // TestADeadlineBelongsToItsInput tests rule 14.10.
 func TestADeadlineBelongsToItsInput(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		t.Helper()
 		s := memory.New()
 		g := waiterFor(t, s, d)
 		th, began := g.Thread("t"), time.Now()
@@ -199,6 +200,7 @@ func TestADeadlineBelongsToItsInput(t *testing.T) {
 // TestAFailedThreadStaysFailedAtItsDeadline tests rule 14.10.
 func TestAFailedThreadStaysFailedAtItsDeadline(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		t.Helper()
 		s, b := memory.New(), newWork()
 		b.Node("a", func(context.Context, work) (update, error) { return update{}, errBroken })
 		g := compile(t, line(b, "a"), graph.Saver(s), d)
@@ -217,6 +219,7 @@ func TestAFailedThreadStaysFailedAtItsDeadline(t *testing.T) {
 // one. When it begins, its deadline has passed, and no node runs.
 func TestTheTimeOfASubmittedInputBeginsWithItsPost(t *testing.T) {
 	eachInBubble(t, func(t *testing.T, d graph.Durability) {
+		t.Helper()
 		s, ran := memory.New(), &counter{}
 		b := newWork()
 		b.Node("a", func(context.Context, work) (update, error) { ran.add("a"); return logged("a"), nil })

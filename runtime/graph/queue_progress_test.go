@@ -17,6 +17,7 @@ import (
 // while the node runs, and each later attempt gets the newest one. Rerun drops it.
 func TestProgressOfAQueueIsShownAndKept(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
+		t.Helper()
 		s := memory.New()
 		var got []string
 		var die context.CancelFunc // the process of the worker

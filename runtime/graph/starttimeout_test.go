@@ -43,6 +43,7 @@ func atDepths(t *testing.T, test func(t *testing.T, build func(s checkpoint.Save
 // fails after the StartTimeout. Nothing looks at the thread before that.
 func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
+		t.Helper()
 		var ran atomic.Int32
 		s := memory.New()
 		g := build(s, func(b *graph.Builder[work, update]) {
@@ -55,7 +56,7 @@ func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 			if n := len(ready(t, s)); n != 0 {
 				t.Fatalf("attempt %d: the thread is due before the time", attempt)
 			}
-			time.Sleep(listed(t, s).Wake.Sub(time.Now()))
+			time.Sleep(time.Until(listed(t, s).Wake))
 			if attempt == 3 {
 				break
 			}
@@ -82,6 +83,7 @@ func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 // TestAFallbackReplacesATaskThatNoWorkerTakes tests rules 11.9 and 23.10.
 func TestAFallbackReplacesATaskThatNoWorkerTakes(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
+		t.Helper()
 		s := memory.New()
 		g := build(s, func(b *graph.Builder[work, update]) {
 			b.Node("gpu", say("gpu"), graph.Queue("gpu"), graph.StartTimeout(time.Minute))
@@ -104,6 +106,7 @@ func TestAFallbackReplacesATaskThatNoWorkerTakes(t *testing.T) {
 // and runs it for longer than the StartTimeout.
 func TestATaskThatAWorkerHoldsHasNoStartTimeout(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
+		t.Helper()
 		s := memory.New()
 		g := build(s, func(b *graph.Builder[work, update]) {
 			b.Node("gpu", say("gpu"), graph.Queue("gpu"), graph.StartTimeout(30*time.Second))
