@@ -22,15 +22,15 @@ const (
 	timeoutKey  = ReservedPrefix + "timeout"  // of a submitted input: its ExecutionTimeout, in the form of time.Duration
 )
 
-// ExecutionTimeout cancels the work of an input that is not done after d. The time begins when the
-// input is stored: by Submit when it is posted, also while it waits behind other inputs, and by
-// Invoke when its run opens the thread. It is measured on the clock of the saver.
+// ExecutionTimeout cancels the work of an input that is not done after d. The time begins when
+// Submit posts the input, also if the input then waits behind others. With Invoke it begins when
+// the run opens the thread. The time is measured on the clock of the saver.
 //
 // At the deadline the thread is cancelled as by Thread.Cancel, with the reason
-// ErrExecutionTimeout. This happens whether a run is in progress, or the thread waits for an
-// answer, a signal, a queue or a child, is paused, or has been left by its run. If no run is in
-// progress, the thread is due at the deadline, and a worker or the next Resume ends it. Invoke and
-// Submit then begin as on any cancelled thread.
+// ErrExecutionTimeout. It does not matter whether a run is in progress, the thread waits or is
+// paused, or its run was interrupted. If no run is in progress, the thread is due at the deadline,
+// and a worker or the next Resume ends it. Invoke and Submit then begin as on any cancelled
+// thread.
 //
 // The deadline belongs to the input. Every run that continues the work has it, also after a crash
 // and an edit. Another input, a replay, a fork and the Resume of a cancelled thread do not have
@@ -111,8 +111,8 @@ func (r *opener) limitPosted(posted time.Time) {
 	}
 }
 
-// deadlineIn returns the deadline of the work that is due at the head of a thread; zero for none,
-// for another checkpoint, and for work that was cancelled.
+// deadlineIn returns the deadline of the work that is due at the head of a thread. It is zero for
+// none, for another checkpoint, and for work that was cancelled.
 func deadlineIn(c *checkpoint.Chain) (at time.Time) {
 	if c.Unfinished() && c.Last.ID == c.Head && c.Thread.Status != Cancelled {
 		at, _ = time.Parse(time.RFC3339Nano, journal.Metadata(c.Last.Meta)[deadlineKey])

@@ -22,8 +22,8 @@ type superseded struct {
 	taken   taken             // the tasks whose outcomes count although no run has taken them
 }
 
-// taken are tasks whose outcomes no run has taken, and which count as their results: the parts of
-// the results, by the keys of the tasks.
+// taken are tasks whose outcomes no run has taken, and which count as their results. It has the
+// parts of the results, by the keys of the tasks.
 type taken map[string]map[string]string
 
 // takenOutcomes are the taken tasks, by the slot of the task or of the call that has the task.

@@ -45,8 +45,7 @@ var ErrStartTimeout = errors.New("no worker has taken the task in time")
 
 // StartTimeout makes an attempt of a node with a Queue fail if no worker holds the task d after it
 // was handed out. The error is ErrStartTimeout. Retry hands the task out again as the next
-// attempt, with d anew, and a Fallback runs in the process of the thread. So work gets another way
-// if a queue has no free worker. The time is measured on the clock of the saver.
+// attempt, for another d. A Fallback runs in the process of the thread. The time is measured on the clock of the saver.
 //
 // The thread is due after d, and the run that then opens it decides. It needs a worker of the
 // graph, or Resume. While a run executes other tasks of the superstep, it decides when these have
@@ -59,9 +58,9 @@ func StartTimeout(d time.Duration) NodeOption {
 }
 
 // QueueError is the error of a node that a worker of a queue ran. It has the text of the error,
-// not its type. It is context.DeadlineExceeded if the Timeout of the node passed, ErrStartTimeout
-// if no worker has taken the task in time, and checkpoint.ErrTooLarge if the storage has refused
-// the result for its size.
+// not its type. It is context.DeadlineExceeded if the Timeout of the node passed, and
+// ErrStartTimeout if no worker has taken the task in time. It is checkpoint.ErrTooLarge if the
+// storage has refused the result for its size.
 type QueueError struct {
 	Queue string
 	Text  string

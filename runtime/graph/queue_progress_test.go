@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestProgressOfAQueueIsShownAndKept tests rule 11.18 in the worker of a queue: the note is shown
-// while the node runs, and each later attempt gets the newest one. Rerun drops it.
+// TestProgressOfAQueueIsShownAndKept tests rule 11.18 in the worker of a queue. The note is shown
+// while the node runs, and each later attempt gets the newest one.
 func TestProgressOfAQueueIsShownAndKept(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {
 		t.Helper()

@@ -57,7 +57,7 @@ func (l *Losses) Back(notes []journal.Received, base checkpoint.ID, asked func(k
 // that were received in the calls of over, which do not count any more. A finished task keeps its
 // signals, and its replies are given. notes are those of the thread, which belong to base. taken
 // has the tasks without a stored result that count as finished, because the input keeps their
-// outcomes: the parts of the results, by the keys of the tasks.
+// outcomes. It has the parts of the results, by the keys of the tasks.
 func Leave(
 	heads map[string]*checkpoint.Chain, over map[string]bool, taken map[string]map[string]string, notes []journal.Received, base checkpoint.ID,
 ) (a Act, err error) {
