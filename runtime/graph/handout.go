@@ -250,8 +250,8 @@ func (r *run) startBy(i int, q *queuedTask) time.Time {
 	return time.Time{} // of the thread from which this one was copied
 }
 
-// looksAgain returns when a run looks at the tasks that wait for workers of queues, if they have no
-// outcome by then. The tasks of subgraph calls count. It is zero if no task waits.
+// looksAgain returns when a run looks at the tasks that wait for workers of queues, if they have
+// no outcome by then. The tasks of subgraph calls count. It is zero if no task waits.
 func (r *run) looksAgain() (next time.Time) {
 	for i := range r.exec.Tasks {
 		switch p := r.exec.Tasks[i].Progress; {

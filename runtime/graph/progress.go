@@ -30,8 +30,8 @@ var ErrProgressTooLong = errors.New("the note is too long")
 // third of its time (5 s by default) without a write. With OnExit only the end of the run stores
 // the note. After the commit of the superstep the note is gone.
 //
-// The worker of a Queue stores a changed note after a third of the lease, or after an eighth of
-// the time of the attempt if that is longer. It also stores the note of an attempt that fails,
+// The worker of a Queue stores a changed note after a third of the lease. It waits for an eighth
+// of the time of the attempt if that is longer. It also stores the note of an attempt that fails,
 // waits or is interrupted.
 //
 // Under the context of a route, and after the node has returned, Progress does nothing. It returns

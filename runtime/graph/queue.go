@@ -45,7 +45,8 @@ var ErrStartTimeout = errors.New("no worker has taken the task in time")
 
 // StartTimeout makes an attempt of a node with a Queue fail if no worker holds the task d after it
 // was handed out. The error is ErrStartTimeout. Retry hands the task out again as the next
-// attempt, for another d. A Fallback runs in the process of the thread. The time is measured on the clock of the saver.
+// attempt, for another d. A Fallback runs in the process of the thread. The time is measured on
+// the clock of the saver.
 //
 // The thread is due after d, and the run that then opens it decides. It needs a worker of the
 // graph, or Resume. While a run executes other tasks of the superstep, it decides when these have
