@@ -135,11 +135,15 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 	if g, ok := o.Graphs[t.Graph]; ok {
 		return Posted{Kind: checkpoint.AnswerMessage, ID: q.ID}, g.Answer(ctx, t.ID, graph.AnswerBytes(q.ID, payload))
 	}
-	refused, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Handled: true})
-	if err != nil {
-		return Posted{}, err
+	posted, err := o.Post(ctx, graph.EncodedAnswer(t.Graph, t.ID, q.ID, payload, nil))
+	if err != nil || !posted.Known {
+		return posted, err
 	}
-	posted, err := o.Post(ctx, graph.EncodedAnswer(t.Graph, t.ID, q.ID, payload, refused))
+	// A run may have refused an earlier answer. The question is open, so another one can count.
+	refused, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Handled: true})
+	if err == nil {
+		posted, err = o.Post(ctx, graph.EncodedAnswer(t.Graph, t.ID, q.ID, payload, refused))
+	}
 	if err == nil && posted.Known {
 		err = fmt.Errorf("%w: question %q has been answered, and the new answer is not stored", checkpoint.ErrConflict, q.ID)
 	}
