@@ -102,25 +102,16 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 	return may
 }
 
-// fits reports whether an action makes sense on a thread. Nothing waits for a signal, a cancel or
-// a run in a thread that has ended and has no further inputs.
+// fits reports whether an action makes sense on a thread. Nothing waits for a signal or a run in a
+// thread that has ended and has no further inputs.
 func fits(a Action, t *checkpoint.Thread) bool {
-	ended := t.Inputs == 0 && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
 	switch a {
-	case Wake:
-		return wakes(t)
-	case Signal, Cancel:
-		return !ended
+	case Signal:
+		return operate.Cancel.Fits(t)
 	case Resume:
-		return !ended || t.Status == checkpoint.Cancelled
+		return operate.Cancel.Fits(t) || t.Status == checkpoint.Cancelled
 	}
-	return true
-}
-
-// wakes reports whether a worker can continue a thread. It keeps a static stop, and finds
-// nothing due in a thread that has ended.
-func wakes(t *checkpoint.Thread) bool {
-	return t.Status != checkpoint.Paused && t.Status != checkpoint.Done && t.Status != checkpoint.Cancelled
+	return operate.Action(a).Fits(t)
 }
 
 // policy is the Content-Security-Policy of the pages. Forms and scripts reach only this server.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,24 +66,29 @@ func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.T
 		return "answered", err
 	case Signal:
 		return "signalled", in.signal(r, o, t)
-	case Wake:
-		if t.Status == checkpoint.Paused {
-			return "", &conflictError{"the thread stops for a person, and a worker keeps the stop; resume it"}
+	case Wake, Cancel, Release, Delete:
+		done, err := o.Do(ctx, operate.Operation{Action: operate.Action(a), Reason: form.Get("reason")}, t)
+		if done.Skipped {
+			err = skipped(a, t)
 		}
-		return "woken", o.Wake(ctx, t)
-	case Cancel:
-		return "cancelled", o.Cancel(ctx, t, form.Get("reason"))
+		return noteOf[a], err
 	case Resume:
 		return "resumed", in.resume(r, t, graph.ID(form.Get("node")))
 	case Replay:
 		return "replayed", in.replay(r, p, t)
-	case Release:
-		_, err := in.saver.Release(ctx, t.ID, checkpoint.ID{})
-		return "released", err
-	case Delete:
-		return "deleted", in.saver.Delete(ctx, t.ID)
 	}
 	return "", bad("there is no action %q", a)
+}
+
+// noteOf has the notes of operations that were done.
+var noteOf = map[Action]string{Wake: "woken", Cancel: "cancelled", Release: "released", Delete: "deleted"}
+
+// skipped returns the error of an action that does not fit a thread.
+func skipped(a Action, t *checkpoint.Thread) error {
+	if t.Status == checkpoint.Paused {
+		return &conflictError{"the thread stops for a person, and a worker keeps the stop; resume it"}
+	}
+	return &conflictError{fmt.Sprintf("the thread is %s, so %s has nothing to do; submit an input", t.Status, a)}
 }
 
 // answerAgain shows the page of a thread with a wrong answer in its form, and why it is wrong.

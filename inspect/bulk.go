@@ -1,13 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // Limits of actions on many threads.
@@ -79,8 +80,7 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	fields := f.values()
-	f.ByID = f.plain() // as the action does
-	all, err := in.scan(r.Context(), r, f, a, now, countSize, 10*countSize)
+	all, err := in.scan(r.Context(), r, f.byID(), a, now, countSize, 10*countSize)
 	if err != nil {
 		return err
 	}
@@ -138,58 +138,32 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// work performs the action of a job on all threads that its filter matches.
+// work performs the action of a job on all threads that its filter matches. It reports damaged
+// threads, which savers list whatever the filter is, and leaves them alone.
 func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
-	f := j.filter
-	f.ByID = f.plain() // a page costs every saver the same, at each place of the list
-	for {
-		now, err := in.now(ctx)
-		if err != nil {
-			return err
-		}
-		all, err := in.scan(ctx, r, f, j.action, now, pageSize, scanSize)
-		if err != nil {
-			return err
-		}
-		for i := range all.rows {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			t := &all.rows[i].Thread
-			err := in.one(ctx, j, t)
-			if err == nil && all.rows[i].Damaged != "" && j.action != Delete {
-				err = errors.New(all.rows[i].Damaged)
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			j.count(t, err)
-		}
-		j.reads(all.read)
-		if !all.more || all.last.ID == "" {
-			return nil
-		}
-		f.After = all.last
+	now, err := in.now(ctx)
+	if err != nil {
+		return err
 	}
-}
-
-// one performs the action of a job on a thread.
-func (in *Inspector) one(ctx context.Context, j *job, t *checkpoint.Thread) error {
-	switch j.action {
-	case Wake:
-		if !wakes(t) {
-			return nil
-		}
-		return in.ops.Wake(ctx, t)
-	case Cancel:
-		if !fits(Cancel, t) {
-			return nil
-		}
-		return in.ops.Cancel(ctx, t, j.reason)
-	case Delete:
-		return in.saver.Delete(ctx, t.ID)
+	o := in.ops
+	o.Sees = func(t *checkpoint.Thread) bool {
+		j.reads()
+		return in.sees(r, j.action, t) == nil && ctx.Err() == nil
 	}
-	return bad("there is no action %q for many threads", j.action)
+	f := j.filter.byID()
+	for t, err := range o.Threads(ctx, f.query(now), f.Filter) {
+		if err != nil && !operate.OfOneThread(&t, err) {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		if err == nil {
+			_, err = o.Do(ctx, operate.Operation{Action: operate.Action(j.action), Reason: j.reason}, &t)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		j.count(&t, err)
+	}
+	return context.Cause(ctx)
 }
 
 // jobData is the page of a job.

@@ -1,11 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,19 +20,18 @@ const (
 	mostReads = 200  // threads that a filter reads for one page, at most
 )
 
-// filter selects threads. Its fields are the parameters of the list.
+// filter selects threads. Its words are the parameters of the list.
 type filter struct {
-	Search  string // part of the id, the title or a label; the saver has no index for it
-	Prefix  string
-	Graph   string
-	Status  checkpoint.Status
-	Label   string // name=value
-	Created time.Duration
-	Idle    time.Duration
-	Waits   operate.Filter
-	ByID    bool // in the order of the ids, of a list that the saver does not filter; else newest first
-	After   cursor
+	operate.Selection
+
+	After cursor
 }
+
+// ByID reports whether the list has the order of the ids; else it is newest first.
+func (f filter) ByID() bool { return f.Order == checkpoint.ByID.String() }
+
+// Label returns the label of the filter, or "".
+func (f filter) Label() string { return strings.Join(f.Labels, "") }
 
 // cursor is the place of a thread in a list. The zero cursor is before all threads.
 type cursor struct {
@@ -52,49 +51,29 @@ func cursorOf(q url.Values, byID bool) (c cursor, err error) {
 	return c, nil
 }
 
-// statuses are those that a filter can name.
-var statuses = []checkpoint.Status{
-	checkpoint.Running, checkpoint.Ready, checkpoint.Waiting, checkpoint.Paused, checkpoint.Failed, checkpoint.Cancelled, checkpoint.Done,
-}
-
 // filterOf reads a filter from the parameters of a request.
 func filterOf(q url.Values) (f filter, err error) {
-	f = filter{
-		Search: q.Get("q"), Prefix: q.Get("prefix"), Graph: q.Get("graph"), Label: q.Get("label"),
-		Waits: operate.Filter{Waits: operate.Kind(q.Get("waits")), Stuck: q.Get("stuck") != ""},
+	f.Selection = operate.Selection{
+		Prefix: q.Get("prefix"), Graph: q.Get("graph"), Status: q.Get("status"), Order: cmp.Or(q.Get("sort"), checkpoint.NewestFirst.String()),
+		Filter: operate.Filter{Text: q.Get("q"), Waits: operate.Kind(q.Get("waits")), Stuck: q.Get("stuck") != ""},
 	}
-	if f.Waits.Waits != "" && !slices.Contains(operate.Kinds(), f.Waits.Waits) {
-		return f, bad("there is no wait %q; want one of %v", f.Waits.Waits, operate.Kinds())
+	if label := q.Get("label"); label != "" {
+		f.Labels = []string{label}
 	}
-	switch order := q.Get("sort"); order {
-	case "", checkpoint.NewestFirst.String():
-	case checkpoint.ByID.String():
-		f.ByID = true
-	default:
-		return f, bad("there is no order %q; want newest or id", order)
-	}
-	if name := q.Get("status"); name != "" {
-		for _, s := range statuses {
-			if s.String() == name {
-				f.Status = s
-			}
-		}
-		if f.Status == 0 {
-			return f, bad("there is no status %q; want one of %v", name, statuses)
-		}
-	}
-	if f.Label != "" && !strings.Contains(f.Label, "=") {
-		return f, bad("the label %q has no value; write name=value", f.Label)
-	}
-	for name, to := range map[string]*time.Duration{"created": &f.Created, "idle": &f.Idle} {
+	for name, to := range map[string]*time.Duration{"created": &f.Newer, "idle": &f.Idle} {
 		if v := q.Get(name); v != "" {
 			if *to, err = time.ParseDuration(v); err != nil || *to <= 0 {
 				return f, bad("%s=%s is no duration; write it as 90m or 24h", name, v)
 			}
 		}
 	}
-	f.ByID = f.ByID && f.plain()
-	f.After, err = cursorOf(q, f.ByID)
+	if _, err = f.Query(time.Time{}); err != nil {
+		return f, err
+	}
+	if !f.plain() {
+		f.Order = checkpoint.NewestFirst.String()
+	}
+	f.After, err = cursorOf(q, f.ByID())
 	return f, err
 }
 
@@ -104,32 +83,39 @@ func (f *filter) plain() bool {
 	return !q.Filtered()
 }
 
+// byID returns the filter of an action on many threads. It is in the order of the ids if it can be:
+// then every saver lists each part at the same cost.
+func (f filter) byID() filter {
+	if f.plain() {
+		f.Order = checkpoint.ByID.String()
+	}
+	return f
+}
+
 // values returns the parameters of the filter.
-func (f *filter) values() url.Values {
+func (f filter) values() url.Values {
 	q := make(url.Values)
 	set := func(name, value string) {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
-	set("q", f.Search)
+	set("q", f.Text)
 	set("prefix", f.Prefix)
 	set("graph", f.Graph)
-	set("label", f.Label)
+	set("label", f.Label())
 	set("after", f.After.ID)
-	if f.ByID {
+	set("status", f.Status)
+	if f.ByID() {
 		q.Set("sort", checkpoint.ByID.String())
 	} else if f.After.ID != "" {
 		q.Set("made", f.After.Created.UTC().Format(time.RFC3339Nano))
 	}
-	if f.Status != 0 {
-		q.Set("status", f.Status.String())
-	}
-	set("waits", string(f.Waits.Waits))
-	if f.Waits.Stuck {
+	set("waits", string(f.Waits))
+	if f.Stuck {
 		q.Set("stuck", "1")
 	}
-	for name, d := range map[string]time.Duration{"created": f.Created, "idle": f.Idle} {
+	for name, d := range map[string]time.Duration{"created": f.Newer, "idle": f.Idle} {
 		if d > 0 {
 			q.Set(name, d.String())
 		}
@@ -137,42 +123,14 @@ func (f *filter) values() url.Values {
 	return q
 }
 
-// query returns the part of the filter that the saver applies.
+// query returns the part of the filter that the saver applies. filterOf has checked its words.
 func (f *filter) query(now time.Time) checkpoint.ThreadQuery {
-	q := checkpoint.ThreadQuery{Status: f.Status, Prefix: f.Prefix, After: f.After.ID, AfterCreated: f.After.Created, Graph: f.Graph}
-	if !f.ByID {
-		q.Order = checkpoint.NewestFirst
+	q, err := f.Query(now)
+	if err != nil {
+		return checkpoint.ThreadQuery{}
 	}
-	if name, value, ok := strings.Cut(f.Label, "="); ok {
-		q.Labels = map[string]string{name: value}
-	}
-	if f.Created > 0 {
-		q.CreatedSince = now.Add(-f.Created)
-	}
-	if f.Idle > 0 {
-		q.IdleSince = now.Add(-f.Idle)
-	}
+	q.After, q.AfterCreated = f.After.ID, f.After.Created
 	return q
-}
-
-// scanned reports whether threads must be read to decide whether they match.
-func (f *filter) scanned() bool { return f.Search != "" || !f.Waits.Any() }
-
-// finds reports whether a thread has the text of the search.
-func (f *filter) finds(t *checkpoint.Thread) bool {
-	if f.Search == "" {
-		return true
-	}
-	text := strings.ToLower(f.Search)
-	if strings.Contains(strings.ToLower(t.ID), text) || strings.Contains(strings.ToLower(t.Title), text) {
-		return true
-	}
-	for name, value := range t.Labels {
-		if strings.Contains(strings.ToLower(name+"="+value), text) {
-			return true
-		}
-	}
-	return false
 }
 
 // found is the result of a scan.
@@ -194,7 +152,7 @@ func ofThread(err error) bool {
 // scan returns up to want threads that match, and reads up to limit threads. It looks
 // at up to mostReads threads, and leaves out threads on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
-	if f.Search != "" && f.After.ID == "" {
+	if f.Text != "" && f.After.ID == "" {
 		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
 			return out, err
 		}
@@ -203,7 +161,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 	reads := 0
 	q := f.query(now)
 	q.Limit = want + 1
-	if f.scanned() || in.opt.Authorize != nil {
+	if !f.Any() || in.opt.Authorize != nil {
 		q.Limit = limit + 1 - out.read
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
@@ -221,22 +179,19 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		}
 		out.read++
 		denied := in.opt.Authorize != nil && (t.ID == "" || in.sees(r, a, &t) != nil)
-		if t.ID != "" && (f.ByID || !t.Created.IsZero()) {
+		if t.ID != "" && (f.ByID() || !t.Created.IsZero()) {
 			out.last, out.hidden = cursor{t.ID, t.Created}, denied
 		}
-		if denied || t.ID == f.Search && !damaged { // the latter is the first row of the first page
+		if denied || t.ID == f.Text && !damaged { // the latter is the first row of the first page
 			continue
 		}
 		if damaged {
-			if f.finds(&t) && f.Waits.Waits == "" {
+			if f.Finds(&t) && f.Waits == "" {
 				out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
 			}
 			continue
 		}
-		if !f.finds(&t) {
-			continue
-		}
-		wait, ok, read, err := in.ops.Match(ctx, f.Waits, &t, now)
+		wait, ok, read, err := in.ops.Match(ctx, f.Filter, &t, now)
 		if err != nil && !ofThread(err) {
 			return out, err
 		}
@@ -253,7 +208,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 // exact returns the row of the thread whose whole id is the text of the search, or none. A scan
 // could take many pages to find the thread.
 func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Action, now time.Time) ([]row, error) {
-	t, err := checkpoint.FindThread(ctx, in.saver, f.Search)
+	t, err := checkpoint.FindThread(ctx, in.saver, f.Text)
 	switch {
 	case errors.As(err, new(*checkpoint.InvalidError)) || errors.Is(err, checkpoint.ErrNotFound): // no thread has the id
 		return nil, nil
@@ -264,7 +219,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	case !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil:
 		return nil, nil //nolint:nilerr // the request must not see the thread
 	}
-	wait, ok, _, err := in.ops.Match(ctx, f.Waits, &t, now)
+	wait, ok, _, err := in.ops.Match(ctx, f.Filter, &t, now)
 	if err != nil && !ofThread(err) {
 		return nil, err
 	}

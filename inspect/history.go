@@ -12,6 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // step is a checkpoint in a history.
@@ -255,11 +256,11 @@ func historyFilterOf(params url.Values) (*historyFilter, error) {
 	f.query = checkpoint.Query{Sources: tree.Sources(), Ran: f.Node}
 	var err error
 	if f.Source != "" {
-		i := slices.IndexFunc(f.query.Sources, func(s checkpoint.Source) bool { return s.String() == f.Source })
-		if i < 0 {
-			return nil, bad("there is no source %q; want one of %v", f.Source, tree.Sources())
+		source, err := operate.Choose("source", f.Source, tree.Sources()...)
+		if err != nil {
+			return nil, err
 		}
-		f.query.Sources = f.query.Sources[i : i+1]
+		f.query.Sources = []checkpoint.Source{source}
 	}
 	if f.Step != "" {
 		if f.query.Step, err = strconv.Atoi(strings.TrimSpace(f.Step)); err != nil || f.query.Step < 0 {

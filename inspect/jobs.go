@@ -124,11 +124,11 @@ func (j *job) count(t *checkpoint.Thread, err error) {
 	}
 }
 
-// reads notes that further threads were read.
-func (j *job) reads(n int) {
+// reads notes that one more thread was read.
+func (j *job) reads() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.read += n
+	j.read++
 }
 
 // data returns the page of the job, with the errors of the threads that the reader sees.

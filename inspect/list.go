@@ -78,12 +78,12 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: statuses, Whole: in.opt.Authorize == nil}
+	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: operate.Statuses(), Whole: in.opt.Authorize == nil}
 	d.Now = now
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err
 	}
-	if !f.Waits.Reads() { // each pulse would look again
+	if !f.Reads() { // each pulse would look again
 		d.Pulse, d.Beat = "pulse?"+r.URL.RawQuery, d.Found.beat() // the pulse reads rows without reads of threads
 	}
 	for i := range d.Found.rows {
@@ -116,10 +116,10 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if next.After = (cursor{}); f.After.ID != "" {
 		d.First = "?" + next.values().Encode()
 	}
-	if next.ByID = f.plain(); next.ByID {
-		d.ByID = "?" + next.values().Encode()
+	if f.plain() {
+		d.ByID = "?" + next.byID().values().Encode()
 	}
-	next.ByID = false
+	next.Order = checkpoint.NewestFirst.String()
 	d.Newest = "?" + next.values().Encode()
 	d.Bulk = in.bulkLinks(next)
 	d.Kinds = operate.Kinds()
@@ -214,7 +214,7 @@ func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err er
 		// No thread of the graph is due before Next. It may be the wake of a thread with a live
 		// lease.
 		l.Oldest, l.Older = due.Now.Sub(oldest), l.Many && !oldest.Equal(due.Next)
-		f := filter{Graph: name}
+		f := filter{Selection: operate.Selection{Graph: name}}
 		l.Link = "?" + f.values().Encode()
 		if l.Due > 0 {
 			all = append(all, l)

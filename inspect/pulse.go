@@ -30,7 +30,7 @@ func (in *Inspector) beat(r *http.Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if f.Waits.Reads() {
+		if f.Reads() {
 			return "", bad("a list of threads that are stuck, or that wait for a queue, has no pulse")
 		}
 		now, err := in.now(r.Context())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,10 +56,15 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 				return err
 			}
 			detail, err := f(ctx, ops(s), &t, act) // also with damaged data
-			if err != nil || detail == skipped {
+			detail, left := strings.CutPrefix(detail, skipped)
+			if err != nil || left && (detail == "" || len(args) == 0) {
 				return err
 			}
-			return l.add(changedJSON{id, idBytes(id), act, detail}, func() []string { return []string{quoteID(id), verb, dash(cell(detail))} })
+			verb := verb
+			if left {
+				verb = "left as it is"
+			}
+			return l.add(changedJSON{id, idBytes(id), act && !left, detail}, func() []string { return []string{quoteID(id), verb, dash(cell(detail))} })
 		})
 		endErr := l.end("no threads")
 		if err == nil && !act && l.rows > 0 {
@@ -71,8 +77,28 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 	})
 }
 
-// skipped is the detail of a thread that is not listed, because nothing changes.
+// skipped begins the detail of a thread of which nothing changes. It is listed only if the user has
+// named it, and if there is more detail.
 const skipped = "\x00"
+
+// do is run for an operation of package operate.
+func (m *many) do(cmd *cobra.Command, a *app, args []string, op operate.Operation) error {
+	return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
+		op.DryRun = !act
+		done, err := o.Do(ctx, op, t)
+		switch {
+		case done.Skipped:
+			return skipped + "is " + statusText(t), err
+		case done.Version > 0:
+			return fmt.Sprintf("version %d, %s", done.Version, count(done.Records, "record", "records")), err
+		case op.Action == operate.Delete && op.DryRun:
+			return count(done.Versions, "version", "versions") + ", " + count(done.Records, "record", "records"), err
+		case op.Action == operate.Delete:
+			return count(done.Versions, "version", "versions"), err
+		}
+		return op.Reason, err
+	})
+}
 
 func (a *app) cancelCommand() *cobra.Command {
 	m := many{done: "cancel stored", would: "would cancel"}
@@ -88,12 +114,7 @@ no run holds a thread, a worker ends the thread.
   graphctl cancel --status waiting --label tenant=7 --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-				if !act {
-					return reason, nil
-				}
-				return reason, o.Cancel(ctx, t, reason)
-			})
+			return m.do(cmd, a, args, operate.Operation{Action: operate.Cancel, Reason: reason})
 		},
 	}
 	m.flags(cmd)
@@ -114,12 +135,7 @@ or ready. A thread that waits, is paused, cancelled or done stays so: the progra
   graphctl wake --status failed --graph orders --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-				if !act {
-					return "", nil
-				}
-				return "", o.Wake(ctx, t)
-			})
+			return m.do(cmd, a, args, operate.Operation{Action: operate.Wake})
 		},
 	}
 	m.flags(cmd)
@@ -143,27 +159,10 @@ and cancels that wait are refused. A thread that a run holds is busy, and is not
 			if ifHead != "" && len(args) != 1 {
 				return &usageError{"--if-head needs exactly one thread"}
 			}
-			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-				return releaseOne(ctx, o.Saver, t.ID, ifHead, act)
-			})
+			return m.do(cmd, a, args, operate.Operation{Action: operate.Release, IfHead: ifHead})
 		},
 	}
 	m.flags(cmd)
 	cmd.Flags().StringVar(&ifHead, "if-head", "", "only if this `checkpoint` is the head; otherwise the exit code is 4")
 	return cmd
-}
-
-func releaseOne(ctx context.Context, s checkpoint.Saver, id, ifHead string, act bool) (string, error) {
-	if !act {
-		return "", nil
-	}
-	head, err := find(ctx, s, place{thread: id}, ifHead)
-	if err != nil {
-		return "", err
-	}
-	v, err := s.Release(ctx, id, head)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("version %d, %s", v.Number, count(v.Records, "record", "records")), nil
 }

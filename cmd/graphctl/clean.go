@@ -29,25 +29,12 @@ select them by flags, or pass --all.
 		Example: `  graphctl delete order-7
   graphctl delete --status done --idle 720h --yes`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, a, args, deleteOne) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.do(cmd, a, args, operate.Operation{Action: operate.Delete})
+		},
 	}
 	m.flags(cmd)
 	return cmd
-}
-
-func deleteOne(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-	versions, err := o.Saver.Versions(ctx, t.ID)
-	if err != nil {
-		return "", err
-	}
-	records := 0
-	for _, v := range versions {
-		records += v.Records
-	}
-	if act {
-		err = o.Saver.Delete(ctx, t.ID)
-	}
-	return count(len(versions), "version", "versions") + ", " + count(records, "record", "records"), err
 }
 
 // pruneFlags are the flags of prune.

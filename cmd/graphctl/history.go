@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // treeWidth is the number of branches that the drawing of a history has room for.
@@ -69,14 +70,9 @@ The command reads no states, so it is fast on long histories. --limit and --befo
 func (f *historyFlags) query(now time.Time, stepped bool) (q checkpoint.Query, filtered bool, err error) {
 	q = checkpoint.Query{Headers: true, Next: f.next, Ran: f.ran, Step: f.step, HasStep: stepped}
 	for _, name := range f.sources {
-		source := checkpoint.Source(0)
-		for _, known := range tree.Sources() {
-			if known.String() == name {
-				source = known
-			}
-		}
-		if source == 0 {
-			return q, false, &usageError{fmt.Sprintf("--source %q; want input, loop, update, fork or resume", name)}
+		source, err := operate.Choose("source", name, tree.Sources()...)
+		if err != nil {
+			return q, false, err
 		}
 		q.Sources = append(q.Sources, source)
 	}

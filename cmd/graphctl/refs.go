@@ -3,12 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
@@ -29,56 +25,7 @@ func (p place) ref() checkpoint.Ref {
 
 // find returns the id of the checkpoint that the user named. It returns the zero ID for the head.
 func find(ctx context.Context, s checkpoint.Saver, p place, name string) (checkpoint.ID, error) {
-	if name == "" || name == "head" {
-		return checkpoint.ID{}, nil
-	}
-	if id, err := checkpoint.ParseID(name); err == nil {
-		return id, nil
-	}
-	if back, ok := strings.CutPrefix(name, "head~"); ok {
-		if n, err := strconv.Atoi(back); err == nil && n >= 0 {
-			return ancestor(ctx, s, p, n)
-		}
-	}
-	seq, err := strconv.ParseUint(name, 10, 64)
-	if err != nil {
-		return checkpoint.ID{}, &usageError{fmt.Sprintf("%q names no checkpoint; want an id, a number of the log, head or head~N", name)}
-	}
-	for r, err := range s.History(ctx, p.ref(), checkpoint.Query{Headers: true, Sources: tree.Sources()}) {
-		if err != nil {
-			return checkpoint.ID{}, err
-		}
-		if r.Seq == seq {
-			return r.ID, nil
-		}
-		if r.Seq < seq {
-			break
-		}
-	}
-	return checkpoint.ID{}, &missingError{fmt.Sprintf("thread %s has no checkpoint with number %d; graphctl history lists them", quoteID(p.thread), seq)}
-}
-
-// ancestor returns the checkpoint that is n before the head on its branch.
-func ancestor(ctx context.Context, s checkpoint.Saver, p place, n int) (checkpoint.ID, error) {
-	var next checkpoint.ID
-	first := true
-	for r, err := range s.History(ctx, p.ref(), checkpoint.Query{Headers: true, Sources: tree.Sources()}) {
-		if err != nil {
-			return checkpoint.ID{}, err
-		}
-		if !first && r.ID != next {
-			continue
-		}
-		first, next = false, r.Parent
-		if r.Source == checkpoint.Resume {
-			continue
-		}
-		if n == 0 {
-			return r.ID, nil
-		}
-		n--
-	}
-	return checkpoint.ID{}, &missingError{fmt.Sprintf("the branch of the head of thread %s has fewer checkpoints; graphctl history lists them", quoteID(p.thread))}
+	return ops(s).Checkpoint(ctx, p.ref(), name)
 }
 
 // ops returns the operations on the threads of a saver.

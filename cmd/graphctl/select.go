@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,36 +17,34 @@ import (
 // selection is the threads that a command works on: those that are named, or those that the
 // filters select.
 type selection struct {
-	status, prefix, graph, after string
-	sort, afterCreated           string // of the command threads
-	labels                       []string
-	idle, older, newer           time.Duration
-	limit                        int
-	all                          bool
-	waits                        string
-	stuck                        bool
-	released                     bool // also threads whose versions are all released
-	tasks                        bool // all threads include tasks of queues
+	operate.Selection
+
+	after, afterCreated string
+	limit               int
+	all                 bool
+	released            bool // also threads whose versions are all released
+	tasks               bool // all threads include tasks of queues
 }
 
 // flags adds the filters to a command.
 func (s *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.status, "status", "", "only threads with this `status`: running, waiting, paused, failed, done, ready or cancelled")
-	f.StringVarP(&s.graph, "graph", "g", "", "only threads of the graph with this `name`")
-	f.StringArrayVarP(&s.labels, "label", "l", nil, "only threads with the label `name=value`; several flags select threads with all of them")
-	f.StringVar(&s.prefix, "prefix", "", "only threads whose id begins with this `text`")
-	f.DurationVar(&s.idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
-	f.DurationVar(&s.older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
-	f.DurationVar(&s.newer, "newer", 0, "only threads created less than this `duration` ago")
-	f.StringVar(&s.waits, "waits", "", "only threads that wait for this `kind`: "+strings.Join(kindNames(operate.Kinds()), ", ")+
+	f.StringVar(&s.Status, "status", "", "only threads with this `status`: running, waiting, paused, failed, done, ready or cancelled")
+	f.StringVarP(&s.Graph, "graph", "g", "", "only threads of the graph with this `name`")
+	f.StringArrayVarP(&s.Labels, "label", "l", nil, "only threads with the label `name=value`; several flags select threads with all of them")
+	f.StringVar(&s.Prefix, "prefix", "", "only threads whose id begins with this `text`")
+	f.DurationVar(&s.Idle, "idle", 0, "only threads that no run holds, last updated longer than this `duration` ago")
+	f.DurationVar(&s.Older, "older", 0, "only threads created longer than this `duration` ago, such as 720h")
+	f.DurationVar(&s.Newer, "newer", 0, "only threads created less than this `duration` ago")
+	f.StringVar((*string)(&s.Waits), "waits", "", "only threads that wait for this `kind`: "+strings.Join(texts(operate.Kinds()), ", ")+
 		"; queue is for threads whose tasks wait for nothing else")
-	f.BoolVar(&s.stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days; "+
+	f.BoolVar(&s.Stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days; "+
 		"a queue counts if tasks wait for nothing else")
+	f.StringVar(&s.Text, "search", "", "only threads with this `text` in the id, the title or a label")
 	f.StringVar(&s.after, "after", "", "only threads that follow the thread with this `id` in the order, for paging")
 	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
-	_ = cmd.RegisterFlagCompletionFunc("waits", cobra.FixedCompletions(kindNames(operate.Kinds()), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statusNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("waits", cobra.FixedCompletions(texts(operate.Kinds()), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(texts(operate.Statuses()), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // allFlag adds the flag that selects all threads, for commands that change them.
@@ -55,49 +52,25 @@ func (s *selection) allFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.all, "all", false, "all threads")
 }
 
-func statusNames() []string {
-	var names []string
-	for s := checkpoint.Running; s <= checkpoint.Cancelled; s++ {
-		names = append(names, s.String())
+// texts returns the texts of constants, as flags name them.
+func texts[T fmt.Stringer](all []T) (names []string) {
+	for _, one := range all {
+		names = append(names, one.String())
 	}
 	return names
 }
 
 // query returns the filters as a query of the saver.
 func (s *selection) query(ctx context.Context, saver checkpoint.Saver, now time.Time) (q checkpoint.ThreadQuery, err error) {
-	q.Graph, q.Limit, q.Released = s.graph, s.limit, s.released
-	if q.Prefix, err = parseID(s.prefix); err != nil {
+	if q, err = s.Query(now); err != nil {
+		return q, err
+	}
+	q.Limit, q.Released = s.limit, s.released
+	if q.Prefix, err = parseID(s.Prefix); err != nil {
 		return q, err
 	}
 	if q.After, err = parseID(s.after); err != nil {
 		return q, err
-	}
-	if s.status != "" {
-		if q.Status, err = parseStatus(s.status); err != nil {
-			return q, err
-		}
-	}
-	if s.waits != "" && !slices.Contains(operate.Kinds(), operate.Kind(s.waits)) {
-		return q, &usageError{fmt.Sprintf("--waits %q; want one of %s", s.waits, strings.Join(kindNames(operate.Kinds()), ", "))}
-	}
-	if q.Labels, err = pairs("--label", s.labels); err != nil {
-		return q, err
-	}
-	if s.idle > 0 {
-		q.IdleSince = now.Add(-s.idle)
-	}
-	if s.older > 0 {
-		q.CreatedUntil = now.Add(-s.older)
-	}
-	if s.newer > 0 {
-		q.CreatedSince = now.Add(-s.newer)
-	}
-	switch s.sort {
-	case checkpoint.NewestFirst.String():
-		q.Order = checkpoint.NewestFirst
-	case checkpoint.ByID.String(), "":
-	default:
-		return q, &usageError{fmt.Sprintf("there is no order %q; want newest or id", s.sort)}
 	}
 	return q, s.follow(ctx, saver, &q)
 }
@@ -105,7 +78,7 @@ func (s *selection) query(ctx context.Context, saver checkpoint.Saver, now time.
 // follow checks the order of q and the place that it begins at.
 func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *checkpoint.ThreadQuery) (err error) {
 	switch {
-	case s.sort == checkpoint.ByID.String() && q.Filtered():
+	case s.Order == checkpoint.ByID.String() && q.Filtered():
 		return &usageError{"--sort id is for lists without filters; leave it out, or the filters other than --prefix"}
 	case s.afterCreated != "" && !q.NewestFirst():
 		return &usageError{"--after-created has no effect with --sort id; leave it out"}
@@ -128,45 +101,13 @@ func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *check
 	return nil
 }
 
-func parseStatus(name string) (checkpoint.Status, error) {
-	for s := checkpoint.Running; s <= checkpoint.Cancelled; s++ {
-		if s.String() == name {
-			return s, nil
-		}
-	}
-	return 0, &usageError{fmt.Sprintf("there is no status %q; want one of %s", name, strings.Join(statusNames(), ", "))}
-}
-
-// pairs parses values name=value of a flag.
-func pairs(flag string, values []string) (map[string]string, error) {
-	var all map[string]string
-	for _, v := range values {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" {
-			return nil, &usageError{fmt.Sprintf("%s %q is not name=value", flag, v)}
-		}
-		if all == nil {
-			all = make(map[string]string)
-		}
-		all[name] = value
-	}
-	return all, nil
-}
-
 // list yields the selected threads of a query.
 func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
-	return ops(saver).Threads(ctx, q, s.filter())
-}
-
-// filter returns the filters that the saver does not apply.
-func (s *selection) filter() operate.Filter {
-	return operate.Filter{Waits: operate.Kind(s.waits), Stuck: s.stuck}
+	return ops(saver).Threads(ctx, q, s.Filter)
 }
 
 // narrow reports whether the filters select fewer than all threads.
-func (s *selection) narrow() bool {
-	return s.stuck || s.waits != "" || s.status != "" || s.graph != "" || len(s.labels) > 0 || s.prefix != "" || s.idle > 0 || s.older > 0 || s.newer > 0 || s.limit > 0
-}
+func (s *selection) narrow() bool { return !s.All() || s.limit > 0 }
 
 // explicit returns an error if neither threads nor filters nor --all are given.
 func (s *selection) explicit(args []string) error {

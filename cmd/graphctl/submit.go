@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
@@ -157,14 +158,14 @@ func (f *submitFlags) options(cancels bool) ([]graph.SubmitOption, error) {
 	if f.discard {
 		opts = append(opts, graph.DiscardPending())
 	}
-	labels, err := pairs("--label", f.labels)
+	labels, err := operate.Pairs("label", f.labels)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		opts = append(opts, graph.Label(name, labels[name]))
 	}
-	metadata, err := pairs("--metadata", f.metadata)
+	metadata, err := operate.Pairs("metadata", f.metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -172,22 +173,13 @@ func (f *submitFlags) options(cancels bool) ([]graph.SubmitOption, error) {
 		opts = append(opts, graph.Metadata(metadata))
 	}
 	if f.priority != "" {
-		p, err := parsePriority(f.priority)
+		p, err := operate.Choose("priority", f.priority, checkpoint.Urgent, checkpoint.High, checkpoint.Normal, checkpoint.Low)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, graph.Priority(p))
 	}
 	return opts, nil
-}
-
-func parsePriority(name string) (checkpoint.Priority, error) {
-	for p := checkpoint.Urgent; p <= checkpoint.Low; p++ {
-		if p.String() == name {
-			return p, nil
-		}
-	}
-	return 0, &usageError{fmt.Sprintf("there is no priority %q; want urgent, high, normal or low", name)}
 }
 
 // signalFlags are the flags of signal.

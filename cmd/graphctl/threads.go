@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) threadsCommand() *cobra.Command {
-	sel, wide := selection{sort: checkpoint.NewestFirst.String()}, false
+	sel, wide := selection{Selection: operate.Selection{Order: checkpoint.NewestFirst.String()}}, false
 	cmd := &cobra.Command{
 		Use:     "threads",
 		Aliases: []string{"ls", "list"},
@@ -38,7 +38,7 @@ A damaged thread is reported, and does not stop the list. The exit code is then 
 	}
 	sel.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&sel.sort, "sort", sel.sort, "the `order`: newest for the thread created last first, or id, for a list without filters")
+	flags.StringVar(&sel.Order, "sort", sel.Order, "the `order`: newest for the thread created last first, or id, for a list without filters")
 	flags.StringVar(&sel.afterCreated, "after-created", "", "with --sort newest: the creation `time` of the thread --after, as -o json prints it")
 	flags.BoolVar(&sel.released, "released", false, "also threads whose versions are all released")
 	flags.BoolVarP(&wide, "wide", "w", false, "more columns, and the nodes and queues that a thread waits for, which are read for each thread")
@@ -66,8 +66,8 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 			return errors.Join(err, l.end(""))
 		}
 		j := threadOf(&t)
-		if j.Wait != nil && sel.filter().Reads() { // the list would not say that a queue is stuck
-			*j.Wait, _, _, err = ops(s).Match(ctx, sel.filter(), &t, t.Now)
+		if j.Wait != nil && sel.Filter.Reads() { // the list would not say that a queue is stuck
+			*j.Wait, _, _, err = ops(s).Match(ctx, sel.Filter, &t, t.Now)
 		}
 		if err == nil && wide && j.Wait != nil {
 			err = ops(s).Complete(ctx, &t, t.Now, j.Wait)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +25,8 @@ waits also while other tasks of its thread still run. Queues are listed once no 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, kind := range kinds {
-				if !slices.Contains(kindNames(operate.TaskKinds()), kind) {
-					return &usageError{"--kind " + kind + "; want one of " + strings.Join(kindNames(operate.TaskKinds()), ", ")}
+				if _, err := operate.Choose("kind of wait", kind, operate.TaskKinds()...); err != nil {
+					return err
 				}
 			}
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.waiting(ctx, s, &sel, kinds) })
@@ -35,16 +34,8 @@ waits also while other tasks of its thread still run. Queues are listed once no 
 	}
 	sel.flags(cmd)
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only waits of these `kinds`: question, signal, timer, child or queue")
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(operate.TaskKinds()), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(texts(operate.TaskKinds()), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// kindNames returns kinds of waits as a flag names them.
-func kindNames(kinds []operate.Kind) (names []string) {
-	for _, k := range kinds {
-		names = append(names, string(k))
-	}
-	return names
 }
 
 func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, kinds []string) error {

@@ -18,6 +18,9 @@ import (
 // Kind says what a thread or a task waits for.
 type Kind string
 
+// String returns the name of the kind.
+func (k Kind) String() string { return string(k) }
+
 // The kinds of waits. A task waits for the first five. A thread waits for one of all.
 const (
 	KindQuestion Kind = "question" // an answer

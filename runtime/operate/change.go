@@ -1,0 +1,85 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Action is what Do does with a thread.
+type Action string
+
+// The actions of Do.
+const (
+	Wake    Action = "wake"    // makes the thread due, as Wake does
+	Cancel  Action = "cancel"  // cancels its run and its pending inputs, as Cancel does
+	Release Action = "release" // closes its open version
+	Delete  Action = "delete"  // removes it with all versions and messages
+)
+
+// Fits reports whether the action makes sense on a thread. A worker cannot continue a thread that
+// has ended or that stops for a person, and nothing of a thread that has ended can be cancelled.
+func (a Action) Fits(t *checkpoint.Thread) bool {
+	ended := t.Inputs == 0 && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
+	switch a {
+	case Wake:
+		return !ended && t.Status != checkpoint.Paused
+	case Cancel:
+		return !ended
+	}
+	return true
+}
+
+// Operation is an operation on one thread of many. The zero value of each field but Action is
+// usable.
+type Operation struct {
+	Action Action
+	Reason string // of a cancel
+	IfHead string // of a release: it must be the head, named as for Checkpoint; empty is any
+	DryRun bool   // only say what would change
+}
+
+// Changed is what Do has changed, or would change.
+type Changed struct {
+	Skipped  bool // the action does not fit the thread, and nothing changes
+	Version  int  // that a release has closed
+	Versions int  // that a delete removes
+	Records  int  // of these versions; 0 if they were not counted
+}
+
+// Do does an operation with a listed or found thread. It leaves a thread that the action does not
+// fit as it is. A thread that a run holds is a *checkpoint.BusyError for a release and a delete. A
+// release returns checkpoint.ErrConflict if IfHead is not the head. A dry run of a delete counts
+// the records.
+func (o *Operator) Do(ctx context.Context, op Operation, t *checkpoint.Thread) (Changed, error) {
+	var changed Changed
+	switch {
+	case !op.Action.Fits(t):
+		return Changed{Skipped: true}, nil
+	case op.Action == Delete:
+		changed.Versions = t.Versions
+		if !op.DryRun {
+			return changed, o.Saver.Delete(ctx, t.ID)
+		}
+		versions, err := o.Saver.Versions(ctx, t.ID)
+		for i := range versions {
+			changed.Records += versions[i].Records
+		}
+		return changed, err
+	case op.DryRun:
+		return changed, nil
+	case op.Action == Wake:
+		return changed, o.Wake(ctx, t)
+	case op.Action == Cancel:
+		return changed, o.Cancel(ctx, t, op.Reason)
+	case op.Action == Release:
+		head, err := o.Checkpoint(ctx, checkpoint.Ref{Thread: t.ID}, op.IfHead)
+		if err != nil {
+			return changed, err
+		}
+		v, err := o.Saver.Release(ctx, t.ID, head)
+		return Changed{Version: v.Number, Records: v.Records}, err
+	}
+	return changed, &RequestError{fmt.Sprintf("there is no action %q; want one of %s, %s, %s, %s", op.Action, Wake, Cancel, Release, Delete)}
+}
