@@ -179,7 +179,7 @@ type signalForm struct {
 
 // signalForms returns the signals of the thread's graph.
 func (in *Inspector) signalForms(v *view) (all []signalForm) {
-	described := v.schemas[v.chain.Last.Fingerprint]
+	described := v.Schemas[v.Chain.Last.Fingerprint]
 	if app := in.apps[v.thread.Graph]; app != nil {
 		described = app.Untyped().Shape()
 	}

@@ -49,13 +49,13 @@ func (in *Inspector) checkpointPage(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if v.chain.Empty() {
+	if v.Chain.Empty() {
 		return checkpoint.ErrNotFound
 	}
-	v.At = v.snap.Checkpoint
+	v.At = v.Snap.Checkpoint
 	d := checkpointData{
-		head: in.head(r, "Checkpoint "+shortID(v.At)), Place: v.place, Thread: v.thread, Snap: v.snap, Record: v.chain.Last,
-		IsHead: v.At == v.chain.Head, May: in.may(r, &v.thread), State: treeOf(&state),
+		head: in.head(r, "Checkpoint "+shortID(v.At)), Place: v.place, Thread: v.thread, Snap: v.Snap, Record: v.Chain.Last,
+		IsHead: v.At == v.Chain.Head, May: in.may(r, &v.thread), State: treeOf(&state),
 	}
 	if desc := in.describe(&v); desc != nil {
 		d.Picture, d.Expanded = picturesOf(v.place, desc, "")
@@ -63,7 +63,7 @@ func (in *Inspector) checkpointPage(w http.ResponseWriter, r *http.Request) erro
 	if v.Namespace != "" || v.Version != 0 {
 		d.May = nil
 	}
-	if parent := v.snap.Parent; !parent.IsZero() {
+	if parent := v.Snap.Parent; !parent.IsZero() {
 		d.Parent = v.at(parent).link("checkpoint")
 		_, before, err := in.stateAt(r, v.at(parent))
 		switch {
@@ -80,7 +80,7 @@ func (in *Inspector) checkpointPage(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	d.Tasks = tasksOf(&v)
-	for _, task := range v.chain.Due[:min(len(v.chain.Due), dueSize)] {
+	for _, task := range v.Chain.Due[:min(len(v.Chain.Due), dueSize)] {
 		row := dueTask{Name: taskText(graph.ID(task.Node), int(task.Index))}
 		if task.Payload != nil {
 			t := payloadTree(nil, task.Payload)
@@ -133,14 +133,14 @@ func (in *Inspector) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if a.chain.Empty() || b.chain.Empty() {
+	if a.Chain.Empty() || b.Chain.Empty() {
 		return bad("the thread has no checkpoint to compare")
 	}
 	d := compareData{
-		head: in.head(r, "Compare checkpoints"), Place: p.at(checkpoint.ID{}), Thread: a.thread, A: a.snap, B: b.snap,
-		LinkA: a.at(a.snap.Checkpoint).link("checkpoint"), LinkB: b.at(b.snap.Checkpoint).link("checkpoint"),
+		head: in.head(r, "Compare checkpoints"), Place: p.at(checkpoint.ID{}), Thread: a.thread, A: a.Snap, B: b.Snap,
+		LinkA: a.at(a.Snap.Checkpoint).link("checkpoint"), LinkB: b.at(b.Snap.Checkpoint).link("checkpoint"),
 	}
-	d.Swap = d.Place.Compare(b.snap.Checkpoint.String(), a.snap.Checkpoint)
+	d.Swap = d.Place.Compare(b.Snap.Checkpoint.String(), a.Snap.Checkpoint)
 	d.Changes, d.Hidden = changesOf(&before, &after)
 	in.render(w, http.StatusOK, "compare", d)
 	return nil

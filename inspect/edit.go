@@ -57,12 +57,12 @@ func (in *Inspector) editOf(r *http.Request, p place) (d editData, before value.
 	}
 	// The form has the names of the program, which may be newer than those of the thread.
 	today := app.Shape().State
-	if before, err = value.State(&today, v.snap.State); err != nil {
+	if before, err = value.State(&today, v.Snap.State); err != nil {
 		return d, before, err
 	}
 	d = editData{
-		head: in.head(r, "Edit "+v.Thread), Place: v.at(p.At), Thread: v.thread, At: v.snap.Checkpoint,
-		Fork: v.snap.Checkpoint != v.chain.Head, JSON: string(indented(&before)),
+		head: in.head(r, "Edit "+v.Thread), Place: v.at(p.At), Thread: v.thread, At: v.Snap.Checkpoint,
+		Fork: v.Snap.Checkpoint != v.Chain.Head, JSON: string(indented(&before)),
 	}
 	if desc := in.describe(&v); desc != nil {
 		for i := range desc.Nodes {

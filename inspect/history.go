@@ -63,7 +63,7 @@ func (f *historyFilter) whole() bool {
 
 // history reads one page of a history, of up to want checkpoints. The tree continues in lanes.
 func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, want int, lanes *tree.Lanes) (h steps, err error) {
-	ref := v.ref()
+	ref := v.Ref
 	ref.At = checkpoint.ID{}
 	limit := want
 	if !f.whole() {
@@ -118,7 +118,7 @@ func (h *steps) older(v *view, filters ...string) string {
 func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time) step {
 	s := step{
 		ID: rec.ID, Link: v.at(rec.ID).link("checkpoint"), Step: rec.Step, Source: rec.Source, Ran: rec.Ran, Created: rec.Created,
-		Head: rec.ID == v.chain.Head,
+		Head: rec.ID == v.Chain.Head,
 	}
 	for j := range rec.Due {
 		if node := nodeText(rec.Due[j].Node); !slices.Contains(s.Next, node) {

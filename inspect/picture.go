@@ -46,8 +46,8 @@ func (in *Inspector) picture(w http.ResponseWriter, r *http.Request) error {
 // placeIn returns where the thread of a view stands. Of payloads that cannot be read, it has the
 // nodes that ran and that are due.
 func (in *Inspector) placeIn(r *http.Request, v *view, d *graph.Description) (diagram.Place, error) {
-	if readable := v.locked == nil && !v.chain.Empty(); !readable {
-		return diagram.PlaceOf(v.snap), nil
+	if readable := v.Locked == nil && !v.Chain.Empty(); !readable {
+		return diagram.PlaceOf(v.Snap), nil
 	}
-	return diagram.ReadPlace(r.Context(), in.saver, d, v.ref())
+	return diagram.ReadPlace(r.Context(), in.saver, d, v.Ref)
 }

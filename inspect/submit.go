@@ -132,13 +132,9 @@ func (in *Inspector) described(r *http.Request, d *submitData) (*shape.Graph, er
 
 // inputOf returns the last input of a thread as JSON: the change of its newest input record.
 func (in *Inspector) inputOf(r *http.Request, t *checkpoint.Thread) (string, error) {
-	v := view{place: place{Thread: t.ID}, thread: *t}
+	v := place{Thread: t.ID}
 	if t.Version == 0 {
 		v.Version = t.Versions
-	}
-	var err error
-	if v.schemas, err = in.ops.Schemas(r.Context(), v.Thread, v.Version); err != nil {
-		return "", err
 	}
 	q := checkpoint.Query{Limit: 2, Sources: []checkpoint.Source{checkpoint.Input}, Headers: true}
 	for rec, err := range in.saver.History(r.Context(), v.ref(), q) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
@@ -44,25 +43,14 @@ type threadData struct {
 
 // taskRow is a due task.
 type taskRow struct {
-	Name    string
-	State   string // "finished", "failed", "waiting", "queued", "retrying" or "due"
-	Failure string
-	Summary string
-	// Progress is the newest note that is stored; empty for none.
-	Progress string
-	Attempt  int       // the last one that failed; 0 for none, or if it is unknown
-	Then     int       // the number of the next attempt in the same run; 0 for none
-	Next     time.Time // when the next attempt begins; zero for not by itself
-	Failed   time.Time // when Attempt failed, by the clock of its process; zero if it is unknown
-	Node     graph.ID
-	Index    int
-	Retry    bool // a Rerun can begin the attempt now
+	operate.Task
 
+	Retry   bool        // a Rerun can begin the attempt now
 	Updates []valueTree // that a finished task has returned, of the first dueSize tasks
-
-	Queue  string    // whose workers the task waits for; empty for none
-	Queued time.Time // since when, on the saver's clock
 }
+
+// Name returns the name of the task, as pictures have it.
+func (t taskRow) Name() string { return taskText(t.Node, t.Index) }
 
 // callRow is a subgraph call.
 type callRow struct {
@@ -107,8 +95,8 @@ func (in *Inspector) threadOf(r *http.Request, p place) (*threadData, error) {
 		return nil, err
 	}
 	d := &threadData{
-		head: in.head(r, cmp.Or(v.thread.Title, v.Thread)), Place: v.place, Thread: v.thread, Empty: v.chain.Empty(),
-		Snap: v.snap, May: in.may(r, &v.thread), Reason: v.snap.Reason,
+		head: in.head(r, cmp.Or(v.thread.Title, v.Thread)), Place: v.place, Thread: v.thread, Empty: v.Chain.Empty(),
+		Snap: v.Snap, May: in.may(r, &v.thread),
 	}
 	if d.Now, err = in.now(r.Context()); err != nil {
 		return nil, err
@@ -163,12 +151,13 @@ func picturesOf(p place, d *graph.Description, beat string) (plain, expanded str
 
 // addPosition adds where the thread stands, and its history.
 func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err error) {
-	if d.Locked = v.locked; d.Locked == nil {
-		d.Tasks, d.Timers = tasksOf(v), v.snap.Timers
+	if d.Locked = v.Locked; d.Locked == nil {
+		d.Reason = v.Snap.Reason
+		d.Tasks, d.Timers = tasksOf(v), v.Snap.Timers
 		d.Questions = questionForms(v, d.May[string(Answer)])
-		d.State = stateTree(v.schemas.State(v.chain.Last.Fingerprint), v.snap.State)
+		d.State = stateTree(v.Schemas.State(v.Chain.Last.Fingerprint), v.Snap.State)
 	}
-	for _, s := range v.snap.Signals {
+	for _, s := range v.Snap.Signals {
 		d.Signals = append(d.Signals, signalRow{s, pathText(s.Path, s.Node, s.Index)})
 	}
 	if d.Calls, err = in.calls(r, v); err != nil {
@@ -186,66 +175,21 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 }
 
 // tasksOf returns the due tasks of a view.
-func tasksOf(v *view) []taskRow {
-	s := &v.snap
-	waits := make(map[graph.PathElement]bool)
-	timers := make(map[graph.PathElement]graph.Timer)
-	for _, q := range s.Questions {
-		waits[outer(q.Path, q.Node, q.Index)] = true
-	}
-	for _, q := range s.Signals {
-		waits[outer(q.Path, q.Node, q.Index)] = true
-	}
-	for _, t := range s.Timers {
-		timers[outer(t.Path, t.Node, t.Index)] = t
-	}
-	updatesOf := graph.StoredUpdates(v.ref(), &v.chain)
-	rows := make([]taskRow, 0, len(s.Tasks))
-	for i, t := range s.Tasks {
-		k := graph.PathElement{Node: t.Node, Index: t.Index}
-		row := taskRow{Name: taskText(t.Node, t.Index), Node: t.Node, Index: t.Index, State: "due", Failure: t.Failure, Summary: t.Summary, Progress: t.Progress,
-			Attempt: t.Attempt, Failed: t.FailedAt}
-		timer, timed := timers[k]
-		switch {
-		case t.Finished:
-			row.State = "finished"
-			if i < dueSize {
-				row.Updates = updateTrees(v, t, updatesOf)
+func tasksOf(v *view) (rows []taskRow) {
+	for i, t := range v.Tasks() {
+		row := taskRow{Task: t, Retry: t.State == "retrying" || t.State == "failed"}
+		if t.State == "finished" && i < dueSize {
+			updates, err := v.Updates(&t)
+			for k := range updates {
+				row.Updates = append(row.Updates, treeOf(&updates[k]))
 			}
-		case timed && timer.Attempt > 0:
-			row.State, row.Then, row.Next, row.Retry = "retrying", timer.Attempt, timer.Due, true
-		case t.Failure != "":
-			row.State, row.Next, row.Retry = "failed", v.thread.Wake, true
-		case timed:
-			row.State, row.Next = "sleeping", timer.Due
-		case waits[k]:
-			row.State = "waiting"
-		case t.Queue != "":
-			row.State, row.Queue, row.Queued = "queued", t.Queue, t.Queued
+			if err != nil {
+				row.Updates = []valueTree{{Fault: err.Error()}}
+			}
 		}
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// updateTrees returns the updates that a finished task of a view has stored, as of returns them.
-func updateTrees(v *view, t graph.TaskState, of func(graph.TaskState) ([][]byte, error)) (trees []valueTree) {
-	updates, err := of(t)
-	if err != nil {
-		return []valueTree{{Fault: err.Error()}}
-	}
-	for _, b := range updates {
-		trees = append(trees, updateTree(v.schemas.State(v.chain.Last.Fingerprint), b))
-	}
-	return trees
-}
-
-// outer returns the task of the thread itself in which a node of a call runs.
-func outer(path []graph.PathElement, node graph.ID, index int) graph.PathElement {
-	if len(path) > 0 {
-		return path[0]
-	}
-	return graph.PathElement{Node: node, Index: index}
 }
 
 // callsSize is the number of subgraph calls that one page looks for.
@@ -253,7 +197,7 @@ const callsSize = 50
 
 // calls returns the subgraph calls of the due tasks that have stored something.
 func (in *Inspector) calls(r *http.Request, v *view) (rows []callRow, err error) {
-	for _, call := range v.snap.Calls[:min(len(v.snap.Calls), callsSize)] {
+	for _, call := range v.Snap.Calls[:min(len(v.Snap.Calls), callsSize)] {
 		p := v.in(call.Namespace)
 		for _, err := range in.saver.History(r.Context(), p.ref(), checkpoint.Query{Limit: 1, Headers: true, Sources: tree.Sources()}) {
 			if err != nil {

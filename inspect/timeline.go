@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // timeline draws when nodes ran, and when the thread waited. Its axis is compressed: a long pause
@@ -130,7 +131,7 @@ func spansOf(records []checkpoint.Record, v *view, now time.Time) (spans []span)
 		}
 		last = rec
 	}
-	if last == nil || last.ID != v.chain.Head || !v.chain.Unfinished() || !now.After(last.Created) {
+	if last == nil || last.ID != v.Chain.Head || !v.Chain.Unfinished() || !now.After(last.Created) {
 		return spans
 	}
 	return append(spans, openSpan(last, v, now))
@@ -151,18 +152,18 @@ func openSpan(base *checkpoint.Record, v *view, now time.Time) span {
 			events[k] = append(events[k], event{at, fmt.Sprintf(format, attempt)})
 		}
 	}
-	timers, _ := graph.OpenTimers(checkpoint.Thread{Questions: v.chain.Writes}) // without those that cannot be read
+	timers, _ := graph.OpenTimers(checkpoint.Thread{Questions: v.Chain.Writes}) // without those that cannot be read
 	for _, t := range timers {
 		if t.Attempt > 0 {
-			add(outer(v.inner(t.Path), t.Node, t.Index), t.Due, "attempt %d was due at", t.Attempt)
+			add(operate.Outer(v.Inner(t.Path), t.Node, t.Index), t.Due, "attempt %d was due at", t.Attempt)
 		}
 	}
-	for _, t := range tasksOf(v) {
+	for _, t := range v.Tasks() {
 		k := graph.PathElement{Node: t.Node, Index: t.Index}
 		if t.Attempt > 0 {
 			add(k, t.Failed, "attempt %d failed at", t.Attempt)
 		}
-		w := work{name: t.Name, class: classOf(t.State, s.idle), events: events[k]}
+		w := work{name: taskText(t.Node, t.Index), class: classOf(t.State, s.idle), events: events[k]}
 		if w.state = w.class; t.State != "due" {
 			w.state = t.State
 		}

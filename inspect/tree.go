@@ -151,7 +151,7 @@ func (in *Inspector) stateJSON(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	state, err := v.value()
+	state, err := v.State()
 	if err != nil {
 		return err
 	}
@@ -160,21 +160,10 @@ func (in *Inspector) stateJSON(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// value returns the state of a view, which must have been loaded with it.
-func (v *view) value() (value.Value, error) {
-	if v.chain.Empty() {
-		return value.Value{Kind: value.Struct}, nil
-	}
-	if v.locked != nil {
-		return value.Value{}, v.locked
-	}
-	return value.State(v.schemas.State(v.chain.Last.Fingerprint), v.snap.State)
-}
-
 // stateAt loads the state of another checkpoint of the same place.
 func (in *Inspector) stateAt(r *http.Request, p place) (v view, state value.Value, err error) {
 	if v, err = in.load(r, p, true); err == nil {
-		state, err = v.value()
+		state, err = v.State()
 	}
 	return v, state, err
 }
@@ -239,11 +228,11 @@ func (q *questionForm) keep(values url.Values, why string) {
 // questionForms returns the open questions of a view. answer shows the forms of those that the
 // thread accepts an answer to.
 func questionForms(v *view, answer bool) []questionForm {
-	all := make([]questionForm, 0, len(v.snap.Questions))
-	for _, q := range v.snap.Questions {
-		accepts := v.snap.Status != checkpoint.Cancelled && (q.Expires.IsZero() || !v.chain.Thread.Now.After(q.Expires))
+	all := make([]questionForm, 0, len(v.Snap.Questions))
+	for _, q := range v.Snap.Questions {
+		accepts := v.Snap.Status != checkpoint.Cancelled && (q.Expires.IsZero() || !v.Chain.Thread.Now.After(q.Expires))
 		f := questionForm{OpenQuestion: q, Where: pathText(q.Path, q.Node, q.Index), Answer: answer && accepts}
-		if d := v.schemas.Question(v.chain.Last.Fingerprint, q.Question); d != nil {
+		if d := v.Schemas.Question(v.Chain.Last.Fingerprint, q.Question); d != nil {
 			f.Asked = payloadTree(&d.Question, q.Payload)
 			f.Form = formOf(&d.Answer)
 			f.JSON = exampleJSON(&d.Answer)

@@ -1,11 +1,9 @@
 package inspect
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -16,11 +14,8 @@ import (
 // view is a checkpoint of a thread, or of a subgraph call in it, as it was loaded.
 type view struct {
 	place
-	thread  checkpoint.Thread
-	chain   checkpoint.Chain
-	snap    graph.Snapshot[[]byte]
-	schemas operate.Schemas
-	locked  error // why the payloads cannot be read; snap is then that of the record alone
+	operate.Position
+	thread checkpoint.Thread
 }
 
 // find returns the description of a thread, and checks that the request may do a with it. It
@@ -73,89 +68,9 @@ func (in *Inspector) load(r *http.Request, p place, state bool) (v view, err err
 		p.Version = v.thread.Versions // the newest released one
 	}
 	v.place = p
-	v.chain, err = in.saver.Load(ctx, p.ref())
-	if errors.Is(err, checkpoint.ErrNotFound) && p.Version == 0 && !p.At.IsZero() {
-		err = in.search(ctx, &v)
-	}
-	if err != nil {
-		return v, fmt.Errorf("thread %q: %w", p.Thread, err)
-	}
-	if v.chain.Empty() {
-		return v, nil
-	}
-	read := graph.ReadPosition
-	if v.locked = in.lockedChain(&v.chain); v.locked != nil {
-		state = false
-	}
-	if state {
-		read = graph.ReadStored
-	}
-	if v.snap, err = read(v.ref(), &v.chain); err != nil {
-		return v, err
-	}
-	v.shorten()
-	v.schemas, err = in.ops.Schemas(ctx, v.Thread, v.Version)
+	v.Position, err = in.ops.Read(ctx, p.ref(), state)
+	v.Version = v.Ref.Version
 	return v, err
-}
-
-// shorten makes the paths of a subgraph call begin in the call, as its tasks and its picture do.
-func (v *view) shorten() {
-	for i := range v.snap.Questions {
-		v.snap.Questions[i].Path = v.inner(v.snap.Questions[i].Path)
-	}
-	for i := range v.snap.Timers {
-		v.snap.Timers[i].Path = v.inner(v.snap.Timers[i].Path)
-	}
-	for i := range v.snap.Signals {
-		v.snap.Signals[i].Path = v.inner(v.snap.Signals[i].Path)
-	}
-	for i := range v.snap.Stops {
-		v.snap.Stops[i].Path = v.inner(v.snap.Stops[i].Path)
-	}
-}
-
-// inner returns the part of a path that is in the subgraph call of the view. A namespace has a
-// part for each of the calls around its tasks.
-func (v *view) inner(path []graph.PathElement) []graph.PathElement {
-	if v.Namespace == "" {
-		return path
-	}
-	return path[min(strings.Count(v.Namespace, "/")+1, len(path)):]
-}
-
-// lockedChain returns why the payloads of a chain cannot be read, or nil. Then it removes the
-// pending writes, because nothing in them can be shown.
-func (in *Inspector) lockedChain(c *checkpoint.Chain) error {
-	err := in.ops.Locked(c.Snapshot)
-	for i := 0; i < len(c.Writes) && err == nil; i++ {
-		err = in.ops.Locked(c.Writes[i].Payload)
-	}
-	if err != nil {
-		c.Writes, c.Thread.Questions = nil, nil
-	}
-	return err
-}
-
-// search looks for the checkpoint of v in released versions, newest first.
-func (in *Inspector) search(ctx context.Context, v *view) error {
-	versions, err := in.saver.Versions(ctx, v.Thread)
-	if err != nil {
-		return err
-	}
-	for _, version := range slices.Backward(versions) {
-		if version.Released.IsZero() {
-			continue
-		}
-		p := v.place
-		p.Version = version.Number
-		c, err := in.saver.Load(ctx, p.ref())
-		if errors.Is(err, checkpoint.ErrNotFound) {
-			continue
-		}
-		v.place, v.chain = p, c
-		return err
-	}
-	return fmt.Errorf("checkpoint %s: %w", v.At, checkpoint.ErrNotFound)
 }
 
 // describe returns the description of the graph of a view: that of the app, or of the subgraph
@@ -169,7 +84,7 @@ func (in *Inspector) describe(v *view) *graph.Description {
 	if v.Namespace == "" {
 		return d
 	}
-	return subgraph(d, v.chain.Last.Graph)
+	return subgraph(d, v.Chain.Last.Graph)
 }
 
 // subgraph returns the description of a subgraph by its name, or nil.

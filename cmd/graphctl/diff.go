@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -52,18 +51,14 @@ func (a *app) diff(ctx context.Context, s checkpoint.Saver, args []string, f *di
 	if err != nil {
 		return err
 	}
-	at := place{id, f.version, f.namespace}
+	ref := checkpoint.Ref{Thread: id, Version: f.version, Namespace: f.namespace}
 	names := append(append([]string{}, args[1:]...), "head~1", "head")
 	if len(args) > 1 {
 		names = append(append([]string{}, args[1:]...), "head")
 	}
-	known, err := ops(s).Schemas(ctx, id, f.version)
-	if err != nil {
-		return err
-	}
 	var states [2]value.Value
 	for i := range states {
-		if states[i], err = stateAt(ctx, s, at, known, names[i]); err != nil {
+		if states[i], err = stateAt(ctx, s, ref, names[i]); err != nil {
 			return err
 		}
 	}
@@ -92,18 +87,16 @@ func side(v *value.Value, width int) string {
 }
 
 // stateAt returns the state at the checkpoint that the user named.
-func stateAt(ctx context.Context, s checkpoint.Saver, at place, known operate.Schemas, name string) (value.Value, error) {
-	ref := at.ref()
-	var err error
-	if ref.At, err = find(ctx, s, at, name); err != nil {
-		return value.Value{}, err
+func stateAt(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, name string) (state value.Value, err error) {
+	if ref.At, err = ops(s).Checkpoint(ctx, ref, name); err != nil {
+		return state, err
 	}
-	c, err := s.Load(ctx, ref)
+	p, err := ops(s).Read(ctx, ref, true)
+	if err == nil && p.Chain.Empty() {
+		err = &missingError{"thread " + quoteID(ref.Thread) + " has no checkpoints; graphctl threads lists the threads that have"}
+	}
 	if err != nil {
-		return value.Value{}, err
+		return state, err
 	}
-	if c.Empty() {
-		return value.Value{}, &missingError{"thread " + quoteID(at.thread) + " has no checkpoints; graphctl threads lists the threads that have"}
-	}
-	return stateOf(&c, known)
+	return p.State()
 }

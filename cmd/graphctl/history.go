@@ -98,8 +98,8 @@ func (a *app) history(ctx context.Context, s checkpoint.Saver, thread string, f 
 	if err != nil {
 		return err
 	}
-	at := place{id, f.version, f.namespace}
-	before, err := find(ctx, s, at, f.before)
+	at := checkpoint.Ref{Thread: id, Version: f.version, Namespace: f.namespace}
+	before, err := ops(s).Checkpoint(ctx, at, f.before)
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,9 @@ type historian struct {
 	printed int
 }
 
-func (h *historian) print(ctx context.Context, s checkpoint.Saver, at place, q checkpoint.Query) error {
+func (h *historian) print(ctx context.Context, s checkpoint.Saver, at checkpoint.Ref, q checkpoint.Query) error {
 	found := false
-	for r, err := range s.History(ctx, at.ref(), q) {
+	for r, err := range s.History(ctx, at, q) {
 		if err != nil {
 			return errors.Join(err, h.l.end(""))
 		}
@@ -175,10 +175,10 @@ func (h *historian) print(ctx context.Context, s checkpoint.Saver, at place, q c
 }
 
 // exists returns an error if the thread does not exist.
-func (h *historian) exists(ctx context.Context, s checkpoint.Saver, at place) error {
-	versions, err := s.Versions(ctx, at.thread)
+func (h *historian) exists(ctx context.Context, s checkpoint.Saver, at checkpoint.Ref) error {
+	versions, err := s.Versions(ctx, at.Thread)
 	if err == nil && len(versions) == 0 {
-		err = noThread(at.thread)
+		err = noThread(at.Thread)
 	}
 	return err
 }

@@ -12,22 +12,6 @@ import (
 const refHelp = `A checkpoint is named by its id, by its number in the log (the column SEQ of history), or as head. head~2 is the
 checkpoint two before the head on its branch.`
 
-// place is the log that a command works on.
-type place struct {
-	thread    string
-	version   int
-	namespace string
-}
-
-func (p place) ref() checkpoint.Ref {
-	return checkpoint.Ref{Thread: p.thread, Version: p.version, Namespace: p.namespace}
-}
-
-// find returns the id of the checkpoint that the user named. It returns the zero ID for the head.
-func find(ctx context.Context, s checkpoint.Saver, p place, name string) (checkpoint.ID, error) {
-	return ops(s).Checkpoint(ctx, p.ref(), name)
-}
-
 // ops returns the operations on the threads of a saver.
 func ops(s checkpoint.Saver) *operate.Operator { return &operate.Operator{Saver: s, Explain: sealed} }
 

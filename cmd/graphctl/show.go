@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
@@ -62,34 +60,18 @@ type page struct {
 	State     *value.Value   `json:"state,omitempty"`
 	Questions []operate.Wait `json:"open_questions,omitempty"`
 	Waits     []operate.Wait `json:"waits_for,omitempty"` // signals, timers, children and queues
-	Failures  []failureJSON  `json:"failures,omitempty"`
-	Results   []resultJSON   `json:"results,omitempty"`
+	Tasks     []taskJSON     `json:"tasks,omitempty"`
+	Reason    string         `json:"reason,omitempty"` // why the run ended though tasks are due
 	Waiting   []messageJSON  `json:"messages,omitempty"`
 	Refused   []messageJSON  `json:"refused_messages,omitempty"`
 	Replied   []messageJSON  `json:"replied_messages,omitempty"`
 	History   []versionJSON  `json:"all_versions,omitempty"`
 }
 
-// resultJSON is the stored result of a finished task whose superstep has not committed.
-type resultJSON struct {
-	Node    string        `json:"node"`
-	Index   int           `json:"index,omitempty"`
-	Updates []value.Value `json:"updates"` // one, or more of a subgraph over the same state
-}
-
-// task returns the task as tables name it.
-func (r *resultJSON) task() string { return (&operate.Wait{Node: r.Node, Index: r.Index}).Task() }
-
-// failureJSON is the stored failure of a due task, or of the run.
-type failureJSON struct {
-	Node  string `json:"node,omitempty"` // empty if it is of the run
-	Index int    `json:"index,omitempty"`
-	Text  string `json:"text"`
-
-	// The attempt that failed, and when. Both are missing if they are not stored or cannot be
-	// read.
-	Attempt int        `json:"attempt,omitempty"`
-	Failed  *time.Time `json:"failed,omitempty"`
+// taskJSON is a due task.
+type taskJSON struct {
+	operate.Task
+	Updates []value.Value `json:"updates,omitempty"` // of a finished task; more than one of a subgraph over the same state
 }
 
 func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showFlags) error {
@@ -97,8 +79,7 @@ func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showF
 	if err != nil {
 		return err
 	}
-	at := place{id, f.version, f.namespace}
-	p, err := readPage(ctx, s, at, f)
+	p, err := readPage(ctx, s, checkpoint.Ref{Thread: id, Version: f.version, Namespace: f.namespace}, f)
 	if p == nil {
 		return err
 	}
@@ -107,56 +88,54 @@ func (a *app) show(ctx context.Context, s checkpoint.Saver, arg string, f *showF
 
 // readPage reads everything about a thread. If only the state cannot be read, it returns the rest
 // and an error.
-func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (*page, error) {
-	versions, err := s.Versions(ctx, at.thread)
+func readPage(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, f *showFlags) (*page, error) {
+	versions, err := s.Versions(ctx, ref.Thread)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread})
+	waiting, err := s.Mail(ctx, checkpoint.MailQuery{Thread: ref.Thread})
 	if err != nil {
 		return nil, err
 	}
 	if len(versions) == 0 && len(waiting) == 0 {
-		return nil, noThread(at.thread)
+		return nil, noThread(ref.Thread)
 	}
-	handled, err := s.Mail(ctx, checkpoint.MailQuery{Thread: at.thread, Handled: true})
+	handled, err := s.Mail(ctx, checkpoint.MailQuery{Thread: ref.Thread, Handled: true})
 	if err != nil {
 		return nil, err
 	}
-	ref := at.ref()
-	if ref.At, err = find(ctx, s, at, f.at); err != nil {
+	o := ops(s)
+	if ref.At, err = o.Checkpoint(ctx, ref, f.at); err != nil {
 		return nil, err
 	}
-	c, err := s.Load(ctx, ref)
-	if err != nil {
+	at, damaged := o.Read(ctx, ref, !f.noState)
+	if damaged != nil && !unreadable(damaged) {
+		return nil, damaged
+	}
+	t := &at.Chain.Thread
+	if row, listed, err := rowOf(ctx, s, ref.Thread); err != nil {
+		return nil, err
+	} else if listed && t.Version == 0 {
+		*t = row
+	}
+	t.ID = ref.Thread
+	p := &page{threadJSON: threadOf(t), Due: at.Chain.Next(), Reason: at.Snap.Reason}
+	if p.Questions, err = o.Asked(ctx, t); err != nil {
 		return nil, err
 	}
-	if row, listed, err := rowOf(ctx, s, at.thread); err != nil {
-		return nil, err
-	} else if listed && c.Thread.Version == 0 {
-		c.Thread = row
-	}
-	c.Thread.ID = at.thread
-	p := &page{threadJSON: threadOf(&c.Thread), Due: c.Next()}
-	if p.Questions, err = ops(s).Asked(ctx, &c.Thread); err != nil {
-		return nil, err
-	}
-	if p.Wait != nil && at.namespace == "" && ref.At.IsZero() {
-		if err := ops(s).Complete(ctx, &c.Thread, c.Thread.Now, p.Wait); err != nil && !unreadable(err) {
+	if p.Wait != nil && ref.Namespace == "" && ref.At.IsZero() {
+		if err := o.Complete(ctx, t, t.Now, p.Wait); err != nil && !unreadable(err) {
 			return nil, err
 		}
 	}
-	if p.Waits, err = ops(s).Others(&c.Thread); err != nil && !unreadable(err) { // verify reports damage
+	if p.Waits, err = o.Others(t); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
-	queued, err := ops(s).Queued(ctx, ref, c)
+	queued, err := o.Queued(ctx, at.Snap.Tasks)
 	if err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
 	p.Waits = append(p.Waits, queued...)
-	if p.Failures, err = failures(ref, c); err != nil && !unreadable(err) { // verify reports damage
-		return nil, err
-	}
 	for i := range waiting {
 		p.Waiting = append(p.Waiting, messageOf(&waiting[i]))
 	}
@@ -170,109 +149,50 @@ func readPage(ctx context.Context, s checkpoint.Saver, at place, f *showFlags) (
 	for _, v := range versions {
 		p.History = append(p.History, versionJSON{v.Number, v.Status.String(), utc(v.Released), idText(v.Head), v.Records})
 	}
-	return p, p.checkpoint(ctx, s, at, &c, f)
+	return p, errors.Join(damaged, p.checkpoint(&at, f))
 }
 
-// checkpoint adds a checkpoint and its state.
-func (p *page) checkpoint(ctx context.Context, s checkpoint.Saver, at place, c *checkpoint.Chain, f *showFlags) error {
-	if c.Empty() {
+// checkpoint adds a checkpoint, its due tasks and its state.
+func (p *page) checkpoint(at *operate.Position, f *showFlags) (err error) {
+	if at.Chain.Empty() {
 		return nil
 	}
-	r := recordOf(&c.Last)
+	r := recordOf(&at.Chain.Last)
 	p.At = &r
+	for _, t := range at.Tasks() {
+		one := taskJSON{Task: t}
+		if t.State == "finished" && at.Locked == nil {
+			var failed error
+			one.Updates, failed = at.Updates(&t)
+			err = errors.Join(err, failed)
+		}
+		p.Tasks = append(p.Tasks, one)
+	}
 	if f.noState {
-		return nil
-	}
-	known, err := ops(s).Schemas(ctx, at.thread, at.version)
-	if err != nil {
 		return err
 	}
-	state, err := stateOf(c, known)
-	if err != nil {
-		return err
+	state, failed := at.State()
+	if failed == nil {
+		p.State = &state
 	}
-	p.State = &state
-	p.Results, err = results(at.ref(), c, known)
-	return err
+	return errors.Join(err, failed)
 }
 
-// results returns the stored results at a checkpoint, in task order.
-func results(ref checkpoint.Ref, c *checkpoint.Chain, known operate.Schemas) (all []resultJSON, err error) {
-	if c.Committed {
-		return nil, nil
+// failureTitle names a task, the attempt that failed and its time.
+func (a *app) failureTitle(t *taskJSON) string {
+	title := "Failure of " + cell(t.Name())
+	if t.Attempt > 0 {
+		title += fmt.Sprintf(", attempt %d", t.Attempt)
 	}
-	of := graph.StoredUpdates(ref, c)
-	for _, d := range c.Due {
-		r := resultJSON{Node: d.Node, Index: int(d.Index)}
-		updates, err := of(graph.TaskState{Node: graph.ID(d.Node), Index: r.Index})
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range updates {
-			v, err := value.Update(known.State(c.Last.Fingerprint), b)
-			if err != nil {
-				return nil, fmt.Errorf("the result of %s cannot be read: %w: %w", r.task(), checkpoint.ErrDamaged, err)
-			}
-			r.Updates = append(r.Updates, v)
-		}
-		if updates != nil {
-			all = append(all, r)
-		}
-	}
-	return all, nil
-}
-
-// failures returns the stored failures at a checkpoint: those of due tasks, in task order, then
-// that of the run.
-func failures(ref checkpoint.Ref, c checkpoint.Chain) ([]failureJSON, error) {
-	if c.Empty() {
-		return nil, nil
-	}
-	// No payload of the other writes has to be decrypted.
-	c.Thread.Questions = nil
-	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
-		if w.Kind == checkpoint.Failure {
-			return w.Name != "" && sealed(w.Payload) != nil
-		}
-		return w.Kind != checkpoint.Result
-	})
-	s, err := graph.ReadPosition(ref, &c)
-	if err != nil {
-		return nil, err
-	}
-	var all []failureJSON
-	for i := range s.Tasks {
-		if t := &s.Tasks[i]; !t.Finished && t.Failure != "" {
-			all = append(all, failureJSON{string(t.Node), t.Index, failureText(t.Failure), t.Attempt, utc(t.FailedAt)})
-		}
-	}
-	if s.Reason != "" {
-		all = append(all, failureJSON{Text: failureText(s.Reason)})
-	}
-	return all, nil
-}
-
-// failureText returns the text of a failure, or the reason why it cannot be read.
-func failureText(text string) string {
-	if err := sealed([]byte(text)); err != nil {
-		return err.Error()
-	}
-	return text
-}
-
-// failureTitle names the task of a failure, its attempt and its time.
-func (a *app) failureTitle(f *failureJSON) string {
-	if f.Node == "" {
-		return "Failure of the run"
-	}
-	title := "Failure of " + cell((&operate.Wait{Node: f.Node, Index: f.Index}).Task())
-	if f.Attempt > 0 {
-		title += fmt.Sprintf(", attempt %d", f.Attempt)
-	}
-	if f.Failed != nil {
-		title += ", " + a.moment(*f.Failed)
+	if !t.Failed.IsZero() {
+		title += ", " + a.moment(t.Failed)
 	}
 	return title
+}
+
+// showFailure prints the text of a failure.
+func (a *app) showFailure(title, text string) {
+	fmt.Fprintf(a.out, "\n%s:\n  %s\n", title, strings.ReplaceAll(safeText(text), "\n", "\n  "))
 }
 
 // showText prints a page for people.
@@ -311,19 +231,21 @@ func (a *app) showText(p *page, full bool) error {
 	if err := a.showState(p.State, full); err != nil {
 		return err
 	}
-	for i := range p.Results {
-		a.showResult(&p.Results[i], full)
+	for i := range p.Tasks {
+		if p.Tasks[i].Updates != nil {
+			a.showResult(&p.Tasks[i], full)
+		}
 	}
 	return a.showLists(p)
 }
 
 // showResult prints the updates of a finished task, each as JSON on one line.
-func (a *app) showResult(r *resultJSON, full bool) {
+func (a *app) showResult(r *taskJSON, full bool) {
 	width := 2 * cellWidth
 	if full {
 		width = 0
 	}
-	fmt.Fprintf(a.out, "\nResult of %s, not committed:\n", cell(r.task()))
+	fmt.Fprintf(a.out, "\nResult of %s, not committed:\n", cell(r.Name()))
 	for i := range r.Updates {
 		fmt.Fprintf(a.out, "  %s\n", inline(&r.Updates[i], width))
 	}
@@ -360,9 +282,13 @@ func (a *app) momentOf(at *time.Time) string {
 
 // showLists prints the questions, failures, messages and versions of a thread.
 func (a *app) showLists(p *page) error {
-	for i := range p.Failures {
-		f := &p.Failures[i]
-		fmt.Fprintf(a.out, "\n%s:\n  %s\n", a.failureTitle(f), strings.ReplaceAll(safeText(f.Text), "\n", "\n  "))
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Failure != "" && t.State != "finished" {
+			a.showFailure(a.failureTitle(t), t.Failure)
+		}
+	}
+	if p.Reason != "" {
+		a.showFailure("Failure of the run", p.Reason)
 	}
 	sections := []struct {
 		title string

@@ -77,7 +77,7 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		t.Errorf("got\n%s\nwant 3 failures", text)
 	}
 	got := show("-o", "jsonl")
-	for _, want := range []string{`"failures":[{"node":"read","index":1,"text":"`, `"attempt":1,"failed":"20`, `{"node":"read","index":2,"updates":[{"Log":["two"]}]}`} {
+	for _, want := range []string{`{"node":"read","index":1,"state":"failed","failure":"`, `"attempt":1,"failed":"20`, `{"node":"read","index":2,"state":"finished","updates":[{"Log":["two"]}]}`, `"reason":"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %q", got, want)
 		}

@@ -102,7 +102,7 @@ func (a *app) result(ctx context.Context, s checkpoint.Saver, thread, request st
 	if snap.Checkpoint.IsZero() {
 		return failed
 	}
-	last, err := readPage(ctx, s, place{thread: thread, version: snap.Version}, &showFlags{at: snap.Checkpoint.String()})
+	last, err := readPage(ctx, s, checkpoint.Ref{Thread: thread, Version: snap.Version}, &showFlags{at: snap.Checkpoint.String()})
 	if last != nil {
 		err = errors.Join(a.one(last, func() error { return a.showText(last, false) }), err)
 	}

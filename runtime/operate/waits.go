@@ -187,28 +187,16 @@ func (w *Wait) read(payload []byte, d *shape.Question) {
 	w.Payload = &v
 }
 
-// Queued returns the tasks at a loaded checkpoint that wait for workers of queues, and whether a
-// worker has taken them. Each task costs a call of the saver.
-func (o *Operator) Queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain) ([]Wait, error) {
-	return o.queued(ctx, ref, c, 0)
+// Queued returns those of the Tasks of a Snapshot that wait for workers of queues, and whether a
+// worker has taken them. Each of them costs a call of the saver.
+func (o *Operator) Queued(ctx context.Context, tasks []graph.TaskState) ([]Wait, error) {
+	return o.queued(ctx, tasks, 0)
 }
 
 // queued is Queued for the most tasks that were handed out first, or for all if most is 0. It
 // makes no call for the other tasks, which come last and count as Taken.
-func (o *Operator) queued(ctx context.Context, ref checkpoint.Ref, c checkpoint.Chain, most int) (all []Wait, err error) {
-	if c.Empty() {
-		return nil, nil
-	}
-	// No payload of the other writes has to be decrypted.
-	c.Thread.Questions = nil
-	c.Writes = slices.DeleteFunc(slices.Clone(c.Writes), func(w checkpoint.Write) bool {
-		return w.Kind != checkpoint.Result && w.Kind != checkpoint.Outcome
-	})
-	p, err := graph.ReadPosition(ref, &c)
-	if err != nil {
-		return nil, err
-	}
-	tasks := slices.DeleteFunc(p.Tasks, func(t graph.TaskState) bool { return t.Queue == "" })
+func (o *Operator) queued(ctx context.Context, tasks []graph.TaskState, most int) (all []Wait, err error) {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t graph.TaskState) bool { return t.Queue == "" })
 	if most > 0 {
 		slices.SortStableFunc(tasks, func(a, b graph.TaskState) int { return a.Queued.Compare(b.Queued) })
 	}
@@ -245,12 +233,11 @@ func (o *Operator) waits(ctx context.Context, t *checkpoint.Thread, queues bool,
 	if err != nil || !queues || t.Status != checkpoint.Waiting {
 		return all, err
 	}
-	ref := checkpoint.Ref{Thread: t.ID}
-	c, err := o.Saver.Load(ctx, ref)
+	p, err := o.position(ctx, checkpoint.Ref{Thread: t.ID}, false)
 	if err != nil {
 		return all, err
 	}
-	queued, err := o.queued(ctx, ref, c, most)
+	queued, err := o.queued(ctx, p.Snap.Tasks, most)
 	return append(all, queued...), err
 }
 
