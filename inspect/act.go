@@ -75,7 +75,7 @@ func (in *Inspector) perform(r *http.Request, a Action, p place, t *checkpoint.T
 	case Resume:
 		return "resumed", in.resume(r, t, graph.ID(form.Get("node")))
 	case Replay:
-		return "replayed", in.replay(r, p, t)
+		return "replayed", o.Replay(ctx, t, p.At, graph.Metadata(in.actor(r)))
 	}
 	return "", bad("there is no action %q", a)
 }
@@ -124,37 +124,10 @@ func (in *Inspector) app(t *checkpoint.Thread) (graph.Untyped, error) {
 // when the run has begun or failed to begin; the run belongs to the graph, whose Drain waits for
 // it.
 func (in *Inspector) resume(r *http.Request, t *checkpoint.Thread, node graph.ID) error {
-	app, err := in.app(t)
-	if err != nil {
-		return err
-	}
-	opts := []graph.ResumeOption{graph.Metadata(in.actor(r))}
-	if node != "" {
-		opts = append(opts, graph.Rerun(node))
-	}
 	return in.background(r, t.ID, func(ctx context.Context) error {
-		_, err := app.Resume(ctx, t.ID, checkpoint.ID{}, opts...)
+		_, err := in.ops.Resume(ctx, t, node, graph.Metadata(in.actor(r)))
 		return err
 	})
-}
-
-// replay makes the tasks of an older checkpoint due again, for a worker.
-func (in *Inspector) replay(r *http.Request, p place, t *checkpoint.Thread) error {
-	app, err := in.app(t)
-	if err != nil {
-		return err
-	}
-	if p.At.IsZero() {
-		return bad("a replay needs a checkpoint; open one in the history")
-	}
-	nothing, err := value.EncodeUpdate(&app.Shape().State, []byte("{}"))
-	if err != nil {
-		return err
-	}
-	if _, err := app.Update(r.Context(), t.ID, p.At, nothing, graph.Metadata(in.actor(r))); err != nil {
-		return err
-	}
-	return in.ops.Wake(r.Context(), t)
 }
 
 // actor returns the metadata of the user of a request; nil for none.

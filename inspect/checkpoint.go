@@ -112,17 +112,17 @@ func (in *Inspector) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if _, err := in.find(r, View, p.Thread); err != nil {
+		return err
+	}
 	var ids [2]checkpoint.ID // zero is the head
 	for i, name := range []string{"a", "b"} {
 		text := strings.TrimSpace(params.Get(name))
 		if text == "" {
 			return bad("choose two checkpoints to compare")
 		}
-		if text == "head" {
-			continue
-		}
-		if ids[i], err = checkpoint.ParseID(text); err != nil {
-			return bad("%v", err)
+		if ids[i], err = in.ops.Checkpoint(r.Context(), p.ref(), text); err != nil {
+			return err
 		}
 	}
 	a, before, err := in.stateAt(r, p.at(ids[0]))

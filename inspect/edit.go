@@ -1,13 +1,12 @@
 package inspect
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
@@ -90,7 +89,8 @@ func (in *Inspector) edit(w http.ResponseWriter, r *http.Request) error {
 	}
 	d.Moved, d.Fork = d.Fork, r.PostForm.Get("fork") != ""
 	d.JSON, d.Node = r.PostForm.Get("json"), r.PostForm.Get("node")
-	if err := in.storeEdit(r, &d, &before); err != nil {
+	e := &operate.Edit{At: d.At, Fork: d.Fork, Node: graph.ID(d.Node), Before: before, JSON: []byte(d.JSON)}
+	if err := in.ops.Edit(r.Context(), &d.Thread, e, graph.Metadata(in.actor(r))); err != nil {
 		if statusOf(err) == http.StatusForbidden {
 			return err
 		}
@@ -101,81 +101,4 @@ func (in *Inspector) edit(w http.ResponseWriter, r *http.Request) error {
 	}
 	redirect(w, d.Place.root().link("thread", "note", "edited"))
 	return nil
-}
-
-// storeEdit stores an edit of the state at a checkpoint.
-// Only a fork may begin at a checkpoint that is no longer the head.
-func (in *Inspector) storeEdit(r *http.Request, d *editData, before *value.Value) error {
-	app, err := in.app(&d.Thread)
-	if err != nil {
-		return err
-	}
-	text, err := changedFields(before, []byte(d.JSON))
-	if err != nil {
-		return err
-	}
-	s := app.Shape().State
-	update, err := value.EncodeSet(&s, text)
-	if err != nil {
-		return err
-	}
-	opts := []graph.UpdateOption{graph.Metadata(in.actor(r))}
-	if d.Node != "" {
-		opts = append(opts, graph.AsNode(graph.ID(d.Node)))
-	}
-	at := d.At
-	if !d.Fork {
-		at = checkpoint.ID{}
-		opts = append(opts, graph.IfHead(d.At))
-	}
-	if _, err = app.Update(r.Context(), d.Place.Thread, at, update, opts...); err != nil {
-		return err
-	}
-	if d.Fork || d.Node != "" {
-		return in.ops.Wake(r.Context(), &d.Thread)
-	}
-	return nil
-}
-
-// changedFields returns a JSON object with the fields of edited that differ from before. A field
-// that edited lacks is null.
-func changedFields(before *value.Value, edited []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(edited, &fields); err != nil || fields == nil {
-		if err == nil {
-			err = fmt.Errorf("found %s", clip(20, string(edited)))
-		}
-		return nil, bad("the state must be a JSON object: %v", err)
-	}
-	changed := make(map[string]json.RawMessage)
-	for _, f := range before.Fields {
-		text, ok := fields[f.Name]
-		if !ok {
-			changed[f.Name] = json.RawMessage("null")
-			continue
-		}
-		old, err := f.Value.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		if compacted(old) == compacted(text) {
-			delete(fields, f.Name)
-		}
-	}
-	for name, text := range fields {
-		changed[name] = text
-	}
-	if len(changed) == 0 {
-		return nil, bad("nothing was changed")
-	}
-	return json.Marshal(changed)
-}
-
-// compacted returns JSON without spaces.
-func compacted(text []byte) string {
-	b, err := json.Marshal(json.RawMessage(text))
-	if err != nil {
-		return string(text)
-	}
-	return string(b)
 }

@@ -217,22 +217,18 @@ func (in *Inspector) addMail(r *http.Request, v *view, d *threadData) error {
 	if v.Namespace != "" || v.thread.Posted == 0 {
 		return nil
 	}
-	for _, handled := range []bool{false, true} {
-		all, err := in.saver.Mail(r.Context(), checkpoint.MailQuery{Thread: v.Thread, Limit: mailSize, Handled: handled})
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			m := message{Message: all[i], Text: in.mailText(v, &all[i])}
-			switch {
-			case m.Replied():
-				d.Replied = append(d.Replied, m)
-			case handled:
-				d.Refused = append(d.Refused, m)
-			default:
-				d.Waiting = append(d.Waiting, m)
-			}
-		}
+	all, err := in.ops.Inbox(r.Context(), v.Thread, mailSize)
+	if err != nil {
+		return err
 	}
+	d.Waiting, d.Refused, d.Replied = in.messages(v, all.Waiting), in.messages(v, all.Refused), in.messages(v, all.Replied)
 	return nil
+}
+
+// messages returns messages of the inbox with their texts.
+func (in *Inspector) messages(v *view, all []checkpoint.Message) (shown []message) {
+	for i := range all {
+		shown = append(shown, message{all[i], in.mailText(v, &all[i])})
+	}
+	return shown
 }

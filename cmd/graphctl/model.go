@@ -138,11 +138,15 @@ type messageJSON struct {
 	Replied bool       `json:"replied,omitempty"` // Bytes is the size of the reply
 }
 
-func messageOf(m *checkpoint.Message) messageJSON {
-	return messageJSON{
-		Number: m.Number, ID: m.ID, Kind: m.Kind.String(), Name: m.Name, Key: m.Key, Posted: utc(m.Posted),
-		Bytes: len(m.Payload), Refused: m.Refused, Replied: m.Replied(),
+func messagesOf(all []checkpoint.Message) (shown []messageJSON) {
+	for i := range all {
+		m := &all[i]
+		shown = append(shown, messageJSON{
+			Number: m.Number, ID: m.ID, Kind: m.Kind.String(), Name: m.Name, Key: m.Key, Posted: utc(m.Posted),
+			Bytes: len(m.Payload), Refused: m.Refused, Replied: m.Replied(),
+		})
 	}
+	return shown
 }
 
 // versionJSON describes a version.

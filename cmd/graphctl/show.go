@@ -93,18 +93,14 @@ func readPage(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, f *sh
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.Mail(ctx, checkpoint.MailQuery{Thread: ref.Thread})
+	o := ops(s)
+	mail, err := o.Inbox(ctx, ref.Thread, 0)
 	if err != nil {
 		return nil, err
 	}
-	if len(versions) == 0 && len(waiting) == 0 {
+	if len(versions) == 0 && len(mail.Waiting) == 0 {
 		return nil, noThread(ref.Thread)
 	}
-	handled, err := s.Mail(ctx, checkpoint.MailQuery{Thread: ref.Thread, Handled: true})
-	if err != nil {
-		return nil, err
-	}
-	o := ops(s)
 	if ref.At, err = o.Checkpoint(ctx, ref, f.at); err != nil {
 		return nil, err
 	}
@@ -136,16 +132,7 @@ func readPage(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, f *sh
 		return nil, err
 	}
 	p.Waits = append(p.Waits, queued...)
-	for i := range waiting {
-		p.Waiting = append(p.Waiting, messageOf(&waiting[i]))
-	}
-	for i := range handled {
-		if m := messageOf(&handled[i]); m.Replied {
-			p.Replied = append(p.Replied, m)
-		} else {
-			p.Refused = append(p.Refused, m)
-		}
-	}
+	p.Waiting, p.Refused, p.Replied = messagesOf(mail.Waiting), messagesOf(mail.Refused), messagesOf(mail.Replied)
 	for _, v := range versions {
 		p.History = append(p.History, versionJSON{v.Number, v.Status.String(), utc(v.Released), idText(v.Head), v.Records})
 	}

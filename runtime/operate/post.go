@@ -41,6 +41,29 @@ type Posted struct {
 	Known  bool   // a message with this id was stored before, and this one was not
 }
 
+// Inbox has the messages of a thread, each kind in the order in which they were posted.
+type Inbox struct {
+	Waiting []checkpoint.Message // no run has taken them
+	Refused []checkpoint.Message
+	Replied []checkpoint.Message // the payload is the reply
+}
+
+// Inbox reads the messages of a thread. limit bounds those that wait, and the others; 0 is all.
+func (o *Operator) Inbox(ctx context.Context, thread string, limit int) (all Inbox, err error) {
+	if all.Waiting, err = o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: thread, Limit: limit}); err != nil {
+		return all, err
+	}
+	handled, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: thread, Limit: limit, Handled: true})
+	for i := range handled {
+		to := &all.Refused
+		if handled[i].Replied() {
+			to = &all.Replied
+		}
+		*to = append(*to, handled[i])
+	}
+	return all, err
+}
+
 // Question is an open question of a thread. A question that cannot be read, for example without
 // its key, has only an ID, and Err says why.
 type Question struct {
