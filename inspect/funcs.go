@@ -63,6 +63,12 @@ type waitData struct {
 	Now  time.Time
 }
 
+// attemptsData is a table of failed attempts.
+type attemptsData struct {
+	All []operate.Attempt
+	Now time.Time
+}
+
 // funcs are the functions of the templates.
 func funcs() template.FuncMap {
 	return template.FuncMap{
@@ -73,9 +79,10 @@ func funcs() template.FuncMap {
 		"duration": func(d time.Duration) string {
 			return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 		},
-		"crumbs":  func(p place, text string) crumbs { return crumbs{p, text} },
-		"stepsOf": func(p place, all []step, now time.Time, first string) stepsData { return stepsData{p, all, now, first} },
-		"mailOf":  func(all []message, now time.Time) mailData { return mailData{all, now} },
+		"crumbs":     func(p place, text string) crumbs { return crumbs{p, text} },
+		"stepsOf":    func(p place, all []step, now time.Time, first string) stepsData { return stepsData{p, all, now, first} },
+		"mailOf":     func(all []message, now time.Time) mailData { return mailData{all, now} },
+		"attemptsOf": func(all []operate.Attempt, now time.Time) attemptsData { return attemptsData{all, now} },
 		"doing": func(p place, action, text, why string) doing {
 			return doing{Place: p, Action: Action(action), Text: text, Why: why}
 		},

@@ -110,6 +110,36 @@ func TestAHistoryShowsFailures(t *testing.T) {
 	})
 }
 
+// TestThePageOfAThreadHasTheFailedAttemptsOfItsTasks fails a task in two runs, the second one by a
+// panic.
+func TestThePageOfAThreadHasTheFailedAttemptsOfItsTasks(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
+		runs := 0
+		app := newShop(t, saver, graph.Holder("host-7"), graph.Intercept(graph.Interceptor{
+			Task: func(ctx context.Context, info graph.TaskInfo, next func(context.Context) (graph.Outcome, error)) error {
+				if info.Node == "check" {
+					if runs++; runs > 1 {
+						panic("no <shelf>")
+					}
+					return errors.New("no light")
+				}
+				_, err := next(ctx)
+				return err
+			},
+		}))
+		s := serve(t, saver, inspect.Options{}, app)
+		if _, err := app.Thread("order-1").Invoke(t.Context(), order("Ada")); err == nil {
+			t.Fatal("the node did not fail")
+		}
+		s.lacks("thread?id=order-1", "failed attempts")
+		if _, err := app.Thread("order-1").Resume(t.Context()); err == nil {
+			t.Fatal("the node did not fail")
+		}
+		s.has("thread?id=order-1", "2 failed attempts", "no light", "panic: no &lt;shelf&gt;", "host-7", "<summary>stack</summary>", "history_test.go")
+	})
+}
+
 // A checkpoint with more branches than columns is drawn in the first columns. The next page of its
 // tree is served, too.
 func TestManyBranchesAreDrawn(t *testing.T) {

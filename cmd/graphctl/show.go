@@ -182,6 +182,23 @@ func (a *app) showFailure(title, text string) {
 	fmt.Fprintf(a.out, "\n%s:\n  %s\n", title, strings.ReplaceAll(safeText(text), "\n", "\n  "))
 }
 
+// showAttempts prints failed attempts, if there are several, and the stacks of panics.
+func (a *app) showAttempts(all []operate.Attempt) {
+	if len(all) > 1 {
+		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "  FAILED ATTEMPT\tTIME\tWORKER\tERROR")
+		for _, t := range all {
+			fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", t.Number, a.moment(t.Failed), dash(cell(t.Worker)), cell(t.Text))
+		}
+		_ = w.Flush() // a.out reports the error again
+	}
+	for _, t := range all {
+		if t.Stack != "" {
+			a.showFailure(fmt.Sprintf("Stack of failed attempt %d", t.Number), t.Stack)
+		}
+	}
+}
+
 // showText prints a page for people.
 func (a *app) showText(p *page, full bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -272,6 +289,7 @@ func (a *app) showLists(p *page) error {
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.Failure != "" && t.State != "finished" {
 			a.showFailure(a.failureTitle(t), t.Failure)
+			a.showAttempts(t.Attempts)
 		}
 	}
 	if p.Reason != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,9 @@ func TestShowNamesFailedNodes(t *testing.T) {
 	if _, err := two.Thread("t").Invoke(ctx, desk.StateUpdate{}); err == nil {
 		t.Fatal("the run has not failed")
 	}
+	if _, err := two.Thread("t").Resume(ctx); err == nil {
+		t.Fatal("the resume has not failed")
+	}
 	if err := saver.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +71,9 @@ func TestShowNamesFailedNodes(t *testing.T) {
 		return out.String()
 	}
 	text := show()
+	if row := regexp.MustCompile(`(?m)^  2 +20.* the page is torn$`); strings.Count(text, "  FAILED ATTEMPT  TIME") != 2 || len(row.FindAllString(text, -1)) != 2 {
+		t.Errorf("got\n%s\nwant the attempts of two tasks", text)
+	}
 	for _, want := range []string{"\nFailure of read[1], attempt 1, 20", "\nFailure of read[3], attempt 1, 20", "s ago):\n  ", "\nResult of good, not committed:\n  {}\n",
 		"\nResult of read, not committed:\n  {\"Log\":[\"one\"]}\n", "\nResult of read[2], not committed:\n  {\"Log\":[\"two\"]}\n", "\nFailure of the run:\n  ", "the page is torn"} {
 		if !strings.Contains(text, want) {

@@ -121,7 +121,7 @@ func (r *run) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
 		sl := &r.exec.Tasks[i]
-		writes = append(writes, questionWrites(r.writeOf(&sl.Task), sl)...)
+		writes = append(writes, r.questionWrites(r.writeOf(&sl.Task), sl)...)
 		if sl.Progress != exec.Succeeded {
 			continue
 		}
@@ -195,12 +195,12 @@ func (r *run) writesAtEnd(cause error) []checkpoint.Write {
 				writes = append(append(writes, w), partsWrites(of, sl)...)
 			}
 		}
-		writes = append(append(append(writes, questionWrites(of, sl)...), callWrites(of, sl)...), r.handedOutWrites(i)...)
+		writes = append(append(append(writes, r.questionWrites(of, sl)...), callWrites(of, sl)...), r.handedOutWrites(i)...)
 		if w, ok := r.opt.beats.Write(of.Task); ok && sl.Progress != exec.Succeeded && !r.log.Eager() { // else the write stores them
 			writes = append(writes, w)
 		}
 		if why := failureOf(r.g.nodes[sl.Node].id, sl, blamed); why != nil {
-			writes = append(append(writes, failureWrites(of, sl, why)...), r.endRound(sl)...)
+			writes = append(append(writes, r.failureWrites(of, sl, why)...), r.endRound(sl)...)
 		}
 	}
 	return writes

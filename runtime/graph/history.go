@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -183,7 +184,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 			of := stored[key]
 			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
 			s.Progress, _ = waiting.Progress(key)
-			if s.Failure != "" {
+			if s.Attempts = of.Attempts; s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
 			}
 			if out, execution := waiting.Waiting(key); execution != "" && !s.Finished {
@@ -201,11 +202,19 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 	switch w.Name {
 	case journal.SummaryName:
 		s.Summary = string(w.Payload)
-	case journal.AttemptName:
-		s.Attempt, s.FailedAt, err = journal.ReadAttempt(w.Payload)
-		s.FailedAt = s.FailedAt.UTC()
 	case "":
 		s.Failure = string(w.Payload)
+	default:
+		var a journal.Attempt
+		if !journal.IsAttempt(w.Name) {
+			return nil
+		} else if a, err = journal.ReadAttempt(w.Payload); err != nil {
+			return err
+		}
+		at, _ := slices.BinarySearchFunc(s.Attempts, a.Ordinal, func(f FailedAttempt, ordinal int) int { return f.Number - ordinal })
+		s.Attempts = slices.Insert(s.Attempts, at, FailedAttempt{a.Ordinal, a.Number, a.Failed.UTC(), a.Worker, a.Text, a.Stack})
+		newest := &s.Attempts[len(s.Attempts)-1]
+		s.Attempt, s.FailedAt = newest.Attempt, newest.Failed
 	}
 	return err
 }

@@ -213,6 +213,12 @@ func (r *run) restoreResults() error {
 		}
 	}
 	for i := range r.exec.Tasks {
+		if !r.pending.HasFailed() {
+			break
+		}
+		r.exec.Tasks[i].Before = r.pending.Failed(r.taskKey(&r.exec.Tasks[i].Task))
+	}
+	for i := range r.exec.Tasks {
 		if !r.pending.Named() {
 			break
 		}

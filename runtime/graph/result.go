@@ -147,6 +147,16 @@ type SubgraphCall struct {
 	Version   int    // version of the thread, if that was released; 0 for the open one
 }
 
+// FailedAttempt is an attempt of a task that failed.
+type FailedAttempt struct {
+	Number  int       // among the failed attempts of the task in all runs, from 1
+	Attempt int       // its number in its run, from 1; 0 if the task had succeeded and only the merge failed
+	Failed  time.Time // when, by the clock of the process that ran the task, in UTC
+	Worker  string    // the Holder of its run; empty for an attempt on a worker of a queue
+	Text    string    // of the error, cut after 1 KiB
+	Stack   string    // of a panic, cut after 4 KiB; else empty
+}
+
 // TaskState describes a due task whose superstep has not committed.
 type TaskState struct {
 	Node     ID
@@ -162,6 +172,11 @@ type TaskState struct {
 	// FailedAt is the time of the Failure, by the clock of the process that ran the task, in UTC.
 	// It is zero without a Failure. Both are zero if an early version of this module stored it.
 	FailedAt time.Time
+
+	// Attempts are the failed attempts of the task, oldest first: the newest 20 of all runs. They
+	// are stored when the task waits for another attempt, or when the run ends, and until the
+	// superstep commits.
+	Attempts []FailedAttempt
 
 	// Queue is the queue whose workers the task waits for, since the time Queued on the saver's
 	// clock. It is empty if the task waits for none. QueueThread is the id of the thread that is

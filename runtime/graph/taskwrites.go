@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -17,7 +18,7 @@ import (
 
 // questionWrites returns the writes of the questions that a task waits for, unless they are
 // stored.
-func questionWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) {
+func (r *run) questionWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Write) {
 	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
 		return nil
 	}
@@ -26,7 +27,7 @@ func questionWrites(of checkpoint.Write, sl *exec.Task) (writes []checkpoint.Wri
 		writes = append(writes, of)
 	}
 	if sl.Err != nil { // another attempt begins later
-		writes = append(writes, failureWrites(of, sl, sl.Err)...)
+		writes = append(writes, r.failureWrites(of, sl, sl.Err)...)
 	}
 	return writes
 }
@@ -45,17 +46,29 @@ func callWrite(of checkpoint.Write, name string, c task.CallResult) checkpoint.W
 	return of
 }
 
-// failureWrites returns the writes of a task that failed: why, its last attempt, and its summary.
-func failureWrites(of checkpoint.Write, sl *exec.Task, why error) []checkpoint.Write {
-	failed := sl.FailedAt
-	if failed.IsZero() {
-		failed = time.Now() // it ran alone, or its update could not be merged
-	}
+// failureWrites returns the writes of a task that failed: why, its failed attempts that are not
+// stored, and its summary.
+func (r *run) failureWrites(of checkpoint.Write, sl *exec.Task, why error) []checkpoint.Write {
 	part := func(name string, payload []byte) checkpoint.Write {
 		of.Kind, of.Name, of.Payload = checkpoint.Failure, name, payload
 		return of
 	}
-	writes := []checkpoint.Write{part("", failureText(why.Error())), part(journal.AttemptName, journal.AppendAttempt(nil, sl.Attempt, failed))}
+	attempts := sl.Attempts
+	if n := len(attempts); n == 0 || attempts[n-1].Number != sl.Attempt { // its update could not be merged or encoded
+		attempts = append(slices.Clip(attempts), exec.Attempt{Number: sl.Attempt, Failed: time.Now(), Err: why})
+	}
+	writes := []checkpoint.Write{part("", failureText(why.Error()))}
+	for i, a := range attempts {
+		kept := journal.Attempt{Ordinal: sl.Before + i + 1, Number: a.Number, Failed: a.Failed, Worker: r.g.opt.holder, Text: journal.Cut(a.Err.Error(), maxAttemptText)}
+		var elsewhere *QueueError
+		var panicked *PanicError
+		if errors.As(a.Err, &elsewhere) {
+			kept.Worker = "" // the worker of the queue is unknown
+		} else if errors.As(a.Err, &panicked) {
+			kept.Stack = journal.Cut(string(panicked.Stack), maxAttemptStack)
+		}
+		writes = append(writes, part(journal.AttemptName(kept.Ordinal), journal.AppendAttempt(nil, &kept)))
+	}
 	if sl.Summary != "" {
 		writes = append(writes, part(journal.SummaryName, []byte(sl.Summary)))
 	}
@@ -110,6 +123,12 @@ func failureOf(id ID, sl *exec.Task, blamed []blame) error {
 // maxFailure bounds the stored text of an error, in bytes. An error that quotes all the data of
 // its node may be larger than a server accepts. Then the end of the run could not be stored.
 const maxFailure = 8 << 10
+
+// Sizes of what is stored of each failed attempt, in bytes.
+const (
+	maxAttemptText  = 1 << 10
+	maxAttemptStack = 4 << 10
+)
 
 // failureText returns the text of an error in its stored form: the whole text, or its beginning up
 // to a character boundary, and a mark.

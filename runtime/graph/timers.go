@@ -50,7 +50,7 @@ func (r *run) Wake(tasks []int) (woken []int, err error) {
 		var questions []checkpoint.Write // that are not stored yet
 		for _, i := range tasks {
 			if slices.ContainsFunc(r.askedBy(i), func(a subgraph.Asked) bool { return answers[a.Task+"/"+a.Place] != nil }) {
-				questions = append(questions, questionWrites(r.writeOf(&r.exec.Tasks[i].Task), &r.exec.Tasks[i])...)
+				questions = append(questions, r.questionWrites(r.writeOf(&r.exec.Tasks[i].Task), &r.exec.Tasks[i])...)
 				woken = append(woken, i)
 			}
 		}

@@ -181,7 +181,7 @@ func (tr *transcript) write(w *checkpoint.Write) string {
 	}
 	text += ", base " + tr.id(w.Base)
 	switch {
-	case w.Kind == checkpoint.Failure && w.Name != "attempt":
+	case w.Kind == checkpoint.Failure && !strings.HasPrefix(w.Name, "attempt#"):
 		text += fmt.Sprintf(": %s", strings.SplitN(string(w.Payload), "\n", 2)[0])
 	case w.Kind == checkpoint.Outcome && strings.HasSuffix(w.Name, "/out"):
 		text += ": its queue, node and time" // and the birth of the thread, which differs from one run to the next
@@ -281,7 +281,7 @@ func (sc *scene) runs(ctx context.Context) {
 }
 
 func (sc *scene) thread(b *graph.Builder[work, update], opts ...graph.Option) thread {
-	return compile(sc.t, b, append([]graph.Option{graph.Saver(sc.saver), sc.d}, opts...)...).Thread("t")
+	return compile(sc.t, b, append([]graph.Option{graph.Saver(sc.saver), graph.Holder("host"), sc.d}, opts...)...).Thread("t")
 }
 
 // did writes down what a call returned.

@@ -159,12 +159,24 @@ type Task struct {
 	Failure string    `json:"failure,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // that failed with Failure; 0 for none, or if it is unknown
 	Failed  time.Time `json:"failed,omitzero"`   // when, by the clock of its process
+	// Attempts are the failed attempts, oldest first: the newest 20 of all runs.
+	Attempts []Attempt `json:"attempts,omitempty"`
 
 	Then int       `json:"next_attempt,omitempty"` // the number of the next attempt in the same run
 	Next time.Time `json:"next,omitzero"`          // when it begins; zero for not by itself
 
 	Queue  string    `json:"queue,omitempty"` // whose workers the task waits for
 	Queued time.Time `json:"queued,omitzero"` // since when, on the saver's clock
+}
+
+// Attempt is a failed attempt of a task, as graph.FailedAttempt. Its names in JSON are stable.
+type Attempt struct {
+	Number  int       `json:"number"`            // among the failed attempts of the task, from 1
+	Attempt int       `json:"attempt,omitempty"` // in its run; 0 if only the merge failed
+	Failed  time.Time `json:"failed"`
+	Worker  string    `json:"worker,omitempty"`
+	Text    string    `json:"text"`
+	Stack   string    `json:"stack,omitempty"`
 }
 
 // Name returns the node and the number of the send: "read[2]".
@@ -189,6 +201,9 @@ func (p *Position) Tasks() []Task {
 		t := Task{
 			Node: s.Node, Index: s.Index, State: "due", Summary: s.Summary, Progress: s.Progress, Failure: s.Failure,
 			Attempt: s.Attempt, Failed: s.FailedAt,
+		}
+		for _, a := range s.Attempts {
+			t.Attempts = append(t.Attempts, Attempt(a))
 		}
 		timer, timed := timers[k]
 		switch {

@@ -50,7 +50,9 @@ func (s *Superstep) perform(w *task.Worker, i int, seen *attempts) {
 			return
 		case outcome != OutcomeFailed:
 			return // stopped or drained as its subgraph says, or cancelled: neither a result nor a failure
-		case ctx.Err() != nil && s.host.Counts(t.Err):
+		}
+		t.remember()
+		if ctx.Err() != nil && s.host.Counts(t.Err) {
 			t.fail() // nothing follows in a cancelled run
 			return
 		}

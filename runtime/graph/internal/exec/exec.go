@@ -73,9 +73,29 @@ type Task struct {
 	Parts    map[string]string // of the result of the last attempt, by name; nil for none
 	Summary  string            // that its attempts set; empty for none
 	Err      error             // of the last attempt
-	FailedAt time.Time         // when its last attempt ended with Err, if it did not run alone
+	Attempts []Attempt         // the newest failed ones of this process, oldest first
+	Before   int               // how many attempts have failed before Attempts
 	Failure  error             // what the Fallback handles: of the last attempt of the node; nil before that
 	cut      error             // why the last attempt was cancelled; nil if it was not
+}
+
+// Attempt is a failed attempt.
+type Attempt struct {
+	Number int // from 1
+	Failed time.Time
+	Err    error
+}
+
+// keptAttempts is the number of failed attempts that a task remembers.
+const keptAttempts = 20
+
+// remember adds the last attempt to the failed ones.
+func (t *Task) remember() {
+	if len(t.Attempts) == keptAttempts {
+		t.Attempts = append(t.Attempts[:0], t.Attempts[1:]...)
+		t.Before++
+	}
+	t.Attempts = append(t.Attempts, Attempt{t.Attempt, time.Now(), t.Err})
 }
 
 // Progress says how far a task has come.

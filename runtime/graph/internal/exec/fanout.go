@@ -143,9 +143,6 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		w.Init(own, f.s.of, f.s.host)
 	}
 	defer func() {
-		if t.Err != nil {
-			t.FailedAt = time.Now()
-		}
 		if t.Progress == Failed && race == 0 && !n.Continues {
 			f.cancel(ErrSibling)
 		}

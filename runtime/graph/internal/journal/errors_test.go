@@ -44,7 +44,7 @@ func TestErrorsOfStoredBytesSayWhatWasFound(t *testing.T) {
 		},
 		"a choice": {errChoice(array(0)), "result: got an empty array; want the update of a choice"},
 		"an attempt": {
-			func() error { _, _, err := journal.ReadAttempt(array(3)); return err }(), "attempt: got 3 elements; want the 2 of an attempt",
+			second(journal.ReadAttempt(array(3))), "attempt: got 3 elements; want the 6 of an attempt",
 		},
 		"a signal": {
 			second(journal.ReadSignal(journal.AppendSignal(nil, &checkpoint.Message{ID: "e", Posted: time.Unix(1, 0)}))),

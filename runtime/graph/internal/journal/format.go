@@ -60,7 +60,7 @@ import (
 //	                  c1 74, and so is that of a question that has expired
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
-//	  Failure "attempt"  the attempt that failed
+//	  Failure "attempt#" number  a failed attempt, the number of which is its ordinal modulo 20
 //	  Failure "summary"  the summary of a task that failed, if it has one
 //	  Failure "progress"  the newest note of Progress of a task, which need not have failed
 //	  Failure ""      of the task "run": why the run ended though tasks are due
@@ -78,7 +78,9 @@ import (
 //	                question; what it asks as binary. A sixth is the summary of the task, and a seventh the due
 //	                time of a timer or of a question that expires. Both are left out without a due time, if the
 //	                summary is empty. If its branch was left, array of one: such an array
-//	attempt         array of two: its number, from 1, or 0 if only merging or a route failed; and when it failed
+//	attempt         array of six: its ordinal among the failed attempts of the task, from 1; its number, from 1,
+//	                or 0 if only merging or a route failed; when it failed; who held the thread; the text of the
+//	                error; the stack of a panic. The texts are cut
 //	path            array of the subgraph calls that lead to a node, for each an array of two: the node of
 //	                the task that makes the call, and its index
 

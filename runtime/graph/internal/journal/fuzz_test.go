@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -107,14 +106,7 @@ func FuzzReadQuestion(f *testing.F) {
 }
 
 func FuzzReadAttempt(f *testing.F) {
-	type attempt struct {
-		Number int
-		Failed time.Time
-	}
-	fuzzDecoder(f, func(b []byte) (a attempt, err error) {
-		a.Number, a.Failed, err = journal.ReadAttempt(b)
-		return a, err
-	}, func(a attempt) []byte { return journal.AppendAttempt(nil, a.Number, a.Failed) })
+	fuzzDecoder(f, journal.ReadAttempt, func(a journal.Attempt) []byte { return journal.AppendAttempt(nil, &a) })
 }
 
 func FuzzReadSignal(f *testing.F) {

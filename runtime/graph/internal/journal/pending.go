@@ -9,6 +9,7 @@ type Pending struct {
 	parts   map[string]map[string][]byte // by subgraph call and name
 	asked   map[string]*Asked            // by task
 	notes   map[string]string            // by task: the newest note of Progress
+	failed  map[string]int               // by task: the ordinal of the newest failed attempt
 
 	outcomes map[string]outcomes // by task: of executions in other processes
 }
@@ -42,9 +43,7 @@ func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p 
 		case checkpoint.Result:
 			p.addResult(w)
 		case checkpoint.Failure:
-			if w.Name == ProgressName {
-				p.note(w)
-			}
+			p.addFailure(w)
 		case checkpoint.Question, checkpoint.Answer:
 			p.addAsked(w)
 		case checkpoint.Outcome:
@@ -60,6 +59,21 @@ func (p *Pending) note(w *checkpoint.Write) {
 		p.notes = make(map[string]string)
 	}
 	p.notes[w.Task] = string(w.Payload)
+}
+
+// addFailure notes what a stored failure says of its task.
+func (p *Pending) addFailure(w *checkpoint.Write) {
+	switch {
+	case w.Name == ProgressName:
+		p.note(w)
+	case IsAttempt(w.Name):
+		if p.failed == nil {
+			p.failed = make(map[string]int)
+		}
+		if a, err := ReadAttempt(w.Payload); err == nil { // else State returns the error
+			p.failed[w.Task] = max(p.failed[w.Task], a.Ordinal)
+		}
+	}
 }
 
 func (p *Pending) addResult(w *checkpoint.Write) {
@@ -109,6 +123,12 @@ func (p *Pending) Progress(key string) (note string, ok bool) {
 	note, ok = p.notes[key]
 	return note, ok
 }
+
+// HasFailed reports whether failed attempts of some task are stored.
+func (p *Pending) HasFailed() bool { return len(p.failed) > 0 }
+
+// Failed returns how many attempts of a task have failed, as far as it is stored.
+func (p *Pending) Failed(key string) int { return p.failed[key] }
 
 // Results reports whether the result of some task is stored.
 func (p *Pending) Results() bool { return len(p.results) > 0 }

@@ -35,31 +35,8 @@ func Complete(question []byte, summary string, due time.Time) []byte {
 	return wire.AppendTime(b, due)
 }
 
-// The names of failures that have a part of what is stored of a task that failed. Data of earlier
-// programs has no attempt.
-const (
-	SummaryName = "summary"
-	AttemptName = "attempt"
-)
-
-// AppendAttempt appends the number of an attempt, and the time at which it failed.
-func AppendAttempt(b []byte, number int, failed time.Time) []byte {
-	b = wire.AppendArrayLen(b, 2)
-	return wire.AppendTime(wire.AppendInt(b, int64(number)), failed)
-}
-
-// ReadAttempt reads what AppendAttempt wrote.
-func ReadAttempt(b []byte) (number int, failed time.Time, err error) {
-	r := wire.NewReader("attempt", b)
-	if n := r.ArrayLen(); n != 2 {
-		r.Damage(0, fmt.Errorf("got %d elements; want the 2 of an attempt", n))
-	}
-	number, failed = r.Int(), r.Time()
-	if err = r.End(); !r.Framed() {
-		return 0, time.Time{}, err
-	}
-	return number, failed, nil
-}
+// SummaryName is the name of the Failure that has the summary of a task that failed.
+const SummaryName = "summary"
 
 // AppendQuestion appends a question.
 func AppendQuestion(b []byte, q Question) []byte {
