@@ -28,6 +28,7 @@ type step struct {
 	Idle    bool          // nothing ran during Took
 	Head    bool
 	Cell    *cell // nil if a filter leaves out records
+	Resumes int   // how many resumes in a row the step stands for, itself among them; 0 for no resume
 	Meta    map[string]string
 }
 
@@ -100,9 +101,23 @@ func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, wan
 			c := cellOf(lanes.Add(&h.records[i]))
 			s.Cell = &c
 		}
-		h.steps = append(h.steps, s)
+		if n := len(h.steps); n == 0 || !h.steps[n-1].folds(&s) {
+			h.steps = append(h.steps, s)
+		}
 	}
 	return h, nil
+}
+
+// folds adds a resume to a step that is a resume after it, and reports whether it has. A resume at
+// which a branch ends or begins stays a step of its own.
+func (s *step) folds(before *step) bool {
+	if s.Resumes == 0 || before.Resumes == 0 || before.Cell == nil || len(before.Cell.Join) > 0 || !before.Cell.Above || !before.Cell.Below ||
+		before.Cell.Column != s.Cell.Column {
+		return false
+	}
+	s.Resumes++
+	s.Took += before.Took
+	return true
 }
 
 // older returns the address of the page that continues a history.
@@ -119,6 +134,9 @@ func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time
 	s := step{
 		ID: rec.ID, Link: v.at(rec.ID).link("checkpoint"), Step: rec.Step, Source: rec.Source, Ran: rec.Ran, Created: rec.Created,
 		Head: rec.ID == v.Chain.Head,
+	}
+	if rec.Source == checkpoint.Resume {
+		s.Resumes = 1
 	}
 	for j := range rec.Due {
 		if node := nodeText(rec.Due[j].Node); !slices.Contains(s.Next, node) {

@@ -136,7 +136,15 @@ func TestThePageOfAThreadHasTheFailedAttemptsOfItsTasks(t *testing.T) {
 		if _, err := app.Thread("order-1").Resume(t.Context()); err == nil {
 			t.Fatal("the node did not fail")
 		}
-		s.has("thread?id=order-1", "2 failed attempts", "no light", "panic: no &lt;shelf&gt;", "host-7", "<summary>stack</summary>", "history_test.go")
+		for range 3 {
+			if _, err := app.Thread("order-1").Resume(t.Context()); err == nil {
+				t.Fatal("the node did not fail")
+			}
+		}
+		if body := s.has("thread?id=order-1", "resume <span class=\"dim\">4 times</span>"); strings.Count(body, `<tr class="resume">`) != 1 {
+			t.Errorf("the history has not one row of resumes:\n%s", body)
+		}
+		s.has("thread?id=order-1", "5 failed attempts", "no light", "panic: no &lt;shelf&gt;", "host-7", "<summary>stack</summary>", "history_test.go")
 	})
 }
 
