@@ -191,8 +191,8 @@ func classOf(state string, idle bool) string {
 	return "waiting"
 }
 
-// layOut sets the widths of spans. A pause that is longer than all work together gets a fixed
-// width. The others share the rest by their duration.
+// layOut sets the widths of spans. A pause of more than a second that is longer than all work
+// together is a break of a fixed width. The others share the rest by their duration.
 func layOut(spans []span) {
 	var work time.Duration
 	for _, s := range spans {
@@ -204,7 +204,7 @@ func layOut(spans []span) {
 	left := innerWidth
 	for i := range spans {
 		s := &spans[i]
-		if d := s.to.Sub(s.from); s.idle && d > work/10 && d > time.Second {
+		if d := s.to.Sub(s.from); s.idle && d > work && d > time.Second {
 			s.width = gapWidth
 			left -= gapWidth
 		} else {

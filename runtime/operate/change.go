@@ -18,8 +18,8 @@ const (
 	Delete  Action = "delete"  // removes it with all versions and messages
 )
 
-// Fits reports whether the action makes sense on a thread. A worker cannot continue a thread that
-// has ended or that stops for a person, and nothing of a thread that has ended can be cancelled.
+// Fits reports whether the action makes sense on a thread. Nothing of a thread that has ended can
+// be woken or cancelled. A worker does not continue a thread that stops for a person.
 func (a Action) Fits(t *checkpoint.Thread) bool {
 	ended := t.Inputs == 0 && (t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled)
 	switch a {

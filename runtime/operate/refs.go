@@ -10,9 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/tree"
 )
 
-// Checkpoint returns the id of the checkpoint that a person has named: by its id, by its Seq, as
-// "head", or as "head~2", which is two before the head on its branch. It returns the zero ID for
-// the head and for an empty name. The At of ref is ignored. It returns a *RequestError for any
+// Checkpoint returns the id of the checkpoint that a person has named. A name is an id, a Seq,
+// "head", or "head~2", which is two before the head on its branch. Checkpoint returns the zero ID
+// for the head and for an empty name. The At of ref is ignored. It returns a *RequestError for any
 // other name, and checkpoint.ErrNotFound if the log of ref has no such checkpoint.
 func (o *Operator) Checkpoint(ctx context.Context, ref checkpoint.Ref, name string) (checkpoint.ID, error) {
 	if name == "" || name == "head" {
