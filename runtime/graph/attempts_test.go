@@ -38,8 +38,8 @@ func (s *attemptWrites) PutWrites(ctx context.Context, p checkpoint.PutWrites) (
 	return s.Saver.PutWrites(ctx, p)
 }
 
-// TestFailedAttemptsAreKept fails a task by pauses in memory and by stored ones, in several runs, by
-// rule 11.21. Each failed attempt costs one write.
+// TestFailedAttemptsAreKept fails a task in several runs, with pauses in memory and with stored
+// ones, by rule 11.21. Each failed attempt costs one write.
 func TestFailedAttemptsAreKept(t *testing.T) {
 	for name, base := range map[string]time.Duration{"pauses in memory": time.Second, "stored pauses": time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -205,7 +205,7 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 	case "":
 		s.Failure = string(w.Payload)
 	default:
-		var a journal.Attempt
+		var a journal.StoredAttempt
 		if !journal.IsAttempt(w.Name) {
 			return nil
 		} else if a, err = journal.ReadAttempt(w.Payload); err != nil {

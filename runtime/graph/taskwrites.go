@@ -55,11 +55,11 @@ func (r *run) failureWrites(of checkpoint.Write, sl *exec.Task, why error) []che
 	}
 	attempts := sl.Attempts
 	if n := len(attempts); n == 0 || attempts[n-1].Number != sl.Attempt { // its update could not be merged or encoded
-		attempts = append(slices.Clip(attempts), exec.Attempt{Number: sl.Attempt, Failed: time.Now(), Err: why})
+		attempts = append(slices.Clip(attempts), exec.AttemptError{Number: sl.Attempt, Failed: time.Now(), Err: why})
 	}
 	writes := []checkpoint.Write{part("", failureText(why.Error()))}
 	for i, a := range attempts {
-		kept := journal.Attempt{Ordinal: sl.Before + i + 1, Number: a.Number, Failed: a.Failed, Worker: r.g.opt.holder, Text: journal.Cut(a.Err.Error(), maxAttemptText)}
+		kept := journal.StoredAttempt{Ordinal: sl.Before + i + 1, Number: a.Number, Failed: a.Failed, Worker: r.g.opt.holder, Text: journal.Cut(a.Err.Error(), maxAttemptText)}
 		var elsewhere *QueueError
 		var panicked *PanicError
 		if errors.As(a.Err, &elsewhere) {

@@ -73,14 +73,14 @@ type Task struct {
 	Parts    map[string]string // of the result of the last attempt, by name; nil for none
 	Summary  string            // that its attempts set; empty for none
 	Err      error             // of the last attempt
-	Attempts []Attempt         // the newest failed ones of this process, oldest first
+	Attempts []AttemptError    // the newest failed ones of this process, oldest first
 	Before   int               // how many attempts have failed before Attempts
 	Failure  error             // what the Fallback handles: of the last attempt of the node; nil before that
 	cut      error             // why the last attempt was cancelled; nil if it was not
 }
 
-// Attempt is a failed attempt.
-type Attempt struct {
+// AttemptError is a failed attempt.
+type AttemptError struct {
 	Number int // from 1
 	Failed time.Time
 	Err    error
@@ -95,7 +95,7 @@ func (t *Task) remember() {
 		t.Attempts = append(t.Attempts[:0], t.Attempts[1:]...)
 		t.Before++
 	}
-	t.Attempts = append(t.Attempts, Attempt{t.Attempt, time.Now(), t.Err})
+	t.Attempts = append(t.Attempts, AttemptError{t.Attempt, time.Now(), t.Err})
 }
 
 // Progress says how far a task has come.

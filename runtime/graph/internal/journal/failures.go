@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Attempt is a failed attempt of a task.
-type Attempt struct {
+// StoredAttempt is a failed attempt of a task.
+type StoredAttempt struct {
 	Ordinal int       // among the failed attempts of the task, from 1
 	Number  int       // of the attempt in its run, from 1; 0 if only merging or a route failed
 	Failed  time.Time // when it failed
@@ -33,21 +33,21 @@ func AttemptName(ordinal int) string { return attemptPrefix + strconv.Itoa(ordin
 func IsAttempt(name string) bool { return strings.HasPrefix(name, attemptPrefix) }
 
 // AppendAttempt appends a failed attempt.
-func AppendAttempt(b []byte, a *Attempt) []byte {
+func AppendAttempt(b []byte, a *StoredAttempt) []byte {
 	b = wire.AppendInt(wire.AppendInt(wire.AppendArrayLen(b, 6), int64(a.Ordinal)), int64(a.Number))
 	b = wire.AppendString(wire.AppendTime(b, a.Failed), a.Worker)
 	return wire.AppendString(wire.AppendString(b, a.Text), a.Stack)
 }
 
 // ReadAttempt reads what AppendAttempt wrote.
-func ReadAttempt(b []byte) (a Attempt, err error) {
+func ReadAttempt(b []byte) (a StoredAttempt, err error) {
 	r := wire.NewReader("attempt", b)
 	if n := r.ArrayLen(); n != 6 {
 		r.Damage(0, fmt.Errorf("got %d elements; want the 6 of an attempt", n))
 	}
-	a = Attempt{Ordinal: r.Int(), Number: r.Int(), Failed: r.Time(), Worker: r.Str(), Text: r.Str(), Stack: r.Str()}
+	a = StoredAttempt{Ordinal: r.Int(), Number: r.Int(), Failed: r.Time(), Worker: r.Str(), Text: r.Str(), Stack: r.Str()}
 	if err = r.End(); !r.Framed() {
-		return Attempt{}, err
+		return StoredAttempt{}, err
 	}
 	return a, nil
 }

@@ -67,7 +67,7 @@ func TestStoredNamespaces(t *testing.T) {
 	golden(t, "the task of a stop", journal.StopTask, "stop")
 	golden(t, "the name of a summary", journal.SummaryName, "summary")
 	golden(t, "the name of an attempt", journal.AttemptName(23), "attempt#3")
-	golden(t, "an attempt", fmt.Sprintf("%x", journal.AppendAttempt(nil, &journal.Attempt{Ordinal: 23, Number: 3, Failed: time.Unix(1, 0), Worker: "w", Text: "t", Stack: "s"})),
+	golden(t, "an attempt", fmt.Sprintf("%x", journal.AppendAttempt(nil, &journal.StoredAttempt{Ordinal: 23, Number: 3, Failed: time.Unix(1, 0), Worker: "w", Text: "t", Stack: "s"})),
 		"961703d6ff00000001a177a174a173")
 	golden(t, "the name of an update of a failed attempt", journal.KeptName(12), "kept:12")
 	golden(t, "the name of a step's part", journal.StepName(12), "12")

@@ -106,7 +106,7 @@ func FuzzReadQuestion(f *testing.F) {
 }
 
 func FuzzReadAttempt(f *testing.F) {
-	fuzzDecoder(f, journal.ReadAttempt, func(a journal.Attempt) []byte { return journal.AppendAttempt(nil, &a) })
+	fuzzDecoder(f, journal.ReadAttempt, func(a journal.StoredAttempt) []byte { return journal.AppendAttempt(nil, &a) })
 }
 
 func FuzzReadSignal(f *testing.F) {
