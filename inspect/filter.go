@@ -83,8 +83,8 @@ func (f *filter) plain() bool {
 	return !q.Filtered()
 }
 
-// byID returns the filter of an action on many threads. It is in the order of the ids if it can be:
-// then every saver lists each part at the same cost.
+// byID returns the filter of an action on many threads. It is in the order of the ids if it can
+// be: then every saver lists each part at the same cost.
 func (f filter) byID() filter {
 	if f.plain() {
 		f.Order = checkpoint.ByID.String()

@@ -77,8 +77,8 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 	})
 }
 
-// skipped begins the detail of a thread that does not change. The thread is listed only if the user
-// has named it, and if there is more detail.
+// skipped begins the detail of a thread that does not change. The thread is listed only if the
+// user has named it, and if there is more detail.
 const skipped = "\x00"
 
 // do is run for an operation of package operate.

@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestEditReplayAndResumeNeedTheGraph changes a thread that has failed, with and without its graph.
+// TestEditReplayAndResumeNeedTheGraph changes a thread that has failed, with and without its
+// graph.
 func TestEditReplayAndResumeNeedTheGraph(t *testing.T) {
 	s := memory.New()
 	broken := true

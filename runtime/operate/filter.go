@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Filter selects threads by what no saver has an index for, so the threads that the saver lists are
-// read. The zero Filter selects all threads.
+// Filter selects threads by what no saver has an index for, so the threads that the saver lists
+// are read. The zero Filter selects all threads.
 type Filter struct {
 	// Text is part of the id, of the title or of a label name=value. Case does not count.
 	Text string

@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Selection selects threads in the words of a page or of a command line. The zero Selection selects
-// all threads.
+// Selection selects threads in the words of a page or of a command line. The zero Selection
+// selects all threads.
 type Selection struct {
 	Graph  string
 	Prefix string        // of the id
@@ -84,8 +84,8 @@ func Choose[T fmt.Stringer](what, name string, all ...T) (T, error) {
 	return none, &RequestError{fmt.Sprintf("there is no %s %q; want one of %s", what, name, strings.Join(texts, ", "))}
 }
 
-// Pairs returns texts of the form name=value as a map, nil for none. It returns a *RequestError for
-// any other text. what is the noun of the error.
+// Pairs returns texts of the form name=value as a map, nil for none. It returns a *RequestError
+// for any other text. what is the noun of the error.
 func Pairs(what string, texts []string) (map[string]string, error) {
 	var all map[string]string
 	for _, text := range texts {
