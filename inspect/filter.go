@@ -78,7 +78,7 @@ func filterOf(q url.Values) (f filter, err error) {
 }
 
 // plain reports whether the saver applies no filter, so that it can list threads by their ids.
-func (f *filter) plain() bool {
+func (f filter) plain() bool {
 	q := f.query(time.Time{})
 	return !q.Filtered()
 }
@@ -124,7 +124,7 @@ func (f filter) values() url.Values {
 }
 
 // query returns the part of the filter that the saver applies. filterOf has checked its words.
-func (f *filter) query(now time.Time) checkpoint.ThreadQuery {
+func (f filter) query(now time.Time) checkpoint.ThreadQuery {
 	q, err := f.Query(now)
 	if err != nil {
 		return checkpoint.ThreadQuery{}
@@ -230,7 +230,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 }
 
 // selects reports whether the saver would list a thread for the query of the filter.
-func (f *filter) selects(t *checkpoint.Thread, now time.Time) bool {
+func (f filter) selects(t *checkpoint.Thread, now time.Time) bool {
 	q := f.query(now)
 	for name, value := range q.Labels {
 		if v, ok := t.Labels[name]; !ok || v != value {

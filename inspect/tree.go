@@ -45,15 +45,6 @@ func stateTree(s *shape.State, b []byte) valueTree {
 	return treeOf(&v)
 }
 
-// updateTree returns the tree of a stored update. s may be nil.
-func updateTree(s *shape.State, b []byte) valueTree {
-	v, err := value.Update(s, b)
-	if err != nil {
-		return valueTree{Fault: err.Error()}
-	}
-	return treeOf(&v)
-}
-
 // payloadTree returns the tree of a payload. p may be nil.
 func payloadTree(p *shape.Payload, b []byte) valueTree {
 	v, err := value.Payload(p, b)
