@@ -186,25 +186,38 @@ func (m *mailbox) answered(w *wait) bool {
 	})
 }
 
-// asked are the open questions of the superstep in progress, at any depth, also those that do not
-// count any more.
-func (m *machine) asked() (all []*wait) {
+// waiting are the open waits of the superstep in progress, at any depth, also those that do not
+// count any more. at is the place of its calls.
+func (m *machine) waiting(at string) (all []place) {
 	for _, d := range m.due {
 		t := m.tasks[d.key()]
 		if t == nil {
 			continue
 		}
+		name := fmt.Sprintf("%s%s.%d", at, m.spec.name(d.node), d.index)
 		for _, w := range t.open() {
-			if w.kind == forAnswer {
-				all = append(all, w)
-			}
+			all = append(all, place{w, name})
 		}
 		if t.call != nil && !t.call.done {
-			all = append(all, t.call.asked()...)
+			all = append(all, t.call.waiting(name+"/")...)
 		}
 	}
 	return all
 }
+
+// asked are the questions among those waits.
+func (m *machine) asked() []place {
+	return slices.DeleteFunc(m.waiting(""), func(p place) bool { return p.kind != forAnswer })
+}
+
+// shown is what a snapshot shows of those waits: those that have not expired (rule 21.25).
+func (m *machine) shown() (o Outcome) {
+	o.waitFor(slices.DeleteFunc(m.waiting(""), func(p place) bool { return m.fate.box.late(p.wait) }))
+	return o
+}
+
+// late reports whether an answer or a signal would come too late now (rules 21.18 and 22.8).
+func (m *mailbox) late(w *wait) bool { return !w.timer() && !w.due.IsZero() && m.now.After(w.due) }
 
 // storeQuestions is the end of a run. With OnExit it does not store what tasks have waited for in
 // that run before they lost a race (rule 14.6).

@@ -20,7 +20,8 @@ type Pair struct {
 	World  *World
 	Thread Thread
 	spec   *Spec
-	timed  bool // the nodes wait for more than answers
+	timed  bool              // the nodes wait for more than answers
+	ids    map[string]string // of the questions that the thread has asked, by their texts
 	rand   *rand.Rand
 	said   []string // the calls so far
 	whole  bool     // all checkpoints are stored
@@ -49,6 +50,7 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 	}
 	return &Pair{
 		Model: NewModel(spec), World: w, Thread: app.Thread(name), spec: spec, timed: spec.waits(), app: app, saver: s,
+		ids:  make(map[string]string),
 		rand: rand.New(rand.NewPCG(spec.Seed, 99)),
 	}, nil
 }
@@ -289,13 +291,9 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 	if failed := failure(err); failed != want.Failed {
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}
-	var asked []string
-	for _, w := range res.Questions {
-		text, _, err := questionOf(w)
-		if err != nil {
-			return err
-		}
-		asked = append(asked, text)
+	asked, err := p.texts(res.Questions)
+	if err != nil {
+		return err
 	}
 	snap, err := p.Thread.State(ctx)
 	if err != nil {
@@ -318,6 +316,20 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 	)
+}
+
+// texts returns the texts of questions, and remembers their ids: a late answer needs the id of a
+// question that the thread does not list any more.
+func (p *Pair) texts(asked []graph.OpenQuestion) (texts []string, err error) {
+	for _, q := range asked {
+		text, _, err := questionOf(q)
+		if err != nil {
+			return nil, err
+		}
+		p.ids[text] = q.ID
+		texts = append(texts, text)
+	}
+	return texts, nil
 }
 
 // tasksIn prints the due tasks of a snapshot, and which have results.

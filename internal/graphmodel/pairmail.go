@@ -53,7 +53,7 @@ func (p *Pair) round(ctx context.Context) error {
 	if err := p.meanwhile(ctx, p.Model.stored()); err != nil {
 		return err
 	}
-	posts, err := p.posts(ctx, p.rand.IntN(3))
+	posts, err := p.posts(p.rand.IntN(3))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (p *Pair) complete(ctx context.Context) error {
 				continue
 			}
 			one := &post{kind: anAnswer, question: w.name}
-			if err := p.find(ctx, one); err != nil {
+			if err := p.find(one); err != nil {
 				return err
 			}
 			if err := p.mail(ctx, one); err != nil {

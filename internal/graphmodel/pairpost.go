@@ -13,7 +13,7 @@ import (
 )
 
 // posts draws messages to the thread.
-func (p *Pair) posts(ctx context.Context, n int) (posts []*post, err error) {
+func (p *Pair) posts(n int) (posts []*post, err error) {
 	for range n {
 		one := &post{}
 		switch k := p.rand.IntN(20); {
@@ -25,7 +25,7 @@ func (p *Pair) posts(ctx context.Context, n int) (posts []*post, err error) {
 		case k < 13 && p.spec.listens():
 			one.kind, one.name = aSignal, signalNames[p.rand.IntN(len(signalNames))]
 		default:
-			if err := p.drawAnswer(ctx, one); err != nil {
+			if err := p.drawAnswer(one); err != nil {
 				return nil, err
 			}
 		}
@@ -47,35 +47,24 @@ func (p *Pair) drawInput(one *post) {
 }
 
 // drawAnswer draws an answer: to an open question, or to one that nobody asks.
-func (p *Pair) drawAnswer(ctx context.Context, one *post) error {
+func (p *Pair) drawAnswer(one *post) error {
 	one.kind = anAnswer
 	open := p.Model.asked()
 	if len(open) > 0 && p.rand.IntN(8) > 0 {
 		one.question, one.wrong = open[p.rand.IntN(len(open))].name, p.rand.IntN(4) == 0
-		return p.find(ctx, one)
+		return p.find(one)
 	}
 	p.cancels++
 	one.id = fmt.Sprint("nobody asks ", p.cancels)
 	return nil
 }
 
-// find finds the id of a question by its text.
-func (p *Pair) find(ctx context.Context, one *post) error {
-	snap, err := p.Thread.State(ctx)
-	if err != nil {
-		return err
+// find finds the id of a question by its text, also if the question has expired.
+func (p *Pair) find(one *post) error {
+	if one.id = p.ids[one.question]; one.id == "" {
+		return fmt.Errorf("the thread has not asked %q", one.question)
 	}
-	for _, q := range snap.Questions {
-		text, _, err := questionOf(q)
-		if err != nil {
-			return err
-		}
-		if text == one.question {
-			one.id = q.ID
-			return nil
-		}
-	}
-	return fmt.Errorf("the thread does not ask %q, but %v", one.question, snap.Questions)
+	return nil
 }
 
 // mail sends a message, on both sides, while no run is in progress.
@@ -143,7 +132,7 @@ func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
 	if p.rand.IntN(3) == 0 {
 		return p.leaving(n), nil
 	}
-	posts, err := p.posts(ctx, 1+p.rand.IntN(2))
+	posts, err := p.posts(1 + p.rand.IntN(2))
 	if err != nil {
 		return none, err
 	}
@@ -200,27 +189,19 @@ func (p *Pair) compareThread(ctx context.Context, what string, want Outcome) err
 	if err != nil {
 		return err
 	}
-	var asked, open []string
-	for _, q := range snap.Questions {
-		text, _, err := questionOf(q)
-		if err != nil {
-			return err
-		}
-		asked = append(asked, text)
+	asked, err := p.texts(snap.Questions)
+	if err != nil {
+		return err
 	}
-	for _, w := range p.Model.asked() {
-		open = append(open, w.name)
-	}
-	var timers []string
-	for _, t := range snap.Timers {
-		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))
-	}
-	slices.Sort(timers)
+	timers, receives := shownTimers(snap.Timers), shownSignals(snap.Signals)
+	shown := p.Model.shown()
 	return errors.Join(
 		differ(what+": stored status", snap.Status.String(), want.Status),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored next", fmt.Sprint(snap.Next), fmt.Sprint(want.Next)),
-		differ(what+": stored questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", open)),
+		differ(what+": stored questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", shown.Waiting)),
+		differ(what+": stored timers", fmt.Sprint(timers), fmt.Sprint(shown.Timers)),
+		differ(what+": stored signals that it waits for", fmt.Sprint(receives), fmt.Sprint(shown.Signals)),
 		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed" || want.Status == "ready" || want.Status == "cancelled")),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 		p.compareInbox(ctx, what),
@@ -242,18 +223,13 @@ func (p *Pair) compareInbox(ctx context.Context, what string) error {
 		return err
 	}
 	box := p.Model.fate.box
-	var asked, open []string
-	for _, q := range listed {
-		text, _, err := questionOf(q)
-		if err != nil {
-			return err
-		}
-		asked = append(asked, text)
+	asked, err := p.texts(listed)
+	if err != nil {
+		return err
 	}
-	for _, w := range p.Model.asked() { // rule 21.25
-		if p.Model.status != "cancelled" && (w.due.IsZero() || !box.now.After(w.due)) {
-			open = append(open, w.name)
-		}
+	var open []string
+	if p.Model.status != "cancelled" { // rule 21.25
+		open = p.Model.shown().Waiting
 	}
 	slices.Sort(asked)
 	slices.Sort(open)

@@ -96,7 +96,7 @@ func (p *Pair) sendSignal(ctx context.Context, s *post) error {
 // answerable are the texts of the open questions that have not expired (rule 22.8).
 func (p *Pair) answerable(open []place) (texts []string) {
 	for _, w := range open {
-		if w.kind == forAnswer && (w.due.IsZero() || !p.Model.fate.box.now.After(w.due)) {
+		if w.kind == forAnswer && !p.Model.fate.box.late(w.wait) {
 			texts = append(texts, w.name)
 		}
 	}
@@ -108,18 +108,27 @@ func (p *Pair) compareWaits(ctx context.Context, what string, want Outcome, res 
 	if !p.timed {
 		return nil
 	}
-	var timers, receives []string
-	for _, t := range res.Timers {
-		timers = append(timers, pathText(t.Path, t.Node, t.Index)+at(t.Due))
-	}
-	for _, s := range res.Signals {
-		receives = append(receives, s.Signal+"/"+s.Key+" "+pathText(s.Path, s.Node, s.Index)+at(s.Expires))
-	}
 	return errors.Join(
 		p.compareInbox(ctx, what),
-		differ(what+": timers", fmt.Sprint(timers), fmt.Sprint(want.Timers)),
-		differ(what+": signals that it waits for", fmt.Sprint(receives), fmt.Sprint(want.Signals)),
+		differ(what+": timers", fmt.Sprint(shownTimers(res.Timers)), fmt.Sprint(want.Timers)),
+		differ(what+": signals that it waits for", fmt.Sprint(shownSignals(res.Signals)), fmt.Sprint(want.Signals)),
 	)
+}
+
+// shownTimers prints timers as an Outcome does.
+func shownTimers(all []graph.Timer) (texts []string) {
+	for _, t := range all {
+		texts = append(texts, pathText(t.Path, t.Node, t.Index)+at(t.Due))
+	}
+	return texts
+}
+
+// shownSignals prints receives as an Outcome does.
+func shownSignals(all []graph.OpenSignal) (texts []string) {
+	for _, s := range all {
+		texts = append(texts, s.Signal+"/"+s.Key+" "+pathText(s.Path, s.Node, s.Index)+at(s.Expires))
+	}
+	return texts
 }
 
 // pathText prints where a task is.

@@ -132,9 +132,9 @@ func (m *Model) openAtRest(h *handling) (out Outcome, opened bool) {
 }
 
 // refuseStray refuses answers to other questions than the open ones (rules 21.6 and 21.25).
-func (m *Model) refuseStray(h *handling, asked []*wait) {
+func (m *Model) refuseStray(h *handling, asked []place) {
 	for _, l := range m.fate.box.left(h, anAnswer) {
-		if !slices.ContainsFunc(asked, func(w *wait) bool { return w.name == l.question }) {
+		if !slices.ContainsFunc(asked, func(w place) bool { return w.name == l.question }) {
 			h.refuse(l.number, "not asked")
 		}
 	}
@@ -146,7 +146,7 @@ func (m *Model) takeAnswers(h *handling, given []string) (some bool) {
 	open := m.asked()
 	m.refuseStray(h, open)
 	for _, l := range m.fate.box.left(h, anAnswer) {
-		i := slices.IndexFunc(open, func(w *wait) bool { return w.name == l.question })
+		i := slices.IndexFunc(open, func(w place) bool { return w.name == l.question })
 		switch {
 		case slices.Contains(given, l.question):
 			h.refuse(l.number, "answered")

@@ -202,7 +202,7 @@ func (g *core) checkAnswer(thread string, step int, q *checkpoint.Write, a answe
 	case task.IsSignal(w.Question):
 		return g.answerError(thread, step, a.id, "it waits for a signal; send it by Thread.Signal")
 	}
-	if expired(w.Expires, at) {
+	if inbox.Expired(q.Name, w.Expires, at) {
 		return g.answerError(thread, step, a.id, "%w: its time was %s", ErrExpired, w.Expires.Format(time.RFC3339))
 	}
 	if a.question != "" && a.question != w.Question {

@@ -117,6 +117,44 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	})
 }
 
+// TestASnapshotLeavesOutWhatHasExpired asks and receives until a time. What Resume accepts and what
+// snapshots show is one thing (rule 21.25).
+func TestASnapshotLeavesOutWhatHasExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		b := newWork()
+		b.Node("ask", expiring(day), refund)
+		b.Node("receive", func(ctx context.Context, _ work) (update, error) {
+			_, err := payment.Receive(ctx, graph.ExpireAfter(day))
+			return update{}, err
+		}, payment)
+		b.Node("sleep", sleeper("nap", day))
+		for _, id := range []graph.ID{"ask", "receive", "sleep"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		th := compile(t, b, graph.Saver(s)).Thread("t")
+		done(t, graph.Waiting)(th.Invoke(t.Context(), logged("in")))
+		time.Sleep(day)
+		for _, want := range [][3]int{{1, 1, 1}, {0, 0, 1}} {
+			snap := snapshot(t, th)
+			same(t, "waits of the snapshot", [3]int{len(snap.Questions), len(snap.Signals), len(snap.Timers)}, want)
+			c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := graph.ReadStored(checkpoint.Ref{Thread: "t"}, &c)
+			same(t, "waits that a tool reads", [3]int{len(stored.Questions), len(stored.Signals), len(stored.Timers)}, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "listed waits", listedWaits(t, th), want)
+			same(t, "due tasks", len(snap.Tasks), 3)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // TestAnExpiredQuestionStaysExpired fails the node after its question has expired, and gives an
 // answer then.
 func TestAnExpiredQuestionStaysExpired(t *testing.T) {

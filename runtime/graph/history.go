@@ -7,8 +7,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
@@ -67,13 +69,7 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 	if !c.Committed {
 		var err error
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, c); err == nil {
-			open := inTaskOrder(&t.g.core, openQuestions(t.namespace(), c), t.inside.depth())
-			if s.Questions, err = waitingOf(ctx, open); err == nil {
-				s.Timers, err = timersIn(open)
-			}
-			if err == nil {
-				s.Signals, err = signalsIn(open)
-			}
+			err = s.setWaits(ctx, inTaskOrder(&t.g.core, openQuestions(t.namespace(), c), t.inside.depth()), c.Thread.Now)
 		}
 		if err == nil {
 			s.Stops, err = stopsIn(t.namespace(), c)
@@ -95,6 +91,23 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 		s.Cancelling, s.Inputs = c.Thread.Cancels > 0, c.Thread.Inputs
 	}
 	return s, nil
+}
+
+// setWaits sets what the due tasks of a snapshot wait for, from their open questions. It leaves out
+// those that have expired at now.
+func (s *Snapshot[S]) setWaits(ctx context.Context, open []checkpoint.Write, now time.Time) (err error) {
+	open = slices.DeleteFunc(open, func(w checkpoint.Write) bool {
+		q, err := journal.ReadQuestion(w.Payload)
+		return err == nil && inbox.Expired(w.Name, q.Due, now)
+	})
+	if s.Questions, err = waitingOf(ctx, open); err != nil {
+		return err
+	}
+	if s.Timers, err = timersIn(open); err != nil {
+		return err
+	}
+	s.Signals, err = signalsIn(open)
+	return err
 }
 
 // beforeFirst returns the snapshot of a thread whose first input waits.

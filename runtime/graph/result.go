@@ -70,11 +70,13 @@ type Snapshot[S any] struct {
 	// Dropped are the tasks that had not finished when the input of this checkpoint took their
 	// place. Only their Node and Index are set.
 	Dropped []TaskState
-	// Questions are the open questions of those tasks and of their subgraph calls, in task order.
+	// Questions are the open questions of those tasks and of their subgraph calls, in task order:
+	// those that Resume accepts an answer to. A question that has expired is left out.
 	Questions []OpenQuestion
 	// Timers are the times for which those tasks wait, in the order of Questions.
 	Timers []Timer
-	// Signals are the signals that those tasks wait for, in the order of Questions.
+	// Signals are the signals that those tasks wait for, in the order of Questions. A wait that has
+	// expired is left out.
 	Signals []OpenSignal
 	// Status is the status of the thread if this checkpoint is its head, else zero.
 	Status Status

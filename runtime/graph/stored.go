@@ -144,14 +144,7 @@ func addTasks(s *Snapshot[[]byte], namespace string, c *checkpoint.Chain) (err e
 	if s.Tasks, err = taskStates(ctx, namespace, &c.Last, c); err != nil {
 		return err
 	}
-	open := openQuestions(namespace, c)
-	if s.Questions, err = waitingOf(ctx, open); err != nil {
-		return err
-	}
-	if s.Timers, err = timersIn(open); err != nil {
-		return err
-	}
-	if s.Signals, err = signalsIn(open); err != nil {
+	if err = s.setWaits(ctx, openQuestions(namespace, c), c.Thread.Now); err != nil {
 		return err
 	}
 	if namespace == "" {

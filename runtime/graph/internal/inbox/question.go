@@ -144,13 +144,18 @@ func Listed(t *checkpoint.Thread) (open []checkpoint.Write) {
 			continue
 		}
 		q, err := journal.ReadQuestion(w.Payload)
-		expired := !q.Due.IsZero() && t.Now.After(q.Due) && !task.IsTimer(w.Name)
-		if err == nil && (q.Left || expired) {
+		if err == nil && (q.Left || Expired(w.Name, q.Due, t.Now)) {
 			continue
 		}
 		open = append(open, *w)
 	}
 	return open
+}
+
+// Expired reports whether an answer or a signal at now is too late for the question at a place of
+// a task, which is due at due; zero for never. A timer does not expire.
+func Expired(place string, due, now time.Time) bool {
+	return !due.IsZero() && now.After(due) && !task.IsTimer(place)
 }
 
 // Relist returns the writes after which a thread lists those of its stored questions that are
