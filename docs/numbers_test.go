@@ -95,6 +95,8 @@ func TestNumbersInProseAreThoseOfTheCode(t *testing.T) {
 		{"howto/worker.md", "they prune or remove: %s by default", "runtime/worker", "default of Rate", count},
 		{"howto/scale.md", "They ask the shard again every %s seconds", "savers/shards", "rest", seconds},
 		{"howto/worker.md", "they pause for %s minutes (`Retention.Every`)", "runtime/worker", "default of Every", minutes},
+		{"howto/worker.md", "The first pause is %s s", "runtime/worker", "default of Retry.Base", seconds},
+		{"howto/worker.md", "as long, up to %s minutes", "runtime/worker", "default of Retry.Max", minutes},
 		{"howto/worker.md", "(`DrainTimeout`, %s s)", "runtime/worker", "default of DrainTimeout", seconds},
 		{"howto/worker.md", "(`CancelTimeout`, %s s)", "runtime/worker", "default of CancelTimeout", seconds},
 		{"howto/queues.md", "shows no sign of life for %s seconds", "runtime/worker", "reserve", seconds},

@@ -42,7 +42,7 @@ func emit(m *model) ([]byte, error) {
 	var out bytes.Buffer
 	if err := e.f.Render(&out); err != nil {
 		// The error contains the whole output; its first lines are enough.
-		return nil, fmt.Errorf("gen: package %s: the generated code is not valid Go, which is a bug of graphgen: %s", m.pkgPath, clip(err.Error()))
+		return nil, fmt.Errorf("gen: package %s: the generated code is not valid Go: %s; this is a bug of graphgen, please report it", m.pkgPath, clip(err.Error()))
 	}
 	return groupImports(out.Bytes()), nil
 }

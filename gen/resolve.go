@@ -324,7 +324,7 @@ func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 		if r.src.misspelt(at.pos) {
 			return
 		}
-		r.fault(at, t, "uses a type that graphgen generates; a state cannot hold what is generated from it")
+		r.fault(at, t, "uses a type that graphgen generates; a state cannot hold what is generated from it; use a type that you declare")
 	case types.UnsafePointer, types.Uintptr:
 		r.fault(at, t, "type %%T is an address, which means nothing in another process; store the value at the address, or tag the field untracked")
 	default:

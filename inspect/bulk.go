@@ -122,8 +122,8 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j := &job{id: id.String(), action: a, text: text, reason: r.PostForm.Get("reason"), began: time.Now(), filter: f}
-	if len(j.reason) > checkpoint.MaxReason {
-		return bad("the reason has %d bytes, more than %d", len(j.reason), checkpoint.MaxReason)
+	if err := operate.CheckReason(j.reason); err != nil {
+		return err
 	}
 	if in.opt.Actor != nil {
 		j.actor = in.opt.Actor(r)

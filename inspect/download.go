@@ -55,7 +55,7 @@ func (in *Inspector) atMost(out *limitedWriter, items iter.Seq2[checkpoint.Expor
 	return func(yield func(checkpoint.ExportItem, error) bool) {
 		for item, err := range items {
 			if err == nil && out.written > in.opt.MaxDownload {
-				err = fmt.Errorf("the archive has more than %d bytes, the MaxDownload of inspect.Options", in.opt.MaxDownload)
+				err = fmt.Errorf("the archive has more than %d bytes, the MaxDownload of inspect.Options; export the thread by graphctl export", in.opt.MaxDownload)
 			}
 			if !yield(item, err) || err != nil {
 				return

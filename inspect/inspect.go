@@ -121,7 +121,7 @@ func New(saver checkpoint.Saver, o Options, apps ...App) (*Inspector, error) {
 	}
 	for i, app := range apps {
 		if app == nil {
-			return nil, fmt.Errorf("inspect: New: graph %d is nil", i)
+			return nil, fmt.Errorf("inspect: New: graph %d is nil; leave it out", i)
 		}
 		names, err := app.Serves(saver)
 		if err != nil {

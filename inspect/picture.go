@@ -21,7 +21,7 @@ func (in *Inspector) picture(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := in.describe(&v)
 	if d == nil {
-		return bad("the graph of thread %q is not part of these pages", p.Thread)
+		return bad("the graph of thread %q is not part of these pages; give it to inspect.New", p.Thread)
 	}
 	marks, err := in.placeIn(r, &v, d)
 	if err != nil {

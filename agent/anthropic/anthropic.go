@@ -70,7 +70,7 @@ func params(r agent.Request) (anthropic.MessageNewParams, error) {
 	for _, t := range r.Tools {
 		tool := anthropic.ToolParam{Name: t.Name, Description: anthropic.String(t.Description)}
 		if err := json.Unmarshal(t.Schema, &tool.InputSchema); err != nil {
-			return p, fmt.Errorf("anthropic: the schema of tool %s is not JSON: %w", t.Name, err)
+			return p, fmt.Errorf("anthropic: the schema of tool %s is not JSON: %w; correct it", t.Name, err)
 		}
 		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &tool})
 	}
@@ -80,7 +80,7 @@ func params(r agent.Request) (anthropic.MessageNewParams, error) {
 	}
 	if r.Output != nil {
 		if err := json.Unmarshal(r.Output, &p.OutputConfig.Format.Schema); err != nil {
-			return p, fmt.Errorf("anthropic: the schema of the output is not JSON: %w", err)
+			return p, fmt.Errorf("anthropic: the schema of the output is not JSON: %w; correct it", err)
 		}
 	}
 	return p, nil

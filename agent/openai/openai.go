@@ -78,7 +78,7 @@ func params(name string, r agent.Request) (openai.ChatCompletionNewParams, error
 	for _, t := range r.Tools {
 		var schema shared.FunctionParameters
 		if err := json.Unmarshal(t.Schema, &schema); err != nil {
-			return p, fmt.Errorf("openai: the schema of tool %s is not JSON: %w", t.Name, err)
+			return p, fmt.Errorf("openai: the schema of tool %s is not JSON: %w; correct it", t.Name, err)
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: t.Name, Description: openai.String(t.Description), Parameters: schema,

@@ -114,6 +114,9 @@ no run holds a thread, a worker ends the thread.
   graphctl cancel --status waiting --label tenant=7 --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := operate.CheckReason(reason); err != nil {
+				return err
+			}
 			return m.do(cmd, a, args, operate.Operation{Action: operate.Cancel, Reason: reason})
 		},
 	}

@@ -76,7 +76,7 @@ func params(folder string, env ...string) testscript.Params {
 			"status": status, "desk": deskCommand, "shows": shows, "damage": damage,
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "TERM=xterm", "LANG=C.UTF-8")
+			e.Vars = append(e.Vars, "TERM=xterm", "LANG=C.UTF-8", "TOO_LONG="+strings.Repeat("r", checkpoint.MaxReason+1))
 			e.Vars = append(e.Vars, env...)
 			return nil
 		},

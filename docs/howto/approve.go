@@ -74,7 +74,7 @@ func NewApprovals(app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) 
 		case errors.As(err, &wrong):
 			http.Error(w, wrong.Err.Error(), graphhttp.Status(err)) // 422, and the question stays open
 		case errors.Is(err, graph.ErrNotAsked), errors.Is(err, checkpoint.ErrConflict):
-			http.Error(w, "somebody has answered before", http.StatusConflict)
+			http.Error(w, "the question is not open any more", http.StatusConflict)
 		case err != nil:
 			http.Error(w, err.Error(), graphhttp.Status(err))
 		}

@@ -104,3 +104,52 @@ func TestTheCatchAllNeedsNoWayToIt(t *testing.T) {
 		}
 	}
 }
+
+// upward builds a graph whose subgraph chooses a task node of it by ToParent. The choice is stored
+// while another node waits for an answer: one of the subgraph, or of the graph itself. With catches
+// the task node is gone, and the graph has a catch-all.
+func upward(t *testing.T, within, catches bool) *graph.Builder[work, update] {
+	t.Helper()
+	b, child := newWork(), newWork()
+	var id graph.ID = "pay"
+	opts := []graph.NodeOption{}
+	if catches {
+		id, opts = "gone", append(opts, graph.CatchAll())
+	}
+	pay := graph.TaskNode(b, id, func(_ context.Context, _ work, in doc) (update, error) {
+		return logged(fmt.Sprint(id, " got ", in.Name)), nil
+	}, opts...)
+	b.Edge(id, graph.End)
+	child.RoutingNode("pick", func(context.Context, work) (update, graph.Next, error) {
+		return logged("pick"), graph.ToParent(pay.Send(doc{Name: "money"})), nil
+	}, graph.Targets(graph.Parent))
+	child.Edge(graph.Start, "pick")
+	asking := b
+	if within {
+		asking = child
+	}
+	asking.Node("ask", func(ctx context.Context, _ work) (update, error) {
+		_, err := refund.Ask(ctx, doc{})
+		return update{}, err
+	}, refund)
+	asking.Edge(graph.Start, "ask")
+	asking.Edge("ask", graph.End)
+	b.Subgraph("sub", compile(t, child, graph.SubgraphOnly()), graph.Targets(id))
+	b.Edge(graph.Start, "sub")
+	return b
+}
+
+// TestAChoiceForTheParentReachesTheCatchAll: the choice was stored when the task node was still
+// there (rule 9.5).
+func TestAChoiceForTheParentReachesTheCatchAll(t *testing.T) {
+	for _, within := range []bool{false, true} {
+		eachDurability(t, func(t *testing.T, d graph.Durability) {
+			s := memory.New()
+			before := compile(t, upward(t, within, false), graph.Saver(s), d)
+			res := done(t, graph.Waiting)(before.Thread("t").Invoke(t.Context(), logged("in")))
+			after := compile(t, upward(t, within, true), graph.Saver(s), d)
+			res = done(t, graph.Done)(after.Thread("t").Resume(t.Context(), refund.Answer(res.Questions[0], true)))
+			same(t, "log", res.State.Log, []string{"in", "pick", "gone got money"})
+		})
+	}
+}

@@ -244,7 +244,7 @@ func (c *compiler) addNodes() {
 	for i, d := range c.nodes {
 		switch _, taken := c.g.index[d.id]; {
 		case d.id == "":
-			c.fault("a node has an empty id")
+			c.fault("a node has an empty id; name every node")
 			continue
 		case reserved(string(d.id)):
 			c.fault("node %s: ids that begin with two underscores are reserved", quoted(d.id))
@@ -253,7 +253,7 @@ func (c *compiler) addNodes() {
 			c.fault("node %q is declared twice", string(d.id))
 			continue
 		case d.none:
-			c.fault("node %q has no function", string(d.id))
+			c.fault("node %q has no function; pass one", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
 		if d.opts.catches {
@@ -414,7 +414,7 @@ func (c *compiler) addRoutes() {
 		}
 		switch n := &c.g.nodes[from]; {
 		case n.routes:
-			c.fault("%s: the node chooses what follows it itself", what)
+			c.fault("%s: the node chooses its successors itself; leave the route out", what)
 		case c.g.plan.Nodes[from].Route:
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
 		default:
@@ -454,7 +454,7 @@ func (c *compiler) addJoins() {
 		what := fmt.Sprintf("join of %v -> %s", j.from, j.to)
 		to, ok := c.target(what, j.to)
 		if to == end && ok {
-			c.fault("%s: a join leads to a node; branches end by themselves", what)
+			c.fault("%s: a join leads to a node, not to End; leave it out, because branches end by themselves", what)
 			ok = false
 		}
 		if ok && c.takesSends(what, to) {
@@ -495,7 +495,7 @@ func (c *compiler) addRaces() {
 			ok = false
 		}
 		if len(j.from) == 0 {
-			c.fault("%s: it has no nodes to wait for", what)
+			c.fault("%s: the join has no nodes to wait for; name at least one", what)
 		}
 		c.g.plan.Races++
 		c.g.races = append(c.g.races, j)

@@ -50,10 +50,10 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			b.Node("a", idle)
 			b.Node("b", nil)
 		}, nil, []string{
-			`a node has an empty id`,
+			`a node has an empty id; name every node`,
 			`node "__a": ids that begin with two underscores are reserved`,
 			`node "a" is declared twice`,
-			`node "b" has no function`,
+			`node "b" has no function; pass one`,
 			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
 			`node "a" leads nowhere; add an edge to graph.End`,
 			`node "b" leads nowhere; add an edge to graph.End`,
@@ -100,7 +100,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`join of [a] -> b: a join waits for at least two nodes; use Edge for one`,
 			`join of [a a] -> b names a twice`,
 			`join of [a Start] -> b: Start has always run; leave it out`,
-			`join of [a b] -> End: a join leads to a node; branches end by themselves`,
+			`join of [a b] -> End: a join leads to a node, not to End; leave it out, because branches end by themselves`,
 			`join of [a x] -> y: no node "y"`,
 			`join of [a x] -> y: no node "x"`,
 			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,

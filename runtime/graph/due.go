@@ -244,7 +244,7 @@ func (d *due) again(r *run, cause error, writes []checkpoint.Write) (wake time.T
 	}
 	pause, err := d.pause(cause)
 	if err != nil {
-		return wake, errors.Join(cause, fmt.Errorf("%s: its worker's Retry: %w", where(r.g.name, r.thread, -1), err))
+		return wake, errors.Join(cause, fmt.Errorf("%s: the Retry of the worker: %w", where(r.g.name, r.thread, -1), err))
 	}
 	if pause > 0 {
 		d.run.Wake = inbox.Earlier(r.log.Now().Add(pause), r.deadline)

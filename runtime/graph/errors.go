@@ -210,7 +210,7 @@ func (e *OverflowError) Error() string {
 	for i := range e.Nodes {
 		names[i] = taskName(e.Nodes[i], e.Indexes[i], i < len(e.sent) && e.sent[i], e.Summaries[i])
 	}
-	return fmt.Sprintf("%s: what is added to %s by node %s: %v", where(e.Graph, e.Thread, e.Step), e.Field, strings.Join(names, " and node "), e.Err)
+	return fmt.Sprintf("%s: an addition to %s by node %s: %v", where(e.Graph, e.Thread, e.Step), e.Field, strings.Join(names, " and node "), e.Err)
 }
 
 // Unwrap returns the error of package state.
@@ -236,7 +236,7 @@ type MutationError struct {
 }
 
 func (e *MutationError) Error() string {
-	return fmt.Sprintf("it wrote to the state it was given (%s); change the state through the update, or work on a Clone", strings.Join(e.Fields, ", "))
+	return fmt.Sprintf("the state that it was given has changed in %s; return changes in the update, or work on a Clone", strings.Join(e.Fields, ", "))
 }
 
 // UnjoinedError reports that a Strict run ended while only some sources of a join had run.

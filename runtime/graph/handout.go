@@ -305,7 +305,7 @@ func (r *run) accept(ctx context.Context, i int, e *journal.Execution) error {
 			asked[k] = task.Asked(a)
 		}
 		if !task.Hold(ctx, asked) {
-			return fmt.Errorf("%w: the node cannot ask any more", ErrNotAskable)
+			return fmt.Errorf("%w: the attempt of the node has ended", ErrNotAskable)
 		}
 		return ErrWaiting
 	}

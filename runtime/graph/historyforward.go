@@ -141,7 +141,7 @@ func (w *way[S, U]) again(ctx context.Context) error {
 		}
 	}
 	if !slices.EqualFunc(w.kept, w.ids[first:], func(rec checkpoint.Record, id checkpoint.ID) bool { return rec.ID == id }) {
-		return t.saverError("history", fmt.Errorf("records were removed while they were read: %w", checkpoint.ErrNotFound))
+		return t.saverError("history", fmt.Errorf("records were removed while they were read; read the history again: %w", checkpoint.ErrConflict))
 	}
 	return nil
 }

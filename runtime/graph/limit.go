@@ -140,7 +140,7 @@ func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 		switch l := l.(type) {
 		case rated:
 			if value.IsNil(l.waiter) {
-				c.fault("node %q: its Limit has a Rate of nil", id)
+				c.fault("node %q: its Limit has a Rate of nil; pass a limiter", id)
 			}
 		case *concurrent:
 			if l.most < 1 {
@@ -154,7 +154,7 @@ func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 			c.checkInner(id, l, sub)
 		default:
 			if value.IsNil(l) {
-				c.fault("node %q: its Limit is nil", id)
+				c.fault("node %q: its Limit is nil; leave it out", id)
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func (m ThreadMailer[S, U]) postAnswers(ctx context.Context, answers []answer, r
 // Cancel works like Thread.Cancel.
 func (m ThreadMailer[S, U]) Cancel(ctx context.Context, reason string) error {
 	if len(reason) > checkpoint.MaxReason {
-		return fmt.Errorf("graph: Cancel: the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)
+		return fmt.Errorf("graph: Cancel: the reason has %d bytes, more than %d; shorten it", len(reason), checkpoint.MaxReason)
 	}
 	return m.postNew(ctx, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
 }
@@ -263,7 +263,7 @@ func (m ThreadMailer[S, U]) postError(err error) error {
 	case errors.As(err, &saver):
 		return err
 	case errors.Is(err, checkpoint.ErrInboxFull):
-		return m.t.fail("%w; submit again when it has been worked off", err)
+		return m.t.fail("%w; submit again after a worker has taken some of its inputs", err)
 	case errors.Is(err, checkpoint.ErrNotIdle):
 		return m.t.fail("%w; leave IfIdle out to queue the input", err)
 	}

@@ -303,9 +303,22 @@ func TestATaskOfABranchThatWasLeftDoesNotRun(t *testing.T) {
 	}
 }
 
+// headLoads is a saver that counts the loads of heads, with their states.
+type headLoads struct {
+	*memory.Saver
+	loads atomic.Int32
+}
+
+func (s *headLoads) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
+	if p.At.IsZero() {
+		s.loads.Add(1)
+	}
+	return s.Saver.Load(ctx, p)
+}
+
 func leavesQueued(t *testing.T, leave func(*testing.T, *app, checkpoint.Saver, result), nested, begun bool) {
 	t.Helper()
-	s, b, calls, ended := memory.New(), newWork(), 0, 0
+	s, b, calls, ended := &headLoads{Saver: memory.New()}, newWork(), 0, 0
 	slow := func(ctx context.Context, _ work) (update, error) {
 		if calls++; !begun || calls > 1 {
 			return logged("gpu"), nil
@@ -349,7 +362,11 @@ func leavesQueued(t *testing.T, leave func(*testing.T, *app, checkpoint.Saver, r
 		leaving.Wait()
 	}
 	began := time.Now()
+	s.loads.Store(0)
 	same(t, "tasks", p.work(t), 1)
+	if !nested && !begun {
+		same(t, "loads of the head by the worker", s.loads.Load(), int32(0))
+	}
 	leaving.Wait()
 	if took := time.Since(began); begun && took > time.Hour+2*time.Second || calls != ended {
 		t.Errorf("the node ran %d times, of which %d ended with their context, after %s; want that it stops", calls, ended, took)

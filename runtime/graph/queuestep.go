@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -230,8 +231,27 @@ func (r pooled) hasLeft(q *queuedTask, p *callPlace) (bool, error) {
 	case c.Committed || c.Last.ID == c.Head:
 		return false, nil
 	}
-	head, err := loadChain(r.run.ctx, r.root, r.root.opt.saver, checkpoint.Ref{Thread: q.Thread})
-	return err == nil && head.Last.Base != q.Base, err
+	base, err := r.root.headBase(r.run.ctx, q.Thread)
+	return err == nil && base != q.Base, err
+}
+
+// headBase returns the base of the newest record of a thread; zero if no version is open. It reads
+// no payload.
+func (g *core) headBase(ctx context.Context, thread string) (base checkpoint.ID, err error) {
+	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
+	defer cancel()
+	newest := checkpoint.Query{Headers: true, Limit: 1, Sources: everySource}
+	for head, err := range g.opt.saver.History(call, checkpoint.Ref{Thread: thread}, newest) {
+		switch {
+		case errors.Is(err, checkpoint.ErrNotFound): // released since
+		case err != nil && ctx.Err() != nil:
+			return base, stoppedBy(ctx, where(g.name, thread, -1))
+		case err != nil:
+			return base, &SaverError{Graph: g.name, Thread: thread, Step: -1, Op: "history", Err: err}
+		}
+		base = head.Base
+	}
+	return base, nil
 }
 
 // at names the checkpoint with the state of a task.

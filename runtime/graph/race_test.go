@@ -225,7 +225,7 @@ func TestAnyOfJoinsInCompile(t *testing.T) {
 	b.JoinAny([]graph.ID{"a", "a", "x", graph.Start}, "b")
 	b.JoinAny([]graph.ID{"a"}, "b")
 	same(t, "faults", faults(t, b), []string{
-		`any-of join of [] -> b: it has no nodes to wait for`,
+		`any-of join of [] -> b: the join has no nodes to wait for; name at least one`,
 		`any-of join of [a a x Start] -> b names a twice`,
 		`any-of join of [a a x Start] -> b: no node "x"`,
 		`any-of join of [a a x Start] -> b: Start has always run; leave it out`,

@@ -201,7 +201,7 @@ func (g *core) replyTo(ctx context.Context, thread, id string) ([]byte, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: message %q: %w; the thread was deleted or has forgotten it: ask again", where(g.name, thread, -1),
+		return nil, fmt.Errorf("%s: message %q: %w; the thread was deleted, or keeps newer messages only: ask again", where(g.name, thread, -1),
 			inbox.RequestOf(id), checkpoint.ErrNotFound)
 	}
 	m := &found[0]

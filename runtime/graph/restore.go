@@ -279,7 +279,7 @@ func (r *run) changedPart(err error) error {
 	if !errors.As(err, &part) {
 		return err
 	}
-	return r.resultChanged(part.Err, "what a subgraph changed in step %d", part.Step)
+	return r.resultChanged(part.Err, "the changes of a subgraph in step %d", part.Step)
 }
 
 // decodeError wraps an error of decoding, with its class and a remedy. what describes the decoded

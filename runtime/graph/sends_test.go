@@ -429,10 +429,10 @@ func TestTaskNodesInCompile(t *testing.T) {
 	b.Edge(graph.Start, "fetch")
 	b.Join([]graph.ID{"a", "r"}, "fetch")
 	same(t, "faults", faults(t, b), []string{
-		`node "nothing" has no function`,
+		`node "nothing" has no function; pass one`,
 		`edge Start -> fetch: fetch takes an input, so only a send reaches it`,
 		`routing node "r" declares no targets; list by graph.Targets every node that it may choose, and graph.End if it may end`,
-		`route from r: the node chooses what follows it itself`,
+		`route from r: the node chooses its successors itself; leave the route out`,
 		`join of [a r] -> fetch: fetch takes an input, so only a send reaches it`,
 		`node "fetch" leads nowhere; add an edge to graph.End`,
 		`node "nothing" is never reached and leads nowhere; wire it in or take it out`,

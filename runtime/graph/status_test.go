@@ -49,7 +49,7 @@ var endings = map[string]struct {
 	why  string // a part of the reason, or the stop
 	run  func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string)
 }{
-	"drained": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"drained": {graph.Ready, "the graph or the thread is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		t.Helper()
 		var g *app
 		g = compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
@@ -100,7 +100,7 @@ var endings = map[string]struct {
 			}
 		}
 	}},
-	"drained in a subgraph, with a question": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"drained in a subgraph, with a question": {graph.Ready, "the graph or the thread is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		t.Helper()
 		var g *app
 		asked := make(chan struct{})

@@ -430,5 +430,5 @@ func TestSubgraphsInCompile(t *testing.T) {
 	graph.MapSubgraph[work, update, pair, pairUpdate](b, "sub", nil, toPair, fromPair)
 	b.Edge(graph.Start, "sub")
 	b.Edge("sub", graph.End)
-	same(t, "faults", faults(t, b), []string{`node "sub" has no function`})
+	same(t, "faults", faults(t, b), []string{`node "sub" has no function; pass one`})
 }

@@ -79,7 +79,7 @@ func IfIdle() SubmitOption {
 func CancelPending(reason string) SubmitOption {
 	return singleRunOption("CancelPending", func(o *runOptions) {
 		if n := len(reason); n > checkpoint.MaxReason {
-			o.fault("CancelPending has a reason of %d bytes, more than %d", n, checkpoint.MaxReason)
+			o.fault("CancelPending has a reason of %d bytes, more than %d; shorten it", n, checkpoint.MaxReason)
 		}
 		o.cancel = &reason
 	})

@@ -302,7 +302,7 @@ func TestTheErrorsOfAMergeHaveTheSummariesOfTheTasks(t *testing.T) {
 		want   string
 	}{
 		"conflict": {func(u *update) { u.Status.Set("x") }, `nodes "charge" (send 0) "customer ada" and "charge" (send 1) "customer bob" both set Status`},
-		"overflow": {func(u *update) { u.Count.Add(math.MaxInt) }, `what is added to Count by node "charge" (send 0) "customer ada" and node "charge" (send 1) "customer bob"`},
+		"overflow": {func(u *update) { u.Count.Add(math.MaxInt) }, `an addition to Count by node "charge" (send 0) "customer ada" and node "charge" (send 1) "customer bob"`},
 	} {
 		b := newWork()
 		charge := graph.TaskNode(b, "charge", func(ctx context.Context, _ work, d doc) (u update, _ error) {

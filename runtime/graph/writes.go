@@ -29,7 +29,7 @@ type UndeclaredError struct {
 }
 
 func (e *UndeclaredError) Error() string {
-	return fmt.Sprintf("its update changes %s, and its Writes names %s; add to Writes what the node may change, or leave the rest alone",
+	return fmt.Sprintf("the update changes %s, and Writes names %s; add the fields to Writes, or leave them out of the update",
 		strings.Join(e.Fields, ", "), nothingOr(e.Declared))
 }
 

@@ -360,8 +360,8 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 		edges(b, graph.Start, "a", graph.End)
 		_, err := compile(t, b, graph.Strict()).Run(t.Context(), input)
 		undeclared(t, err, "a", graph.UndeclaredError{Fields: []string{"Log", "Count", "Status"}, Declared: []string{}})
-		wantText := `graph: g: step 2: node "a": its update changes Log, Count, Status, and its Writes names nothing; ` +
-			`add to Writes what the node may change, or leave the rest alone`
+		wantText := `graph: g: step 2: node "a": the update changes Log, Count, Status, and Writes names nothing; ` +
+			`add the fields to Writes, or leave them out of the update`
 		if err.Error() != wantText {
 			t.Errorf("got  %v\nwant %s", err, wantText)
 		}

@@ -283,10 +283,18 @@ func (o *Operator) Wake(ctx context.Context, t *checkpoint.Thread) error {
 // Cancel cancels the run and the pending inputs of a thread. It returns a *RequestError if the
 // reason is longer than checkpoint.MaxReason.
 func (o *Operator) Cancel(ctx context.Context, t *checkpoint.Thread, reason string) error {
-	if len(reason) > checkpoint.MaxReason {
-		return &RequestError{fmt.Sprintf("the reason has %d bytes, more than %d", len(reason), checkpoint.MaxReason)}
+	if err := CheckReason(reason); err != nil {
+		return err
 	}
 	return o.message(ctx, t, checkpoint.Message{Kind: checkpoint.CancelMessage, Payload: []byte(reason)})
+}
+
+// CheckReason returns a *RequestError for a reason that Cancel refuses.
+func CheckReason(reason string) error {
+	if len(reason) > checkpoint.MaxReason {
+		return &RequestError{fmt.Sprintf("the reason has %d bytes, more than %d; shorten it", len(reason), checkpoint.MaxReason)}
+	}
+	return nil
 }
 
 // message stores a message of a thread under a new id.

@@ -63,7 +63,7 @@ type RenameError struct {
 
 func (e *RenameError) Error() string {
 	if e.Both {
-		return fmt.Sprintf("field %s is stored under two of its names, %q and %q, and it is unknown which is newer", e.Field, e.Was, e.Now)
+		return fmt.Sprintf("field %s is stored under two of its names, %q and %q, and it is unknown which is newer; continue the thread from an older checkpoint", e.Field, e.Was, e.Now)
 	}
 	return fmt.Sprintf("field %s has the name %q in this program, but another program stored it as %q; use the other program", e.Field, e.Was, e.Now)
 }

@@ -136,7 +136,7 @@ func (c *codec) Open(p payloads.Place, stored []byte) ([]byte, error) {
 		rest = rest[min(2*idSize, len(rest)):]
 	}
 	if len(rest) < nonceSize {
-		return nil, fmt.Errorf("encrypt: %w: a payload of %d bytes is cut", checkpoint.ErrDamaged, len(stored))
+		return nil, fmt.Errorf("encrypt: %w: a payload of %d bytes is cut; restore the thread from a backup", checkpoint.ErrDamaged, len(stored))
 	}
 	if c.secrets[key] == nil {
 		return nil, fmt.Errorf("encrypt: %w: the payload is encrypted with key %q; pass that key to encrypt.New", ErrNoKey, key)
@@ -148,7 +148,7 @@ func (c *codec) Open(p payloads.Place, stored []byte) ([]byte, error) {
 	bound := appendPlace(slices.Clone(stored[:len(stored)-len(rest)]), &p)
 	plain, err := open.Open(nil, rest[:nonceSize], rest[nonceSize:], bound)
 	if err != nil || len(plain) == 0 {
-		return nil, fmt.Errorf("encrypt: %w: the payload was changed or moved, or key %q has another secret", checkpoint.ErrDamaged, key)
+		return nil, fmt.Errorf("encrypt: %w: the payload was changed or moved, or key %q has another secret; pass the secret that stored it, or restore the thread from a backup", checkpoint.ErrDamaged, key)
 	}
 	if plain[0] == 0 {
 		return nil, nil

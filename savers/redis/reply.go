@@ -46,7 +46,7 @@ func (r *reply) more() bool { return r.err == nil && r.at < len(r.values) }
 // next returns the next value.
 func (r *reply) next() any {
 	if r.at >= len(r.values) {
-		r.fail("there is none")
+		r.fail("it is missing")
 		return nil
 	}
 	r.at++

@@ -60,7 +60,7 @@ func (l *log) unpack(r *Row) ([]pack.Record, error) {
 }
 
 // errPack is what is wrong with a pack that has other records than its row says.
-var errPack = errors.New("it has other records than it says")
+var errPack = errors.New("the pack has other records than its row says; restore the thread from a backup")
 
 // last returns the newest record of a row.
 func (l *log) last(r *Row) (*checkpoint.Record, error) {

@@ -161,7 +161,7 @@ func (w *writer) leave(j *job) bool {
 }
 
 // errPanicked is the error of jobs that share a transaction with one that panicked.
-var errPanicked = errors.New("another call in the same transaction panicked")
+var errPanicked = errors.New("another call in the same transaction panicked; call again")
 
 // lead stores the waiting jobs. The first of them is own. Then the next job leads.
 func (w *writer) lead(ctx context.Context, own *job) {

@@ -79,7 +79,7 @@ var ErrIncomplete = errors.New("the export of the version failed")
 type FormatError struct{ Found, Want uint32 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("archive: format %d; this program reads format %d", e.Found, e.Want)
+	return fmt.Sprintf("archive: format %d; this program reads format %d; use the version of graphgen that wrote the archive", e.Found, e.Want)
 }
 
 // DamagedError reports bytes that no Writer has written. It is a checkpoint.ErrDamaged.

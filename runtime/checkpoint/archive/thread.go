@@ -26,7 +26,7 @@ func Versions(ctx context.Context, s checkpoint.Saver, thread string) ([]checkpo
 		}
 	}
 	if len(versions) == 0 {
-		return nil, fmt.Errorf("thread %q: %w", thread, checkpoint.ErrNotFound)
+		return nil, fmt.Errorf("archive: thread %q: %w", thread, checkpoint.ErrNotFound)
 	}
 	return versions, nil
 }

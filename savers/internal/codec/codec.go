@@ -343,7 +343,7 @@ func (r *Reader) Write(before *checkpoint.Write) checkpoint.Write {
 	case kind&same == 0:
 		w.Namespace, w.Base = r.String(), r.ID()
 	case before == nil:
-		r.fail("a write that repeats the one before it, and there is none")
+		r.fail("the first write repeats a write before it")
 	default:
 		w.Namespace, w.Base = before.Namespace, before.Base
 	}

@@ -90,7 +90,7 @@ type PartError struct {
 }
 
 func (e *PartError) Error() string {
-	return fmt.Sprintf("what a subgraph changed in step %d: %v", e.Step, e.Err)
+	return fmt.Sprintf("the changes of a subgraph in step %d: %v", e.Step, e.Err)
 }
 
 func (e *PartError) Unwrap() error { return e.Err }
