@@ -28,6 +28,7 @@ type Crowd struct {
 	Inputs     int
 
 	diary *diary
+	opts  []graph.Option // of the graph
 	mu    sync.Mutex
 	fault error // the first one that nothing explains
 }
@@ -93,7 +94,7 @@ func (c *Crowd) failed() error {
 
 // apps compiles the graph, and that of the children, which may be nil.
 func (c *Crowd) apps(s checkpoint.Saver) (app, below *App, err error) {
-	return c.Spec.BuildAll(c.World, graph.Saver(s), graph.Concurrency(1), c.Durability)
+	return c.Spec.BuildAll(c.World, append([]graph.Option{graph.Saver(s), graph.Concurrency(1), c.Durability}, c.opts...)...)
 }
 
 // submit submits all inputs, in an order of its own.
