@@ -17,9 +17,9 @@ import (
 )
 
 // Mob is a Crowd on several threads of one saver, with processes that also cancel, release and
-// remove threads, and send signals. Signals come before and after nodes wait for them, and some are
-// sent twice. The states depend on the time of each cancel, so no Model predicts them. Half of the
-// graphs release their threads when they are done.
+// remove threads, and send signals. Signals come before and after nodes wait for them, and some
+// are sent twice. The states depend on the time of each cancel, so no Model predicts them. Half of
+// the graphs release their threads when they are done.
 type Mob struct {
 	Crowd
 	Threads int
@@ -154,8 +154,8 @@ func (m *Mob) releaseSome(ctx context.Context, app *App, r *rand.Rand) {
 	}
 }
 
-// removeSome removes threads that have ended: by a retention, which keeps those with inputs, or with
-// the inputs that have come since.
+// removeSome removes threads that have ended: by a retention, which keeps those with inputs, or
+// with the inputs that have come since.
 func (m *Mob) removeSome(ctx context.Context, app *App, r *rand.Rand) {
 	for range 4 * m.Threads {
 		time.Sleep(time.Duration(r.IntN(20)) * time.Second) //nolint:forbidigo // in a bubble
@@ -184,8 +184,8 @@ func (m *Mob) signalEarly(ctx context.Context, app *App, r *rand.Rand) {
 	}
 }
 
-// send sends a signal with a payload of its own. It sends some of them twice, with the same id. The
-// thread is not removed meanwhile, because the saver would not know the id then.
+// send sends a signal with a payload of its own. It sends some of them twice, with the same id.
+// The thread is not removed meanwhile, because the saver would not know the id then.
 func (m *Mob) send(ctx context.Context, t Thread, name, key string, r *rand.Rand) {
 	m.signals.Lock()
 	defer m.signals.Unlock()

@@ -106,8 +106,8 @@ func TestTheCatchAllNeedsNoWayToIt(t *testing.T) {
 }
 
 // upward builds a graph whose subgraph chooses a task node of it by ToParent. The choice is stored
-// while another node waits for an answer: one of the subgraph, or of the graph itself. With catches
-// the task node is gone, and the graph has a catch-all.
+// while another node waits for an answer: one of the subgraph, or of the graph itself. With
+// catches the task node is gone, and the graph has a catch-all.
 func upward(t *testing.T, within, catches bool) *graph.Builder[work, update] {
 	t.Helper()
 	b, child := newWork(), newWork()

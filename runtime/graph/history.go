@@ -93,8 +93,8 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 	return s, nil
 }
 
-// setWaits sets what the due tasks of a snapshot wait for, from their open questions. It leaves out
-// those that have expired at now.
+// setWaits sets what the due tasks of a snapshot wait for, from their open questions. It leaves
+// out those that have expired at now.
 func (s *Snapshot[S]) setWaits(ctx context.Context, open []checkpoint.Write, now time.Time) (err error) {
 	open = slices.DeleteFunc(open, func(w checkpoint.Write) bool {
 		q, err := journal.ReadQuestion(w.Payload)

@@ -75,8 +75,8 @@ type Snapshot[S any] struct {
 	Questions []OpenQuestion
 	// Timers are the times for which those tasks wait, in the order of Questions.
 	Timers []Timer
-	// Signals are the signals that those tasks wait for, in the order of Questions. A wait that has
-	// expired is left out.
+	// Signals are the signals that those tasks wait for, in the order of Questions. A wait that
+	// has expired is left out.
 	Signals []OpenSignal
 	// Status is the status of the thread if this checkpoint is its head, else zero.
 	Status Status
