@@ -189,10 +189,12 @@ func testBirth(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
-// The number of inputs of testInputsOnce, of their threads, and of the callers that take them.
+// The number of inputs of testInputsOnce, of the threads to which they are posted, of the inputs
+// of each thread that is removed, and of the callers that take them.
 const (
-	onceInputs  = 60
+	onceInputs  = 40
 	onceThreads = 3
+	onceAgain   = 10
 	onceTakers  = 4
 	onceFinds   = 6 // that a caller keeps, and picks from
 )
@@ -203,11 +205,13 @@ type onceFind struct {
 	waiting []checkpoint.Message
 }
 
-// testInputsOnce posts inputs to threads whose versions are released, and that are pruned when
-// they have ended. Callers take what Ready and Mail return, late. Each input is taken once.
+// testInputsOnce posts inputs, also with Idle and behind cancels, to threads whose versions are
+// released, and that are pruned when they have ended. Two more threads are removed before each
+// input; one gets it by an import. Callers take what Ready and Mail return, late. Each input is
+// taken or refused once.
 func testInputsOnce(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
-	o := &onceRun{tb: tb, s: s, taken: make(map[string]int)}
+	o := &onceRun{tb: tb, s: s, ended: make(map[string]int)}
 	var all sync.WaitGroup
 	for range onceTakers {
 		all.Go(func() {
@@ -220,35 +224,101 @@ func testInputsOnce(tb testing.TB, s checkpoint.Saver) {
 			}
 		})
 	}
+	all.Go(func() { o.again("removed", o.post) })
+	all.Go(func() { o.again("imported", o.give) })
 	for n := range onceInputs {
-		p := checkpoint.Post{Thread: fmt.Sprint("t", n%onceThreads), Graph: "g", Messages: []checkpoint.Message{input(fmt.Sprint("input ", n))}}
-		if done := tryPost(tb, s, p); done.Err != nil {
+		p := checkpoint.Post{Thread: fmt.Sprint("t", n%onceThreads), Graph: "g", Idle: n%5 == 1}
+		if n%5 == 2 {
+			p.Messages = append(p.Messages, message(fmt.Sprint("cancel ", n), checkpoint.CancelMessage))
+		}
+		p.Messages = append(p.Messages, input(fmt.Sprint("input ", n)))
+		if done := tryPost(tb, s, p); errors.Is(done.Err, checkpoint.ErrNotIdle) {
+			o.end(fmt.Sprint("input ", n))
+		} else if done.Err != nil {
 			tb.Errorf("post: %v", done.Err)
 		}
 	}
 	all.Wait()
-	for _, id := range slices.Sorted(maps.Keys(o.taken)) {
-		if o.taken[id] != 1 {
-			tb.Errorf("%s was taken %d times, want once", id, o.taken[id])
+	for _, id := range slices.Sorted(maps.Keys(o.ended)) {
+		if o.ended[id] != 1 {
+			tb.Errorf("%s was taken or refused %d times, want once", id, o.ended[id])
 		}
 	}
 }
 
-// onceRun counts how often each input was taken.
+// onceRun counts how often each input was taken or refused.
 type onceRun struct {
 	tb testing.TB
 	s  checkpoint.Saver
 
 	mu     sync.Mutex
-	taken  map[string]int
+	ended  map[string]int
 	failed bool
+}
+
+// end counts inputs that were taken or refused.
+func (o *onceRun) end(ids ...string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		o.ended[id]++
+	}
+}
+
+// again gives a thread one input after another. It removes the thread when the input has ended.
+func (o *onceRun) again(thread string, give func(thread, id string) bool) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for n := range onceAgain {
+		id := fmt.Sprint(thread, " ", n)
+		if !give(thread, id) {
+			return
+		}
+		for over := false; !over; {
+			select {
+			case <-tick.C:
+			case <-o.tb.Context().Done():
+				return
+			}
+			o.mu.Lock()
+			over = o.ended[id] > 0
+			failed := o.failed
+			o.mu.Unlock()
+			if failed {
+				return
+			}
+			if over {
+				err := o.s.Delete(o.tb.Context(), thread)
+				over = o.check("delete", err) || errors.Is(err, checkpoint.ErrNotFound)
+			}
+		}
+	}
+}
+
+// post posts an input. It reports whether that succeeded.
+func (o *onceRun) post(thread, id string) bool {
+	done, err := o.s.Post(o.tb.Context(), checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{input(id)}})
+	return o.check("post", err) && o.check("post", done[0].Err)
+}
+
+// give imports a thread with an input, as message 1. It reports whether that succeeded.
+func (o *onceRun) give(thread, id string) bool {
+	m := numbered(1, input(id))
+	m.Posted = created
+	about := checkpoint.Thread{ID: thread, Graph: "g", Status: checkpoint.Ready, Created: created, Updated: created, Wake: created, Posted: 1, Inputs: 1}
+	if !o.check("import", o.s.Import(o.tb.Context(), thread, seq(checkpoint.ExportItem{Thread: &about}, checkpoint.ExportItem{Message: &m}))) {
+		return false
+	}
+	wake := checkpoint.Post{Thread: thread, Graph: "g", Messages: []checkpoint.Message{{ID: "wake", Kind: checkpoint.WakeMessage}}}
+	done, err := o.s.Post(o.tb.Context(), wake) // a copy is not due by itself
+	return o.check("wake", err) && o.check("wake", done[0].Err)
 }
 
 // left reports whether inputs wait.
 func (o *onceRun) left() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.taken) < onceInputs && !o.failed
+	return len(o.ended) < onceInputs+2*onceAgain && !o.failed
 }
 
 // check reports whether a call succeeded. A conflict is no failure.
@@ -265,7 +335,7 @@ func (o *onceRun) check(what string, err error) bool {
 // find reads the inboxes of the threads that are due.
 func (o *onceRun) find() (finds []onceFind) {
 	ctx := o.tb.Context()
-	got, err := o.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: onceThreads})
+	got, err := o.s.Ready(ctx, checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: onceThreads + 2})
 	if !o.check("ready", err) {
 		return nil
 	}
@@ -278,8 +348,9 @@ func (o *onceRun) find() (finds []onceFind) {
 	return finds
 }
 
-// take opens a run with the first message of a find, and ends it. If no message waited, the thread
-// is not due any more.
+// take opens a run with the messages of a find up to the first input after the newest cancel,
+// which refuses the inputs before it. Then it ends the run. If no message waited, the thread is
+// not due any more.
 func (o *onceRun) take(l *onceFind) {
 	ctx, found, waiting, after := o.tb.Context(), &l.found, l.waiting, checkpoint.ID{}
 	if len(waiting) == 0 {
@@ -294,16 +365,33 @@ func (o *onceRun) take(l *onceFind) {
 		after = c.Head
 	}
 	a := about(o.tb, found.ID, after, "g", "", nil)
-	a.Open.Birth, a.Messages = found.Birth, take(waiting[0].Number)
+	cancel := -1
+	for i := range waiting {
+		if waiting[i].Kind == checkpoint.CancelMessage {
+			cancel = i
+		}
+	}
+	handled := waiting[:min(cancel+2, len(waiting))]
+	var ended []string
+	for i := range handled {
+		m := &handled[i]
+		if m.Kind == checkpoint.InputMessage {
+			ended = append(ended, m.ID)
+		}
+		if m.Kind == checkpoint.InputMessage && i < cancel {
+			a.Messages.Refuse = append(a.Messages.Refuse, checkpoint.Refusal{Number: m.Number, Reason: "cancelled"})
+		} else {
+			a.Messages.Take = append(a.Messages.Take, m.Number)
+		}
+	}
+	a.Open.Birth = found.Birth
 	_, err := o.s.Append(ctx, a)
 	if !o.check("append", err) {
 		return
 	}
-	o.mu.Lock()
-	o.taken[waiting[0].ID]++
-	o.mu.Unlock()
+	o.end(ended...)
 	wake := time.Time{}
-	if len(waiting) > 1 {
+	if len(waiting) > len(handled) {
 		wake = atOnce
 	}
 	fence, seen := a.Records[0].ID, checkpoint.Handled{Seen: waiting[len(waiting)-1].Number}
