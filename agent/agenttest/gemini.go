@@ -231,11 +231,12 @@ func streamGemini(e *events, r agent.Reply, err error) {
 	if signature != nil {
 		part(map[string]any{"text": ""})
 	}
-	e.send("", map[string]any{
-		"candidates": []any{map[string]any{"index": 0, "finishReason": finish}},
-		"usageMetadata": map[string]any{
+	end := map[string]any{"candidates": []any{map[string]any{"index": 0, "finishReason": finish}}}
+	if r.Usage != (agent.Usage{}) {
+		end["usageMetadata"] = map[string]any{
 			"promptTokenCount": r.Usage.Input, "cachedContentTokenCount": r.Usage.Cached, "candidatesTokenCount": r.Usage.Output - r.Usage.Output/3,
 			"thoughtsTokenCount": r.Usage.Output / 3,
-		},
-	})
+		}
+	}
+	e.send("", end)
 }

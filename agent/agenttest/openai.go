@@ -1,10 +1,12 @@
 package agenttest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/agent"
 )
@@ -12,15 +14,45 @@ import (
 // content is the content of a message: a string, or a list of blocks.
 type content []block
 
-// block is a block of content, in either protocol.
+// document is a file of OpenAI.
+type document struct {
+	FileData string `json:"file_data"`
+	FileURL  string `json:"file_url"`
+	Filename string
+}
+
+// address is the URL of an image: a string in responses, and an object in chat completions.
+type address string
+
+// UnmarshalJSON decodes either form.
+func (a *address) UnmarshalJSON(data []byte) error {
+	var object struct{ URL string }
+	if json.Unmarshal(data, (*string)(a)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(data, &object)
+	*a = address(object.URL)
+	return err
+}
+
+// split returns the type and the content of a data URL, or any other URL as it is.
+func split(from string) (url, mime string, data []byte, err error) {
+	text, isData := strings.CutPrefix(from, "data:")
+	if !isData {
+		return from, "", nil, nil
+	}
+	mime, text, _ = strings.Cut(text, ";base64,")
+	data, err = base64.StdEncoding.DecodeString(text)
+	return "", mime, data, err
+}
+
+// block is a block of content, in any protocol but that of Gemini.
 type block struct {
 	Type     string
 	Text     string
-	ImageURL struct{ URL string } `json:"image_url"`
-	File     struct {
-		FileData string `json:"file_data"`
-		Filename string
-	}
+	ImageURL address  `json:"image_url"`
+	File     document // of chat completions
+	document          // of responses
 
 	// The following fields are those of Anthropic.
 
@@ -55,17 +87,29 @@ func (c content) parts() ([]agent.Content, error) {
 	var parts []agent.Content
 	for _, b := range c {
 		switch b.Type {
-		case "text":
+		case "text", "input_text":
 			if b.Text == "" {
 				return nil, errors.New("a text is empty")
 			}
 			parts = append(parts, &agent.Text{Text: b.Text})
-		case "image_url":
-			parts = append(parts, &agent.Image{URL: b.ImageURL.URL})
+		case "image_url", "input_image":
+			url, mime, data, err := split(string(b.ImageURL))
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, &agent.Image{URL: url, MIME: mime, Data: data})
 		case "image":
 			parts = append(parts, &agent.Image{URL: b.Source.URL, MIME: b.Source.MediaType, Data: b.Source.Data})
-		case "file":
-			parts = append(parts, &agent.File{Name: b.File.Filename, URL: b.File.FileData})
+		case "file", "input_file":
+			d := b.document
+			if b.Type == "file" {
+				d = b.File
+			}
+			url, mime, data, err := split(d.FileURL + d.FileData)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, &agent.File{Name: d.Filename, URL: url, MIME: mime, Data: data})
 		case "document":
 			parts = append(parts, &agent.File{URL: b.Source.URL, MIME: b.Source.MediaType, Data: b.Source.Data})
 		default:
@@ -210,10 +254,12 @@ func streamOpenAI(e *events, r agent.Reply, err error) {
 		finish = "tool_calls"
 	}
 	delta(map[string]any{}, finish)
-	chunk([]any{}, map[string]any{
-		"prompt_tokens": r.Usage.Input, "completion_tokens": r.Usage.Output, "total_tokens": r.Usage.Input + r.Usage.Output,
-		"prompt_tokens_details": map[string]any{"cached_tokens": r.Usage.Cached},
-	})
+	if r.Usage != (agent.Usage{}) {
+		chunk([]any{}, map[string]any{
+			"prompt_tokens": r.Usage.Input, "completion_tokens": r.Usage.Output, "total_tokens": r.Usage.Input + r.Usage.Output,
+			"prompt_tokens_details": map[string]any{"cached_tokens": r.Usage.Cached},
+		})
+	}
 	if !e.stopped {
 		fmt.Fprint(e.w, "data: [DONE]\n\n")
 	}

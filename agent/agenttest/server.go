@@ -32,12 +32,13 @@ func Broken(fault error, parts ...agent.Content) Step {
 // NewServer returns an HTTP server that speaks the protocols of providers, until tb ends:
 //
 //	POST /v1/chat/completions   chat completions of OpenAI
+//	POST /v1/responses          responses of OpenAI
 //	POST /v1/messages           messages of Anthropic
 //	POST /v1beta/models/...     generateContent of Gemini
 //
 // It passes each request to m, usually a Script, and streams the reply in small pieces. The pieces
 // of several calls arrive interleaved where the protocol allows that. Usage arrives in an event of
-// its own. Errors of m become those of the provider: agent.ErrRateLimited with the delay of
+// its own. OpenAI and Gemini send none for a reply without Usage. Errors of m become those of the provider: agent.ErrRateLimited with the delay of
 // graph.RetryAfter, agent.ErrUnavailable, agent.ErrContextTooLarge, *agent.RefusalError and the
 // faults of this package.
 //
@@ -45,13 +46,26 @@ func Broken(fault error, parts ...agent.Content) Step {
 // serve requests without a stream.
 func NewServer(tb testing.TB, m agent.Model) *httptest.Server {
 	tb.Helper()
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", serve(tb, m, decodeOpenAI, streamOpenAI, failOpenAI))
-	mux.HandleFunc("POST /v1/messages", serve(tb, m, decodeAnthropic, streamAnthropic, failAnthropic))
-	mux.HandleFunc("POST /v1beta/models/{call}", serve(tb, m, decodeGemini, streamGemini, failGemini))
-	s := httptest.NewServer(mux)
+	return listen(tb, handler(tb, m))
+}
+
+// listen serves h until tb ends.
+func listen(tb testing.TB, h http.Handler) *httptest.Server {
+	tb.Helper()
+	s := httptest.NewServer(h)
 	tb.Cleanup(s.Close)
 	return s
+}
+
+// handler returns the handler of all protocols.
+func handler(tb testing.TB, m agent.Model) http.Handler {
+	tb.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", serve(tb, m, decodeOpenAI, streamOpenAI, failOpenAI))
+	mux.HandleFunc("POST /v1/responses", serve(tb, m, decodeResponses, streamResponses, failOpenAI))
+	mux.HandleFunc("POST /v1/messages", serve(tb, m, decodeAnthropic, streamAnthropic, failAnthropic))
+	mux.HandleFunc("POST /v1beta/models/{call}", serve(tb, m, decodeGemini, streamGemini, failGemini))
+	return mux
 }
 
 // serve returns the handler of one protocol.

@@ -1,10 +1,11 @@
-// Package openai (experimental) makes models of the chat completions of OpenAI, and of all servers
-// that speak that protocol, on the official client.
+// Package openai (experimental) makes models of OpenAI, and of all servers that speak one of its
+// protocols, on the official client.
 //
-//	client := openai.NewClient(option.WithAPIKey(key)) // github.com/openai/openai-go/v3
-//	model := agentopenai.New(client, "gpt-5")          // this package
+//	client := openai.NewClient(option.WithAPIKey(key))  // github.com/openai/openai-go/v3
+//	model := agentopenai.NewResponses(client, "gpt-5")  // this package
 //
-// Another server needs option.WithBaseURL, such as http://localhost:11434/v1/.
+// New uses chat completions, which most other servers speak. Another server needs
+// option.WithBaseURL, such as http://localhost:11434/v1/.
 package openai
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// New returns the model of the given name. It streams replies, and turns the retries of the client
+// New returns the model of the given name, on chat completions. It streams replies, and turns the retries of the client
 // off, because the graph retries. options apply to each call.
 //
 // Errors wrap those of package agent, and the *openai.Error of the client. The status 429 has the
@@ -179,7 +180,7 @@ func read(s *ssestream.Stream[openai.ChatCompletionChunk], emit func(agent.Delta
 	var text, refusal strings.Builder
 	var calls []*agent.Call
 	var args []*strings.Builder
-	finished := false
+	finished := ""
 	for s.Next() {
 		c := s.Current()
 		if c.JSON.Usage.Valid() {
@@ -190,7 +191,7 @@ func read(s *ssestream.Stream[openai.ChatCompletionChunk], emit func(agent.Delta
 		if len(c.Choices) == 0 {
 			continue
 		}
-		finished = finished || c.Choices[0].FinishReason != ""
+		finished += c.Choices[0].FinishReason
 		d := c.Choices[0].Delta
 		text.WriteString(d.Content)
 		refusal.WriteString(d.Refusal)
@@ -218,9 +219,9 @@ func read(s *ssestream.Stream[openai.ChatCompletionChunk], emit func(agent.Delta
 	switch {
 	case s.Err() != nil:
 		return reply, failure(s.Err())
-	case refusal.Len() > 0:
+	case refusal.Len() > 0 || finished == "content_filter":
 		return reply, &agent.RefusalError{Text: refusal.String()}
-	case !finished:
+	case finished == "":
 		return reply, fmt.Errorf("openai: %w: the reply has no end", agent.ErrUnavailable)
 	}
 	if text.Len() > 0 {

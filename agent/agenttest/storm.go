@@ -1,4 +1,4 @@
-package agent_test
+package agenttest
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/agent"
-	"github.com/graphgen-go/graphgen/agent/agenttest"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -23,26 +23,34 @@ type bank struct {
 	paid map[string]string // the arguments, by key
 }
 
-// storm is one random conversation.
-type storm struct {
+// payment is the argument of the tool of a conversation.
+type payment struct {
+	Order string `json:"order"`
+	Cents int64  `json:"cents"`
+}
+
+// conversation is one random conversation of two agents.
+type conversation struct {
 	rnd           *rand.Rand
 	bank          bank
 	saver         *memory.Saver
-	kill          context.CancelFunc // ends the run in progress; a tool calls it, unless it is nil
+	models        map[string]agent.Model // of the agents, by their names
+	onlyJSON      bool                   // the model sends no other arguments
+	kill          context.CancelFunc     // ends the run in progress; a tool calls it, unless it is nil
 	calls, handed int
 }
 
 // generate replies with random calls, or with an answer. It checks the request. other is the agent
 // that it can hand off to.
-func (s *storm) generate(r agent.Request, other string) (agent.Reply, error) {
-	if err := agenttest.Valid(r); err != nil {
+func (s *conversation) generate(r agent.Request, other string) (agent.Reply, error) {
+	if err := Valid(r); err != nil {
 		return agent.Reply{}, err
 	}
 	var parts []agent.Content
 	for range s.rnd.IntN(4) {
 		s.calls++
 		args := fmt.Sprintf(`{"order":"%d","cents":%d}`, s.calls, 50+100*s.rnd.IntN(2))
-		if s.rnd.IntN(8) == 0 {
+		if s.rnd.IntN(8) == 0 && !s.onlyJSON {
 			args = `{"order":`
 		}
 		parts = append(parts, &agent.Call{ID: []string{"", "call_0"}[s.rnd.IntN(2)], Tool: "pay", Args: args})
@@ -58,9 +66,9 @@ func (s *storm) generate(r agent.Request, other string) (agent.Reply, error) {
 }
 
 // open compiles the agent again, as a new process does.
-func (s *storm) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
+func (s *conversation) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
 	t.Helper()
-	pay := func(ctx context.Context, in refundArgs) (string, error) {
+	pay := func(ctx context.Context, in payment) (string, error) {
 		s.bank.mu.Lock()
 		defer s.bank.mu.Unlock()
 		if s.calls%5 == 0 && s.kill != nil && s.bank.paid[graph.CurrentTask(ctx).Key] == "" {
@@ -73,11 +81,9 @@ func (s *storm) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
 	member := func(name, other string) agent.Config {
 		return agent.Config{
 			Name: name, MaxSteps: 6,
-			Model: agent.ModelFunc(func(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
-				return s.generate(r, other)
-			}),
+			Model: s.models[name],
 			Tools: []agent.Tool{
-				agent.NewTool("pay", "pays", pay, agent.ApproveIf(func(in refundArgs) bool { return in.Cents > 100 })),
+				agent.NewTool("pay", "pays", pay, agent.ApproveIf(func(in payment) bool { return in.Cents > 100 })),
 				agent.Handoff(other, "hands off"),
 			},
 		}
@@ -96,7 +102,7 @@ func (s *storm) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
 }
 
 // act does one random thing to the thread, and returns its error.
-func (s *storm) act(ctx context.Context, t *testing.T, n int) error {
+func (s *conversation) act(ctx context.Context, t *testing.T, n int) error {
 	t.Helper()
 	th := s.open(t)
 	snap, err := th.State(ctx)
@@ -127,19 +133,27 @@ func (s *storm) act(ctx context.Context, t *testing.T, n int) error {
 	return err
 }
 
-// TestStorm runs random conversations of inputs, answers, edits, stops, discards, crashes and
+// storm runs random conversations of inputs, answers, edits, stops, discards, crashes and
 // hand-offs. The agents are opened from the saver before each act. Every request is valid, and no
-// payment is lost from the state.
-func TestStorm(t *testing.T) {
+// payment is lost from the state. over returns a model that passes requests to its argument.
+func storm(t *testing.T, onlyJSON bool, over func(agent.Model) agent.Model) {
+	t.Helper()
 	rounds := 200
 	if testing.Short() {
 		rounds = 20
 	} else if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); soak {
 		rounds = 10_000
 	}
+	var s *conversation // in progress
+	models := make(map[string]agent.Model)
+	for name, other := range map[string]string{"desk": "bank", "bank": "desk"} {
+		models[name] = over(agent.ModelFunc(func(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
+			return s.generate(r, other)
+		}))
+	}
 	var paid, killed, stopped, asked, handed int
 	for seed := range rounds {
-		s := &storm{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New()}
+		s = &conversation{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New(), models: models, onlyJSON: onlyJSON}
 		s.bank.paid = make(map[string]string)
 		for n := range 25 {
 			ctx, kill := context.WithCancel(t.Context())
@@ -184,10 +198,10 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		handed += s.handed
-		results := transcript(snap.State)
+		results := contentOf(snap.State.Messages)
 		for _, p := range s.bank.paid {
-			if paid++; !strings.Contains(results, p+"\n") {
-				t.Errorf("seed %d: %q is not in the state:\n%s", seed, p, results)
+			if paid++; !slices.Contains(results, "text "+p) {
+				t.Errorf("seed %d: %q is not in the state:\n%s", seed, p, strings.Join(results, "\n"))
 			}
 		}
 	}

@@ -1,0 +1,11 @@
+package agenttest
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/agent"
+)
+
+func TestStorm(t *testing.T) {
+	storm(t, false, func(m agent.Model) agent.Model { return m })
+}
