@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:generate go tool graphgen -type=Chat,Message,Call,Approval,Decision,Memory
+//go:generate go tool graphgen -type=Chat,Message,Call,Approval,Decision,Memory,LargeResult
 
 //graphgen:union Content = *Text | *Image | *File | *Reasoning | *Call | *Result
 
