@@ -285,7 +285,7 @@ func (a Adapter) agent(t *testing.T) {
 	}
 }
 
-// newFinder returns an agent with the tool find, which retries its model at once.
+// newFinder returns an agent with the tool find, which retries its model without a pause.
 func newFinder(t *testing.T, m agent.Model) *graph.Graph[agent.Chat, agent.ChatUpdate] {
 	t.Helper()
 	type args struct {

@@ -29,8 +29,8 @@ type payment struct {
 	Cents int64  `json:"cents"`
 }
 
-// conversation is one random conversation of two agents.
-type conversation struct {
+// chat is one random conversation of two agents.
+type chat struct {
 	rnd           *rand.Rand
 	bank          bank
 	saver         *memory.Saver
@@ -42,7 +42,7 @@ type conversation struct {
 
 // generate replies with random calls, or with an answer. It checks the request. other is the agent
 // that it can hand off to.
-func (s *conversation) generate(r agent.Request, other string) (agent.Reply, error) {
+func (s *chat) generate(r agent.Request, other string) (agent.Reply, error) {
 	if err := Valid(r); err != nil {
 		return agent.Reply{}, err
 	}
@@ -66,7 +66,7 @@ func (s *conversation) generate(r agent.Request, other string) (agent.Reply, err
 }
 
 // open compiles the agent again, as a new process does.
-func (s *conversation) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
+func (s *chat) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpdate] {
 	t.Helper()
 	pay := func(ctx context.Context, in payment) (string, error) {
 		s.bank.mu.Lock()
@@ -102,7 +102,7 @@ func (s *conversation) open(t *testing.T) graph.Thread[agent.Chat, agent.ChatUpd
 }
 
 // act does one random thing to the thread, and returns its error.
-func (s *conversation) act(ctx context.Context, t *testing.T, n int) error {
+func (s *chat) act(ctx context.Context, t *testing.T, n int) error {
 	t.Helper()
 	th := s.open(t)
 	snap, err := th.State(ctx)
@@ -144,7 +144,7 @@ func storm(t *testing.T, onlyJSON bool, over func(agent.Model) agent.Model) {
 	} else if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); soak {
 		rounds = 10_000
 	}
-	var s *conversation // in progress
+	var s *chat // in progress
 	models := make(map[string]agent.Model)
 	for name, other := range map[string]string{"desk": "bank", "bank": "desk"} {
 		models[name] = over(agent.ModelFunc(func(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
@@ -153,7 +153,7 @@ func storm(t *testing.T, onlyJSON bool, over func(agent.Model) agent.Model) {
 	}
 	var paid, killed, stopped, asked, handed int
 	for seed := range rounds {
-		s = &conversation{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New(), models: models, onlyJSON: onlyJSON}
+		s = &chat{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New(), models: models, onlyJSON: onlyJSON}
 		s.bank.paid = make(map[string]string)
 		for n := range 25 {
 			ctx, kill := context.WithCancel(t.Context())

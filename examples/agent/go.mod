@@ -13,6 +13,7 @@ require (
 	github.com/graphgen-go/graphgen/agent v0.0.0-00010101000000-000000000000
 	github.com/graphgen-go/graphgen/agent/openai v0.0.0-00010101000000-000000000000
 	github.com/openai/openai-go/v3 v3.98.0
+	gopkg.in/dnaeon/go-vcr.v4 v4.0.8
 )
 
 require (
@@ -27,6 +28,7 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
