@@ -20,8 +20,8 @@ type LargeResult struct {
 
 // KeepLarge keeps results of tools out of the conversation if they have more than limit bytes of
 // text. The ToolMiddleware puts such a text into results. The model gets the first limit bytes of
-// the text, and a handle. The Tool is read_result, by which the model reads the rest, at most limit
-// bytes a call. Images and files stay in the conversation. A limit below 256 is 256.
+// the text, and a handle. The Tool is read_result, by which the model reads the rest, at most
+// limit bytes a call. Images and files stay in the conversation. A limit below 256 is 256.
 //
 // A handle is no secret: confine the backend of results to one user by store.Scoped. For results
 // that expire, use the option store.DefaultTTL.

@@ -38,9 +38,9 @@ func Broken(fault error, parts ...agent.Content) Step {
 //
 // It passes each request to m, usually a Script, and streams the reply in small pieces. The pieces
 // of several calls arrive interleaved where the protocol allows that. Usage arrives in an event of
-// its own. OpenAI and Gemini send none for a reply without Usage. Errors of m become those of the provider: agent.ErrRateLimited with the delay of
-// graph.RetryAfter, agent.ErrUnavailable, agent.ErrContextTooLarge, *agent.RefusalError and the
-// faults of this package.
+// its own. OpenAI and Gemini send none for a reply without Usage. Errors of m become those of the
+// provider: agent.ErrRateLimited with the delay of graph.RetryAfter, agent.ErrUnavailable,
+// agent.ErrContextTooLarge, *agent.RefusalError and the faults of this package.
 //
 // A request that breaks a rule of its provider fails tb, and gets status 400. The server does not
 // serve requests without a stream.

@@ -14,13 +14,14 @@ import (
 // have the schemas that mcp.AddTool gives them. For an agent, input is agent.Say, and output
 // returns Chat.Output.
 //
-// The id of the thread is the name of the tool, a slash and the KeyMeta of the call. A repeated call
-// with the same key resumes the thread, or gets the result of the finished one. A call without a
-// key has a thread of its own. A client can repeat the call of another client whose key it knows.
-// So users who must not see each other's results need servers of their own.
+// The id of the thread is the name of the tool, a slash and the KeyMeta of the call. A repeated
+// call with the same key resumes the thread, or gets the result of the finished one. A call
+// without a key has a thread of its own. A client can repeat the call of another client whose key
+// it knows. So users who must not see each other's results need servers of their own.
 //
 // An error of the run is the result of the call. If the run waits, for example for a person, the
-// result says so. A repeated call returns the result of the run when there is one. g needs a saver.
+// result says so. A repeated call returns the result of the run when there is one. g needs a
+// saver.
 func AddGraph[In, Out, S, U any](s *mcp.Server, t *mcp.Tool, g *graph.Graph[S, U], input func(In) U, output func(S) Out) {
 	mcp.AddTool(s, t, func(ctx context.Context, r *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out

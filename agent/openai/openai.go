@@ -27,8 +27,8 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// New returns the model of the given name, on chat completions. It streams replies, and turns the retries of the client
-// off, because the graph retries. options apply to each call.
+// New returns the model of the given name, on chat completions. It streams replies, and turns the
+// retries of the client off, because the graph retries. options apply to each call.
 //
 // Errors wrap those of package agent, and the *openai.Error of the client. The status 429 has the
 // delay of its Retry-After header. Images and files in the results of tools follow them as a
