@@ -20,8 +20,8 @@ import (
 	"gopkg.in/dnaeon/go-vcr.v4/pkg/recorder"
 )
 
-// newRecorder returns a client that records the exchanges of a test in a file, or replays them. The
-// file has no keys.
+// newRecorder returns a client that records the exchanges of a test in a file, or replays them.
+// The file has no keys.
 func newRecorder(t *testing.T, file string) *http.Client {
 	t.Helper()
 	r, err := recorder.New(file, recorder.WithMode(recorder.ModeRecordOnce),
