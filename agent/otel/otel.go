@@ -7,11 +7,12 @@
 //		Model:          tel.Model("openai", "gpt-5")(model),
 //		Tools:          tools,
 //		ToolMiddleware: []agent.ToolMiddleware{tel.Tool},
-//	}, options...)
+//	}, tel.Agent())
 //
-// A call of a model is a span "chat gpt-5", and a call of a tool is a span "execute_tool refund".
-// With the options of package graphotel they are children of the spans of their tasks. Spans have
-// no text of conversations and no arguments.
+// A run of an agent is a span "invoke_agent desk", a call of a model is a span "chat gpt-5", and a
+// call of a tool is a span "execute_tool refund". With the options of package graphotel, the spans
+// of calls are children of the spans of their tasks. Spans have no text of conversations and no
+// arguments.
 //
 // The metrics are gen_ai.client.token.usage and gen_ai.client.operation.duration. The conventions
 // are not stable yet: names can change in any version.
@@ -21,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,6 +138,39 @@ func (t *Telemetry) Tool(next agent.ToolFunc) agent.ToolFunc {
 		}
 		return parts, err
 	}
+}
+
+// Agent returns an option for the graph of an agent. Each run is a span invoke_agent, and so is
+// each call of a tool of agent.NewAgentTool. A turn with questions or crashes has several runs. If
+// the graph has the options of package graphotel, too, Agent must come first. The spans of runs
+// are then children of those of Agent.
+func (t *Telemetry) Agent() graph.Option {
+	return graph.Intercept(graph.Interceptor{
+		Run: func(ctx context.Context, r graph.RunInfo, next func(context.Context) (graph.Status, error)) error {
+			return t.invoke(ctx, r.Graph, r.Thread, func(ctx context.Context) error { _, err := next(ctx); return err })
+		},
+		Task: func(ctx context.Context, i graph.TaskInfo, next func(context.Context) (graph.Outcome, error)) error {
+			call := func(ctx context.Context) error { _, err := next(ctx); return err }
+			if i.Kind != graph.KindTaskSubgraph || i.Fallback {
+				return call(ctx)
+			}
+			_, name, _ := strings.Cut(string(i.Node), ".") // of the tool
+			return t.invoke(ctx, name, i.Thread, call)
+		},
+	})
+}
+
+// invoke calls next in a span of an agent.
+func (t *Telemetry) invoke(ctx context.Context, name, thread string, next func(context.Context) error) error {
+	attrs := []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, semconv.GenAIAgentName(name)}
+	if thread != "" {
+		attrs = append(attrs, semconv.GenAIConversationID(thread))
+	}
+	ctx, span := t.tracer.Start(ctx, "invoke_agent "+name, trace.WithAttributes(attrs...))
+	defer span.End()
+	err := next(ctx)
+	fail(span, err)
+	return err
 }
 
 // of returns the attributes of an agent and of the thread of a task.

@@ -55,7 +55,7 @@ func TestTelemetry(t *testing.T) {
 		Name: "desk", Model: tel.Model("openai", "gpt-5")(script), Tools: []agent.Tool{pay},
 		ToolMiddleware: []agent.ToolMiddleware{tel.Tool},
 		ModelOptions:   []graph.NodeOption{graph.Retry(graph.RetryPolicy{If: agent.Temporary, Attempts: 2, Base: 1})},
-	}, graph.Saver(memory.New()))
+	}, graph.Saver(memory.New()), tel.Agent())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +71,15 @@ func TestTelemetry(t *testing.T) {
 	chat := "client chat gpt-5 gen_ai.agent.name=desk gen_ai.conversation.id=chat-1 gen_ai.operation.name=chat gen_ai.provider.name=openai " +
 		"gen_ai.request.model=gpt-5 gen_ai.usage.cache_read.input_tokens=0 gen_ai.usage.input_tokens=10 gen_ai.usage.output_tokens="
 	tool := "internal execute_tool pay gen_ai.conversation.id=chat-1 gen_ai.operation.name=execute_tool gen_ai.tool.name=pay gen_ai.tool.type=function"
+	run := "internal invoke_agent desk gen_ai.agent.name=desk gen_ai.conversation.id=chat-1 gen_ai.operation.name=invoke_agent"
 	var got []string
 	for _, s := range spans.GetSpans() {
 		got = append(got, fmt.Sprintf("%s %s %s", s.SpanKind, s.Name, describe(s.Attributes)))
+		if isRun := strings.HasPrefix(s.Name, "invoke_agent"); s.Parent.IsValid() == isRun {
+			t.Errorf("span %s has a parent: %t", s.Name, !isRun)
+		}
 	}
-	want := []string{chat + "5", tool, tool, strings.Replace(chat, "gpt-5 ", "gpt-5 error.type=unavailable ", 1) + "0", chat + "5"}
+	want := []string{chat + "5", tool, run, tool, strings.Replace(chat, "gpt-5 ", "gpt-5 error.type=unavailable ", 1) + "0", chat + "5", run}
 	if !slices.Equal(got, want) {
 		t.Errorf("spans:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -107,5 +111,32 @@ func TestTelemetry(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("metrics:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestAgentTool has an agent that calls another one as a tool.
+func TestAgentTool(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	tel, err := agentotel.New(agentotel.TracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := agenttest.NewScript(t, agenttest.Fail(agent.ErrContextTooLarge))
+	trains, err := agent.New(agent.Config{Name: "trains", Model: broken}, graph.SubgraphOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := agenttest.NewScript(t, agenttest.Call("find_trains", `{"task":"to Rome"}`), agenttest.Text("none"))
+	app, err := agent.New(agent.Config{Name: "lead", Model: script, Tools: []agent.Tool{agent.NewAgentTool("find_trains", "finds trains", trains)}}, tel.Agent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Run(t.Context(), agent.Say("u1", "trains?")); err != nil {
+		t.Fatal(err)
+	}
+	got := spans.GetSpans()
+	if len(got) != 2 || got[0].Name != "invoke_agent find_trains" || got[0].Status.Description != "context_too_large" ||
+		got[1].Name != "invoke_agent lead" || got[0].Parent.SpanID() != got[1].SpanContext.SpanID() || got[1].Status.Description != "" {
+		t.Errorf("spans: %+v", got)
 	}
 }
