@@ -72,11 +72,13 @@ type block struct {
 	}
 }
 
-// UnmarshalJSON makes one text block of a string.
+// UnmarshalJSON makes one text block of a string, and none of an empty one.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
-		*c = content{{Type: "text", Text: text}}
+		if *c = nil; text != "" {
+			*c = content{{Type: "text", Text: text}}
+		}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]block)(c))
