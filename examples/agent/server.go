@@ -12,9 +12,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/graphgen-go/graphgen/agent"
+	"github.com/graphgen-go/graphgen/examples/internal/site"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
@@ -60,28 +60,7 @@ func (s *server) handler() http.Handler {
 		return graphhttp.Request[agent.ChatUpdate]{Thread: r.PathValue("id")}, nil
 	}))
 	mux.Handle("GET /web/", http.FileServerFS(web))
-	guarded := http.NewCrossOriginProtection().Handler(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; form-action 'self'")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		guarded.ServeHTTP(w, r)
-	})
-}
-
-// resume continues the turns that a stopped or killed server has left.
-func (s *server) resume(ctx context.Context) error {
-	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Ready} {
-		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
-			if err != nil {
-				return err
-			}
-			if err := s.hub.Resume(context.WithoutCancel(ctx), t.ID); err != nil {
-				s.log.Error("resume", "chat", t.ID, "err", err)
-			}
-		}
-	}
-	return nil
+	return site.Guard(mux)
 }
 
 // list shows the chats.
@@ -97,7 +76,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		}
 		page.Chats = append(page.Chats, t)
 	}
-	s.render(w, r, "list.html", page)
+	site.Render(w, r, http.StatusOK, s.pages, "list.html", page, s.log)
 }
 
 // show shows one chat, whose content comes by events.
@@ -112,7 +91,7 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.Begun = err == nil
-	s.render(w, r, "chat.html", page)
+	site.Render(w, r, http.StatusOK, s.pages, "chat.html", page, s.log)
 }
 
 // say begins a turn. The page makes the id of the message, so a form that is sent twice is one
@@ -138,34 +117,15 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, agent.Stop(r.Context(), s.app.Thread(r.PathValue("id")), "stopped by the user"))
 }
 
-// reply answers a form. It logs the cause of an error of the server and does not show it.
+// reply answers a form.
 func (s *server) reply(w http.ResponseWriter, r *http.Request, err error) {
-	if err == nil {
+	switch {
+	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	status := graphhttp.Status(err)
-	text := http.StatusText(status)
-	switch status {
-	case http.StatusInternalServerError:
-		s.log.Error("request", "path", r.URL.Path, "err", err)
-	case http.StatusConflict:
-		text = "The chat has moved on: answer its questions, or stop it first."
-	}
-	http.Error(w, text, status)
-}
-
-// render writes a page.
-func (s *server) render(w http.ResponseWriter, r *http.Request, name string, page any) {
-	var b strings.Builder
-	if err := s.pages.ExecuteTemplate(&b, name, page); err != nil {
-		s.reply(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	if _, err := w.Write([]byte(b.String())); err != nil {
-		s.log.Info("a page request was rejected", "path", r.URL.Path, "err", err)
+	case graphhttp.Status(err) == http.StatusConflict:
+		http.Error(w, "The chat has moved on: answer its questions, or stop it first.", http.StatusConflict)
+	default:
+		site.Fail(w, r, err, s.log)
 	}
 }
 
@@ -242,20 +202,8 @@ func serve(ctx context.Context, l net.Listener, app *app, saver checkpoint.Saver
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := s.resume(ctx); err != nil {
+	if err := site.Resume(ctx, saver, s.hub, log); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	h := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	err = app.Drain(end)
-	s.hub.Close()
-	return errors.Join(err, h.Shutdown(end))
+	return site.Serve(ctx, l, s.handler(), app, s.hub)
 }

@@ -11,12 +11,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/graphgen-go/graphgen/examples/internal/site"
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
@@ -57,9 +57,6 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// grace is the time that a shutdown allows for requests and runs in progress.
-const grace = 20 * time.Second
-
 // serve serves l until ctx ends, with the requests in dir. Then it stops runs between two steps,
 // ends streams, and finishes the HTTP requests in progress.
 func serve(ctx context.Context, l net.Listener, dir string, o office, log *slog.Logger) (err error) {
@@ -78,20 +75,8 @@ func serve(ctx context.Context, l net.Listener, dir string, o office, log *slog.
 		return err
 	}
 	defer s.all.Close()
-	if err := s.goOn(ctx); err != nil && ctx.Err() == nil {
+	if err := site.Resume(ctx, saver, s.hub, log); err != nil && ctx.Err() == nil {
 		return errors.Join(err, app.Drain(ctx))
 	}
-	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(l) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	err = app.Drain(stop)
-	s.hub.Close()
-	return errors.Join(err, web.Shutdown(stop))
+	return site.Serve(ctx, l, s.handler(), app, s.hub)
 }

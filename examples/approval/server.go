@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphgen-go/graphgen/examples/internal/site"
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -60,34 +61,7 @@ func (s *server) handler() http.Handler {
 	mux.Handle("GET /requests/{id}/events", s.hub.Handler(readCall))
 	mux.Handle("GET /web/", http.FileServerFS(web))
 	mux.Handle("GET /inspect/", http.StripPrefix("/inspect", s.all))
-	guarded := http.NewCrossOriginProtection().Handler(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; form-action 'self'")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		guarded.ServeHTTP(w, r)
-	})
-}
-
-// goOn continues the runs that a stopped or killed server has left. A request that waits for a
-// person needs no run until the answer arrives.
-func (s *server) goOn(ctx context.Context) error {
-	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Ready} {
-		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
-			if errors.Is(err, checkpoint.ErrDamaged) {
-				s.log.Error("resume", "request", t.ID, "err", err)
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			var busy *checkpoint.BusyError
-			if err := s.hub.Resume(context.WithoutCancel(ctx), t.ID); err != nil && !errors.As(err, &busy) {
-				s.log.Error("resume", "request", t.ID, "err", err)
-			}
-		}
-	}
-	return nil
+	return site.Guard(mux)
 }
 
 // waiting is a pending request, as the list shows it.
@@ -277,24 +251,7 @@ func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, er
 }
 
 func (s *server) render(w http.ResponseWriter, r *http.Request, status int, name string, page any) {
-	var b strings.Builder
-	if err := s.pages.ExecuteTemplate(&b, name, page); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	if _, err := w.Write([]byte(b.String())); err != nil {
-		s.log.Info("a page request was rejected", "path", r.URL.Path, "err", err)
-	}
+	site.Render(w, r, status, s.pages, name, page, s.log)
 }
 
-// fail answers a request that failed. It logs the cause and does not show it.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status := graphhttp.Status(err)
-	if status == http.StatusInternalServerError {
-		s.log.Error("request", "path", r.URL.Path, "err", err)
-	}
-	http.Error(w, http.StatusText(status), status)
-}
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) { site.Fail(w, r, err, s.log) }
