@@ -269,7 +269,8 @@ func TestConversation(t *testing.T) {
 			if r := c.say("c1", "find 9"); !strings.Contains(r.answer, "order 9") {
 				t.Errorf("after the stop: %+v", r)
 			}
-			// The process is killed in a payment. The next one continues, and finds no order again.
+			// The process is killed in a payment. The next one continues, and finds no order
+			// again.
 			r = c.say("c2", "refund 10")
 			failed := make(chan error, 1)
 			go func() {

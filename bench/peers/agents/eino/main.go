@@ -1,5 +1,5 @@
-// Eino is the chat of the comparison on github.com/cloudwego/eino/adk. It has no saver: the program
-// keeps messages, checkpoints and decisions in tables of its own.
+// Eino is the chat of the comparison on github.com/cloudwego/eino/adk. It has no saver: the
+// program keeps messages, checkpoints and decisions in tables of its own.
 package main
 
 import (
