@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -336,15 +337,24 @@ func (c Config) step(ctx context.Context, chat Chat) (ChatUpdate, error) {
 	for _, t := range c.Tools {
 		r.Tools = append(r.Tools, t.spec)
 	}
+	var text strings.Builder // so far
 	reply, err := c.Model.Generate(ctx, r, func(d Delta) {
+		if d.Restart {
+			text.Reset()
+		}
+		text.WriteString(d.Text)
 		d.Agent = c.Name
 		graph.Emit(ctx, d)
 	})
 	u = reply.Usage.update()
+	m := Message{ID: graph.CurrentTask(ctx).Key, Role: RoleAssistant, Agent: c.Name}
 	if err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) && text.Len() > 0 { // the user has seen the text
+			m.Parts = []Content{&Text{Text: text.String()}}
+			u.Messages.Upsert(m)
+		}
 		return u, err
 	}
-	m := Message{ID: graph.CurrentTask(ctx).Key, Role: RoleAssistant, Agent: c.Name}
 	m.Parts = numbered(reply.Parts, m.ID, chat.Messages, r.NoCalls)
 	if len(m.Parts) == 0 && !r.NoCalls {
 		return u, fmt.Errorf("%w: it is empty", ErrInvalidReply)

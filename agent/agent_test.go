@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/graphgen-go/graphgen/agent"
 	"github.com/graphgen-go/graphgen/agent/agenttest"
@@ -189,6 +190,61 @@ func TestStopClosesCalls(t *testing.T) {
 	}
 	if err := agent.Stop(t.Context(), th, "again"); err != nil {
 		t.Errorf("stop of a finished thread: %v", err)
+	}
+}
+
+// TestStopKeepsTheText stops a reply in its middle. What the user has seen stays, also if the turn
+// is resumed instead.
+func TestStopKeepsTheText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { stopKeepsTheText(t, false) })
+	synctest.Test(t, func(t *testing.T) { stopKeepsTheText(t, true) })
+}
+
+func stopKeepsTheText(t *testing.T, resumed bool) {
+	t.Helper()
+	began := false
+	var last agent.Request
+	m := agent.ModelFunc(func(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Reply, error) {
+		last = r
+		if began {
+			return agent.Reply{Parts: []agent.Content{&agent.Text{Text: "Hello again."}}}, nil
+		}
+		emit(agent.Delta{Text: "lost"})
+		emit(agent.Delta{Restart: true})
+		emit(agent.Delta{Text: "Hel"})
+		began = true
+		<-ctx.Done()
+		return agent.Reply{Usage: agent.Usage{Input: 7}}, ctx.Err()
+	})
+	th := newAgent(t, agent.Config{Model: m}).Thread("t")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := th.Invoke(t.Context(), agent.Say("u1", "hello"))
+		ended <- err
+	}()
+	synctest.Wait() // the model has begun
+	if err := agent.Stop(t.Context(), th, "never mind"); err != nil {
+		t.Fatal(err)
+	}
+	if cancelled := (*graph.CancelledError)(nil); !errors.As(<-ended, &cancelled) {
+		t.Fatal("the turn has not been cancelled")
+	}
+	want := "user: hello\nassistant: Hello again.\n"
+	var res graph.Result[agent.Chat]
+	if resumed {
+		var err error
+		if res, err = th.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		res, want = invoke(t, th, "u2", "again"), "user: hello\nassistant: Hel\nuser: again\nassistant: Hello again.\n"
+		if err := agenttest.Valid(last); err != nil || len(last.Messages) != 3 {
+			t.Errorf("request %+v, %v", last.Messages, err)
+		}
+	}
+	wantTranscript(t, res.State, want)
+	if res.State.InputTokens != 7 {
+		t.Errorf("%d tokens; want 7", res.State.InputTokens)
 	}
 }
 

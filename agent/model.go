@@ -46,8 +46,8 @@ func Temporary(err error) bool {
 // Model calls a language model. Implementations are safe for concurrent use.
 type Model interface {
 	// Generate returns the whole reply of the model to r. It passes the pieces of a reply that
-	// arrive earlier to emit, which must not be called after Generate has returned. With an error,
-	// the Usage of the reply counts, and its Parts do not. Generate must not modify r or keep it,
+	// arrive earlier to emit, one at a time, and not after it has returned. With an error, the
+	// Usage of the reply counts, and its Parts do not. Generate must not modify r or keep it,
 	// and must not repeat a failed call: the graph does.
 	Generate(ctx context.Context, r Request, emit func(Delta)) (Reply, error)
 }

@@ -24,8 +24,8 @@ func Turn[S, U any](
 }
 
 // Stop ends the turn in progress, also in another process, and withdraws its open questions. The
-// next input begins as on a finished thread. The model then sees that the calls without a result
-// were interrupted. A thread that is finished or cancelled stays as it is. Stop does not wait
+// next input begins as on a finished thread. Results of tools and the text of a reply that arrived
+// before stay in the Chat. The model then sees that the calls without a result were interrupted. A thread that is finished or cancelled stays as it is. Stop does not wait
 // until a run in another process has ended: use the option graph.Wait for the next input. The
 // error is checkpoint.ErrNotFound if the thread has never begun.
 func Stop[S, U any](ctx context.Context, thread graph.Thread[S, U], reason string) error {

@@ -1,6 +1,6 @@
 // Package agents runs one conversation against the same chat in several frameworks:
 //
-//	go -C bench/peers/agents test -v .
+//	go -C bench/peers/agents test -v -bench . .
 package agents
 
 import (
@@ -23,6 +23,9 @@ import (
 
 	"github.com/graphgen-go/graphgen/agent"
 	"github.com/graphgen-go/graphgen/agent/agenttest"
+	agentopenai "github.com/graphgen-go/graphgen/agent/openai"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 )
 
 // calls counts the calls of tools: their ids are unique, as those of providers.
@@ -47,6 +50,8 @@ func rules(_ context.Context, r agent.Request, _ func(agent.Delta)) (agent.Reply
 	number, isRefund := strings.CutPrefix(said, "refund ")
 	order, isOrder := strings.CutPrefix(said, "find ")
 	switch {
+	case said == "ten" && len(results) < 10:
+		return call("find_order", `{"order":"7"}`)
 	case len(results) == 0 && remember:
 		return call("remember", fmt.Sprintf(`{"text":%q}`, fact))
 	case len(results) == 0 && said == "what do I like?":
@@ -67,7 +72,7 @@ type peer struct {
 	name string
 	dir  string
 	file string                                         // the program
-	run  func(t *testing.T, bin string) (args []string) // the command without the address
+	run  func(t testing.TB, dir string) (args []string) // the command without the address
 }
 
 var peers = []peer{
@@ -77,7 +82,7 @@ var peers = []peer{
 }
 
 // build compiles a program in Go.
-func build(t *testing.T, dir string) []string {
+func build(t testing.TB, dir string) []string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "chat")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
@@ -89,7 +94,7 @@ func build(t *testing.T, dir string) []string {
 }
 
 // python returns the command of a program in Python, whose packages must be there.
-func python(t *testing.T, dir string) []string {
+func python(t testing.TB, dir string) []string {
 	t.Helper()
 	if text, err := exec.CommandContext(t.Context(), "python3", "-c", "import langchain, langchain_openai, langgraph.checkpoint.sqlite, fastapi, uvicorn").CombinedOutput(); err != nil {
 		t.Skipf("pip install -r %s/requirements.txt: %s", dir, text)
@@ -103,7 +108,7 @@ func python(t *testing.T, dir string) []string {
 
 // chats is the program of a framework, and what a client does with it.
 type chats struct {
-	t      *testing.T
+	t      testing.TB
 	args   []string
 	env    []string
 	dir    string
@@ -240,14 +245,55 @@ func (c *chats) ledger() (lines []string) {
 	return lines
 }
 
+// open starts the program of p.
+func open(t testing.TB, p peer) *chats {
+	t.Helper()
+	model := agenttest.NewServer(t, agent.ModelFunc(rules))
+	c := &chats{t: t, args: p.run(t, p.dir), dir: t.TempDir(), env: append(os.Environ(),
+		"OPENAI_BASE_URL="+model.URL+"/v1/", "OPENAI_API_KEY=none")}
+	c.start()
+	return c
+}
+
+// BenchmarkTurn has a turn of ten calls of a tool, one after another, each in a new chat on SQLite.
+// The sub-benchmark bare makes the same eleven requests to the model in a loop, and stores nothing.
+func BenchmarkTurn(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		m := agentopenai.New(openai.NewClient(option.WithBaseURL(agenttest.NewServer(b, agent.ModelFunc(rules)).URL+"/v1/"), option.WithAPIKey("none")), "gpt-5")
+		for b.Loop() {
+			r := agent.Request{Messages: []agent.Message{{Role: agent.RoleUser, Parts: []agent.Content{&agent.Text{Text: "ten"}}}}}
+			for range 11 {
+				reply, err := m.Generate(b.Context(), r, func(agent.Delta) {})
+				if err != nil {
+					b.Fatal(err)
+				}
+				said := agent.Message{Role: agent.RoleAssistant, Parts: reply.Parts}
+				r.Messages = append(r.Messages, said)
+				for _, c := range said.Calls() {
+					found := &agent.Result{ID: c.ID, Tool: c.Tool, Parts: []agent.Content{&agent.Text{Text: "order 7: a lamp for 4000 cents"}}}
+					r.Messages = append(r.Messages, agent.Message{Role: agent.RoleTool, Parts: []agent.Content{found}})
+				}
+			}
+		}
+	})
+	for _, p := range peers {
+		b.Run(p.name, func(b *testing.B) {
+			c := open(b, p)
+			for b.Loop() {
+				c.number++
+				if r := c.say(fmt.Sprint("turn", c.number), "ten"); strings.Count(r.answer, "lamp") != 10 {
+					b.Fatalf("turn: %+v", r)
+				}
+			}
+		})
+	}
+}
+
 // TestConversation runs the conversation, and counts the lines of the programs.
 func TestConversation(t *testing.T) {
 	for _, p := range peers {
 		t.Run(p.name, func(t *testing.T) {
-			model := agenttest.NewServer(t, agent.ModelFunc(rules))
-			c := &chats{t: t, args: p.run(t, p.dir), dir: t.TempDir(), env: append(os.Environ(),
-				"OPENAI_BASE_URL="+model.URL+"/v1/", "OPENAI_API_KEY=none")}
-			c.start()
+			c := open(t, p)
 
 			// The answer streams, after a tool.
 			if r := c.say("c1", "find 7"); r.pieces < 3 || r.answer != r.text || !strings.Contains(r.answer, "a lamp for 4000 cents") {

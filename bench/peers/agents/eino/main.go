@@ -261,7 +261,7 @@ func (s *server) handle(pattern string, do func(ctx context.Context, chat string
 }
 
 func run(ctx context.Context) error {
-	db, err := sql.Open("sqlite", "chats.db?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "chats.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 	if err != nil {
 		return err
 	}
