@@ -193,13 +193,14 @@ func TestStopClosesCalls(t *testing.T) {
 	}
 }
 
-// TestStopKeepsTheText stops a reply in its middle. What the user has seen stays, also if the turn
-// is resumed instead.
+// TestStopKeepsTheText stops a reply in its middle. The text so far stays. If the turn is resumed,
+// the whole reply replaces it.
 func TestStopKeepsTheText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { stopKeepsTheText(t, false) })
 	synctest.Test(t, func(t *testing.T) { stopKeepsTheText(t, true) })
 }
 
+// stopKeepsTheText is TestStopKeepsTheText with an input after the stop, or with a Resume.
 func stopKeepsTheText(t *testing.T, resumed bool) {
 	t.Helper()
 	began := false

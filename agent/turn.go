@@ -25,9 +25,10 @@ func Turn[S, U any](
 
 // Stop ends the turn in progress, also in another process, and withdraws its open questions. The
 // next input begins as on a finished thread. Results of tools and the text of a reply that arrived
-// before stay in the Chat. The model then sees that the calls without a result were interrupted. A thread that is finished or cancelled stays as it is. Stop does not wait
-// until a run in another process has ended: use the option graph.Wait for the next input. The
-// error is checkpoint.ErrNotFound if the thread has never begun.
+// before stay in the Chat. The model then sees that the calls without a result were interrupted. A
+// thread that is finished or cancelled stays as it is. Stop does not wait until a run in another
+// process has ended: use the option graph.Wait for the next input. The error is
+// checkpoint.ErrNotFound if the thread has never begun.
 func Stop[S, U any](ctx context.Context, thread graph.Thread[S, U], reason string) error {
 	snap, err := thread.State(ctx)
 	if err != nil || snap.Status == graph.Done || snap.Status == graph.Cancelled {

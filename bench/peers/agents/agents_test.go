@@ -255,8 +255,9 @@ func open(t testing.TB, p peer) *chats {
 	return c
 }
 
-// BenchmarkTurn has a turn of ten calls of a tool, one after another, each in a new chat on SQLite.
-// The sub-benchmark bare makes the same eleven requests to the model in a loop, and stores nothing.
+// BenchmarkTurn has a turn of ten calls of a tool, one after another, each in a new chat on
+// SQLite. The sub-benchmark bare makes the same eleven requests to the model in a loop, and stores
+// nothing.
 func BenchmarkTurn(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		m := agentopenai.New(openai.NewClient(option.WithBaseURL(agenttest.NewServer(b, agent.ModelFunc(rules)).URL+"/v1/"), option.WithAPIKey("none")), "gpt-5")
