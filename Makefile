@@ -172,6 +172,7 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	GRAPHGEN_SOAK=$(SOAK) go test -run Killed -count=1 -timeout 120m -v ./runtime/worker/internal/fleet
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	cd agent && GRAPHGEN_SOAK=$(SOAK) go test -run Storm -count=1 -timeout 120m -v ./agenttest
+	for mod in openai anthropic gemini; do (cd agent/$$mod && GRAPHGEN_SOAK=$(SOAK) go test -run /Storm -count=1 -timeout 120m -v .) || exit 1; done
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
 
 # The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder. ROLLOUT=1 rolls

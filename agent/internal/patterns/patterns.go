@@ -55,6 +55,40 @@ func Sequence(writer, editor agent.Config, options ...graph.Option) (*App, error
 	return b.Compile(options...)
 }
 
+// Parallel returns a graph in which experts answer the same message concurrently, each in a Chat
+// of its own. The editor sees all answers, and makes one of them.
+func Parallel(editor agent.Config, experts []agent.Config, options ...graph.Option) (*App, error) {
+	b := graph.New("parallel", agent.ChatSchema)
+	first, err := agent.Add(b, graph.End, editor)
+	if err != nil {
+		return nil, err
+	}
+	var asked []graph.ID
+	for _, e := range experts {
+		expert, err := agent.New(e, graph.SubgraphOnly())
+		if err != nil {
+			return nil, err
+		}
+		id := graph.MapSubgraph(b, graph.ID(e.Name), expert,
+			func(_ context.Context, c agent.Chat) (agent.ChatUpdate, error) {
+				return agent.Say("question", c.Messages[len(c.Messages)-1].Text()), nil
+			},
+			func(ctx context.Context, _, own agent.Chat) (u agent.ChatUpdate, err error) {
+				u.Messages.Upsert(agent.Message{
+					ID: graph.CurrentTask(ctx).Key, Role: agent.RoleAssistant, Agent: e.Name, Parts: []agent.Content{&agent.Text{Text: own.Output}},
+				})
+				u.InputTokens.Add(own.InputTokens)
+				u.OutputTokens.Add(own.OutputTokens)
+				u.Cost.Add(own.Cost)
+				return u, nil
+			})
+		b.Edge(graph.Start, id)
+		asked = append(asked, id)
+	}
+	b.Join(asked, first)
+	return b.Compile(options...)
+}
+
 // Kind is the answer of the classifier of Router.
 type Kind struct {
 	Kind string `json:"kind" jsonschema:"invoice or repair"`

@@ -72,6 +72,19 @@ func TestSequence(t *testing.T) {
 	}
 }
 
+func TestParallel(t *testing.T) {
+	editor, seen := member(t, "editor", agenttest.Text("Go by train."))
+	weather, _ := member(t, "weather", agenttest.Text("sunny"))
+	trains, _ := member(t, "trains", agenttest.Text("at nine"))
+	app, err := patterns.Parallel(editor, []agent.Config{weather, trains}, saver()...)
+	if got := say(t, app, err, "Rome?"); got != "Go by train." {
+		t.Errorf("got %q", got)
+	}
+	if m := seen.Requests()[0].Messages; len(m) != 3 || m[1].Text() != "[weather] sunny\n" || m[2].Text() != "[trains] at nine\n" {
+		t.Errorf("the editor sees %+v", m)
+	}
+}
+
 func TestRouter(t *testing.T) {
 	classifier, _ := member(t, "classifier", agenttest.Text(`{"kind":"repair"}`), agenttest.Text(`{"kind":"invoice"}`))
 	invoices, _ := member(t, "invoices", agenttest.Text("An invoice."))
