@@ -45,7 +45,7 @@ func TestAdapter(t *testing.T, a Adapter) {
 	t.Run("Agent", a.agent)
 	t.Run("PromptCache", a.promptCache)
 	t.Run("Storm", func(t *testing.T) {
-		storm(t, a.OnlyJSON, func(m agent.Model) agent.Model { return a.New(t, NewServer(t, m).URL) })
+		storm(t, 50, a.OnlyJSON, func(m agent.Model) agent.Model { return a.New(t, NewServer(t, m).URL) })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -135,10 +136,12 @@ func (s *chat) act(ctx context.Context, t *testing.T, n int) error {
 
 // storm runs random conversations of inputs, answers, edits, stops, discards, crashes and
 // hand-offs. The agents are opened from the saver before each act. Every request is valid, and no
-// payment is lost from the state. over returns a model that passes requests to its argument.
-func storm(t *testing.T, onlyJSON bool, over func(agent.Model) agent.Model) {
+// payment is lost from the state. over returns a model that passes requests to its argument. The
+// seeds follow from the name of the test.
+func storm(t *testing.T, rounds int, onlyJSON bool, over func(agent.Model) agent.Model) {
 	t.Helper()
-	rounds := 200
+	name := fnv.New64()
+	_, _ = name.Write([]byte(t.Name()))
 	if testing.Short() {
 		rounds = 20
 	} else if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); soak {
@@ -153,7 +156,7 @@ func storm(t *testing.T, onlyJSON bool, over func(agent.Model) agent.Model) {
 	}
 	var paid, killed, stopped, asked, handed int
 	for seed := range rounds {
-		s = &chat{rnd: rand.New(rand.NewPCG(uint64(seed), 1)), saver: memory.New(), models: models, onlyJSON: onlyJSON}
+		s = &chat{rnd: rand.New(rand.NewPCG(uint64(seed), name.Sum64())), saver: memory.New(), models: models, onlyJSON: onlyJSON}
 		s.bank.paid = make(map[string]string)
 		for n := range 25 {
 			ctx, kill := context.WithCancel(t.Context())

@@ -7,5 +7,5 @@ import (
 )
 
 func TestStorm(t *testing.T) {
-	storm(t, false, func(m agent.Model) agent.Model { return m })
+	storm(t, 200, false, func(m agent.Model) agent.Model { return m })
 }
