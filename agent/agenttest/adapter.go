@@ -226,11 +226,10 @@ func (a Adapter) unsupported(t *testing.T) {
 // errors has an error of each kind. The client must send one request for each.
 func (a Adapter) errors(t *testing.T) {
 	parts := []agent.Content{&agent.Text{Text: "a text of several pieces"}}
-	refused := &agent.RefusalError{Text: "I cannot."}
 	for _, tt := range []struct {
 		name string
 		step Step
-		want error
+		want error // nil for a refusal
 	}{
 		{"rate limit", Fail(graph.RetryAfter(agent.ErrRateLimited, 3*time.Second)), agent.ErrRateLimited},
 		{"too large", Fail(agent.ErrContextTooLarge), agent.ErrContextTooLarge},
@@ -238,17 +237,17 @@ func (a Adapter) errors(t *testing.T) {
 		{"break off", Broken(ErrBreakOff, parts...), agent.ErrUnavailable},
 		{"malformed", Broken(ErrMalformed, parts...), agent.ErrUnavailable},
 		{"midway", Broken(ErrMidway, parts...), agent.ErrUnavailable},
-		{"refusal", Fail(refused), refused},
+		{"refusal", Fail(&agent.RefusalError{Text: "I cannot."}), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, script := a.on(t, tt.step)
 			_, err := m.Generate(t.Context(), hello, func(agent.Delta) {})
 			refusal := (*agent.RefusalError)(nil)
-			if !errors.Is(err, tt.want) && (tt.want != error(refused) || !errors.As(err, &refusal)) {
+			if tt.want == nil && !errors.As(err, &refusal) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("error: %v", err)
 			}
 			var delay interface{ RetryAfter() time.Duration }
-			if tt.want == agent.ErrRateLimited && (!errors.As(err, &delay) || delay.RetryAfter() != 3*time.Second) {
+			if errors.Is(tt.want, agent.ErrRateLimited) && (!errors.As(err, &delay) || delay.RetryAfter() != 3*time.Second) {
 				t.Errorf("error without the delay: %v", err)
 			}
 			if n := len(script.Requests()); n != 1 {

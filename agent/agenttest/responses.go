@@ -130,36 +130,37 @@ func streamResponses(e *events, r agent.Reply, err error) {
 		e.send(name, body)
 	}
 	send("response.created", map[string]any{"response": map[string]any{"id": "resp_1", "status": "in_progress", "output": []any{}}})
-	items := make([]map[string]any, len(r.Parts))
-	texts := make([][]string, len(r.Parts)) // the pieces that have not been sent
-	kinds := make([]string, len(r.Parts))   // the names of the events of these pieces
+	var items []map[string]any
+	var texts [][]string // the pieces that have not been sent
+	var kinds []string   // the names of the events of these pieces
+	add := func(item map[string]any, kind string, pieces []string) {
+		items, kinds, texts = append(items, item), append(kinds, kind), append(texts, pieces)
+	}
 	for i, p := range r.Parts {
 		item := map[string]any{"status": "completed"}
 		switch p := p.(type) {
 		case *agent.Text:
 			item["type"], item["id"], item["role"] = "message", fmt.Sprintf("msg_%d", i), "assistant"
 			item["content"] = []any{map[string]any{"type": "output_text", "text": p.Text, "annotations": []any{}}}
-			texts[i], kinds[i] = pieces(p.Text, 3), "response.output_text.delta"
+			add(item, "response.output_text.delta", pieces(p.Text, 3))
 		case *agent.Reasoning:
 			item["type"], item["id"], item["encrypted_content"] = "reasoning", fmt.Sprintf("rs_%d", i), string(p.Opaque)
 			item["summary"] = []any{map[string]any{"type": "summary_text", "text": p.Text}}
-			texts[i], kinds[i] = pieces(p.Text, 3), "response.reasoning_summary_text.delta"
+			add(item, "response.reasoning_summary_text.delta", pieces(p.Text, 3))
 		case *agent.Call:
 			id := p.ID
 			if id == "" {
 				id = fmt.Sprintf("call_%d", i)
 			}
 			item["type"], item["id"], item["call_id"], item["name"], item["arguments"] = "function_call", fmt.Sprintf("fc_%d", i), id, p.Tool, p.Args
-			texts[i], kinds[i] = pieces(p.Args, 5), "response.function_call_arguments.delta"
+			add(item, "response.function_call_arguments.delta", pieces(p.Args, 5))
 		}
-		items[i] = item
 	}
 	if refusal := (*agent.RefusalError)(nil); errors.As(err, &refusal) {
-		items = append(items, map[string]any{
+		add(map[string]any{
 			"type": "message", "id": "msg_refusal", "role": "assistant", "status": "completed",
 			"content": []any{map[string]any{"type": "refusal", "refusal": refusal.Text}},
-		})
-		texts, kinds = append(texts, pieces(refusal.Text, 3)), append(kinds, "response.refusal.delta")
+		}, "response.refusal.delta", pieces(refusal.Text, 3))
 	}
 	calls := func(i int) bool { return strings.HasPrefix(kinds[i], "response.function_call") }
 	piece := func(i int) {
