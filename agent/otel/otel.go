@@ -9,8 +9,8 @@
 //		ToolMiddleware: []agent.ToolMiddleware{tel.Tool},
 //	}, tel.Agent())
 //
-// A run of an agent is a span "invoke_agent desk". A call of a model is a span "chat gpt-5", and one
-// of a tool is a span "execute_tool refund". With the options of package graphotel, the spans
+// A run of an agent is a span "invoke_agent desk". A call of a model is a span "chat gpt-5", and
+// one of a tool is a span "execute_tool refund". With the options of package graphotel, the spans
 // of calls are children of the spans of their tasks. Spans have no text of conversations and no
 // arguments.
 //
