@@ -8,18 +8,20 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/graphgen-go/graphgen/docs/example"
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // The pages show the threads of a graph, below a prefix of the server.
 func ExampleNew() {
 	saver := memory.New()
-	g := graph.New("greeting", ShopSchema)
-	g.Node("greet", func(_ context.Context, s Shop) (ShopUpdate, error) {
-		var u ShopUpdate
-		u.Log.Append("hello, " + s.Customer.Name)
+	g := graph.New("greeting", example.StateSchema)
+	g.Node("greet", func(_ context.Context, s example.State) (example.StateUpdate, error) {
+		var u example.StateUpdate
+		u.Log.Append("hello, " + s.Owner)
 		return u, nil
 	})
 	g.Edge(graph.Start, "greet")
@@ -28,7 +30,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := app.Thread("t-1").Invoke(context.Background(), order("Ada")); err != nil {
+	if _, err := app.Thread("t-1").Invoke(context.Background(), example.StateUpdate{Owner: state.Set("Ada")}); err != nil {
 		log.Fatal(err)
 	}
 

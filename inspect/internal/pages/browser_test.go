@@ -2,7 +2,7 @@
 
 // This test drives a real browser. make test builds it if a browser is installed.
 
-package inspect_test
+package pages_test
 
 import (
 	"strings"

@@ -1,6 +1,6 @@
 //go:build browser
 
-package inspect_test
+package pages_test
 
 import (
 	"strconv"

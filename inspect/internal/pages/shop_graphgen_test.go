@@ -3,7 +3,7 @@
 // Source: shop_test.go
 // Generator: graphgen v0.1.0-dev
 
-package inspect_test
+package pages_test
 
 import (
 	"cmp"
