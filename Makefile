@@ -93,8 +93,8 @@ SHARD ?= 1/1
 stress: ## Run the tests three times alongside 20 busy processes; PKG=./runtime/graph for one package, SHARD=1/4 for a part
 	@.ci/stress $(SHARD) $(PKG)
 
-.PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site
-check: check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
+.PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-api check-workflows check-prose check-site
+check: check-format check-generated check-modules check-vet check-cross check-lint check-plugin check-api check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, API, prose and site
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -137,6 +137,10 @@ check-lint:
 # It builds golangci-lint with the plugin. After check-lint, most of the packages are in the build cache.
 check-plugin:
 	go -C gen/vet/golangci test -tags golangci -run InGolangciLint -count=1 -timeout 30m .
+
+# It says so if there is no release to compare with.
+check-api:
+	@.ci/check-api
 
 # It is not in the module tools, because it does not compile with the version of a package that golangci-lint needs.
 check-workflows:

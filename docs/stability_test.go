@@ -15,27 +15,26 @@ import (
 func packages(t *testing.T) map[string]string {
 	t.Helper()
 	comments := make(map[string]string)
-	for _, root := range []string{"runtime", "savers", "gen", "shape", "engines", "graphotel", "inspect", "cmd"} {
-		err := filepath.WalkDir(filepath.Join("..", root), func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && slices.Contains([]string{"internal", "testdata"}, d.Name()):
-				return filepath.SkipDir
-			case filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-				return nil
-			}
-			f, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.PackageClauseOnly|goparser.ParseComments)
-			if err != nil {
-				return err
-			}
-			dir, err := filepath.Rel("..", filepath.Dir(name))
-			comments[filepath.ToSlash(dir)] += f.Doc.Text()
+	notImported := []string{"internal", "testdata", "docs", "examples", "site", "bench", "tools", "node_modules"}
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+		case d.IsDir() && (slices.Contains(notImported, d.Name()) || strings.HasPrefix(d.Name(), ".") && name != ".."):
+			return filepath.SkipDir
+		case filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || name == filepath.Join("..", "tools.go"):
+			return nil
 		}
+		f, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.PackageClauseOnly|goparser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel("..", filepath.Dir(name))
+		comments[filepath.ToSlash(dir)] += f.Doc.Text()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return comments
 }

@@ -18,6 +18,8 @@ import (
 	// Checks the prose of pages and comments; .vale holds the rules. Its parser of Go needs a C
 	// compiler.
 	_ "github.com/vale-cli/vale/v3/cmd/vale"
+	// Compares the API of stable packages with that of the last release; .ci/check-api uses it.
+	_ "golang.org/x/exp/cmd/apidiff"
 	// Compares the nightly benchmarks with those of the night before.
 	_ "golang.org/x/perf/cmd/benchstat"
 	// Finds calls of functions with known vulnerabilities.
