@@ -23,9 +23,9 @@ const published = "v0.1.0"
 // from a local proxy, as if it were published. All other modules come from the cache of the tests
 // or from where the tests get them.
 type reader struct {
-	t   *testing.T
-	dir string
-	env []string
+	t          *testing.T
+	dir, proxy string
+	env        []string
 }
 
 // newReader publishes the work tree and returns a reader in an empty folder.
@@ -50,7 +50,7 @@ func newReader(t *testing.T) *reader {
 		return strings.TrimSpace(string(out))
 	}
 	local := "file://" + proxy + ",file://" + filepath.Join(known("GOMODCACHE"), "cache", "download") + ","
-	return &reader{t: t, dir: t.TempDir(), env: append(os.Environ(),
+	return &reader{t: t, dir: t.TempDir(), proxy: proxy, env: append(os.Environ(),
 		"GOPROXY="+local+known("GOPROXY"), "GOMODCACHE="+cache, "GONOSUMDB=github.com/graphgen-go/*",
 		"GOWORK=off", "GOFLAGS=-trimpath -modcacherw")}
 }
@@ -107,14 +107,15 @@ func (r *reader) write(name string, content []byte) {
 type typed struct{ command, prints string }
 
 // commandsOf returns the commands in the indented blocks of a part of a page. A command begins
-// with the prompt. The lines below it are those that it prints.
+// with the prompt. The lines below it are those that it prints. A line that is indented further is
+// no command.
 func commandsOf(part, prompt string) (all []typed) {
 	for line := range strings.Lines(part) {
 		text, indented := strings.CutPrefix(line, "    ")
 		if !indented {
 			continue
 		}
-		if command, isOne := strings.CutPrefix(text, prompt); isOne {
+		if command, isOne := strings.CutPrefix(text, prompt); isOne && !strings.HasPrefix(text, " ") {
 			all = append(all, typed{command: strings.TrimSpace(command)})
 		} else if len(all) > 0 {
 			all[len(all)-1].prints += text
@@ -175,38 +176,99 @@ func TestProgramsHaveNoDatabasesOfTests(t *testing.T) {
 	}
 }
 
-// TestTheFirstMinuteWorksAsPrinted runs the first commands of README. A program pays only for the
-// dependencies that it has: none of the databases is among its modules.
-func TestTheFirstMinuteWorksAsPrinted(t *testing.T) {
-	t.Parallel()
-	r := newReader(t)
-	page := string(read(t, "../README.md"))
-	text := part(t, page, "Start in a minute")
-	var program string
-	for _, b := range blocks([]byte(text)) {
-		program += b.code
-	}
-	var ran []string
-	text, _, _ = strings.Cut(text, "```mermaid")
-	for line := range strings.Lines(text) {
-		command, indented := strings.CutPrefix(line, "    ")
-		if !indented || strings.HasPrefix(command, " ") {
-			continue
-		}
-		command, comment, _ := strings.Cut(command, "#")
-		command = strings.TrimSpace(command)
+// runs types the commands of a page. A comment behind a command is part of the text that it
+// prints. Before go mod tidy, it writes the program.
+func (r *reader) runs(commands []typed, program string) {
+	r.t.Helper()
+	for _, c := range commands {
+		command, comment, _ := strings.Cut(c.command, "#")
 		if strings.HasPrefix(command, "go mod tidy") {
 			r.write("hello.go", []byte(program))
 		}
 		printed := r.types(command)
-		ran = append(ran, command)
-		if comment = strings.TrimSpace(comment); comment != "" && !strings.Contains(printed, comment) {
-			t.Errorf("%s: got %q, want %q in it", command, printed, comment)
+		if comment = strings.TrimSpace(comment); !strings.Contains(printed, comment) {
+			r.t.Errorf("%s: got %q, want %q in it", command, printed, comment)
 		}
 	}
-	if len(ran) < 5 {
-		t.Fatalf("README has the commands %q, want five or more", ran)
+}
+
+// firstProgram returns the commands of the page of the first program, those that use a clone, and
+// the program.
+func firstProgram(t *testing.T) (published, clone []typed, program string) {
+	t.Helper()
+	page := string(read(t, "hello.md"))
+	for _, b := range blocks([]byte(page)) {
+		program += b.code
 	}
+	above, _, _ := strings.Cut(page, "```go\n")
+	published, clone = commandsOf(above, ""), commandsOf(part(t, page, "From a clone"), "")
+	if len(published) < 5 || len(clone) != 3 || program == "" {
+		t.Fatalf("the page has the commands %q and %q", published, clone)
+	}
+	return published, clone, program
+}
+
+// TestTheFirstProgramWorksFromAClone runs the commands that replace the published module by a
+// clone. The clone is the work tree.
+func TestTheFirstProgramWorksFromAClone(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	published, clone, program := firstProgram(t)
+	if err := os.RemoveAll(filepath.Join(r.proxy, "github.com", "graphgen-go")); err != nil {
+		t.Fatal(err) // nothing is published
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.runs(published[:1], program)
+	if err := os.Symlink(root, filepath.Join(r.dir, "..", "graphgen")); err != nil {
+		t.Fatal(err)
+	}
+	if want := "git clone https://github.com/graphgen-go/graphgen ../graphgen"; clone[0].command != want {
+		t.Fatalf("got %q, want %q", clone[0].command, want)
+	}
+	r.runs(append(clone[1:], published[2:]...), program)
+}
+
+// TestPagesSayHowToInstallBeforePublication checks that each page with a command that needs a
+// published module says what to do before there is one.
+func TestPagesSayHowToInstallBeforePublication(t *testing.T) {
+	all := pages(t)
+	for _, pattern := range []string{"../*/README.md", "../*/*/README.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, names...)
+	}
+	n := 0
+	for _, name := range all {
+		page := read(t, name)
+		if !regexp.MustCompile(`(?m)^(?:    )?go (?:get|install) .*github\.com/graphgen-go/graphgen`).Match(page) {
+			continue
+		}
+		n++
+		if !strings.Contains(string(page), "#from-a-clone)") {
+			t.Errorf("%s has a command that fails before publication: link to docs/hello.md#from-a-clone", name)
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d pages have such a command", n)
+	}
+}
+
+// TestTheFirstMinuteWorksAsPrinted runs the commands of the first program, with which those of
+// README begin. A program pays only for the dependencies that it has: none of the databases is
+// among its modules.
+func TestTheFirstMinuteWorksAsPrinted(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	published, _, program := firstProgram(t)
+	if start := commandsOf(part(t, string(read(t, "../README.md")), "Start"), ""); !slices.Equal(start, published[:len(start)]) {
+		t.Errorf("README begins with the commands %q, and the first program with %q", start, published)
+	}
+	r.runs(published, program)
 	sums, err := os.ReadFile(filepath.Join(r.dir, "go.sum"))
 	if err != nil {
 		t.Fatal(err)

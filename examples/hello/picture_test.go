@@ -8,11 +8,11 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestPicture compares the picture in the README with the graph.
+// TestPicture compares the picture on the page of the first program with the graph.
 func TestPicture(t *testing.T) {
 	app, err := compile(memory.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme.Picture(t, "../../README.md", diagram.Mermaid(app.Describe()))
+	readme.Picture(t, "../../docs/hello.md", diagram.Mermaid(app.Describe()))
 }
