@@ -90,6 +90,71 @@ func TestNamesInTextExist(t *testing.T) {
 	}
 }
 
+// TestNamesOnPagesForNewcomersExist checks the pages that compare graphgen with others. Each name
+// in the columns of graphgen exists, also a method and a name without its package.
+func TestNamesOnPagesForNewcomersExist(t *testing.T) {
+	known := map[string]bool{"State": true, "Field": true, "Tokens": true} // of the examples on the pages
+	for _, dir := range append(documented, "savers/encrypt", "savers/compress", "runtime/state/cell", "runtime/diagram", "docs/example") {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", dir, err)
+		}
+		for _, name := range files {
+			f, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, decl := range f.Decls {
+				ast.Inspect(decl, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.FuncDecl:
+						known[n.Name.Name] = true
+						return false
+					case *ast.TypeSpec:
+						known[n.Name.Name] = true
+					case *ast.ValueSpec:
+						for _, id := range n.Names {
+							known[id.Name] = true
+						}
+					case *ast.Field:
+						for _, id := range n.Names {
+							known[id.Name] = true
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+	names, err := filepath.Glob("from-*.md")
+	if err != nil || len(names) != 3 {
+		t.Fatalf("got the pages %q, %v; want three", names, err)
+	}
+	for _, page := range names {
+		n := 0
+		for line := range strings.Lines(string(read(t, page))) {
+			cells := strings.Split(line, " | ")
+			if !strings.HasPrefix(line, "| ") || len(cells) < 2 {
+				continue
+			}
+			for _, code := range regexp.MustCompile("`[^`]+`").FindAllString(cells[1], -1) {
+				if strings.Contains(code, `:"`) {
+					continue // a tag
+				}
+				for _, name := range regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(code, -1) {
+					n++
+					if !known[name] {
+						t.Errorf("%s names %s in %s, which does not exist", page, name, code)
+					}
+				}
+			}
+		}
+		if n < 20 {
+			t.Errorf("%s has %d names in its tables", page, n)
+		}
+	}
+}
+
 var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 
 // outside are names of ARCHITECTURE.md that the product does not declare.
