@@ -20,8 +20,8 @@
 // caller has appended to the log, or has released, deleted or recreated it.
 //
 // A thread id can be used again after a Delete. So each thread has a Birth, an id that no other
-// thread has. A caller passes the Birth if a head or a fence cannot distinguish two threads with
-// one id.
+// thread has. A caller passes the Birth where the head and the fence of the old thread and of the
+// new one can be equal.
 //
 // Savers do not interpret records. They compare ids, keep bytes, and number the records.
 package checkpoint
@@ -37,7 +37,7 @@ import (
 // even if the process dies during the call.
 //
 // Thread ids and namespaces are opaque bytes of at most [MaxThread] and [MaxNamespace] bytes. A
-// longer value and the empty thread id are an [*InvalidError].
+// longer value or the empty thread id causes an [*InvalidError].
 //
 // Payloads that a saver returns never change, not even after Close, because the strings of a
 // restored state share their memory. Neither the caller nor the saver may write to that memory or

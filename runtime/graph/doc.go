@@ -22,9 +22,8 @@
 // [Thread], a handle on a named sequence of runs that the saver stores. Its methods run, change
 // and read the thread. A run returns a [Result], and a read returns a [Snapshot].
 //
-// An option compiles only for the calls that it affects. An option of several calls has the option
-// types of all of them: [TakeOver] returns an [InvokeOption], a [ResumeOption] and an
-// [UpdateOption].
+// An option compiles only for the calls that it affects. [TakeOver], for example, returns a value
+// that is an [InvokeOption], a [ResumeOption] and an [UpdateOption]: these calls accept it.
 //
 // # Errors
 //
@@ -58,6 +57,6 @@
 // must not happen twice.
 //
 // A thread whose last input has finished stays in memory ([HotThreads]), so the next input reads
-// nothing from the saver. Only one run at a time holds a thread. The call of a second run returns
-// a *checkpoint.BusyError before any of its nodes runs.
+// nothing from the saver. Only one run at a time holds a thread. A second call returns a
+// *checkpoint.BusyError before any node runs.
 package graph

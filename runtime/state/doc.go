@@ -18,8 +18,8 @@
 //	reduce=f                                    [Reduce]  Reduce
 //
 // Operations on one field apply in the order of the calls. A field without calls keeps its value.
-// Clear makes a field unset, as before its first write, so that a later operation is its first
-// write. Replace makes a list or map empty if it has no arguments; Clear makes it nil.
+// Clear makes a field unset. A later operation is then its first write again. Replace makes a list
+// or map empty if it has no arguments; Clear makes it nil.
 //
 // [Set], [Append], [Upsert], [Put], [Merge] and [Add] return an update with one operation, for
 // inputs and tests. [Build] makes any update in one expression. [Apply] merges an update in a
@@ -45,8 +45,9 @@
 //
 // A delta is the stored change of one checkpoint. It lists the operations on each field that
 // changed: set, append, put, delete, set at an index, remove at indexes, clear. The stored
-// operation alone defines its effect. Reading therefore runs no reducer. A changed reducer affects
-// no checkpoint. It can affect stored results of tasks, which contain updates. A stored field that
+// operation alone defines its effect. Reading therefore runs no reducer, so a changed reducer
+// affects no checkpoint. But stored results of tasks contain updates, which merge later by the
+// changed reducer. A stored field that
 // the code does not have is kept unchanged and written back.
 //
 // # Other packages

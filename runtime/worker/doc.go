@@ -6,7 +6,8 @@
 //	err := w.Run(ctx) // until ctx ends; then it drains
 //
 // Any number of workers, in any number of processes, can serve the same saver. The saver stores
-// the time at which each thread is due, as Wake. A worker takes a thread only by the opening write
-// of a run, so two workers never hold one thread. One worker can serve graphs of different states.
+// the time at which each thread is due, as Wake. A worker takes a thread by the first write of a
+// run. The saver accepts that write of only one run, so two workers never hold one thread. One
+// worker can serve graphs of different states.
 // It leaves threads of all other graphs to other workers.
 package worker

@@ -27,7 +27,7 @@ type Retention struct {
 	// such as a signal that no task has received. Zero removes none.
 	Ended time.Duration
 	// Last is the number of newest checkpoints of each thread that stay. Zero is no limit. If both
-	// Last and Age are set, a checkpoint stays that one of them keeps.
+	// Last and Age are set, a checkpoint stays if one of them keeps it.
 	Last int
 	// Age removes older checkpoints, except the newest one of a thread. Zero is no limit.
 	Age time.Duration
