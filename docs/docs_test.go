@@ -133,7 +133,7 @@ func headings(page []byte) map[string]bool {
 func TestMakeTargetsThatAreNamedExist(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	for _, name := range pages(t) {
-		for _, m := range regexp.MustCompile("(?m)(?:^    |`)make ([a-z]+)").FindAllSubmatch(read(t, name), -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:^    |`)make ([a-z-]+)").FindAllSubmatch(read(t, name), -1) {
 			if !bytes.Contains(makefile, fmt.Appendf(nil, "\n%s:", m[1])) {
 				t.Errorf("%s names make %s, which the Makefile does not have", name, m[1])
 			}
