@@ -166,6 +166,14 @@ fixtures: ## Store the threads of testdata/upgrade with today's code, for VERSIO
 	@$(NEEDED)
 	go test ./internal/fixtures -run '^TestWrite$$' -count=1 -version '$(VERSION)'
 
+# The systems for which make release-rehearsal builds files.
+PLATFORMS ?= linux/amd64
+
+.PHONY: release-rehearsal
+release-rehearsal: ## Make the release VERSION=v0.1.0 in a clone, publish it to a folder and install it from there; PLATFORMS=
+	@case "$(VERSION)" in v*) ;; *) echo "make release-rehearsal: name the release: make release-rehearsal VERSION=v0.1.0" >&2; exit 1;; esac
+	@PLATFORMS='$(PLATFORMS)' .ci/rehearse-release '$(VERSION)'
+
 # How long make soak goes on, in all.
 SOAK ?= 10m
 

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// verifier is the command that verifies units.
+const verifier = "systemd-analyze" //nolint:misspell // its name
+
 // TestUnitsOfSystemd verifies the units of deploy by systemd, if the machine has it. A unit names
 // programs that are not installed here, so another one stands for them.
 func TestUnitsOfSystemd(t *testing.T) {
@@ -30,16 +33,16 @@ func TestUnitsOfSystemd(t *testing.T) {
 	if page := string(read(t, "howto/deploy.md")); !strings.Contains(page, "up to "+seconds(int64(drain))+" seconds") {
 		t.Errorf("deploy.md names another time than the %s of a drain", drain)
 	}
-	analyze, err := exec.LookPath("systemd-analyze")
+	systemd, err := exec.LookPath(verifier)
 	if err != nil {
-		t.Skip("systemd-analyze is not installed")
+		t.Skip(verifier + " is not installed")
 	}
 	verify := func(name, unit string) error {
 		path := filepath.Join(t.TempDir(), strings.Replace(name, "@.", "@1.", 1))
 		if err := os.WriteFile(path, []byte(unit), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", path).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), systemd, "verify", "--man=no", path).CombinedOutput()
 		t.Logf("%s: %v: %s", name, err, out)
 		if err == nil && strings.Contains(string(out), filepath.Base(path)) {
 			return errors.New("it ignores a line") // and says which
