@@ -1,4 +1,4 @@
-package inspect_test
+package pages_test
 
 import (
 	"errors"
