@@ -26,7 +26,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 		known.Offer(t, time.Time{})
 	}
 	if err := s.take(ctx, known); err != nil || len(known.Result.Threads) == q.Limit {
-		known.Result.Next = known.Result.Now // this call has not looked at the other threads
+		known.Result.Next = time.Unix(1, 0).UTC() // this call has not read the other threads, which may be due since any time
 		return known.Result, err
 	}
 	q.Limit -= len(known.Result.Threads)

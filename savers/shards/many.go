@@ -97,14 +97,16 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 		return got, err
 	}
 	r := round{q: q, of: s.of, results: make([]checkpoint.ReadyThreads, len(some))}
-	look := func(limits []int, reserve time.Duration) (errs []error) {
+	ask := func(limits []int, reserve time.Duration) (errs []error) {
 		return s.each(some, func(i int, sh *shard) error {
 			if limits[i] == 0 {
 				return nil
 			}
 			return sh.brief(ctx, func(ctx context.Context, in checkpoint.Saver) error {
 				part := q
-				part.Limit, part.Reserve = limits[i], reserve
+				if part.Limit, part.Reserve = limits[i], reserve; reserve == 0 {
+					part.Mail = 0
+				}
 				part.Except = slices.DeleteFunc(slices.Clone(q.Except), func(id string) bool { return s.of(id) != sh })
 				found, err := in.Ready(ctx, part)
 				if err == nil || errors.Is(err, checkpoint.ErrPartial) {
@@ -116,13 +118,13 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 	}
 	limits := slices.Repeat([]int{q.Limit}, len(some))
 	if len(some) == 1 {
-		errs := look(limits, q.Reserve)
+		errs := ask(limits, q.Reserve)
 		return r.results[0], join(errs)
 	}
-	errs := look(limits, 0)
+	errs := ask(limits, 0)
 	if q.Reserve > 0 && len(errs) < len(some) {
 		limits = r.share(some)
-		errs = append(errs, look(limits, q.Reserve)...)
+		errs = append(errs, ask(limits, q.Reserve)...)
 	}
 	return r.merge(), partial(errs, len(some))
 }
@@ -171,11 +173,24 @@ func (r *round) share(some []*shard) []int {
 	return limits
 }
 
-// merge returns the result. Its times are the earliest of all shards.
+// merge returns the result. Its times are the earliest of all shards, and its messages are bounded
+// as those of one saver.
 func (r *round) merge() (all checkpoint.ReadyThreads) {
 	all.Threads = r.first()
 	for _, result := range r.results {
 		all.Now, all.Next = earlier(all.Now, result.Now), earlier(all.Next, result.Next)
+	}
+	bytes := 0
+	for i := range all.Threads {
+		t, size := &all.Threads[i], 0
+		for _, m := range t.Mail {
+			size += len(m.Payload)
+		}
+		if bytes+size > checkpoint.MaxReadyMail {
+			t.Mail, t.HasMail = nil, false
+			continue
+		}
+		bytes += size
 	}
 	return all
 }
