@@ -93,7 +93,7 @@ func wakeAfter(r *run, status Status) time.Time {
 	case status == Waiting && r.call == nil && r.log != nil:
 		asked := r.asked()
 		rest.Signal, rest.Next = r.opt.box.wakes(asked), earliest(asked)
-		rest.Next = inbox.Earlier(rest.Next, r.looksAgain())
+		rest.Next = inbox.Earlier(rest.Next, r.pollsAgain())
 	case status == Ready:
 		rest.Continue = r.opt.due != nil || r.ctx.Err() == nil && r.drains.stopping()
 	}

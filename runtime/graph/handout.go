@@ -250,9 +250,9 @@ func (r *run) startBy(i int, q *queuedTask) time.Time {
 	return time.Time{} // of the thread from which this one was copied
 }
 
-// looksAgain returns when a run looks at the tasks that wait for workers of queues, if they have
+// pollsAgain returns when a run looks at the tasks that wait for workers of queues, if they have
 // no outcome by then. The tasks of subgraph calls count. It is zero if no task waits.
-func (r *run) looksAgain() (next time.Time) {
+func (r *run) pollsAgain() (next time.Time) {
 	for i := range r.exec.Tasks {
 		switch p := r.exec.Tasks[i].Progress; {
 		case p == exec.Elsewhere:
@@ -262,7 +262,7 @@ func (r *run) looksAgain() (next time.Time) {
 				next = inbox.Earlier(next, due)
 			}
 		case r.g.nests && p == exec.Asking:
-			next = inbox.Earlier(next, r.calls[i].LooksAgain)
+			next = inbox.Earlier(next, r.calls[i].PollsAgain)
 		}
 	}
 	return next

@@ -35,10 +35,10 @@ type permits struct {
 	queue Limiter // of the attempts of this process that look for a permit
 }
 
-// The pauses between two looks for a permit, and the bound of a call of the saver.
+// The pauses between two polls for a permit, and the bound of a call of the saver.
 const (
-	leastLook   = 20 * time.Millisecond
-	mostLook    = 250 * time.Millisecond
+	leastPoll   = 20 * time.Millisecond
+	mostPoll    = 250 * time.Millisecond
 	permitCall  = 10 * time.Second
 	permitGraph = ReservedPrefix + "limit"
 )
@@ -50,8 +50,8 @@ func (p *permits) Acquire(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 	defer leave()
-	for pause := leastLook; ; pause = min(2*pause, mostLook) {
-		release, err := p.look(ctx)
+	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
+		release, err := p.poll(ctx)
 		switch {
 		case release != nil:
 			return release, nil
@@ -68,8 +68,8 @@ func (p *permits) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// look takes a permit that is free. It returns nil if there is none, with the error of the saver.
-func (p *permits) look(ctx context.Context) (release func(), err error) {
+// poll takes a permit that is free. It returns nil if there is none, with the error of the saver.
+func (p *permits) poll(ctx context.Context) (release func(), err error) {
 	prefix := permitGraph + "/" + p.name + "/"
 	heads, held := make(map[string]checkpoint.ID), make(map[string]bool)
 	call, cancel := context.WithTimeout(ctx, permitCall)

@@ -162,7 +162,7 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
 	// An attempt may end before it reaches the nodes that asked in an earlier one.
-	r.calls[i] = subgraph.Returned{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c), LooksAgain: c.looksAgain()}
+	r.calls[i] = subgraph.Returned{Below: c.asked(), Open: c.asksOrStops() || before.Open, Stops: stopsOf(c), PollsAgain: c.pollsAgain()}
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:

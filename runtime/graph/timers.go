@@ -107,7 +107,7 @@ func (r *run) Park(i int, delay time.Duration) bool {
 // await decides whether a run that has nothing else to do continues, and waits in memory for its
 // next timer. It reports whether tasks are due again.
 func (r *run) await() (again bool, err error) {
-	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || !r.looksAgain().IsZero() {
+	if r.log == nil || r.call != nil || r.opt.rehearse || r.exec.Has(exec.Stopped) || r.exec.Has(exec.Drained) || !r.pollsAgain().IsZero() {
 		return false, nil
 	}
 	asked := r.asked()

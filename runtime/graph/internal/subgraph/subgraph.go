@@ -102,9 +102,9 @@ type Returned struct {
 	Open   bool           // it or one in it has asked, or stopped for people
 	Stops  []journal.Stop // that hold it or one in it
 
-	// LooksAgain is when the run of the thread looks at the tasks of it, and of those in it, that
+	// PollsAgain is when the run of the thread looks at the tasks of it, and of those in it, that
 	// wait for workers of queues; zero if none waits.
-	LooksAgain time.Time
+	PollsAgain time.Time
 }
 
 // Asked is an open question: the key of the task that asks it, its place among what the task
