@@ -31,7 +31,7 @@ func KeepLarge(results *store.Collection[LargeResult], limit int) (ToolMiddlewar
 		return func(ctx context.Context, c Call) ([]Content, error) {
 			parts, err := next(ctx, c)
 			text := TextOf(parts)
-			if err != nil || len(text) <= limit || c.Tool == readResult {
+			if err != nil || len(text) <= limit || c.Tool == readResult || graph.CurrentTask(ctx).Key == "" {
 				return parts, err
 			}
 			sum := sha256.Sum256([]byte(graph.CurrentTask(ctx).Key))
@@ -68,12 +68,22 @@ func KeepLarge(results *store.Collection[LargeResult], limit int) (ToolMiddlewar
 // readResult is the name of the tool of KeepLarge.
 const readResult = "read_result"
 
+// runeStart returns the beginning of the character at a byte of text, if text is UTF-8 there.
+func runeStart(text string, at int) int {
+	for n := range min(utf8.UTFMax, at+1) {
+		if at == len(text) || utf8.RuneStart(text[at-n]) {
+			return at - n
+		}
+	}
+	return at
+}
+
 // piece returns about limit bytes of text from offset, with a note on how to read the rest.
 func piece(text, handle string, offset, limit int) string {
-	begin := min(max(offset, 0), len(text))
+	begin := runeStart(text, min(max(offset, 0), len(text)))
 	end := min(begin+limit, len(text))
-	for end < len(text) && end > begin && !utf8.RuneStart(text[end]) {
-		end--
+	if whole := runeStart(text, end); whole > begin {
+		end = whole
 	}
 	note := "end of the result"
 	if end < len(text) {

@@ -127,7 +127,7 @@ func (f filter) values() url.Values {
 func (f filter) query(now time.Time) checkpoint.ThreadQuery {
 	q, err := f.Query(now)
 	if err != nil {
-		return checkpoint.ThreadQuery{}
+		return checkpoint.ThreadQuery{Order: checkpoint.NewestFirst + 1} // every saver refuses it, instead of listing all threads
 	}
 	q.After, q.AfterCreated = f.After.ID, f.After.Created
 	return q

@@ -56,14 +56,14 @@ func AuditPages(pages http.Handler, log *slog.Logger) http.Handler {
 			pages.ServeHTTP(w, r)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, 4<<20) // as the default of inspect
-		if err := r.ParseForm(); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
 		name, _ := login(r)
 		s := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		pages.ServeHTTP(s, r)
+		r.Body = http.MaxBytesReader(w, r.Body, 4<<20) // as the default of inspect
+		if err := r.ParseForm(); err != nil {
+			http.Error(s, err.Error(), http.StatusBadRequest)
+		} else {
+			pages.ServeHTTP(s, r)
+		}
 		log.Info("audit", "user", name, "page", r.URL.Path, "action", r.PostForm.Get("action"), "thread", r.PostForm.Get("id"), "status", s.status)
 	})
 }
@@ -74,6 +74,10 @@ type statusWriter struct {
 	status int
 }
 
+// Unwrap lets http.ResponseController find the methods of the response.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader notes the status.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)

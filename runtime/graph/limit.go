@@ -163,7 +163,7 @@ func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 // checkInner reports a limiter of a subgraph's node that a node within holds, too.
 func (c *compiler) checkInner(id string, l Limiter, sub *core) {
 	if inner := sub.limits(l); inner != "" {
-		c.fault("subgraph %q and its node %q have the same MaxConcurrent, so the node waits for the subgraph, which waits for the node; make one for each",
+		c.fault("subgraph %q and its node %q have the same limiter, so the node waits for the subgraph, which waits for the node; make one for each",
 			id, inner)
 	}
 }

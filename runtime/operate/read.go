@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
-// Position is a checkpoint of a thread, or of a subgraph call in it, as Read has loaded it. It must
-// not be used concurrently.
+// Position is a checkpoint of a thread, or of a subgraph call in it, as Read has loaded it. It
+// must not be used concurrently.
 type Position struct {
 	Ref     checkpoint.Ref   // Version is that of the released version that has the checkpoint
 	Chain   checkpoint.Chain // empty if no checkpoint is stored

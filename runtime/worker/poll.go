@@ -90,7 +90,7 @@ func (w *Worker) queries() []checkpoint.ReadyQuery {
 	var queries []checkpoint.ReadyQuery
 	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve, Mail: mail}
 	for _, t := range w.turns {
-		t.idle = false
+		t.idle = time.Time{}
 		switch {
 		case t.draining || w.pauses.paused(t):
 		case t.tasks:

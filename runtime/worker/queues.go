@@ -90,12 +90,12 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 	w.emit(Event{Kind: EventTaskFailed, Graph: h.Graph, Thread: h.ID, Err: err})
 }
 
-// foundTasks notes that a look for tasks of a queue has found n.
+// foundTasks notes that a poll for tasks of a queue has found n.
 func (w *Worker) foundTasks(q checkpoint.ReadyQuery, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.apps[q.Graphs[0]]; t.tasks {
-		t.idle = n < q.Limit
+	if t := w.apps[q.Graphs[0]]; t.tasks && n < q.Limit {
+		t.idle = time.Now()
 	}
 }
 
@@ -105,14 +105,15 @@ func (w *Worker) queueSlot(queue string) (free func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.apps[queue]
-	if t == nil || !t.idle || t.running >= t.max || w.rests() {
+	if t == nil || t.idle.IsZero() || t.running >= t.max || w.rests() {
 		return nil
 	}
 	t.running++
 	return func() {
 		w.mu.Lock()
 		t.running--
-		waits := !t.idle
+		// Without an announcement, tasks may have come since the poll.
+		waits := t.idle.IsZero() || !w.notifies && time.Since(t.idle) > w.opt.Poll
 		w.mu.Unlock()
 		if waits {
 			w.again()

@@ -103,7 +103,7 @@ func (w *Worker) addKeepers() error {
 	return nil
 }
 
-// beginWalks makes the threads of the walks due, once. The next look repeats what fails.
+// beginWalks makes the threads of the walks due, once. The next poll repeats what fails.
 func (w *Worker) beginWalks(ctx context.Context) error {
 	for _, k := range w.keepers {
 		if k.began {

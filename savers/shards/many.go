@@ -48,12 +48,8 @@ const rest = 5 * time.Second
 // brief makes a call for one of several shards. It fails after a quarter of the time that ctx
 // leaves. So a shard that does not answer does not use up the time of the call.
 func (sh *shard) brief(ctx context.Context, call func(context.Context, checkpoint.Saver) error) error {
-	sh.mu.Lock()
-	cause := sh.cause
-	resting := time.Now().Before(sh.rests)
-	sh.mu.Unlock()
-	if resting {
-		return cause
+	if err := sh.resting(); err != nil {
+		return err
 	}
 	short, cancel := ctx, context.CancelFunc(func() {})
 	if end, ok := ctx.Deadline(); ok {
@@ -64,8 +60,24 @@ func (sh *shard) brief(ctx context.Context, call func(context.Context, checkpoin
 	if err == nil {
 		err = sh.failed(call(short, in))
 	}
+	return sh.note(ctx, err)
+}
+
+// resting returns why calls over all shards leave out the shard; nil if they do not.
+func (sh *shard) resting() error {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if time.Now().Before(sh.rests) {
+		return sh.cause
+	}
+	return nil
+}
+
+// note returns the error of a call. If the shard has failed the call before the end of ctx, the
+// shard rests.
+func (sh *shard) note(ctx context.Context, err error) error {
 	var failed *ShardError
-	if errors.As(err, &failed) && ctx.Err() == nil && !errors.Is(err, checkpoint.ErrClosed) {
+	if errors.As(err, &failed) && ctx.Err() == nil && !errors.Is(err, checkpoint.ErrClosed) && !errors.Is(err, checkpoint.ErrDamaged) {
 		sh.mu.Lock()
 		sh.rests, sh.cause = time.Now().Add(rest), err
 		sh.mu.Unlock()
@@ -382,17 +394,29 @@ type reader struct {
 	failed error // why the list is over early
 }
 
-// open adds the list of a shard.
+// open adds the list of a shard. The first thread has as much time as a call of brief.
 func (l *lists) open(ctx context.Context, sh *shard) {
 	r := &reader{sh: sh}
 	r.next, r.end = iter.Pull2(func(yield func(checkpoint.Thread, error) bool) {
-		in, err := sh.saver(ctx)
-		if err != nil {
+		if err := sh.resting(); err != nil {
 			yield(checkpoint.Thread{}, err)
 			return
 		}
-		for t, err := range in.Threads(ctx, *l.q) {
-			if !yield(t, sh.failed(err)) {
+		short, cancel := context.WithCancel(ctx)
+		defer cancel()
+		answered := func() bool { return true }
+		if end, ok := ctx.Deadline(); ok {
+			answered = time.AfterFunc(time.Until(end)/4, cancel).Stop
+			defer answered()
+		}
+		in, err := sh.saver(short)
+		if err != nil {
+			yield(checkpoint.Thread{}, sh.note(ctx, err))
+			return
+		}
+		for t, err := range in.Threads(short, *l.q) {
+			answered()
+			if !yield(t, sh.note(ctx, sh.failed(err))) {
 				return
 			}
 		}

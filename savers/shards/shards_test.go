@@ -422,9 +422,27 @@ func TestAShardThatHangsDoesNotDelayOthers(t *testing.T) {
 			t.Errorf("got %d threads after %s and %v, want one after a quarter of the time and ErrPartial", n, took, err)
 		}
 		time.Sleep(2 * time.Second) // the reservation ends
+		listed := func() (n int, took time.Duration, err error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			defer cancel()
+			began := time.Now()
+			for _, err = range p.Threads(ctx, checkpoint.ThreadQuery{}) {
+				if err == nil {
+					n++
+				}
+			}
+			return n, time.Since(began), err
+		}
+		if n, took, err := listed(); n != 1 || took != 0 || !errors.Is(err, checkpoint.ErrPartial) {
+			t.Errorf("a list: got %d threads after %s and %v, want one at once and ErrPartial", n, took, err)
+		}
 		n, took, err = ready()
 		if n != 1 || took != 0 || !errors.Is(err, checkpoint.ErrPartial) {
 			t.Errorf("the next call: got %d threads after %s and %v, want one at once and ErrPartial", n, took, err)
+		}
+		time.Sleep(6 * time.Second) // the shard rests no more
+		if n, took, err := listed(); n != 1 || took != 2*time.Second || !errors.Is(err, checkpoint.ErrPartial) {
+			t.Errorf("a list: got %d threads after %s and %v, want one after a quarter of the time and ErrPartial", n, took, err)
 		}
 		p.b.set(nil)
 		time.Sleep(10 * time.Second)

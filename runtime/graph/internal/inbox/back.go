@@ -87,9 +87,9 @@ func Leave(
 	return a, nil
 }
 
-// leave returns the signals that the unfinished tasks of a namespace have received to the inbox,
-// drops the answers that the signals were, and adds the replies
-// of the finished tasks. c is the newest checkpoint there.
+// leave returns the signals that the unfinished tasks of a namespace have received to the inbox.
+// It drops the answers that the signals were, and adds the replies of the finished tasks. c is the
+// newest checkpoint there.
 func (a *Act) leave(namespace string, c *checkpoint.Chain, taken map[string]map[string]string) error {
 	pending := journal.Gather(c.Writes, c.Last.Base, namespace)
 	for _, w := range c.Writes {
