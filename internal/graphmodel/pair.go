@@ -318,7 +318,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 	)
 }
 
-// texts returns the texts of questions, and remembers their ids: a late answer needs the id of a
+// texts returns the texts of questions, and remembers their ids. A late answer needs the id of a
 // question that the thread does not list any more.
 func (p *Pair) texts(asked []graph.OpenQuestion) (texts []string, err error) {
 	for _, q := range asked {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// tally is a saver that counts how often each input is stored, and how it ends: it begins a run,
-// is refused, or is removed with its thread. The history of a thread that was removed does not say
-// so.
+// tally is a saver that counts how often each input is stored, and how it ends. An input begins a
+// run, is refused, or is removed with its thread. The history of a thread that was removed does
+// not say so.
 type tally struct {
 	checkpoint.Saver
 	mu     sync.Mutex

@@ -18,8 +18,8 @@ type Builder[S, U any] struct {
 	whole func(decls[S, U]) // of a Builder that Part returned: declares in the Builder of the whole state
 }
 
-// decls are declarations of a graph, in their order. The functions are lists beside those of the
-// outline: the compiler does not call them, so it is compiled once for all types of states.
+// decls are declarations of a graph, in their order. The functions are lists next to those of
+// the outline: the compiler does not call them, so it is compiled once for all types of states.
 type decls[S, U any] struct {
 	outline
 	funcs     []funcs[S, U] // by node

@@ -117,8 +117,8 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	})
 }
 
-// TestASnapshotLeavesOutWhatHasExpired asks and receives until a time. What Resume accepts and
-// what snapshots show is one thing (rule 21.25).
+// TestASnapshotLeavesOutWhatHasExpired asks and receives until a time. Resume accepts
+// what snapshots show (rule 21.25).
 func TestASnapshotLeavesOutWhatHasExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()

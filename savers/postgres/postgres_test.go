@@ -78,7 +78,7 @@ func TestRoundTrips(t *testing.T) {
 	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 4, Open: 2, Load: 2, Describe: 2})
 }
 
-func TestManyRemovalsTakeFewRoundTrips(t *testing.T) { sqltest.Removals(t, backend(), 100) }
+func TestManyRemovalsTakeFewRoundTrips(t *testing.T) { sqltest.Removals(t, backend()) }
 
 // A load of a thread with packs takes no more round trips than that of another.
 func TestRoundTripsOfALoadOfPacks(t *testing.T) { sqltest.LoadPacked(t, backend(), 2) }

@@ -215,9 +215,10 @@ type Change struct {
 	// before.
 	Once bool
 
-	// Joint says that the Saver has joined several changes. If the Store fails, the Saver applies
-	// each of them alone. So the Store must return an error, such as ErrChanged, in place of
-	// waiting for the lock of one thread.
+	// Joint says that the Saver has joined several changes, such as removals of threads. It puts
+	// no rows of States then. If the Store fails, the Saver applies each of them alone. So the
+	// Store must return an error, such as ErrChanged, in place of waiting for the lock of one
+	// thread.
 	Joint bool
 }
 

@@ -12,7 +12,8 @@ import (
 
 // joiner applies the changes of a Saver. While one is in progress, it joins those that wait, and
 // applies them as one: a group commit. If the joint change fails, each of its members is applied
-// alone. So a member that fails, or whose thread is locked, does not fail the others.
+// alone. So a member that fails, or whose thread is locked, does not fail the others. A change
+// with a row of States is not joined: Stores may store one such row in a change.
 type joiner struct {
 	store   Store
 	joins   bool
@@ -48,11 +49,12 @@ const (
 
 // apply is Store.Apply.
 func (g *joiner) apply(ctx context.Context, c *Change) (rev uint64, read [][]Row, err error) {
-	n := 0
+	n, state := 0, false
 	for i := range c.Puts {
 		n += len(c.Puts[i].Value)
+		state = state || c.Puts[i].Table == States
 	}
-	if !g.joins || c.Once || n > memberBytes {
+	if !g.joins || c.Once || state || n > memberBytes {
 		return g.store.Apply(ctx, c)
 	}
 	g.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -20,6 +21,8 @@ type removal struct {
 
 	removed bool
 	err     error // ErrChanged: the call repeats it
+
+	left atomic.Bool // the call has returned, because its context has ended
 }
 
 // removals are the calls that wait.
@@ -28,6 +31,31 @@ type removals struct {
 
 	mu      sync.Mutex
 	waiting []*removal
+}
+
+// take takes calls that have waited for longest, at most one for each thread.
+func (q *removals) take() (some []*removal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken := make(map[string]bool)
+	q.waiting = slices.DeleteFunc(q.waiting, func(r *removal) bool {
+		if len(some) == mostTogether || taken[r.id] {
+			return false
+		}
+		taken[r.id] = true
+		some = append(some, r)
+		return true
+	})
+	return some
+}
+
+// leave removes a call whose context has ended. If another call has taken it already, its thread
+// may be removed.
+func (q *removals) leave(r *removal) {
+	r.left.Store(true)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *removal) bool { return other == r })
 }
 
 // mostTogether is how many threads one change removes at most.
@@ -46,6 +74,7 @@ func (s *Saver) removeThread(ctx context.Context, id string, keep *checkpoint.Re
 				removed = r.removed
 				return r.err
 			case <-ctx.Done():
+				s.removals.leave(r)
 				return ctx.Err()
 			case s.removals.turn <- struct{}{}:
 			}
@@ -57,14 +86,15 @@ func (s *Saver) removeThread(ctx context.Context, id string, keep *checkpoint.Re
 }
 
 // removeNext removes the threads that wait first. If that fails, they are tried one by one: an
-// error of one thread, or a context, is not that of the others.
+// error of one thread, or a context, is not that of the others. But a storage that is away is not
+// asked for each of them.
 func (s *Saver) removeNext(ctx context.Context) {
-	s.removals.mu.Lock()
-	n := min(len(s.removals.waiting), mostTogether)
-	some := slices.Clone(s.removals.waiting[:n])
-	s.removals.waiting = slices.Delete(s.removals.waiting, 0, n)
-	s.removals.mu.Unlock()
+	some := s.removals.take()
+	if len(some) == 0 {
+		return
+	}
 	err := s.remove(ctx, some)
+	alone := err != nil && len(some) > 1 && !errors.Is(err, checkpoint.ErrUnavailable)
 	var part *PartError
 	errors.As(err, &part)
 	for i, r := range some {
@@ -72,8 +102,12 @@ func (s *Saver) removeNext(ctx context.Context) {
 		switch {
 		case part != nil && slices.Contains(part.Stored, r.id):
 			failed = nil
-		case err != nil && len(some) > 1:
+			s.forget(r.id)
+		case alone && !r.left.Load():
 			failed = s.remove(ctx, some[i:i+1])
+			if errors.Is(failed, checkpoint.ErrUnavailable) { // the others try again, together
+				alone, err = false, ErrChanged
+			}
 		}
 		if failed != nil {
 			r.removed, r.err = false, failed
@@ -110,6 +144,7 @@ func (s *Saver) remove(ctx context.Context, some []*removal) error {
 	if len(c.Checks) == 0 {
 		return nil
 	}
+	c.Joint = len(c.Checks) > 1
 	if _, _, err = s.store.Apply(ctx, &c); err != nil {
 		return err
 	}

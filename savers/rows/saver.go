@@ -77,9 +77,9 @@ type Options struct {
 	// Decode returns the payload of a record from what is stored, for a readable state. nil
 	// returns its argument.
 	Decode func(stored []byte) ([]byte, error)
-	// Join makes concurrent changes of different threads wait for each other, at most 10 ms. The
-	// Saver joins those that wait to one Change, of up to 256 threads. That saves round trips and
-	// syncs.
+	// Join makes a change wait while one of another thread is in progress. The Saver joins those
+	// that wait to one Change, of up to 256 threads. That saves round trips and syncs. A change
+	// waits at most 10 ms for each Change before it.
 	Join bool
 }
 

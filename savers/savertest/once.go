@@ -189,8 +189,8 @@ func testBirth(tb testing.TB, s checkpoint.Saver) {
 	}
 }
 
-// The number of inputs of testInputsOnce, of the threads to which they are posted, of the inputs
-// of each thread that is removed, and of the callers that take them.
+// The number of inputs of testInputsOnce, and of the threads to which they are posted. The number
+// of inputs of each thread that is removed, and of the callers that take them.
 const (
 	onceInputs  = 40
 	onceThreads = 3

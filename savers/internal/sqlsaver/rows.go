@@ -417,6 +417,9 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		})
 		return rev, read, err
 	}
+	if c.Joint && r.y.NoWait != "" {
+		return 0, nil, rows.ErrChanged // only a batch does not wait for locks
+	}
 	if err := r.prepare(ctx, steps, c.Reads); err != nil {
 		return 0, nil, r.s.explain(ctx, err)
 	}

@@ -153,7 +153,7 @@ func Listed(t *checkpoint.Thread) (open []checkpoint.Write) {
 }
 
 // Expired reports whether an answer or a signal at now is too late for the question at a place of
-// a task, which is due at due; zero for never. A timer does not expire.
+// a task. The question is due at due; zero is never. A timer does not expire.
 func Expired(place string, due, now time.Time) bool {
 	return !due.IsZero() && now.After(due) && !task.IsTimer(place)
 }

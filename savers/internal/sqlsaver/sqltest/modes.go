@@ -192,6 +192,32 @@ func ReadableState(
 		t.Errorf("a state that cannot be read: got %v, want an error when the run opens", err)
 	}
 	compressedState(t, func() (checkpoint.Saver, error) { return open(compress.Decompress) }, status)
+	manyStates(t, s, status)
+}
+
+// manyStates ends the runs of many threads at the same time. Each has its own state.
+func manyStates(t *testing.T, s checkpoint.Saver, status func(thread string) (string, int64)) {
+	t.Helper()
+	const n = 32
+	thread := func(i int) string { return fmt.Sprint("of many ", i) }
+	concurrently(n, n, func(i int) {
+		id, err := checkpoint.NewID()
+		if err == nil {
+			_, err = s.Append(t.Context(), checkpoint.Append{
+				Thread: thread(i), Open: &checkpoint.Opening{}, End: true, Records: []checkpoint.Record{
+					{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: snapshot(thread(i))},
+				},
+			})
+		}
+		if err != nil {
+			t.Errorf("thread %q: %v", thread(i), err)
+		}
+	})
+	for i := range n {
+		if got, seq := status(thread(i)); got != thread(i) || seq != 1 {
+			t.Errorf("the JSON of thread %q has status %q of record %d, want its own of 1", thread(i), got, seq)
+		}
+	}
 }
 
 // compressedState tests a saver with ReadableState(compress.Decompress) that package compress

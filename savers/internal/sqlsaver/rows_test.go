@@ -1,0 +1,39 @@
+package sqlsaver
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/savers/rows"
+)
+
+// batches is a DB that fails the test if it is called.
+type batches struct {
+	DB
+	t *testing.T
+}
+
+func (b batches) Batch(context.Context, []Call, func(Rows) error) error {
+	b.t.Error("a change that is too large for a batch is one")
+	return nil
+}
+
+func (b batches) Prepare(context.Context, []string, []string) error {
+	b.t.Error("a joint change that no batch can store is tried")
+	return errors.New("not to be called")
+}
+
+// Only a batch locks without waiting. So a joint change that is too large for one is not tried.
+func TestAJointChangeThatIsNoBatchIsRefused(t *testing.T) {
+	y := &Syntax{Place: func(int) string { return "?" }, NoWait: " NOWAIT"}
+	r := NewRowStore(&Database{db: batches{t: t}, d: &Dialect{}}, y)
+	c := &rows.Change{Joint: true, Checks: []rows.Check{{Thread: "a", Rev: 1}, {Thread: "b", Rev: 1}}}
+	for _, thread := range []string{"a", "b"} {
+		key := rows.Key{Table: rows.Records, Thread: thread, Bytes: []byte(thread)}
+		c.Puts = append(c.Puts, rows.Put{Key: key, Value: make([]byte, smallBatch)})
+	}
+	if _, _, err := r.Apply(t.Context(), c); !errors.Is(err, rows.ErrChanged) {
+		t.Errorf("got %v, want %v", err, rows.ErrChanged)
+	}
+}
