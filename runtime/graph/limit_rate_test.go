@@ -111,7 +111,7 @@ func TestCompileFindsALimitThatWaitsForItself(t *testing.T) {
 			t.Fatalf("depth %d: got %v, want a CompileError", depth, err)
 		}
 		same(t, "faults", faults.Faults, []string{fmt.Sprintf(
-			`subgraph "sub" and its node %q have the same MaxConcurrent, so the node waits for the subgraph, which waits for the node; make one for each`, place)})
+			`subgraph "sub" and its node %q have the same limiter, so the node waits for the subgraph, which waits for the node; make one for each`, place)})
 		if _, err := nested(graph.MaxConcurrent(8), depth).Compile(); err != nil {
 			t.Errorf("with another limiter: %v", err)
 		}

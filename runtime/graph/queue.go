@@ -161,7 +161,7 @@ func (r *run) takeSlot() func() {
 		return func() {}
 	}
 	t := &r.exec.Tasks[0]
-	if r.pending.ExecutedElsewhere(r.taskKey(&t.Task)) {
+	if r.wasDue() || r.pending.ExecutedElsewhere(r.taskKey(&t.Task)) {
 		return func() {}
 	}
 	free := r.opt.queueSlot(QueueGraph(r.opt.queues.name, r.g.nodes[t.Node].queue))
@@ -169,6 +169,14 @@ func (r *run) takeSlot() func() {
 		return func() {}
 	}
 	return func() { r.slot = false; free() }
+}
+
+// wasDue reports whether the superstep was due before the run. Then another run may have handed
+// out its tasks, and died before its end, which notes that. The call of a subgraph that begins in
+// such a superstep begins a superstep of its own.
+func (r *run) wasDue() bool {
+	root := r.opt.box.root
+	return root.log.Resumed && root.steps == 0 && r.steps == 0 && !r.log.Began()
 }
 
 // callQueued calls the node of a queue in this process. An error of the node is a *QueueError, as

@@ -91,17 +91,17 @@ func ReadHandedOut(b []byte) (h HandedOut) {
 }
 
 // HandedOut returns the number of the newest attempt of a task that was handed out or has an
-// outcome. It counts those of a round, after so many answers. It returns 0 for none.
+// outcome. It counts those of a round, after so many answers. It returns 0 for none. Attempts that
+// the run executed itself, and those before another answer, leave no such names.
 func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
-	all := p.outcomes[key]
-	for n := 1; ; n++ {
-		name := ExecutionName(round, answers, n)
-		_, ended := all[name]
-		if _, out := all[HandedOutName(name)]; !ended && !out {
-			return attempt
+	prefix := inRound(round, strconv.Itoa(answers)+".")
+	for name := range p.outcomes[key] {
+		number, ok := strings.CutPrefix(strings.TrimSuffix(name, "/out"), prefix)
+		if n, err := strconv.Atoi(number); ok && err == nil {
+			attempt = max(attempt, n)
 		}
-		attempt = n
 	}
+	return attempt
 }
 
 // Waiting returns the hand-out of a task whose execution has no outcome yet, and the name of the
