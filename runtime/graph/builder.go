@@ -19,7 +19,7 @@ type Builder[S, U any] struct {
 }
 
 // decls are declarations of a graph, in their order. The functions are lists next to those of
-// the outline: the compiler does not call them, so it is compiled once for all types of states.
+// the outline. The compiler does not call them, so it is compiled once for all types of states.
 type decls[S, U any] struct {
 	outline
 	funcs     []funcs[S, U] // by node
