@@ -172,8 +172,9 @@ func (e lookedAtError) As(any) bool {
 	return false
 }
 
-// TestFailuresTakeWorkAsTheyAreMany bounds the looks at the error of one task. Their number depends
-// on which tasks fail before the others are cancelled, so it is not twice as much for twice as many.
+// TestFailuresTakeWorkAsTheyAreMany bounds the looks at the error of one task. Their number
+// depends on which tasks fail before the others are cancelled, so it is not twice as much for
+// twice as many.
 func TestFailuresTakeWorkAsTheyAreMany(t *testing.T) {
 	const n, most = 240, 20
 	var looks atomic.Int64
