@@ -84,6 +84,9 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if all.missing != nil {
+		return all.missing
+	}
 	d := bulkData{head: in.head(r, text), Action: a, Text: text, Filter: f, Count: len(all.rows), More: all.more}
 	for i := range all.rows {
 		if all.rows[i].Holder != "" {

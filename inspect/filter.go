@@ -141,6 +141,7 @@ type found struct {
 	hidden  bool   // the request must not see the last thread
 	more    bool   // threads may follow
 	pulsing int    // the number of rows among the first pulseSize threads, if more were read
+	missing error  // of a part of the storage, whose threads the scan lacks; nil for none
 }
 
 // ofThread reports whether err is about the stored data of one thread, or the thread was deleted.
@@ -166,6 +167,10 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 	}
 	for t, err := range in.saver.Threads(ctx, q) {
 		damaged := operate.OfOneThread(&t, err)
+		if errors.Is(err, checkpoint.ErrPartial) && !damaged {
+			out.missing = err
+			return out, nil
+		}
 		if err != nil && !damaged {
 			return out, err
 		}
@@ -212,7 +217,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	switch {
 	case errors.As(err, new(*checkpoint.InvalidError)) || errors.Is(err, checkpoint.ErrNotFound): // no thread has the id
 		return nil, nil
-	case operate.OfOneThread(&t, err): // the scan lists it
+	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrUnavailable): // the scan lists it, or reports the error
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -50,6 +51,7 @@ type listData struct {
 	Rows     []row
 	Loads    []load
 	Counted  string // the graphs that Loads is about
+	Missing  string // the error of a part of the storage, whose threads are not in the list; empty for none
 	Found    found
 	Read     int
 	Whole    bool   // Read counts all threads that were read
@@ -96,8 +98,16 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if in.opt.Authorize != nil {
 		d.Read = len(d.Rows) // the number of the other threads is not for the reader
 	}
-	if d.Loads, err = in.loads(r, d.Graphs); err != nil {
+	missing := d.Found.missing
+	d.Loads, err = in.loads(r, d.Graphs)
+	switch {
+	case errors.Is(err, checkpoint.ErrPartial): // also if the list ends before it would report the error
+		missing = err
+	case err != nil:
 		return err
+	}
+	if missing != nil {
+		d.Missing = missing.Error()
 	}
 	d.Counted = "Of the graphs that the filter below lists."
 	if len(d.Graphs) > loadGraphs {
@@ -193,11 +203,15 @@ const (
 )
 
 // loads returns the number of due threads of graphs that have some, without those that the
-// request must not see.
+// request must not see. With an error that is checkpoint.ErrPartial, it returns those of the parts
+// of the storage that answer.
 func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err error) {
+	var partial error
 	for _, name := range graphs[:min(len(graphs), loadGraphs)] {
 		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
-		if err != nil {
+		if errors.Is(err, checkpoint.ErrPartial) {
+			partial = err
+		} else if err != nil {
 			return nil, err
 		}
 		l := load{Graph: name, Many: len(due.Threads) == loadSize}
@@ -220,5 +234,5 @@ func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err er
 			all = append(all, l)
 		}
 	}
-	return all, nil
+	return all, partial
 }
