@@ -214,43 +214,31 @@ func (b *builder) place(v *volume) error {
 
 // Prune removes old records and versions, as [checkpoint.Saver] says. It writes a new file and
 // replaces the old one with a rename.
-func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-	if err := checkpoint.CheckThread(thread); err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	defer s.calls.Done()
-	v := s.use(thread, baseName(thread), 0)
-	defer s.done(v)
-	unlock, err := s.lockFolder(ctx)
-	if err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	defer unlock()
-	err = v.enterAs(ctx, func(busy error) error {
-		if at := v.version(); at.Number == 1 && at.Empty() && at.Mail.Empty() { // somebody is about to begin the thread
-			return errAbsent
+func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
+	err = s.inFolder(ctx, checkpoint.Ref{Thread: thread}, func(v *volume) error {
+		err := v.enterAs(ctx, func(busy error) error {
+			if at := v.version(); at.Number == 1 && at.Empty() && at.Mail.Empty() { // somebody is about to begin the thread
+				return errAbsent
+			}
+			return v.version().AcceptPrune(&keep, busy)
+		})
+		if errors.Is(err, errAbsent) {
+			err = ledger.NoThread(thread)
 		}
-		return v.version().AcceptPrune(&keep, busy)
+		if err != nil {
+			return err
+		}
+		defer v.unlock()
+		number := v.version().Number
+		if v.ended(&keep) {
+			done.Deleted = true
+			return v.remove(ctx)
+		}
+		if done.Records, err = v.prune(keep); err == nil {
+			done.Versions, err = v.dropVersions(number, keep.Released)
+		}
+		return err
 	})
-	if errors.Is(err, errAbsent) {
-		err = ledger.NoThread(thread)
-	}
-	if err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	defer v.unlock()
-	var done checkpoint.PruneResult
-	number := v.version().Number
-	if v.ended(&keep) {
-		return checkpoint.PruneResult{Deleted: true}, v.remove(ctx)
-	}
-	if done.Records, err = v.prune(keep); err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	done.Versions, err = v.dropVersions(number, keep.Released)
 	return done, err
 }
 
@@ -372,10 +360,7 @@ func (v *volume) dropVersions(number, keep int) (removed int, err error) {
 // Import stores a thread's next version, as [checkpoint.Saver] says. Import writes items as they
 // arrive, so a version of any size takes little memory.
 func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
-	if err := checkpoint.CheckThread(thread); err != nil {
-		return err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, checkpoint.CheckThread(thread)); err != nil {
 		return err
 	}
 	defer s.calls.Done()
@@ -535,10 +520,7 @@ type namespaceLog struct {
 // snapshot returns the index of a version as it is now. The payloads are read later, from its
 // open file.
 func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snapshot, error) {
-	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
-		return snapshot{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, (checkpoint.Ref{Thread: thread, Version: version}).Check()); err != nil {
 		return snapshot{}, err
 	}
 	defer s.calls.Done()

@@ -156,8 +156,12 @@ func (s *Saver) Close() error {
 	return errors.Join(errs...)
 }
 
-// begin admits a call. Every admitted call must end with s.calls.Done.
-func (s *Saver) begin(ctx context.Context) error {
+// begin admits a call; refused is the fault of its arguments, or nil. Every admitted call must end
+// with s.calls.Done.
+func (s *Saver) begin(ctx context.Context, refused error) error {
+	if refused != nil {
+		return refused
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
@@ -187,6 +191,22 @@ func (s *Saver) use(id, base string, number int) *volume {
 	s.mu.Unlock()
 	v.mu.Lock()
 	return v
+}
+
+// inFolder calls f with the volume of a version of a thread, under the folder's lock.
+func (s *Saver) inFolder(ctx context.Context, p checkpoint.Ref, f func(v *volume) error) error {
+	if err := s.begin(ctx, p.Check()); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	v := s.use(p.Thread, baseName(p.Thread), p.Version)
+	defer s.done(v)
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f(v)
 }
 
 // done gives a volume back. If too many volumes are open, or they hold too much memory, done

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
 // leases is the folder of the leases. It has a file for each fence, which is locked and holds
@@ -277,7 +278,7 @@ func (v *volume) hold(d time.Duration, now time.Time) error {
 	if v.v.Ended {
 		return v.lease.end(v)
 	}
-	until := leaseEnd(d, now)
+	until := now.Add(ledger.LeaseOf(d))
 	if v.lease.f != nil && v.lease.fence == v.v.Fence {
 		return v.lease.renew(until, now)
 	}
@@ -288,19 +289,11 @@ func (v *volume) hold(d time.Duration, now time.Time) error {
 	return v.adopt(f, v.v.Fence, until)
 }
 
-// leaseEnd returns the end of a lease of length d from now on. Zero is checkpoint.DefaultLease.
-func leaseEnd(d time.Duration, now time.Time) time.Time {
-	if d == 0 {
-		d = checkpoint.DefaultLease
-	}
-	return now.Add(d)
-}
-
 // storeOpening takes the lease of an opening, and then writes the opening. It removes the lease
 // of the run before.
 func (v *volume) storeOpening(a *checkpoint.Append, store func() error, now time.Time) error {
 	fence, before := a.Records[0].ID, v.version().Fence
-	path, until := v.s.leasePath(v.base, fence), leaseEnd(a.Lease, now)
+	path, until := v.s.leasePath(v.base, fence), now.Add(ledger.LeaseOf(a.Lease))
 	f, err := claim(path, until)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 			return nil, err
 		}
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()
@@ -75,10 +75,7 @@ func (v *volume) post(ctx context.Context, p *checkpoint.Post) (checkpoint.Poste
 
 // Mail returns messages of a thread, as [checkpoint.Inbox] says.
 func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (found []checkpoint.Message, err error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()
@@ -94,7 +91,7 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, 
 			return nil, err
 		}
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

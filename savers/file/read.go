@@ -157,10 +157,7 @@ func (v *volume) describe(versions int) (checkpoint.Thread, error) {
 
 // Load returns the data to restore a checkpoint, as [checkpoint.Saver] says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-	if err := p.Check(); err != nil {
-		return checkpoint.Chain{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, p.Check()); err != nil {
 		return checkpoint.Chain{}, err
 	}
 	defer s.calls.Done()
@@ -194,10 +191,7 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, e
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
 	p := checkpoint.Ref{Thread: thread, Version: version}
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, p.Check()); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()
@@ -393,10 +387,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 // log returns a namespace's log up to the record before, and the file. Both are nil if the thread
 // does not exist.
 func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) ([]*ledger.Entry, *handle, error) {
-	if err := p.Check(); err != nil {
-		return nil, nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, p.Check()); err != nil {
 		return nil, nil, err
 	}
 	defer s.calls.Done()
@@ -457,7 +448,7 @@ func handful(log []*ledger.Entry, q *checkpoint.Query) (some, rest []*ledger.Ent
 
 // fetch reads records as a separate call.
 func (s *Saver) fetch(ctx context.Context, h *handle, entries []*ledger.Entry) ([]checkpoint.Record, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

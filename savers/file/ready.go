@@ -14,10 +14,7 @@ import (
 // first, for up to a second. Meanwhile they miss threads that another process makes due. A damaged
 // thread is never ready.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-	if err := q.Check(); err != nil {
-		return checkpoint.ReadyThreads{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return checkpoint.ReadyThreads{}, err
 	}
 	defer s.calls.Done()
@@ -113,10 +110,7 @@ func (s *Saver) alone(ctx context.Context, thread string, f func(v *volume, busy
 
 // Rewake sets when a thread is due, as [checkpoint.Saver] says.
 func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, r.Check()); err != nil {
 		return err
 	}
 	defer s.calls.Done()

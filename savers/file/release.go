@@ -190,31 +190,21 @@ func (v *volume) enterAs(ctx context.Context, accept func(busy error) error) err
 }
 
 // Release closes the open version, as [checkpoint.Saver] says.
-func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error) {
-	if err := checkpoint.CheckThread(thread); err != nil {
-		return checkpoint.Version{}, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return checkpoint.Version{}, err
-	}
-	defer s.calls.Done()
-	v := s.use(thread, baseName(thread), 0)
-	defer s.done(v)
-	unlock, err := s.lockFolder(ctx)
-	if err != nil {
-		return checkpoint.Version{}, err
-	}
-	defer unlock()
-	err = v.idle(ctx)
-	if errors.Is(err, errAbsent) {
-		err = ledger.NoVersion(thread, 0)
-	}
-	if err != nil {
-		return checkpoint.Version{}, err
-	}
-	defer v.unlock()
-	defer s.forgetDue()
-	return v.release(ifHead)
+func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID) (released checkpoint.Version, err error) {
+	err = s.inFolder(ctx, checkpoint.Ref{Thread: thread}, func(v *volume) error {
+		err := v.idle(ctx)
+		if errors.Is(err, errAbsent) {
+			err = ledger.NoVersion(thread, 0)
+		}
+		if err != nil {
+			return err
+		}
+		defer v.unlock()
+		defer s.forgetDue()
+		released, err = v.release(ifHead)
+		return err
+	})
+	return released, err
 }
 
 // release closes the open version, and renames its file to that of a released version. The caller
@@ -239,32 +229,20 @@ func (v *volume) release(ifHead checkpoint.ID) (checkpoint.Version, error) {
 
 // Delete removes a thread, as [checkpoint.Saver] says.
 func (s *Saver) Delete(ctx context.Context, thread string) error {
-	if err := checkpoint.CheckThread(thread); err != nil {
-		return err
-	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
-	v := s.use(thread, baseName(thread), 0)
-	defer s.done(v)
-	unlock, err := s.lockFolder(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	err = v.idle(ctx)
-	if errors.Is(err, errAbsent) {
-		return nil
-	}
-	if errors.Is(err, checkpoint.ErrDamaged) {
-		err = v.lockDamaged(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	defer v.unlock()
-	return v.remove(ctx)
+	return s.inFolder(ctx, checkpoint.Ref{Thread: thread}, func(v *volume) error {
+		err := v.idle(ctx)
+		if errors.Is(err, errAbsent) {
+			return nil
+		}
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			err = v.lockDamaged(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		defer v.unlock()
+		return v.remove(ctx)
+	})
 }
 
 // remove removes a thread that the caller has locked.

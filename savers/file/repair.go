@@ -29,34 +29,24 @@ type Repaired struct {
 // Repair of a thread that is not damaged changes nothing. Repair returns a *BusyError if a run
 // holds the lease, ErrNotFound if there is no such version, and ErrDamaged for a file of another
 // format.
-func (s *Saver) Repair(ctx context.Context, thread string, version int) (Repaired, error) {
-	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
-		return Repaired{}, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return Repaired{}, err
-	}
-	defer s.calls.Done()
-	v := s.use(thread, baseName(thread), version)
-	defer s.done(v)
-	unlock, err := s.lockFolder(ctx)
-	if err != nil {
-		return Repaired{}, err
-	}
-	defer unlock()
-	if version == 0 {
-		err = v.lockDamaged(ctx)
-	} else {
-		err = v.lockUnder(ctx)
-	}
-	if errors.Is(err, errAbsent) {
-		return Repaired{}, ledger.NoVersion(thread, version)
-	}
-	if err != nil {
-		return Repaired{}, err
-	}
-	defer v.unlock()
-	return v.repair(version)
+func (s *Saver) Repair(ctx context.Context, thread string, version int) (done Repaired, err error) {
+	err = s.inFolder(ctx, checkpoint.Ref{Thread: thread, Version: version}, func(v *volume) error {
+		lock := v.lockUnder
+		if version == 0 {
+			lock = v.lockDamaged
+		}
+		err := lock(ctx)
+		if errors.Is(err, errAbsent) {
+			err = ledger.NoVersion(thread, version)
+		}
+		if err != nil {
+			return err
+		}
+		defer v.unlock()
+		done, err = v.repair(version)
+		return err
+	})
+	return done, err
 }
 
 // repair repairs the file, whose lock is held.

@@ -81,10 +81,7 @@ type name struct {
 
 // names returns the names that q selects, in order.
 func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()
@@ -178,7 +175,7 @@ func (s *Saver) forgetListed(files int) {
 
 // selected returns one thread, if q selects it.
 func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return checkpoint.Thread{}, false, err
 	}
 	defer s.calls.Done()
@@ -299,10 +296,7 @@ func (v *volume) listing() listing {
 
 // Versions returns a thread's versions, as [checkpoint.Saver] says.
 func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Version, error) {
-	if err := checkpoint.CheckThread(thread); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, checkpoint.CheckThread(thread)); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

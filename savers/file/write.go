@@ -84,10 +84,7 @@ func (v *volume) appear(ctx context.Context, create bool) (again bool, err error
 
 // Append stores records, as [checkpoint.Saver] says.
 func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	if err := a.Check(); err != nil {
-		return checkpoint.AppendResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, a.Check()); err != nil {
 		return checkpoint.AppendResult{}, err
 	}
 	defer s.calls.Done()
@@ -118,7 +115,7 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpo
 func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
 	err := v.enter(ctx, a.Open != nil && a.After.IsZero())
 	if errors.Is(err, errAbsent) {
-		return checkpoint.AppendResult{}, v.missing(a)
+		return checkpoint.AppendResult{}, ledger.MissingAppend(a, v.version().Number > 1)
 	}
 	if err != nil {
 		return checkpoint.AppendResult{}, err
@@ -126,7 +123,7 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 	defer v.unlock()
 	version, now := v.version(), time.Now()
 	if version.Empty() && (a.Open == nil || !a.After.IsZero()) {
-		return checkpoint.AppendResult{}, v.missing(a)
+		return checkpoint.AppendResult{}, ledger.MissingAppend(a, version.Number > 1)
 	}
 	if version.Empty() && a.Release { // an earlier call may have begun and released a version
 		if done, err := v.s.releasedBefore(ctx, a, v, errNew); !errors.Is(err, errNew) {
@@ -186,15 +183,6 @@ func (v *volume) store(a *checkpoint.Append, version *ledger.Version, about *led
 	return v.hold(a.Lease, now)
 }
 
-// missing is the conflict of an Append to a thread without an open version.
-func (v *volume) missing(a *checkpoint.Append) error {
-	want, reason := a.Fence, "fence"
-	if a.Open != nil {
-		want, reason = a.After, "head"
-	}
-	return ledger.Missing(a.Thread, a.Namespace, want, reason, v.v != nil && v.v.Number > 1)
-}
-
 // errNew says that no earlier call of an Append released its version.
 var errNew = errors.New("not released before")
 
@@ -223,10 +211,7 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *
 // PutWrites stores pending writes, as [checkpoint.Saver] says. If it stores nothing, it writes
 // nothing.
 func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	if err := w.Check(); err != nil {
-		return checkpoint.PutResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, w.Check()); err != nil {
 		return checkpoint.PutResult{}, err
 	}
 	defer s.calls.Done()

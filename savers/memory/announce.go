@@ -17,7 +17,7 @@ type watchers struct {
 
 // Notify announces due threads, messages and ends of runs, as [checkpoint.Notifier] says.
 func (s *Saver) Notify(ctx context.Context, due func(checkpoint.Notice)) (stop func(), err error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.end()

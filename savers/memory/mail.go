@@ -15,7 +15,7 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 			return nil, err
 		}
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -55,10 +55,7 @@ func (t *thread) post(p *checkpoint.Post, now time.Time) checkpoint.Posted {
 
 // Mail returns messages of a thread, as [checkpoint.Inbox] says.
 func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -74,7 +71,7 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, 
 			return nil, err
 		}
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.end()

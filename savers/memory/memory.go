@@ -48,8 +48,12 @@ type thread struct {
 // New returns an empty saver.
 func New() *Saver { return new(Saver) }
 
-// begin starts a call. Every call that it starts must call end.
-func (s *Saver) begin(ctx context.Context) error {
+// begin starts a call; refused is the fault of its arguments, or nil. Every call that it starts
+// must call end.
+func (s *Saver) begin(ctx context.Context, refused error) error {
+	if refused != nil {
+		return refused
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
@@ -94,6 +98,26 @@ func (s *Saver) lock(id string, create bool) *thread {
 		}
 		t.mu.Unlock()
 	}
+}
+
+// view calls f with a version and its thread, which is locked. It returns ledger.Absent if there
+// is no such version.
+func (s *Saver) view(ctx context.Context, p checkpoint.Ref, f func(t *thread, v *ledger.Version) error) error {
+	if err := s.begin(ctx, p.Check()); err != nil {
+		return err
+	}
+	defer s.end()
+	t := s.lock(p.Thread, false)
+	if t == nil {
+		return ledger.Absent(p)
+	}
+	defer t.mu.Unlock()
+	v := t.version(p.Version)
+	if v == nil {
+		return ledger.Absent(p)
+	}
+	v.About = t.about
+	return f(t, v)
 }
 
 // open returns the open version, or nil.
@@ -169,10 +193,7 @@ func (t *thread) busy(now time.Time) error {
 
 // renew extends the lease from now.
 func (t *thread) renew(now time.Time, lease time.Duration) {
-	if lease == 0 {
-		lease = checkpoint.DefaultLease
-	}
-	t.renewed, t.lease = now, lease
+	t.renewed, t.lease = now, ledger.LeaseOf(lease)
 }
 
 // describe returns a version as a Thread.

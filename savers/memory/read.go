@@ -12,38 +12,24 @@ import (
 )
 
 // Load returns the data to restore a checkpoint, as [checkpoint.Saver] says.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-	if err := p.Check(); err != nil {
-		return checkpoint.Chain{}, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return checkpoint.Chain{}, err
-	}
-	defer s.end()
-	t := s.lock(p.Thread, false)
-	if t == nil {
-		return checkpoint.Chain{}, ledger.Absent(p)
-	}
-	defer t.mu.Unlock()
-	v := t.version(p.Version)
-	if v == nil {
-		return checkpoint.Chain{}, ledger.Absent(p)
-	}
-	v.About = t.about
-	view, err := v.View(p.Namespace, p.At)
-	if err != nil {
-		return checkpoint.Chain{}, err
-	}
-	chain := view.Chain
-	if n := len(view.Entries); n > 0 {
-		chain.Last, chain.Snapshot, chain.Chained = view.Entries[n-1].Record, view.Entries[0].Payload, n-1
-		chain.Deltas = deltas(view.Entries[1:])
-	}
-	if view.Base != nil {
-		chain.Due = view.Base.Due
-	}
-	chain.Thread = t.describe(v, time.Now())
-	return chain, nil
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
+	err = s.view(ctx, p, func(t *thread, v *ledger.Version) error {
+		view, err := v.View(p.Namespace, p.At)
+		if err != nil {
+			return err
+		}
+		chain = view.Chain
+		if n := len(view.Entries); n > 0 {
+			chain.Last, chain.Snapshot, chain.Chained = view.Entries[n-1].Record, view.Entries[0].Payload, n-1
+			chain.Deltas = deltas(view.Entries[1:])
+		}
+		if view.Base != nil {
+			chain.Due = view.Base.Due
+		}
+		chain.Thread = t.describe(v, time.Now())
+		return nil
+	})
+	return chain, err
 }
 
 // deltas returns the payloads of the entries after a snapshot.
@@ -61,7 +47,12 @@ func deltas(entries []*ledger.Entry) [][]byte {
 // History yields records, newest first, as [checkpoint.Saver] says.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
-		log, err := s.log(ctx, p, q.Before)
+		var log []*ledger.Entry
+		p.At = q.Before
+		err := s.view(ctx, p, func(_ *thread, v *ledger.Version) (err error) {
+			log, err = v.Log(p.Namespace, p.At)
+			return err
+		})
 		if err != nil {
 			yield(checkpoint.Record{}, err)
 			return
@@ -71,7 +62,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 			if !q.Match(&e.Record) {
 				continue
 			}
-			if err := s.begin(ctx); err != nil {
+			if err := s.begin(ctx, nil); err != nil {
 				yield(checkpoint.Record{}, err)
 				return
 			}
@@ -87,28 +78,6 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 	}
 }
 
-// log returns a namespace's log up to the record before.
-func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) ([]*ledger.Entry, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	p.At = before
-	t := s.lock(p.Thread, false)
-	if t == nil {
-		return nil, ledger.Absent(p)
-	}
-	defer t.mu.Unlock()
-	v := t.version(p.Version)
-	if v == nil {
-		return nil, ledger.Absent(p)
-	}
-	return v.Log(p.Namespace, before)
-}
-
 // Threads yields the threads that q selects, as [checkpoint.Saver] says. It looks at all threads.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
@@ -119,7 +88,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		}
 		found := 0
 		for _, p := range all {
-			if err := s.begin(ctx); err != nil {
+			if err := s.begin(ctx, nil); err != nil {
 				yield(checkpoint.Thread{}, err)
 				return
 			}
@@ -144,10 +113,7 @@ type position struct {
 
 // positions returns the threads that q selects by name and place, in order.
 func (s *Saver) positions(ctx context.Context, q *checkpoint.ThreadQuery) ([]position, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -191,33 +157,17 @@ func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Threa
 }
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
-func (s *Saver) Schemas(ctx context.Context, id string, version int) (map[uint64][]byte, error) {
-	p := checkpoint.Ref{Thread: id, Version: version}
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	t := s.lock(id, false)
-	if t == nil {
-		return nil, ledger.Absent(p)
-	}
-	defer t.mu.Unlock()
-	v := t.version(version)
-	if v == nil {
-		return nil, ledger.Absent(p)
-	}
-	return checkpoint.Schemas(v.Schemas())
+func (s *Saver) Schemas(ctx context.Context, id string, version int) (all map[uint64][]byte, err error) {
+	err = s.view(ctx, checkpoint.Ref{Thread: id, Version: version}, func(_ *thread, v *ledger.Version) (err error) {
+		all, err = checkpoint.Schemas(v.Schemas())
+		return err
+	})
+	return all, err
 }
 
 // Versions returns a thread's versions, as [checkpoint.Saver] says.
-func (s *Saver) Versions(ctx context.Context, id string) ([]checkpoint.Version, error) {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
+func (s *Saver) Versions(ctx context.Context, id string) (all []checkpoint.Version, err error) {
+	if err := s.begin(ctx, checkpoint.CheckThread(id)); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -226,7 +176,6 @@ func (s *Saver) Versions(ctx context.Context, id string) ([]checkpoint.Version, 
 		return nil, nil
 	}
 	defer t.mu.Unlock()
-	var all []checkpoint.Version
 	for _, v := range t.versions {
 		all = append(all, v.Listing())
 	}
@@ -242,7 +191,7 @@ func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[ch
 			return
 		}
 		for _, item := range items {
-			if err := s.begin(ctx); err != nil {
+			if err := s.begin(ctx, nil); err != nil {
 				yield(checkpoint.ExportItem{}, err)
 				return
 			}
@@ -255,39 +204,29 @@ func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[ch
 }
 
 // items returns a version as items. They point to what the saver holds, which never changes.
-func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint.ExportItem, error) {
-	if err := (checkpoint.Ref{Thread: id, Version: version}).Check(); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	t := s.lock(id, false)
-	if t == nil {
-		return nil, ledger.NoVersion(id, version)
-	}
-	defer t.mu.Unlock()
-	v := t.version(version)
-	if v == nil {
-		return nil, ledger.NoVersion(id, version)
-	}
-	described := t.describe(v, time.Now())
-	items := []checkpoint.ExportItem{{Thread: &described}}
-	for _, namespace := range v.Namespaces() {
-		log, err := v.Log(namespace, checkpoint.ID{})
-		if err != nil {
-			return nil, err
+func (s *Saver) items(ctx context.Context, id string, version int) (items []checkpoint.ExportItem, err error) {
+	err = s.view(ctx, checkpoint.Ref{Thread: id, Version: version}, func(t *thread, v *ledger.Version) error {
+		described := t.describe(v, time.Now())
+		items = append(items, checkpoint.ExportItem{Thread: &described})
+		for _, namespace := range v.Namespaces() {
+			log, err := v.Log(namespace, checkpoint.ID{})
+			if err != nil {
+				return err
+			}
+			for _, e := range log {
+				items = append(items, checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
+			}
 		}
-		for _, e := range log {
-			items = append(items, checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
+		for _, w := range append(v.Schemas(), v.Writes()...) {
+			items = append(items, checkpoint.ExportItem{Write: &w})
 		}
+		for _, m := range v.Mail.All() {
+			items = append(items, checkpoint.ExportItem{Message: &m})
+		}
+		return nil
+	})
+	if err == nil && items == nil {
+		err = ledger.NoVersion(id, version)
 	}
-	for _, w := range append(v.Schemas(), v.Writes()...) {
-		items = append(items, checkpoint.ExportItem{Write: &w})
-	}
-	for _, m := range v.Mail.All() {
-		items = append(items, checkpoint.ExportItem{Message: &m})
-	}
-	return items, nil
+	return items, err
 }

@@ -18,10 +18,7 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.
 
 // ready is Ready, and counts the threads that it offers to its rounds.
 func (s *Saver) ready(ctx context.Context, q *checkpoint.ReadyQuery) (got checkpoint.ReadyThreads, offered int, err error) {
-	if err := q.Check(); err != nil {
-		return got, 0, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, q.Check()); err != nil {
 		return got, 0, err
 	}
 	defer s.end()
@@ -117,10 +114,7 @@ func (t *thread) until(now time.Time) time.Time {
 
 // Rewake sets when a thread is due, as [checkpoint.Saver] says.
 func (s *Saver) Rewake(ctx context.Context, r checkpoint.Rewake) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, r.Check()); err != nil {
 		return err
 	}
 	defer s.end()

@@ -11,17 +11,14 @@ import (
 
 // Append stores records, as [checkpoint.Saver] says.
 func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	if err := a.Check(); err != nil {
-		return checkpoint.AppendResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, a.Check()); err != nil {
 		return checkpoint.AppendResult{}, err
 	}
 	defer s.end()
 	starts := a.Open != nil && a.After.IsZero()
 	t := s.lock(a.Thread, starts)
 	if t == nil {
-		return checkpoint.AppendResult{}, missing(&a, nil)
+		return checkpoint.AppendResult{}, ledger.MissingAppend(&a, false)
 	}
 	defer t.mu.Unlock()
 	defer s.changed(t)
@@ -38,7 +35,7 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	}
 	v := t.open()
 	if v == nil && !starts {
-		return checkpoint.AppendResult{}, missing(a, t)
+		return checkpoint.AppendResult{}, ledger.MissingAppend(a, len(t.versions) > 0)
 	}
 	var busy error
 	if a.Open != nil {
@@ -98,21 +95,9 @@ func (t *thread) entries(v *ledger.Version, a *checkpoint.Append) []*ledger.Entr
 	return t.made
 }
 
-// missing is the conflict of an Append to a thread without an open version; t may be nil.
-func missing(a *checkpoint.Append, t *thread) error {
-	want, reason := a.Fence, "fence"
-	if a.Open != nil {
-		want, reason = a.After, "head"
-	}
-	return ledger.Missing(a.Thread, a.Namespace, want, reason, t != nil && len(t.versions) > 0)
-}
-
 // PutWrites stores pending writes, as [checkpoint.Saver] says.
 func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	if err := w.Check(); err != nil {
-		return checkpoint.PutResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, w.Check()); err != nil {
 		return checkpoint.PutResult{}, err
 	}
 	defer s.end()
@@ -137,10 +122,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoi
 
 // Release closes the open version, as [checkpoint.Saver] says.
 func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (checkpoint.Version, error) {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return checkpoint.Version{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, checkpoint.CheckThread(id)); err != nil {
 		return checkpoint.Version{}, err
 	}
 	defer s.end()
@@ -166,10 +148,7 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (c
 
 // Delete removes a thread, as [checkpoint.Saver] says.
 func (s *Saver) Delete(ctx context.Context, id string) error {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, checkpoint.CheckThread(id)); err != nil {
 		return err
 	}
 	defer s.end()
@@ -197,10 +176,7 @@ func (s *Saver) remove(t *thread, id string) {
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.
 func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-	if err := checkpoint.CheckThread(id); err != nil {
-		return checkpoint.PruneResult{}, err
-	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, checkpoint.CheckThread(id)); err != nil {
 		return checkpoint.PruneResult{}, err
 	}
 	defer s.end()
@@ -309,7 +285,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	if err != nil {
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, nil); err != nil {
 		return err
 	}
 	defer s.end()

@@ -100,6 +100,15 @@ func Missing(thread, namespace string, want checkpoint.ID, reason string, releas
 	return &checkpoint.ConflictError{Thread: thread, Namespace: namespace, Want: want, Reason: reason}
 }
 
+// MissingAppend is the conflict of an Append to a thread that has no open version; released says
+// that it had one.
+func MissingAppend(a *checkpoint.Append, released bool) error {
+	if a.Open != nil {
+		return Missing(a.Thread, a.Namespace, a.After, "head", released)
+	}
+	return Missing(a.Thread, a.Namespace, a.Fence, "fence", released)
+}
+
 // Appended answers an Append whose records stand in v, at the given time.
 func (v *Version) Appended(a *checkpoint.Append, now time.Time) checkpoint.AppendResult {
 	last := a.Records[len(a.Records)-1].ID
