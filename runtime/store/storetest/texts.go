@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,52 +12,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/runtime/store/internal/fact"
 )
-
-// shelf is a collection that is searched by the words of facts.
-type shelf struct {
-	*store.Collection[fact.Fact]
-	text *store.TextIndex[fact.Fact]
-	kind *store.Index[fact.Fact, string]
-}
-
-func newShelf(tb testing.TB, b store.Backend) *shelf {
-	tb.Helper()
-	s := &shelf{
-		text: store.NewTextIndex("text", func(f *fact.Fact) []string { return append([]string{f.Text}, f.Tags...) }),
-		kind: store.NewIndex("kind", func(f *fact.Fact) string { return f.Kind }),
-	}
-	s.Collection = collection[fact.Fact](tb, b, store.CollectionOption[fact.Fact](s.kind), s.text)
-	return s
-}
-
-// put stores texts in a namespace by key.
-func (s *shelf) put(tb testing.TB, namespace string, texts map[string]string) {
-	tb.Helper()
-	for key, text := range texts {
-		if _, err := s.In(namespace).Put(tb.Context(), key, fact.Fact{Text: text}); err != nil {
-			tb.Fatal(err)
-		}
-	}
-}
-
-// want fails unless a search of a selection finds these keys, in order.
-func (s *shelf) want(
-	tb testing.TB, in *store.Selection[fact.Fact], text string, opts []store.SearchOption, want ...string,
-) []store.Match[fact.Fact] {
-	tb.Helper()
-	found, err := in.Search(tb.Context(), s.text, text, opts...)
-	if err != nil {
-		tb.Fatalf("search %.40q: %v", text, err)
-	}
-	keys := make([]string, len(found))
-	for i, m := range found {
-		keys[i] = m.Key
-	}
-	if !slices.Equal(keys, want) {
-		tb.Errorf("search %.40q: got the keys %.80q, want %.80q", text, keys, want)
-	}
-	return found
-}
 
 func testText(tb testing.TB, place Storage) {
 	tb.Helper()
@@ -88,7 +41,7 @@ func testText(tb testing.TB, place Storage) {
 	for i := range 12 {
 		s.put(tb, "many", map[string]string{fmt.Sprintf("%02d", i): "many"})
 	}
-	if found, err := s.In("many").Search(tb.Context(), s.text, "many"); err != nil || len(found) != 10 {
+	if found, err := s.In("many").Search(tb.Context(), s.index, "many"); err != nil || len(found) != 10 {
 		tb.Errorf("a search without a limit: got %d items, %v, want 10", len(found), err)
 	}
 }
@@ -136,7 +89,7 @@ func testHostileWords(tb testing.TB, place Storage) {
 		"+red -blue", `"red blue"x`, "red*", "red~2 (", "NEAR(red blue)", "red & !blue", "red <-> blue", "text:red", "'red", "red'; DROP TABLE graph_store_item; --",
 		`red\`, "red%", "red_", "{red}", "@@red", "red\x00", "\xffred\xff", "red OR 1=1", strings.Repeat("red ", 1<<18), "red " + strings.Repeat("x", 1<<20),
 	} {
-		if found, err := in.Search(ctx, s.text, text); err != nil || len(found) == 0 || found[0].Key != "k" {
+		if found, err := in.Search(ctx, s.index, text); err != nil || len(found) == 0 || found[0].Key != "k" {
 			tb.Errorf("search %.40q: got %d items, %v, want the item with the word red first", text, len(found), err)
 		}
 	}
@@ -163,10 +116,10 @@ func testHostileWords(tb testing.TB, place Storage) {
 		}
 	}
 	for what, call := range map[string]func() error{
-		"no text":         func() error { _, err := s.Search(ctx, s.text, ""); return err },
+		"no text":         func() error { _, err := s.Search(ctx, s.index, ""); return err },
 		"no index":        func() error { _, err := s.Search(ctx, nil, "x"); return err },
-		"a limit of 0":    func() error { _, err := s.Search(ctx, s.text, "x", store.Limit(0)); return err },
-		"a page too far":  func() error { _, err := s.Search(ctx, s.text, "x", store.Offset(store.MaxPage)); return err },
+		"a limit of 0":    func() error { _, err := s.Search(ctx, s.index, "x", store.Limit(0)); return err },
+		"a page too far":  func() error { _, err := s.Search(ctx, s.index, "x", store.Offset(store.MaxPage)); return err },
 		"a foreign index": func() error { _, err := s.Search(ctx, store.NewTextIndex("text", textOf), "x"); return err },
 		"too many words": func() error {
 			var text strings.Builder
@@ -231,7 +184,7 @@ func testTextModel(tb testing.TB, place Storage) {
 		}
 		want := ranked(texts, query)
 		offset, limit := random.IntN(3), 1+random.IntN(20)
-		found, err := s.In("a").Search(tb.Context(), s.text, query, store.Limit(limit), store.Offset(offset))
+		found, err := s.In("a").Search(tb.Context(), s.index, query, store.Limit(limit), store.Offset(offset))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -292,105 +245,4 @@ func ranked(texts map[string]string, query string) (all []scored) {
 		return strings.Compare(a.key, b.key)
 	})
 	return all
-}
-
-func testTextFilter(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	n := 3000
-	if testing.Short() {
-		n = 1000
-	}
-	var ops []store.Op
-	for i := range n {
-		kind, count := "common", 5
-		if i%100 == 99 {
-			kind, count = "rare", 1
-		}
-		ops = append(ops, store.Op{
-			Kind: store.OpPut, Namespace: store.Namespace{"bulk"}, Key: fmt.Sprintf("%06d", i), Index: []store.Entry{entry("kind", kind)},
-			Texts: []store.Text{{Index: "text", Words: []store.Word{{Word: "word", Count: count}}}},
-		})
-		if len(ops) == store.MaxOps || i == n-1 {
-			do(tb, b, ops...)
-			ops = ops[:0]
-		}
-	}
-	q := store.TextQuery{Index: "text", Words: []string{"word"}}
-	q.Namespace = store.Namespace{"bulk"}
-	q.Where = []store.Condition{{Index: "kind", Ranges: []store.Range{{From: []byte("rare"), To: []byte("rare\x00")}}}}
-	for _, limit := range []int{1, n / 100} {
-		q.Limit = limit
-		hits, err := b.SearchText(tb.Context(), q)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		var got, want []string
-		for i := range hits {
-			got = append(got, hits[i].Key)
-		}
-		for i := range limit {
-			want = append(want, fmt.Sprintf("%06d", 100*i+99))
-		}
-		if !slices.Equal(got, want) {
-			tb.Errorf("a filter that selects 1 %% of %d items: got %d items %.120q, want %.120q", n, len(got), got, want)
-		}
-	}
-	for what, where := range map[string][]store.Range{"a range": {{From: []byte("r")}}, "no range": nil} {
-		q.Where[0].Ranges = where
-		if hits, err := b.SearchText(tb.Context(), q); err != nil || len(hits) != len(where)*n/100 {
-			tb.Errorf("a filter with %s: got %d items, %v, want %d", what, len(hits), err, len(where)*n/100)
-		}
-	}
-	q.Where, q.Words = nil, nil
-	if hits, err := b.SearchText(tb.Context(), q); err != nil || len(hits) != 0 {
-		tb.Errorf("no words: got %d items, %v, want none", len(hits), err)
-	}
-}
-
-func testTextApart(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	s, ctx := newShelf(tb, b), tb.Context()
-	names := []string{"a", "a/b", "a%", "a_", "%", "_", "ab", "A", "a\x00", "a\x00\x01", " a", "a ", "ä", "\xff"}
-	for _, name := range names {
-		s.put(tb, name, map[string]string{name: "same"})
-	}
-	for _, name := range names {
-		s.want(tb, s.In(name).Filter(), "same", nil, name)
-	}
-	if _, err := s.In("a", "deep").Put(ctx, "below", fact.Fact{Text: "same"}); err != nil {
-		tb.Fatal(err)
-	}
-	s.want(tb, s.In("a").Filter(), "same", nil, "a", "below")
-	both := s.want(tb, s.In("a").Filter(), "same", []store.SearchOption{store.Exact()}, "a")
-	s.put(tb, "b", map[string]string{"1": "same", "2": "same, the same", "3": "other"})
-	if after := s.want(tb, s.In("a").Filter(), "same", []store.SearchOption{store.Exact()}, "a"); after[0].Score != both[0].Score {
-		tb.Errorf("after puts in another namespace: got the score %v, want %v as before", after[0].Score, both[0].Score)
-	}
-
-	kinds := store.NewTextIndex("kinds", func(f *fact.Fact) []string { return []string{f.Kind} })
-	two := collection[fact.Fact](tb, b, s.text, kinds)
-	if _, err := two.In("two").Put(ctx, "k", fact.Fact{Kind: "red", Text: "blue"}); err != nil {
-		tb.Fatal(err)
-	}
-	for text, finds := range map[string]bool{"red": true, "blue": false} {
-		if found, err := two.In("two").Search(ctx, kinds, text); err != nil || len(found) == 1 != finds {
-			tb.Errorf("search %q by the other index: got %d items, %v, want an item: %t", text, len(found), err, finds)
-		}
-	}
-
-	user := "ada"
-	scope := func(context.Context) (store.Namespace, error) { return store.Namespace{"users", user}, nil }
-	scoped := newShelf(tb, store.Scoped(b, scope))
-	if _, err := scoped.In("x").Put(ctx, "mine", fact.Fact{Text: "same"}); err != nil {
-		tb.Fatal(err)
-	}
-	for _, m := range scoped.want(tb, scoped.Filter(), "same", nil, "mine") {
-		if m.Namespace.String() != "facts/x" {
-			tb.Errorf("got the namespace %s, want facts/x, relative to the scope", m.Namespace)
-		}
-	}
-	user = "bob"
-	scoped.want(tb, scoped.Filter(), "same", nil)
 }

@@ -16,7 +16,7 @@ import (
 
 func testEmbedsChanges(tb testing.TB, place Storage) {
 	tb.Helper()
-	l := newLibrary(tb, open(tb, place), func(f *fact.Fact) []string { return []string{f.Kind, f.Text} })
+	l := newLibraryOf(tb, open(tb, place), func(f *fact.Fact) []string { return []string{f.Kind, f.Text} })
 	ctx, c := tb.Context(), l.In("a")
 	want := func(what string, calls, texts int64) {
 		tb.Helper()
@@ -36,8 +36,8 @@ func testEmbedsChanges(tb testing.TB, place Storage) {
 	put("one other text", fact.Fact{Kind: "red", Text: "blue"}, 1, 1)
 	put("the texts in the other order", fact.Fact{Kind: "blue", Text: "red"}, 0, 0)
 	put("one text less", fact.Fact{Text: "red"}, 0, 0)
-	l.wantFound(tb, c.Filter(), "red", nil, "k")
-	l.wantFound(tb, c.Filter(), "gone", nil, "k")
+	l.want(tb, c.Filter(), "red", nil, "k")
+	l.want(tb, c.Filter(), "gone", nil, "k")
 	l.words.taken()
 
 	if _, err := c.Update(ctx, "k", func(f *fact.Fact) error { f.Count++; return nil }); err != nil {
@@ -58,7 +58,7 @@ func testEmbedsChanges(tb testing.TB, place Storage) {
 		tb.Fatal(err)
 	}
 	want("a batch", 1, 6)
-	l.wantFound(tb, c.Filter(), "text3", []store.SearchOption{store.Limit(1)}, "3")
+	l.want(tb, c.Filter(), "text3", []store.SearchOption{store.Limit(1)}, "3")
 	l.words.taken()
 	if _, err := c.Reindex(ctx); err != nil {
 		tb.Fatal(err)
@@ -69,14 +69,14 @@ func testEmbedsChanges(tb testing.TB, place Storage) {
 func testVectorsFollow(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
-	l := newLibrary(tb, b, textOf)
+	l := newLibrary(tb, b)
 	ctx, c := tb.Context(), l.In("a")
 	put := func(text string, opts ...store.PutOption) (int64, error) {
 		return c.Put(ctx, "k", fact.Fact{Text: text}, opts...)
 	}
 	score := func(what, text string, want float64) {
 		tb.Helper()
-		found, err := c.Search(ctx, l.text, text)
+		found, err := c.Search(ctx, l.index, text)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -139,43 +139,12 @@ func testVectorsFollow(tb testing.TB, place Storage) {
 		tb.Fatal(err)
 	}
 	until(tb, "the item expires", func() bool {
-		found, err := c.Search(ctx, l.text, "red")
+		found, err := c.Search(ctx, l.index, "red")
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return len(found) == 0
 	})
-}
-
-func testReindexVectors(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	ctx := tb.Context()
-	plain := collection[fact.Fact](tb, b).In("a")
-	const n = 120 // more than a page
-	for i := range n {
-		if _, err := plain.Put(ctx, fmt.Sprintf("%03d", i), fact.Fact{Text: fmt.Sprint("number ", i%60)}); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	before, err := plain.Get(ctx, "007")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	l := newLibrary(tb, b, textOf)
-	l.wantFound(tb, l.Filter(), "number", nil)
-	if done, err := l.Reindex(ctx); err != nil || done != n {
-		tb.Fatalf("reindex: got %d, %v, want %d items", done, err, n)
-	}
-	if _, texts := l.words.taken(); texts > n+1 {
-		tb.Errorf("reindex embedded %d texts, want at most %d", texts, n)
-	}
-	l.wantFound(tb, l.In("a").Filter(), "number 7", []store.SearchOption{store.Limit(2)}, "007", "067")
-	after, err := plain.Get(ctx, "007")
-	if err != nil || after.Version != before.Version || !after.Updated.Equal(before.Updated) {
-		tb.Errorf("reindex: got version %d of %v, %v, want them unchanged: %d, %v",
-			after.Version, after.Updated, err, before.Version, before.Updated)
-	}
 }
 
 // testReindexWriter lets the embedder of a Reindex change items, as another program does.
@@ -236,7 +205,7 @@ func testReindexWriter(tb testing.TB, place Storage) {
 func testModel(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
-	l := newLibrary(tb, b, textOf)
+	l := newLibrary(tb, b)
 	ctx := tb.Context()
 	for range 2 {
 		if err := l.Declare(ctx); err != nil {
@@ -259,7 +228,7 @@ func testModel(tb testing.TB, place Storage) {
 	if err := collection[fact.Fact](tb, b).Declare(ctx); err != nil {
 		tb.Errorf("declare of a collection without vector indexes: %v", err)
 	}
-	l.put(tb, "a", map[string]fact.Fact{"k": {Text: "old"}})
+	l.put(tb, "a", map[string]string{"k": "old"})
 	for what, e := range map[string]store.Embedder{
 		"another model":            {Model: "other", Dims: wordDims},
 		"other dimensions":         {Model: "words", Dims: wordDims + 1},
@@ -279,7 +248,7 @@ func testModel(tb testing.TB, place Storage) {
 			tb.Errorf("%s: the embedder was called %d times, want 0", what, asked)
 		}
 	}
-	l.wantFound(tb, l.In("a").Filter(), "old", nil, "k")
+	l.want(tb, l.In("a").Filter(), "old", nil, "k")
 	if it, err := l.In("a").Get(ctx, "k"); err != nil || it.Value.Text != "old" {
 		tb.Errorf("after puts by another model: got %+v, %v, want the old item", it, err)
 	}

@@ -12,24 +12,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store/internal/fact"
 )
 
-func testTextTies(tb testing.TB, place Storage) {
-	tb.Helper()
-	s := newShelf(tb, open(tb, place))
-	var want []string
-	for _, i := range []int{7, 2, 9, 4, 0, 11, 5} {
-		s.put(tb, string(rune('a'+i%3)), map[string]string{fmt.Sprint(i): "same text"})
-	}
-	for _, it := range collect(tb, s.List(tb.Context())) {
-		want = append(want, it.Key)
-	}
-	s.want(tb, s.Filter(), "same text", nil, want...)
-	for limit := 1; limit < len(want); limit++ {
-		s.want(tb, s.Filter(), "same text", []store.SearchOption{store.Limit(limit)}, want[:limit]...)
-		s.want(tb, s.Filter(), "text", []store.SearchOption{store.Limit(2), store.Offset(limit)}, want[limit:min(limit+2, len(want))]...)
-	}
-	s.want(tb, s.Filter(s.kind.Equal("no")), "same", nil)
-}
-
 func testWordsFollow(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
@@ -48,7 +30,7 @@ func testWordsFollow(tb testing.TB, place Storage) {
 		tb.Helper()
 		var got []string
 		for _, word := range []string{"red", "green", "blue"} {
-			found, err := c.Search(ctx, s.text, word)
+			found, err := c.Search(ctx, s.index, word)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -111,40 +93,12 @@ func testWordsFollow(tb testing.TB, place Storage) {
 	finds("a refresh", "red")
 	put("red", store.TTL(time.Millisecond))
 	until(tb, "the item expires", func() bool {
-		found, err := c.Search(ctx, s.text, "red")
+		found, err := c.Search(ctx, s.index, "red")
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return len(found) == 0
 	})
-}
-
-func testReindexWords(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	ctx := tb.Context()
-	plain := collection[fact.Fact](tb, b).In("a")
-	const n = 120 // more than a page
-	for i := range n {
-		if _, err := plain.Put(ctx, fmt.Sprintf("%03d", i), fact.Fact{Text: fmt.Sprint("number ", i%60)}); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	before, err := plain.Get(ctx, "007")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := newShelf(tb, b)
-	s.want(tb, s.Filter(), "number", nil)
-	if done, err := s.Reindex(ctx); err != nil || done != n {
-		tb.Fatalf("reindex: got %d, %v, want %d items", done, err, n)
-	}
-	s.want(tb, s.In("a").Filter(), "number 7", []store.SearchOption{store.Limit(2)}, "007", "067")
-	after, err := plain.Get(ctx, "007")
-	if err != nil || after.Version != before.Version || !after.Updated.Equal(before.Updated) {
-		tb.Errorf("reindex: got version %d of %v, %v, want them unchanged: %d, %v",
-			after.Version, after.Updated, err, before.Version, before.Updated)
-	}
 }
 
 func testWordWriters(tb testing.TB, place Storage) {
@@ -171,7 +125,7 @@ func testWordWriters(tb testing.TB, place Storage) {
 				want = append(want, it.Key)
 			}
 		}
-		found, err := s.Search(ctx, s.text, word)
+		found, err := s.Search(ctx, s.index, word)
 		if err != nil {
 			tb.Fatal(err)
 		}
