@@ -404,9 +404,7 @@ func testRepeatPruned(tb testing.TB, place Storage) {
 			r.end()
 		}
 		for _, keep := range []int{3, 2, 1} {
-			if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Last: keep}); err != nil {
-				tb.Fatal(err)
-			}
+			mustPrune(tb, s, "t", checkpoint.Retention{Last: keep})
 			what := fmt.Sprintf("namespace %q, sent again when the last %d are left", namespace, keep)
 			again, err := s.Append(tb.Context(), a)
 			if err != nil || again.Version != first.Version || again.Head != first.Head {
@@ -462,9 +460,7 @@ func testRepeatOpening(tb testing.TB, place Storage) {
 		if _, err := s.PutWrites(tb.Context(), w); err != nil {
 			tb.Fatal(err)
 		}
-		if _, err := s.Release(tb.Context(), "released", checkpoint.ID{}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRelease(tb, s, "released")
 	}
 }
 

@@ -172,36 +172,26 @@ func testDescribedStays(tb testing.TB, place Storage) {
 	}
 	r.end()
 	made := wantDescribed(tb, s, "the first version", "t", "g", "title", labels)
-	if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Last: 1}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Last: 1})
 	wantDescribed(tb, s, "after a prune", "t", "g", "title", labels)
-	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	if got := threads(tb, s, checkpoint.ThreadQuery{Labels: labels}); len(got) != 0 {
 		tb.Errorf("a thread without an open version is listed by its label: %v", got)
 	}
-	if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Released: -1}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Released: -1})
 	r, _ = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "", "", map[string]string{"second": "yes"}))
 	r.end()
 	both := map[string]string{"user": "ada", "second": "yes"}
 	if again := wantDescribed(tb, s, "the next version", "t", "g", "title", both); !again.Equal(made) {
 		tb.Errorf("a release moved the creation from %v to %v", made, again)
 	}
-	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	r, _ = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "newest", nil))
 	r.end()
 	if got := load(tb, s, checkpoint.Ref{Thread: "t", Version: 2}).Thread; got.Title != "newest" || !maps.Equal(got.Labels, both) {
 		tb.Errorf("a released version: got title %q, labels %q; want those that the thread has now, %q and %q", got.Title, got.Labels, "newest", both)
 	}
-	if err := s.Delete(tb.Context(), "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	r = begin(tb, s, "t", checkpoint.ID{})
 	r.end()
 	if again := wantDescribed(tb, s, "after a delete", "t", "", "", nil); !again.After(made) {
@@ -238,9 +228,7 @@ func testDescribedCopied(tb testing.TB, place Storage) {
 	other, _ := tryBegin(tb, s, about(tb, "other", checkpoint.ID{}, "h", "its own", map[string]string{"user": "bob", "own": "1"}))
 	other.end()
 	before := wantDescribed(tb, s, "a thread before an import", "other", "h", "its own", map[string]string{"user": "bob", "own": "1"})
-	if _, err := s.Release(ctx, "other", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "other")
 	if err := checkpoint.Copy(ctx, s, "t", 0, s, "other"); err != nil {
 		tb.Fatal(err)
 	}
@@ -358,9 +346,7 @@ func testThreadsCreated(tb testing.TB, place Storage) {
 			return load(tb, s, checkpoint.Ref{Thread: "clock"}).Thread.Updated.After(times[i])
 		})
 	}
-	if err := s.Delete(tb.Context(), "clock"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "clock")
 	if !slices.IsSortedFunc(times, time.Time.Compare) {
 		tb.Fatalf("the threads were created at %v, want ascending times", times)
 	}

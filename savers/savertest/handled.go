@@ -191,9 +191,7 @@ func testReply(tb testing.TB, s checkpoint.Saver) {
 		tb.Error("a release under a lease succeeded")
 	}
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Done})
-	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	want("after a release", "2:b taken true: reply to b; 3:c taken false: payload of c; 4:d taken false: payload of d", 3)
 	_, err := s.PutWrites(tb.Context(), checkpoint.PutWrites{
 		Thread: "t", Fence: r.fence, Messages: checkpoint.Handled{Reply: []checkpoint.Message{numbered(1, checkpoint.Message{ID: "a", Kind: checkpoint.SignalMessage})}},
@@ -297,9 +295,7 @@ func testCancels(tb testing.TB, s checkpoint.Saver) {
 		tb.Fatal(err)
 	}
 	want("a copy", "copy", 1, 2)
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	if got := listed(tb, s, "t"); got.Cancels != 0 || got.Others != 0 {
 		tb.Errorf("after a release: got %d cancels of %d other messages, want none", got.Cancels, got.Others)
 	}

@@ -159,6 +159,38 @@ func (r *run) write(task string, kind checkpoint.Kind, name, payload string) che
 	return checkpoint.Write{Base: r.heads[""], Task: task, Kind: kind, Name: name, Payload: []byte(payload)}
 }
 
+// mustRelease releases the open version of a thread, or ends the test.
+func mustRelease(tb testing.TB, s checkpoint.Saver, thread string) {
+	tb.Helper()
+	if _, err := s.Release(tb.Context(), thread, checkpoint.ID{}); err != nil {
+		tb.Fatalf("release %.40q: %v", thread, err)
+	}
+}
+
+// mustDelete deletes a thread, or ends the test.
+func mustDelete(tb testing.TB, s checkpoint.Saver, thread string) {
+	tb.Helper()
+	if err := s.Delete(tb.Context(), thread); err != nil {
+		tb.Fatalf("delete %.40q: %v", thread, err)
+	}
+}
+
+// mustPrune prunes a thread, or ends the test.
+func mustPrune(tb testing.TB, s checkpoint.Saver, thread string, keep checkpoint.Retention) {
+	tb.Helper()
+	if _, err := s.Prune(tb.Context(), thread, keep); err != nil {
+		tb.Fatalf("prune %.40q: %v", thread, err)
+	}
+}
+
+// mustRewake sets when a thread is due, or ends the test.
+func mustRewake(tb testing.TB, s checkpoint.Saver, r checkpoint.Rewake) {
+	tb.Helper()
+	if err := s.Rewake(tb.Context(), r); err != nil {
+		tb.Fatalf("rewake %.40q: %v", r.Thread, err)
+	}
+}
+
 // load loads a chain, or ends the test.
 func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref) checkpoint.Chain {
 	tb.Helper()

@@ -192,13 +192,9 @@ func testNewsOfRuns(tb testing.TB, s checkpoint.Saver) {
 	check("of a run", checkpoint.News{Version: 1, Status: checkpoint.Running, Fence: r.fence, Due: true})
 	r.putWith(checkpoint.PutWrites{Status: checkpoint.Failed, End: true, Wake: time.Now().Add(time.Hour)})
 	check("of a failed run that is repeated", checkpoint.News{Version: 1, Status: checkpoint.Failed, Fence: r.fence, Due: true})
-	if err := s.Rewake(tb.Context(), checkpoint.Rewake{Thread: "r", Fence: r.fence}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRewake(tb, s, checkpoint.Rewake{Thread: "r", Fence: r.fence})
 	check("of a failed run", checkpoint.News{Version: 1, Status: checkpoint.Failed, Fence: r.fence})
-	if _, err := s.Release(tb.Context(), "r", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "r")
 	check("of a released thread", checkpoint.News{})
 	post(tb, s, "r", message("i", checkpoint.InputMessage))
 	check("of an input", checkpoint.News{Posted: 1, Inputs: 1, Due: true})
@@ -412,8 +408,6 @@ func testPostIdle(tb testing.TB, s checkpoint.Saver) {
 		idle(fmt.Sprintf("a thread with status %v", status), want)
 	}
 	r.putWith(checkpoint.PutWrites{Status: checkpoint.Waiting, End: true})
-	if _, err := s.Release(tb.Context(), "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	idle("a released thread", nil)
 }

@@ -15,9 +15,7 @@ func testMailRelease(tb testing.TB, s checkpoint.Saver) {
 	releases := map[string]func(r *run){
 		"call": func(r *run) {
 			r.end()
-			if _, err := s.Release(ctx, r.thread, checkpoint.ID{}); err != nil {
-				tb.Fatal(err)
-			}
+			mustRelease(tb, s, r.thread)
 		},
 		"append": func(r *run) {
 			a := r.next("")
@@ -52,32 +50,24 @@ func testMailRelease(tb testing.TB, s checkpoint.Saver) {
 		}
 		wantMail(tb, s, "in the next version", name, "5:next")
 		second.end()
-		if _, err := s.Prune(ctx, name, checkpoint.Retention{Last: 1, Released: -1}); err != nil {
-			tb.Fatal(err)
-		}
+		mustPrune(tb, s, name, checkpoint.Retention{Last: 1, Released: -1})
 		wantMail(tb, s, "after a prune", name, "5:next")
 		wantRefused(tb, s, "after a prune", name, "1:s 3:q 4:c", "")
-		if _, err := s.Release(ctx, name, checkpoint.ID{}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRelease(tb, s, name)
 		wantReady(tb, s, "after a release without inputs", "g", "")
 		post(tb, s, name, signal("without a version"))
 		wantReady(tb, s, "after a signal to a released thread", "g", "")
 		post(tb, s, name, message("wake", checkpoint.WakeMessage))
 		wantReady(tb, s, "after a wake message to a released thread", "g", name)
 		post(tb, s, name, input("without a version"))
-		if err := s.Delete(ctx, name); err != nil {
-			tb.Fatal(err)
-		}
+		mustDelete(tb, s, name)
 		wantReady(tb, s, "after a delete", "g", "")
 		wantMail(tb, s, "after a delete", name, "")
 		wantRefused(tb, s, "after a delete", name, "", "")
 		if n := post(tb, s, name, signal("s")); n != 1 {
 			tb.Errorf("the first message after a delete has number %d, want 1", n)
 		}
-		if err := s.Delete(ctx, name); err != nil {
-			tb.Fatal(err)
-		}
+		mustDelete(tb, s, name)
 		wantMail(tb, s, "after a delete without a version", name, "")
 	}
 }

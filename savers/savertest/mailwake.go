@@ -123,9 +123,7 @@ func testReadyMail(tb testing.TB, s checkpoint.Saver) {
 	next, _ := tryBegin(tb, s, a)
 	next.end()
 	wantMail(tb, s, "after an opening that takes", "new", "2:second")
-	if _, err := s.Release(tb.Context(), "new", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "new")
 	if got := load(tb, s, checkpoint.Ref{Thread: "new", Version: 1}).Fence; !got.IsZero() {
 		tb.Errorf("the fence of a released version: got %s, want none", got)
 	}

@@ -158,7 +158,7 @@ func pagesOf(tb testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery, size i
 func testThreadsNewestPages(tb testing.TB, place Storage) {
 	tb.Helper()
 	s, other := openTwo(tb, place)
-	ctx, items := tb.Context(), mould(tb, s)
+	items := mould(tb, s)
 	want := make(map[string]bool)
 	for i := range 30 {
 		id := fmt.Sprintf("t%02d", (7*i)%30)
@@ -171,9 +171,7 @@ func testThreadsNewestPages(tb testing.TB, place Storage) {
 	}
 	again := func(n int, how func(id string)) {
 		id := list[n].ID
-		if err := s.Delete(ctx, id); err != nil {
-			tb.Fatal(err)
-		}
+		mustDelete(tb, s, id)
 		how(id)
 		delete(want, id)
 	}
@@ -197,9 +195,7 @@ func testThreadsNewestPages(tb testing.TB, place Storage) {
 		run(fmt.Sprintf("new%d", n))
 		switch n {
 		case 0: // the thread that the next page follows is gone
-			if err := s.Delete(ctx, last.ID); err != nil {
-				tb.Fatal(err)
-			}
+			mustDelete(tb, s, last.ID)
 		case 1: // threads that are still to come are new now
 			again(20, run)
 			again(22, func(id string) { post(tb, s, id, input("m")) })

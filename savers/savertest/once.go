@@ -34,9 +34,7 @@ func testTakeOnce(tb testing.TB, s checkpoint.Saver) {
 	releases := map[string]func(r *run){
 		"a release": func(r *run) {
 			r.end()
-			if _, err := s.Release(ctx, r.thread, checkpoint.ID{}); err != nil {
-				tb.Fatal(err)
-			}
+			mustRelease(tb, s, r.thread)
 		},
 		"an end that releases": func(r *run) {
 			a := r.next("")
@@ -76,9 +74,7 @@ func testTakeOnce(tb testing.TB, s checkpoint.Saver) {
 	stale("an opening that takes what a put took", "t", r.heads[""], take(2, 1))
 	untouched("after an opening that was refused at the head", "t", "2:b", 1)
 
-	if err := s.Delete(ctx, "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	stale("an opening that takes a message of a thread that was deleted", "t", checkpoint.ID{}, take(2))
 	if left := threads(tb, s, checkpoint.ThreadQuery{Prefix: "t", Released: true}); len(left) > 0 {
 		tb.Errorf("after an opening that was refused there is %+v, want no thread", left)
@@ -108,17 +104,11 @@ func testBirth(tb testing.TB, s checkpoint.Saver) {
 			tb.Errorf("%s: the birth is %s, want %s", what, got, want)
 		}
 	}
-	remove := func(thread string) {
-		tb.Helper()
-		if err := s.Delete(ctx, thread); err != nil {
-			tb.Fatal(err)
-		}
-	}
 
 	post(tb, s, "t", input("a"))
 	first := readyThread(tb, s, "a posted thread")
 	other("a posted thread", first.Birth)
-	remove("t")
+	mustDelete(tb, s, "t")
 	early := about(tb, "t", checkpoint.ID{}, "g", "", nil)
 	early.Open.Birth = first.Birth
 	_, err := s.Append(ctx, early)
@@ -151,12 +141,8 @@ func testBirth(tb testing.TB, s checkpoint.Saver) {
 	same("an opening sent again", done.Birth, second.Birth)
 	same("a loaded thread", load(tb, s, checkpoint.Ref{Thread: "t"}).Birth, second.Birth)
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Done, Messages: checkpoint.Handled{Seen: 1}})
-	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Last: 1})
+	mustRelease(tb, s, "t")
 	if _, done = tryBegin(tb, s, about(tb, "t", checkpoint.ID{}, "g", "", nil)); done.Version != 2 {
 		tb.Errorf("got version %d, want 2", done.Version)
 	}
@@ -174,7 +160,7 @@ func testBirth(tb testing.TB, s checkpoint.Saver) {
 	}
 	head, before := opened.heads[""], done.Birth
 	for _, what := range []string{"an imported thread", "a thread that was imported again"} {
-		remove("opened")
+		mustDelete(tb, s, "opened")
 		if err := s.Import(ctx, "opened", seq(items...)); err != nil {
 			tb.Fatal(err)
 		}

@@ -173,7 +173,6 @@ func testOutcomeCommitted(tb testing.TB, place Storage) {
 func testOutcomeGone(tb testing.TB, place Storage) {
 	tb.Helper()
 	s := open(tb, place)
-	ctx := tb.Context()
 	unknown := checkpoint.Write{Base: newID(tb), Task: "a", Kind: checkpoint.Outcome, Name: "1"}
 	wantErr(tb, "an outcome for no thread", putOutcome(tb, s, "t", unknown), checkpoint.ErrNotFound)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -181,9 +180,7 @@ func testOutcomeGone(tb testing.TB, place Storage) {
 	stored, late := r.outcome("", "a", "1", "1"), r.outcome("", "a", "2", "2")
 	putOutcomes(tb, s, "t", stored)
 	r.end()
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	gone := func(what string) {
 		tb.Helper()
 		wantErr(tb, what, putOutcome(tb, s, "t", late), checkpoint.ErrNotFound)
@@ -195,9 +192,7 @@ func testOutcomeGone(tb testing.TB, place Storage) {
 	gone("an outcome for the version before")
 	wantWrites(tb, "the new version", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes)
 	next.end()
-	if err := s.Delete(ctx, "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	gone("an outcome after a delete")
 	begin(tb, s, "t", checkpoint.ID{})
 	gone("an outcome for a thread that was deleted")
@@ -263,9 +258,7 @@ func testOutcomeCopied(tb testing.TB, place Storage) {
 	step(checkpoint.Loop)
 	putOutcomes(tb, s, "t", w)
 	r.end()
-	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Last: 1})
 	wantWrites(tb, "outcomes after a prune", outcomes(tb, s, "t", w), w)
 	wantWrites(tb, "the base after a prune", load(tb, s, checkpoint.Ref{Thread: "t", At: w.Base}).Writes, w)
 	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {

@@ -82,9 +82,7 @@ func testPriority(tb testing.TB, place Storage) {
 	}
 	wantPriority(tb, s, "a copy", "copy", checkpoint.Low)
 	submitted(tb, s, "high", 0, "in")
-	if _, err := s.Release(ctx, "high", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "high")
 	wantPriority(tb, s, "after a release", "high", checkpoint.Low)
 	_, err := s.Post(ctx, checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{input("in")}, Priority: checkpoint.Low + 1})
 	wantInvalid(tb, "a post with an unknown priority", err)

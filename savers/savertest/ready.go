@@ -114,9 +114,7 @@ func testReady(tb testing.TB, place Storage) {
 	until(tb, "a short reservation ends", func() bool {
 		return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "second"
 	})
-	if err := s.Delete(tb.Context(), "second"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "second")
 	wantReady(tb, s, "after a delete", "g", "")
 	for _, q := range []checkpoint.ReadyQuery{
 		{Limit: 0}, {Limit: 1, Reserve: -1}, {Limit: 1, Graphs: []string{strings.Repeat("x", checkpoint.MaxGraph+1)}},
@@ -145,13 +143,9 @@ func testReadyFar(tb testing.TB, place Storage) {
 				tb.Errorf("a thread that is due in %d: got %q ready and the next at %v, want none ready, and the next then", year, readyIDs(got), got.Next)
 			}
 		}
-		if err := s.Rewake(tb.Context(), checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: wake.Add(time.Second)}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRewake(tb, s, checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: wake.Add(time.Second)})
 		wantReady(tb, s, "a thread that is due later still", "of "+name, "")
-		if err := s.Rewake(tb.Context(), checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: atOnce}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRewake(tb, s, checkpoint.Rewake{Thread: name, Fence: r.fence, Wake: atOnce})
 		wantReady(tb, s, "a thread that is due now after all", "of "+name, name)
 	}
 	if got := wantReady(tb, s, "threads that are due in centuries", "all", ""); got.Next.Year() > 2096 {
@@ -236,9 +230,7 @@ func testRewake(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := ended(tb, s, "t", "g", checkpoint.Waiting, time.Time{})
 	for _, wake := range []time.Time{atOnce, {}, atOnce} {
-		if err := s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: r.fence, Wake: wake}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRewake(tb, s, checkpoint.Rewake{Thread: "t", Fence: r.fence, Wake: wake})
 		want := "t"
 		if wake.IsZero() {
 			want = ""
@@ -261,16 +253,12 @@ func testRewake(tb testing.TB, place Storage) {
 	if wake := wakeOf(tb, s, "copy"); !wake.IsZero() {
 		tb.Errorf("an import has the wake %v, want none", wake)
 	}
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	wantReady(tb, s, "after a release", "g", "")
 	wantConflict(tb, "after a release", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Fence: second.fence, Wake: atOnce}))
 	wantConflict(tb, "of a released thread without messages", s.Rewake(ctx, checkpoint.Rewake{Thread: "t", Wake: atOnce}))
 	wantReady(tb, s, "after refused calls", "g", "")
-	if err := s.Rewake(ctx, checkpoint.Rewake{Thread: "copy", Wake: atOnce}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRewake(tb, s, checkpoint.Rewake{Thread: "copy", Wake: atOnce})
 	wantReady(tb, s, "an import that was woken", "g", "copy")
 }
 

@@ -23,7 +23,7 @@ func testThreadsReleased(tb testing.TB, place Storage) {
 	for _, t := range threads(tb, s, checkpoint.ThreadQuery{}) {
 		if strings.Contains(released, places([]checkpoint.Thread{t})) {
 			before[t.ID] = t
-			release(tb, s, t.ID)
+			mustRelease(tb, s, t.ID)
 		}
 	}
 	ada := map[string]string{"user": "ada"}
@@ -121,43 +121,31 @@ func testReleasedComesAndGoes(tb testing.TB, place Storage) {
 	want("no thread", 0, 0, 0)
 	begin(tb, s, "t", checkpoint.ID{}).end()
 	want("an open version", 1, 1, checkpoint.Running)
-	release(tb, s, "t")
+	mustRelease(tb, s, "t")
 	want("a released version", 0, 1, 0)
 	a := opening(tb, "t", checkpoint.ID{})
 	r, _ := tryBegin(tb, s, a)
 	r.end()
 	want("a second version", 2, 2, checkpoint.Running)
-	release(tb, s, "t")
+	mustRelease(tb, s, "t")
 	want("two released versions", 0, 2, 0)
 	post(tb, s, "t", input("m"))
 	want("an input", 0, 2, checkpoint.Ready)
 	begin(tb, s, "t", checkpoint.ID{}).end()
-	release(tb, s, "t") // the input waits still
+	mustRelease(tb, s, "t") // the input waits still
 	want("an input and three versions", 0, 3, checkpoint.Ready)
-	if err := s.Delete(ctx, "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	want("a deleted thread", 0, 0, 0)
 	begin(tb, s, "t", checkpoint.ID{}).end()
-	release(tb, s, "t")
+	mustRelease(tb, s, "t")
 	want("a thread that was created again", 0, 1, 0)
 	if done, err := s.Prune(ctx, "t", checkpoint.Retention{Released: -1}); err != nil || done.Versions != 1 {
 		tb.Fatalf("prune: got %+v, %v, want one version", done, err)
 	}
 	want("no versions", 0, 0, 0)
-	if err := s.Delete(ctx, "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	begun := opening(tb, "t", checkpoint.ID{})
 	begun.End, begun.Status, begun.Release = true, checkpoint.Done, true
 	tryBegin(tb, s, begun)
 	want("a version that one write began and released", 0, 1, 0)
-}
-
-// release releases the open version of a thread.
-func release(tb testing.TB, s checkpoint.Saver, thread string) {
-	tb.Helper()
-	if _, err := s.Release(tb.Context(), thread, checkpoint.ID{}); err != nil {
-		tb.Fatalf("release of %.40q: %v", thread, err)
-	}
 }

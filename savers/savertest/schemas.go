@@ -131,23 +131,17 @@ func testSchemasStay(tb testing.TB, place Storage) {
 	want := map[uint64]string{1: "one"}
 	wantSchemas(tb, s, "t", 0, want)
 
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	wantSchemas(tb, s, "t", 0, nil)
 	r, _ = openWith(tb, s, "t", checkpoint.ID{}, described(1, "of version 2"))
 	r.end()
 	wantSchemas(tb, s, "t", 1, want)
 	wantSchemas(tb, s, "t", 2, map[uint64]string{1: "of version 2"})
 
-	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: -1}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Released: -1})
 	_, err := s.Schemas(ctx, "t", 1)
 	wantErr(tb, "schemas of a version that was pruned", err, checkpoint.ErrNotFound)
-	if err := s.Delete(ctx, "t"); err != nil {
-		tb.Fatal(err)
-	}
+	mustDelete(tb, s, "t")
 	wantSchemas(tb, s, "t", 0, nil)
 	begin(tb, s, "t", checkpoint.ID{})
 	wantSchemas(tb, s, "t", 0, nil)

@@ -113,9 +113,7 @@ func testCopy(tb testing.TB, place Storage) {
 func testCopyReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	r := rich(tb, s, "t")
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
 	begin(tb, s, "t", checkpoint.ID{}).end()
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
 		tb.Fatalf("copy: %v", err)
@@ -125,9 +123,7 @@ func testCopyReleased(tb testing.TB, place Storage) {
 	wantErr(tb, "version 3", checkpoint.Copy(ctx, s, "t", 3, s, "new"), checkpoint.ErrNotFound)
 
 	// An import continues the numbers of the existing versions.
-	if _, err := s.Release(ctx, "copy", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "copy")
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
 		tb.Fatalf("copy onto a released thread: %v", err)
 	}
@@ -405,7 +401,7 @@ func appendList(b []byte, elements []string) []byte {
 
 // testPruneFolds checks that prune folds what it cuts.
 func testPruneFolds(tb testing.TB, place Storage) {
-	s, ctx := open(tb, place), tb.Context()
+	s := open(tb, place)
 	a := opening(tb, "t", checkpoint.ID{})
 	a.Records[0].Payload = logSnapshot()
 	r, _ := tryBegin(tb, s, a)
@@ -442,9 +438,7 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	for _, id := range ids {
 		want = append(want, state("", id))
 	}
-	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 5}); err != nil {
-		tb.Fatal(err)
-	}
+	mustPrune(tb, s, "t", checkpoint.Retention{Last: 5})
 	for i, id := range ids {
 		if i != 5 && i < len(ids)-5 {
 			continue
@@ -525,7 +519,7 @@ func testPruneFenced(tb testing.TB, place Storage) {
 	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 2, Fence: r.fence}); err != nil {
 		tb.Errorf("prune after the last write: %v", err)
 	}
-	release(tb, s, "t")
+	mustRelease(tb, s, "t")
 	_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1, Fence: r.fence})
 	wantConflict(tb, "prune of a released version", err)
 	_, err = s.Prune(ctx, "none", checkpoint.Retention{Last: 1, Fence: r.fence})
@@ -560,7 +554,7 @@ func testPruneEnded(tb testing.TB, place Storage) {
 		}
 	}
 	ended("released", checkpoint.Waiting)
-	release(tb, s, "released")
+	mustRelease(tb, s, "released")
 	for i, before := range []time.Time{{}, time.Now().Add(-time.Hour), later()} {
 		want := checkpoint.PruneResult{Deleted: i == 2}
 		if got, err := s.Prune(ctx, "released", checkpoint.Retention{Ended: before}); err != nil || got != want {
@@ -605,9 +599,7 @@ func testPruneReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	for range 4 {
 		begin(tb, s, "t", checkpoint.ID{}).end()
-		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRelease(tb, s, "t")
 	}
 	begin(tb, s, "t", checkpoint.ID{}).end()
 	prune := func(keep, removed int, left ...int) {
@@ -630,12 +622,8 @@ func testPruneReleased(tb testing.TB, place Storage) {
 		tb.Errorf("a version that was kept: got %d records, want 1", chain.Chained+1)
 	}
 	prune(-1, 2, 5)
-	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: -1}); err != nil {
-		tb.Fatal(err)
-	}
+	mustRelease(tb, s, "t")
+	mustPrune(tb, s, "t", checkpoint.Retention{Released: -1})
 	begin(tb, s, "t", checkpoint.ID{})
 	wantVersions(tb, s, "t", 6) // numbers are not reused
 }

@@ -214,9 +214,7 @@ func testDelete(tb testing.TB, place Storage) {
 		r := begin(tb, s, "t", checkpoint.ID{})
 		r.commit("child")
 		r.end()
-		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-			tb.Fatal(err)
-		}
+		mustRelease(tb, s, "t")
 	}
 	r := begin(tb, s, "t", checkpoint.ID{})
 	r.put(r.write("a", checkpoint.Result, "", "r"))
