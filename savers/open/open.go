@@ -73,7 +73,6 @@ package open
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -103,15 +102,11 @@ func Saver(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
 	if err != nil {
 		return nil, err
 	}
-	schemes := schemes()
-	i := slices.IndexFunc(schemes, func(known scheme) bool { return slices.Contains(known.names, s.u.Scheme) })
-	if i < 0 {
-		return nil, unknownScheme(s.u, schemes)
-	}
-	if err := s.misplaced(schemes[i].server); err != nil {
+	known, err := s.scheme()
+	if err != nil {
 		return nil, err
 	}
-	return schemes[i].open(ctx, s)
+	return known.open(ctx, s)
 }
 
 // scheme is a URL scheme and the function that opens its savers.
@@ -134,17 +129,20 @@ func schemes() []scheme {
 	}
 }
 
-// unknownScheme returns the error of a URL that no saver serves.
-func unknownScheme(u *url.URL, schemes []scheme) error {
+// scheme returns the scheme of a URL. It returns an error if no saver serves the URL, or if a
+// password is in the wrong place.
+func (s *settings) scheme() (scheme, error) {
 	var known []string
-	for _, s := range schemes {
-		known = append(known, s.names[0]+":")
+	for _, c := range schemes() {
+		if slices.Contains(c.names, s.u.Scheme) {
+			return c, s.misplaced(c.server)
+		}
+		known = append(known, c.names[0]+":")
 	}
-	reason := fmt.Sprintf("no saver has the scheme %q; want one of %s", u.Scheme, strings.Join(known, ", "))
-	if u.Scheme == "" { // possibly a path
-		return &URLError{Reason: "the URL has no scheme; want one of " + strings.Join(known, ", ")}
+	if s.u.Scheme == "" { // possibly a path
+		return scheme{}, &URLError{Reason: "the URL has no scheme; want one of " + strings.Join(known, ", ")}
 	}
-	return &URLError{URL: shown(u), Reason: reason}
+	return scheme{}, s.bad(fmt.Sprintf("no saver has the scheme %q; want one of %s", s.u.Scheme, strings.Join(known, ", ")))
 }
 
 // openMemory returns a new memory saver.

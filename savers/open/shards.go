@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,15 +64,11 @@ func checkShard(rawURL string) error {
 	if err != nil {
 		return err
 	}
-	all := schemes()
-	i := slices.IndexFunc(all, func(known scheme) bool { return slices.Contains(known.names, s.u.Scheme) })
-	switch {
-	case i < 0:
-		return unknownScheme(s.u, all)
-	case s.u.Scheme == shardsScheme:
+	if s.u.Scheme == shardsScheme {
 		return s.bad("a shard is a list of shards; list them in one file")
 	}
-	return s.misplaced(all[i].server)
+	_, err = s.scheme()
+	return err
 }
 
 // shardsScheme is the scheme of a list of shards.

@@ -217,7 +217,7 @@ func AppendBody(b []byte, r *checkpoint.Record) []byte {
 		b = AppendString(b, r.Request)
 	}
 	if put(hasMeta, len(r.Meta) > 0) {
-		b = appendMeta(b, r.Meta)
+		b = AppendLabels(b, r.Meta)
 	}
 	if put(hasPayload, r.Payload != nil) {
 		b = append(b, r.Payload...)
@@ -265,12 +265,7 @@ func (r *Reader) Body(h *checkpoint.Record) {
 		h.Request = r.String()
 	}
 	if has&hasMeta != 0 {
-		n := r.count(2)
-		h.Meta = make(map[string]string, n)
-		for range n {
-			key := r.String()
-			h.Meta[key] = r.String()
-		}
+		h.Meta = r.Labels()
 	}
 	if has&hasPayload != 0 {
 		h.Payload = r.rest()
@@ -354,7 +349,7 @@ func (r *Reader) Write(before *checkpoint.Write) checkpoint.Write {
 	return w
 }
 
-// AppendLabels appends labels, ordered by name.
+// AppendLabels appends labels or metadata, ordered by name, so that equal ones have equal bytes.
 func AppendLabels(b []byte, labels map[string]string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(labels)))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

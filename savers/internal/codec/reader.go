@@ -1,11 +1,10 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -28,15 +27,6 @@ func appendNames(b []byte, names []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range names {
 		b = AppendString(b, name)
-	}
-	return b
-}
-
-// appendMeta writes the keys sorted, so that equal records are equal bytes.
-func appendMeta(b []byte, meta map[string]string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(meta)))
-	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		b = AppendString(AppendString(b, key), meta[key])
 	}
 	return b
 }
@@ -176,19 +166,7 @@ func (r *Reader) Count() int { return r.count(1) }
 func (r *Reader) String() string { return string(r.take(r.Uvarint())) }
 
 // Bytes reads what AppendBytes wrote, and copies it.
-func (r *Reader) Bytes() []byte {
-	n := r.Uvarint()
-	if n == 0 {
-		return nil
-	}
-	s := r.take(n - 1)
-	if s == nil {
-		return nil
-	}
-	c := make([]byte, len(s))
-	copy(c, s)
-	return c
-}
+func (r *Reader) Bytes() []byte { return bytes.Clone(r.SharedBytes()) }
 
 // SharedBytes reads what AppendBytes wrote. The result shares memory with what the Reader reads.
 func (r *Reader) SharedBytes() []byte {

@@ -152,10 +152,7 @@ func (v *Version) Apply(e *Event) {
 		v.store(&e.Writes[i])
 	}
 	if e.Restores {
-		v.Fence, v.Holder, v.Ended, v.Updated = e.Fence, e.Holder, e.Ends, e.Time
-	}
-	if e.Restores {
-		v.Attempts = e.Attempts
+		v.Fence, v.Holder, v.Ended, v.Updated, v.Attempts = e.Fence, e.Holder, e.Ends, e.Time, e.Attempts
 	}
 	if e.Opens {
 		v.Attempts = Attempts(v.Attempts, e.Retries, v.Ended, v.Status)
