@@ -24,6 +24,7 @@ type core[T any] struct {
 	indexes []index[T]
 	vectors []vectorIndex[T]
 	texts   []*TextIndex[T]
+	names   []string // of all indexes, with their kinds
 	ttl     time.Duration
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -87,15 +88,19 @@ func (i *Index[T, V]) apply(c *core[T]) error {
 	if i == nil || i.values == nil {
 		return noFunction("an Index")
 	}
-	if err := checkIndexName(i.name); err != nil {
+	c.indexes = append(c.indexes, index[T]{i, i.entries})
+	return c.claim("index", i.name)
+}
+
+// claim takes the name for an index of a kind. It returns an error if another one has it.
+func (c *core[T]) claim(kind, name string) error {
+	if err := checkIndexName(name); err != nil {
 		return err
 	}
-	for _, other := range c.indexes {
-		if other.name == i.name {
-			return &InvalidError{"index name", fmt.Sprintf("%q twice", i.name), "one index for each name"}
-		}
+	if slices.Contains(c.names, kind+" "+name) {
+		return &InvalidError{"index name", fmt.Sprintf("%q twice", name), "one " + kind + " for each name"}
 	}
-	c.indexes = append(c.indexes, index[T]{i.name, i, i.entries})
+	c.names = append(c.names, kind+" "+name)
 	return nil
 }
 
@@ -106,7 +111,6 @@ func noFunction(kind string) error {
 
 // index is an Index without the type of its values.
 type index[T any] struct {
-	name    string
 	self    any
 	entries func(to []Entry, t *T) []Entry
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Selection is the items of a collection that match filters.
@@ -31,13 +32,9 @@ func (c *Collection[T]) Filter(filters ...Filter[T]) *Selection[T] {
 	return s
 }
 
+// has reports whether an index is one of the collection.
 func (c *core[T]) has(self any) bool {
-	for _, i := range c.indexes {
-		if i.self == self {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.indexes, func(i index[T]) bool { return i.self == self })
 }
 
 // ListOption is an option of lists: [Limit], [After] and [Exact].
@@ -216,10 +213,7 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 		if err != nil {
 			return done, err
 		}
-		ops = append(ops, Op{
-			Kind: OpIndex, Namespace: it.Namespace, Key: it.Key, IfVersion: it.Version,
-			Index: c.core.entries(&it.Value), Vectors: c.core.pending(&it.Value), Texts: c.core.spelled(&it.Value),
-		})
+		ops = append(ops, c.core.indexing(&it))
 		if len(ops) < pageSize {
 			continue
 		}
@@ -231,6 +225,14 @@ func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 		return done, err
 	}
 	return done, errors.Join(faults...)
+}
+
+// indexing returns the operation that indexes an item again.
+func (c *core[T]) indexing(it *Item[T]) Op {
+	return Op{
+		Kind: OpIndex, Namespace: it.Namespace, Key: it.Key, IfVersion: it.Version,
+		Index: c.entries(&it.Value), Vectors: c.pending(&it.Value), Texts: c.spelled(&it.Value),
+	}
 }
 
 // reindexEach runs operations one by one, with the newest value of items that have changed. It
@@ -257,8 +259,7 @@ func (c *Collection[T]) reindexEach(ctx context.Context, ops []Op) (faults []err
 			if err != nil {
 				return faults, err
 			}
-			op.Index, op.Vectors, op.IfVersion = c.core.entries(&it.Value), c.core.pending(&it.Value), it.Version
-			op.Texts = c.core.spelled(&it.Value)
+			*op = c.core.indexing(&it)
 			if err := embed(ctx, c.core.backend, ops[i:i+1], nil); err != nil {
 				return faults, err
 			}

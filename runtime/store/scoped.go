@@ -32,7 +32,11 @@ type scoped struct {
 	scope func(ctx context.Context) (Namespace, error)
 }
 
-func (s *scoped) at(ctx context.Context) (Namespace, error) {
+// at returns the namespace of the scope. refused is the fault of a call's arguments, or nil.
+func (s *scoped) at(ctx context.Context, refused error) (Namespace, error) {
+	if refused != nil {
+		return nil, refused
+	}
 	n, err := s.scope(ctx)
 	if err == nil {
 		err = n.check("scope", false)
@@ -45,10 +49,7 @@ func (s *scoped) at(ctx context.Context) (Namespace, error) {
 
 // Do runs the operations in the scope.
 func (s *scoped) Do(ctx context.Context, ops []Op) ([]Result, error) {
-	if err := CheckOps(ops); err != nil {
-		return nil, err
-	}
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, CheckOps(ops))
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +66,7 @@ func (s *scoped) Do(ctx context.Context, ops []Op) ([]Result, error) {
 
 // Find returns items of the scope.
 func (s *scoped) Find(ctx context.Context, q Query) ([]Record, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, q.Check())
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +83,7 @@ func (s *scoped) Find(ctx context.Context, q Query) ([]Record, error) {
 
 // Namespaces returns namespaces of the scope.
 func (s *scoped) Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, q.Check())
 	if err != nil {
 		return nil, err
 	}
@@ -119,36 +114,32 @@ func (s *scoped) Declare(ctx context.Context, spec VectorSpec) (VectorSpec, erro
 
 // Search returns items of the scope.
 func (s *scoped) Search(ctx context.Context, q VectorQuery) ([]Hit, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, q.Check())
 	if err != nil {
 		return nil, err
 	}
 	q.Namespace = at.Below(q.Namespace...)
 	hits, err := s.inner.Search(ctx, q)
-	for i := range hits {
-		hits[i].Namespace = within(at, hits[i].Namespace)
-	}
-	return hits, err
+	return relative(at, hits), err
 }
 
 // SearchText returns items of the scope.
 func (s *scoped) SearchText(ctx context.Context, q TextQuery) ([]Hit, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, q.Check())
 	if err != nil {
 		return nil, err
 	}
 	q.Namespace = at.Below(q.Namespace...)
 	hits, err := s.inner.SearchText(ctx, q)
+	return relative(at, hits), err
+}
+
+// relative makes the namespaces of hits relative to the scope.
+func relative(at Namespace, hits []Hit) []Hit {
 	for i := range hits {
 		hits[i].Namespace = within(at, hits[i].Namespace)
 	}
-	return hits, err
+	return hits
 }
 
 // Sweep removes expired items of all scopes.
@@ -165,7 +156,7 @@ type scopedNotifier struct {
 
 // Notify calls changed after writes in the scope.
 func (s *scopedNotifier) Notify(ctx context.Context, n Namespace, changed func()) (stop func(), err error) {
-	at, err := s.at(ctx)
+	at, err := s.at(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -43,16 +43,8 @@ func (i *TextIndex[T]) apply(c *core[T]) error {
 	if i == nil || i.texts == nil {
 		return noFunction("a TextIndex")
 	}
-	if err := checkIndexName(i.name); err != nil {
-		return err
-	}
-	for _, other := range c.texts {
-		if other.name == i.name {
-			return &InvalidError{"index name", fmt.Sprintf("%q twice", i.name), "one text index for each name"}
-		}
-	}
 	c.texts = append(c.texts, i)
-	return nil
+	return c.claim("text index", i.name)
 }
 
 // search returns the items with the words of a text.

@@ -68,9 +68,6 @@ func (i *VectorIndex[T]) apply(c *core[T]) error {
 	if i == nil || i.texts == nil {
 		return noFunction("a VectorIndex")
 	}
-	if err := checkIndexName(i.name); err != nil {
-		return err
-	}
 	e := i.e
 	switch {
 	case e.Model == "" || len(e.Model) > MaxModel:
@@ -85,13 +82,8 @@ func (i *VectorIndex[T]) apply(c *core[T]) error {
 	if e.MaxTexts == 0 {
 		e.MaxTexts = defaultTexts
 	}
-	for _, other := range c.vectors {
-		if other.of.name == i.name {
-			return &InvalidError{"index name", fmt.Sprintf("%q twice", i.name), "one vector index for each name"}
-		}
-	}
 	c.vectors = append(c.vectors, vectorIndex[T]{i, &embedding{name: i.name, Embedder: e}})
-	return nil
+	return c.claim("vector index", i.name)
 }
 
 // vectorIndex is a VectorIndex as a collection has it.

@@ -18,7 +18,7 @@ type watched struct {
 func (s *Store) Notify(ctx context.Context, n store.Namespace, changed func()) (stop func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, nil); err != nil {
 		return nil, err
 	}
 	if s.watched == nil {

@@ -57,8 +57,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// ready returns an error if ctx has ended or s is closed. The caller must hold s.mu.
-func (s *Store) ready(ctx context.Context) error {
+// ready returns an error if ctx has ended or s is closed. refused is the fault of a call's
+// arguments, or nil. The caller must hold s.mu.
+func (s *Store) ready(ctx context.Context, refused error) error {
+	if refused != nil {
+		return refused
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
@@ -100,7 +104,7 @@ func (s *Store) Do(ctx context.Context, ops []store.Op) ([]store.Result, error) 
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, nil); err != nil {
 		return nil, err
 	}
 	b := batch{s: s, now: now()}
@@ -289,7 +293,7 @@ func cloneEntries(entries []store.Entry) []store.Entry {
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, nil); err != nil {
 		return 0, err
 	}
 	at := now()
@@ -314,12 +318,9 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 
 // Find returns the items that q selects.
 func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Record, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	f := finding{s: s, q: &q, now: now()}
@@ -452,12 +453,9 @@ func holds(it *item, where []store.Condition) bool {
 
 // Namespaces returns the namespaces that q selects.
 func (s *Store) Namespaces(ctx context.Context, q store.NamespaceQuery) ([]store.Namespace, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	limit := store.MaxPage

@@ -27,12 +27,9 @@ func vectorsOf(op *store.Op, it *item) store.Result {
 
 // Declare makes a vector index, unless it exists.
 func (s *Store) Declare(ctx context.Context, spec store.VectorSpec) (store.VectorSpec, error) {
-	if err := spec.Check(); err != nil {
-		return store.VectorSpec{}, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, spec.Check()); err != nil {
 		return store.VectorSpec{}, err
 	}
 	if stored, ok := s.specs[spec.Name]; ok {
@@ -47,12 +44,9 @@ func (s *Store) Declare(ctx context.Context, spec store.VectorSpec) (store.Vecto
 
 // Search compares the vectors of all items that q selects.
 func (s *Store) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	nearest := store.NewNearest(&q)
@@ -78,10 +72,14 @@ func (s *Store) Search(ctx context.Context, q store.VectorQuery) ([]store.Hit, e
 	if err != nil {
 		return nil, err
 	}
-	var hits []store.Hit
-	for _, near := range nearest.Items() {
+	return s.hits(nearest.Items()), nil
+}
+
+// hits returns the items that a search has chosen.
+func (s *Store) hits(chosen []store.Near) (hits []store.Hit) {
+	for _, near := range chosen {
 		it, _ := s.items.get(near.Namespace + "\x00\x00" + near.Key)
 		hits = append(hits, store.Hit{Record: it.Record, Score: near.Score})
 	}
-	return hits, nil
+	return hits
 }

@@ -55,12 +55,9 @@ func (s *Store) setWords(at string, old, it *item) {
 
 // SearchText reads the items that have one of the words.
 func (s *Store) SearchText(ctx context.Context, q store.TextQuery) ([]store.Hit, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, q.Check()); err != nil {
 		return nil, err
 	}
 	ranking := store.NewRanking(&q)
@@ -69,12 +66,7 @@ func (s *Store) SearchText(ctx context.Context, q store.TextQuery) ([]store.Hit,
 			return nil, err
 		}
 	}
-	var hits []store.Hit
-	for _, near := range ranking.Items() {
-		it, _ := s.items.get(near.Namespace + "\x00\x00" + near.Key)
-		hits = append(hits, store.Hit{Record: it.Record, Score: near.Score})
-	}
-	return hits, nil
+	return s.hits(ranking.Items()), nil
 }
 
 // rank adds the items with a word to a ranking.
