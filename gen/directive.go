@@ -32,7 +32,7 @@ const (
 
 // readDirectives returns the directives of a file in the order of their text.
 func readDirectives(fset *token.FileSet, file *ast.File) []directive {
-	typeNames := documentedTypes(fset, file)
+	typeNames := documentedTypes(file)
 	var list []directive
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -116,7 +116,7 @@ func (d *directive) readGenerate(line string) bool {
 }
 
 // documentedTypes maps each comment that belongs to a type declaration to the type's name.
-func documentedTypes(fset *token.FileSet, file *ast.File) map[*ast.Comment]string {
+func documentedTypes(file *ast.File) map[*ast.Comment]string {
 	names := make(map[*ast.Comment]string)
 	mark := func(group *ast.CommentGroup, name string) {
 		if group == nil {

@@ -311,7 +311,7 @@ func testReload(tb testing.TB, place Storage) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := rich(tb, s, "t")
+	r := rich(tb, s)
 	other := memory.New()
 	if err := checkpoint.Copy(tb.Context(), s, "t", 0, other, "t"); err != nil {
 		tb.Fatal(err)

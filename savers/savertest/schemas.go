@@ -14,12 +14,10 @@ func described(fingerprint uint64, text string) checkpoint.Write {
 	return checkpoint.SchemaWrite(fingerprint, []byte(text))
 }
 
-// openWith opens a run whose first Append describes schemas.
-func openWith(
-	tb testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID, schemas ...checkpoint.Write,
-) (*run, checkpoint.AppendResult) {
+// openWith begins the thread t with a run whose first Append describes schemas.
+func openWith(tb testing.TB, s checkpoint.Saver, schemas ...checkpoint.Write) (*run, checkpoint.AppendResult) {
 	tb.Helper()
-	a := opening(tb, thread, after)
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Writes = schemas
 	return tryBegin(tb, s, a)
 }
@@ -43,7 +41,7 @@ func wantSchemas(tb testing.TB, s checkpoint.Saver, thread string, version int, 
 // testSchemas checks that schemas are described once a version.
 func testSchemas(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"), described(1<<63, "\x00\xff"))
+	r, _ := openWith(tb, s, described(1, "one"), described(1<<63, "\x00\xff"))
 	want := map[uint64]string{1: "one", 1 << 63: "\x00\xff"}
 	wantSchemas(tb, s, "t", 0, want)
 	wantSchemas(tb, s, "t", 1, want)
@@ -87,7 +85,7 @@ func testSchemas(tb testing.TB, place Storage) {
 // testSchemasApart checks that descriptions of schemas are no pending writes.
 func testSchemasApart(tb testing.TB, place Storage) {
 	s := open(tb, place)
-	r, done := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"))
+	r, done := openWith(tb, s, described(1, "one"))
 	wantWrites(tb, "writes of an opening that describes a schema", done.Writes)
 	question := r.write("a", checkpoint.Question, "", "q")
 	r.put(described(2, "two"), question, described(3, "three"))
@@ -118,7 +116,7 @@ func testSchemasApart(tb testing.TB, place Storage) {
 // testSchemasStay checks that descriptions of schemas stay with their version.
 func testSchemasStay(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(1, "one"))
+	r, _ := openWith(tb, s, described(1, "one"))
 	for range 5 {
 		a := r.next("")
 		a.Records[0].Snapshot = true
@@ -133,7 +131,7 @@ func testSchemasStay(tb testing.TB, place Storage) {
 
 	mustRelease(tb, s, "t")
 	wantSchemas(tb, s, "t", 0, nil)
-	r, _ = openWith(tb, s, "t", checkpoint.ID{}, described(1, "of version 2"))
+	r, _ = openWith(tb, s, described(1, "of version 2"))
 	r.end()
 	wantSchemas(tb, s, "t", 1, want)
 	wantSchemas(tb, s, "t", 2, map[uint64]string{1: "of version 2"})
@@ -150,7 +148,7 @@ func testSchemasStay(tb testing.TB, place Storage) {
 // testSchemasCopied checks that descriptions of schemas are copied.
 func testSchemasCopied(tb testing.TB, place Storage) {
 	s, other, ctx := open(tb, place), memory.New(), tb.Context()
-	r, _ := openWith(tb, s, "t", checkpoint.ID{}, described(2, "two"), described(1, "one"))
+	r, _ := openWith(tb, s, described(2, "two"), described(1, "one"))
 	write := r.write("a", checkpoint.Result, "", "r")
 	r.put(write, described(3, "three"))
 	want := map[uint64]string{1: "one", 2: "two", 3: "three"}

@@ -13,11 +13,11 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// rich creates a thread with two namespaces, a fork, resume records and pending writes of two
+// rich creates the thread t with two namespaces, a fork, resume records and pending writes of two
 // bases. It returns the ended run.
-func rich(tb testing.TB, s checkpoint.Saver, thread string) *run {
+func rich(tb testing.TB, s checkpoint.Saver) *run {
 	tb.Helper()
-	a := opening(tb, thread, checkpoint.ID{})
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Records[0] = full(tb)
 	a.Records[0].Parent, a.Records[0].Commits = checkpoint.ID{}, checkpoint.ID{}
 	r, _ := tryBegin(tb, s, a)
@@ -68,7 +68,7 @@ func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkp
 // testCopy checks that a copy resumes.
 func testCopy(tb testing.TB, place Storage) {
 	s, other, ctx := open(tb, place), memory.New(), tb.Context()
-	r := rich(tb, s, "t")
+	r := rich(tb, s)
 	hop := func(from checkpoint.Saver, thread string, to checkpoint.Saver, as string) {
 		tb.Helper()
 		if err := checkpoint.Copy(ctx, from, thread, 0, to, as); err != nil {
@@ -112,7 +112,7 @@ func testCopy(tb testing.TB, place Storage) {
 // testCopyReleased copies a released version.
 func testCopyReleased(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	r := rich(tb, s, "t")
+	r := rich(tb, s)
 	mustRelease(tb, s, "t")
 	begin(tb, s, "t", checkpoint.ID{}).end()
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
@@ -186,7 +186,7 @@ func testExportView(tb testing.TB, place Storage) {
 // testImportFails checks that an import is whole or not at all.
 func testImportFails(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	rich(tb, s, "t")
+	rich(tb, s)
 	items, err := collect(s.Export(ctx, "t", 0))
 	if err != nil {
 		tb.Fatal(err)
@@ -234,7 +234,7 @@ func seq(items ...checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error]
 // testImportOrder checks that an import must be in order.
 func testImportOrder(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	rich(tb, s, "t")
+	rich(tb, s)
 	items, err := collect(s.Export(ctx, "t", 0))
 	if err != nil {
 		tb.Fatal(err)

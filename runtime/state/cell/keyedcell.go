@@ -303,20 +303,5 @@ func (f *UniqueField[T]) AppendUpdate(w *UpdateWriter, u *state.Unique[T]) {
 
 // ReadUpdate reads what AppendUpdate wrote after the field's name.
 func (f *UniqueField[T]) ReadUpdate(r *wire.Reader, u *state.Unique[T]) {
-	readOps(r, func(o rep.Op) bool {
-		switch o {
-		case rep.Add:
-			u.Add(readVals(r, f.Elem)...)
-		case rep.Remove:
-			u.Remove(readVals(r, f.Elem)...)
-		case rep.Replace:
-			u.Replace(readVals(r, f.Elem)...)
-		case rep.Clear:
-			r.Skip()
-			u.Clear()
-		default:
-			return false
-		}
-		return true
-	})
+	readElems(r, rep.Add, f.Elem, (*rep.Runs[[]T])(u))
 }

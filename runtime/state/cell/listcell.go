@@ -385,20 +385,5 @@ func (f *ListField[T]) AppendUpdate(w *UpdateWriter, u *state.List[T]) {
 
 // ReadUpdate reads what AppendUpdate wrote after the field's name.
 func (f *ListField[T]) ReadUpdate(r *wire.Reader, u *state.List[T]) {
-	readOps(r, func(o rep.Op) bool {
-		switch o {
-		case rep.Append:
-			u.Append(readVals(r, f.Elem)...)
-		case rep.Remove:
-			u.Remove(readVals(r, f.Elem)...)
-		case rep.Replace:
-			u.Replace(readVals(r, f.Elem)...)
-		case rep.Clear:
-			r.Skip()
-			u.Clear()
-		default:
-			return false
-		}
-		return true
-	})
+	readElems(r, rep.Append, f.Elem, (*rep.Runs[[]T])(u))
 }

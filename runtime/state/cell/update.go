@@ -182,6 +182,28 @@ func readOps(r *wire.Reader, read func(o rep.Op) bool) {
 	}
 }
 
+// readElems reads the update of a field that writeVals wrote. add is the operation that adds
+// elements.
+func readElems[T any](r *wire.Reader, add rep.Op, elem Codec[T], u *rep.Runs[[]T]) {
+	readOps(r, func(o rep.Op) bool {
+		switch o {
+		case add, rep.Remove:
+			if vals := readVals(r, elem); len(vals) > 0 {
+				operand := u.Call(o)
+				*operand = append(*operand, vals...)
+			}
+		case rep.Replace:
+			*u.Restart(o) = append([]T{}, readVals(r, elem)...)
+		case rep.Clear:
+			r.Skip()
+			u.Restart(o)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
 // readScalar reads the update of a field that has the operation want and Clear.
 func readScalar[T any](r *wire.Reader, want rep.Op, codec Codec[T], u *rep.Scalar[T]) {
 	readOps(r, func(o rep.Op) bool {
