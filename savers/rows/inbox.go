@@ -379,7 +379,7 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 		}
 		if c, err := choose(rows, now); err != nil || len(c.Checks) == 0 {
 			return err
-		} else if _, _, err = s.joins.apply(ctx, c); err != nil {
+		} else if _, _, err = s.applyChange(ctx, c); err != nil {
 			lost = errors.Is(err, ErrChanged)
 			var part *PartError
 			if errors.As(err, &part) {
@@ -486,7 +486,7 @@ func (s *Saver) post(p *checkpoint.Post, row []Row, ids [][]Row, now time.Time, 
 		return err
 	}
 	w.c.changeThread(t, &next)
-	c.Checks, c.Deletes, c.Puts = append(c.Checks, w.c.Checks...), append(c.Deletes, w.c.Deletes...), append(c.Puts, w.c.Puts...)
+	c.add(&w.c)
 	return nil
 }
 

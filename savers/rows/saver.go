@@ -45,7 +45,6 @@ import (
 type Saver struct {
 	name  string
 	store Store
-	joins joiner
 
 	calls  sync.RWMutex // held for reading by every call; Close takes it whole
 	closed bool
@@ -54,7 +53,7 @@ type Saver struct {
 	packing pack.Policy
 	packer  *pack.Queue[job]
 
-	removals removals
+	changes, removals joiner
 
 	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
 	order   atomic.Uint64   // the greatest order of a pending write that was seen or given
@@ -87,12 +86,11 @@ type Options struct {
 // the word with which errors begin, such as "etcd".
 func New(name string, store Store, o Options) *Saver {
 	s := &Saver{name: name, store: store, options: o, packing: pack.Default, known: make(map[string]*known), low: make(map[string]lowMark)}
-	s.removals.turn = make(chan struct{}, 1)
+	s.changes.s, s.removals.s = s, s
 	if p, ok := store.(interface{ Packing() pack.Policy }); ok && p.Packing().Every != 0 { // in tests
 		s.packing = p.Packing()
 	}
 	s.packer = pack.NewQueue(s.pack)
-	s.joins.store, s.joins.joins = store, o.Join
 	return s
 }
 
@@ -240,7 +238,8 @@ func (s *Saver) Close() error {
 			}
 		}
 	}
-	s.joins.running.Wait()
+	s.changes.running.Wait()
+	s.removals.running.Wait()
 	return s.wrap(s.store.Close())
 }
 
@@ -323,7 +322,7 @@ func of(id string, err error) error {
 // apply stores the change c of a thread, which is next after it.
 func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *threadRow) (stored *thread, rows [][]Row, err error) {
 	c.changeThread(old, next)
-	rev, rows, err := s.joins.apply(ctx, c)
+	rev, rows, err := s.applyChange(ctx, c)
 	if err != nil {
 		return nil, nil, of(old.ID, err)
 	}
