@@ -15,9 +15,9 @@ const (
 	readText   = "SELECT * FROM graph_read($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 	lockText   = "SELECT * FROM graph_lock($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 	commitText = "SELECT 0, ''::bytea, 0::bigint, ''::bytea FROM graph_commit($1::bytea, $2::bigint, $3::int, $4::bytea, $5::bytea) stored WHERE stored"
-	applyText  = "SELECT * FROM graph_apply(" + applyArgs + "$25::boolean)"
+	applyText  = "SELECT * FROM graph_apply(" + applyArgs + "false)"
 	// A joint change does not wait for locks: set_config is called before graph_apply.
-	jointText = "SELECT * FROM graph_apply(" + applyArgs + "$25::boolean AND set_config('lock_timeout', '1', true) <> '')"
+	jointText = "SELECT * FROM graph_apply(" + applyArgs + "set_config('lock_timeout', '1', true) = '')"
 	applyArgs = "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], " +
 		"$11::int[], $12::bytea[], $13::bytea[], $14::int[], $15::bytea[], $16::bytea[], $17::bytea, $18::bigint, $19::bigint, $20::text, " +
 		"$21::int[], $22::bytea[], $23::bytea[], $24::int[], "
@@ -76,8 +76,8 @@ func bounds(r *rows.Range) (from, to []byte) {
 }
 
 // applyChange returns the statement that stores a change.
-func applyChange(fails bool, c *rows.Change) (text string, args []any) {
-	if !fails && isCommit(c) {
+func applyChange(c *rows.Change) (text string, args []any) {
+	if isCommit(c) {
 		p, k := &c.Puts[0], &c.Checks[0]
 		return commitText, []any{[]byte(k.Thread), int64(k.Rev), int32(p.Table), p.Bytes, p.Value}
 	}
@@ -101,10 +101,10 @@ func applyChange(fails bool, c *rows.Change) (text string, args []any) {
 	}
 	text = applyText
 	if c.Joint {
-		text, fails = jointText, true
+		text = jointText
 	}
 	args = append(threadArgs(c), tables, from, to, kinds, keys, data, stateKey, int64(state.Version), int64(state.Seq), json)
-	return text, append(append(args, rangeArgs(c.Reads)...), fails)
+	return text, append(args, rangeArgs(c.Reads)...)
 }
 
 // notNil returns b. nil would be NULL in an array.

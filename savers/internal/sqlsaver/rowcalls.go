@@ -20,10 +20,10 @@ type Calls struct {
 	// Read reads ranges. The row of 0 has the server's time in microseconds as its revision. lock
 	// asks for locks of the rows of threads that the ranges name.
 	Read func(lock bool, ranges []rows.Range) (text string, args []any)
-	// Apply stores a change and answers its reads. The row of 0 has the new revision. If the check
-	// of the first thread does not hold, there is no row, or the statement fails with a Duplicate
-	// if fails asks for that.
-	Apply func(fails bool, c *rows.Change) (text string, args []any)
+	// Apply stores a change and answers its reads. The row of 0 has the new revision. If a check
+	// does not hold, there is no row. If a New row exists, there is none, or the error is a
+	// Duplicate.
+	Apply func(c *rows.Change) (text string, args []any)
 	// Due reads and locks threads as Reserve of rows.Server says.
 	Due func(queues []rows.Queue) (text string, args []any)
 	// Check has statements that fail to be prepared unless the tables and functions are those of
@@ -77,7 +77,7 @@ func (f *Calls) read(ctx context.Context, db Runner, lock bool, ranges []rows.Ra
 
 // apply stores a change.
 func (f *Calls) apply(ctx context.Context, db Runner, c *rows.Change) (uint64, [][]rows.Row, error) {
-	text, args := f.Apply(false, c)
+	text, args := f.Apply(c)
 	all, err := call(ctx, db, len(c.Reads), text, args)
 	switch {
 	case err != nil:
@@ -115,6 +115,7 @@ func (r callStore) locked(
 ) (read [][]rows.Row, err error) {
 	var c *rows.Change
 	err = r.s.write(ctx, Lost, func(tx Tx) error {
+		read = nil
 		found, err := call(ctx, tx, n, text, args)
 		if err != nil {
 			return err
@@ -122,14 +123,18 @@ func (r callStore) locked(
 		if c, err = choose(found); err != nil || len(c.Checks) == 0 {
 			return err
 		}
-		text, args := r.y.Calls.Apply(true, c)
+		text, args := r.y.Calls.Apply(c)
 		read = make([][]rows.Row, len(c.Reads)+1)
 		return tx.Later(ctx, scanTo(read), text, args...)
 	})
 	switch {
-	case err == nil && len(read) > 0:
+	case err == nil && len(read) == 0: // nothing to store
+		return nil, nil
+	case err == nil && len(read[0]) == 0:
+		return nil, rows.ErrChanged
+	case err == nil:
 		return read[1:], nil
-	case err != nil && c != nil:
+	case c != nil:
 		return nil, r.failed(ctx, c, err)
 	}
 	return nil, r.s.explain(ctx, err)

@@ -175,18 +175,27 @@ END $$;
 -- - The rows of the ranges of the r parameters are read after the change, and returned as graph_read does.
 --
 -- The row of 0 has the revision that the threads got in o_rev. If a thread does not have its revision, or a row is not new,
--- graph_apply fails with unique_violation. But if that is the first thread, it returns no row unless p_fails: so a transaction
--- of a caller can continue, and servers do not log an error.
+-- graph_apply changes nothing. Then it returns no row: so a transaction of a caller can continue, and servers do not log an
+-- error. Only a row that is not new, of a change of one thread, is an error: unique_violation. To catch it would cost the
+-- number of a transaction. With p_raises, by which graph_apply calls itself, all of them are errors.
 CREATE FUNCTION graph_apply(
 	t_pk bytea[], t_rev bigint[], t_data bytea[], t_graph bytea[], t_title bytea[], t_version bigint[], t_status bigint[],
 	t_created bigint[], t_updated bigint[], t_wake bigint[], d_table int[], d_from bytea[], d_to bytea[],
 	w_kind int[], w_pk bytea[], w_data bytea[], s_pk bytea, s_version bigint, s_seq bigint, s_json text,
-	r_kind int[], r_from bytea[], r_to bytea[], r_limit int[], p_fails boolean)
+	r_kind int[], r_from bytea[], r_to bytea[], r_limit int[], p_raises boolean)
 RETURNS TABLE (o_range int, o_pk bytea, o_rev bigint, o_data bytea)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	next_rev bigint := 0;
 BEGIN
+	IF cardinality(t_pk) > 1 AND NOT p_raises THEN
+		BEGIN
+			RETURN QUERY SELECT * FROM graph_apply(t_pk, t_rev, t_data, t_graph, t_title, t_version, t_status, t_created, t_updated,
+				t_wake, d_table, d_from, d_to, w_kind, w_pk, w_data, s_pk, s_version, s_seq, s_json, r_kind, r_from, r_to, r_limit, true);
+		EXCEPTION WHEN unique_violation OR lock_not_available THEN -- nothing is stored
+		END;
+		RETURN;
+	END IF;
 	FOR i IN 1 .. cardinality(t_pk) LOOP
 		next_rev := GREATEST(next_rev, t_rev[i] + 1);
 		IF t_rev[i] = 0 THEN -- greater than the revisions of all rows that were removed
@@ -207,10 +216,10 @@ BEGIN
 				version = t_version[i], status = t_status[i], created = t_created[i], updated = t_updated[i], wake = t_wake[i]
 			WHERE h.pk = t_pk[i] AND h.rev = t_rev[i];
 		END IF;
-		IF NOT FOUND AND i = 1 AND NOT p_fails THEN
-			RETURN;
+		IF NOT FOUND AND p_raises THEN
+			RAISE unique_violation;
 		ELSIF NOT FOUND THEN
-			RAISE unique_violation USING MESSAGE = 'a thread has changed';
+			RETURN;
 		END IF;
 	END LOOP;
 	FOR i IN 1 .. cardinality(d_table) LOOP
