@@ -216,7 +216,7 @@ func connect(path string, o *options) (sqlsaver.DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	return newWriter(&sqlsaver.Std{Write: write, Read: read}), nil
+	return newWriter(&sqlsaver.Std{Write: write, Read: read})
 }
 
 // readerSettings returns the settings of connections that only read.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 	"sync"
@@ -14,7 +15,9 @@ import (
 // has its own outcome; one that fails does not fail the others.
 type writer struct {
 	*sqlsaver.Std
-	turn chan struct{} // holds one value while somebody writes
+	conn *sql.Conn         // the connection that writes; for whoever has the turn
+	on   sqlsaver.Prepared // runs statements on conn
+	turn chan struct{}     // holds one value while somebody writes
 
 	mu      sync.Mutex
 	waiting []*job
@@ -29,7 +32,7 @@ type job struct {
 	args []any
 	rows int64
 
-	f func(sqlsaver.Tx) error
+	f func(context.Context, sqlsaver.Tx) error
 
 	err  error
 	told chan bool // true: store what waits; false: this job is stored, or has failed
@@ -39,20 +42,42 @@ type job struct {
 // others.
 const mostJobs = 256
 
-// The statements that undo one job of several.
+// The statements that begin and end a transaction, and those that undo one job of several. They
+// take half the time of the transactions of database/sql.
 const (
+	begin      = "BEGIN IMMEDIATE"
+	commit     = "COMMIT"
+	rollback   = "ROLLBACK"
 	savepoint  = "SAVEPOINT job"
 	release    = "RELEASE job"
 	rollbackTo = "ROLLBACK TO job"
 )
 
-// newWriter returns a writer on std in which nobody has the turn.
-func newWriter(std *sqlsaver.Std) *writer { return &writer{Std: std, turn: make(chan struct{}, 1)} }
-
-// Prepare prepares texts, and the statements that undo a job.
-func (w *writer) Prepare(ctx context.Context, reads, writes []string) error {
-	return w.Std.Prepare(ctx, reads, append([]string{savepoint, release, rollbackTo}, writes...))
+// newWriter returns a writer on std, whose pool for writing has one connection. Nobody has the
+// turn.
+func newWriter(std *sqlsaver.Std) (*writer, error) {
+	conn, err := std.Write.Conn(context.Background())
+	if err != nil {
+		return nil, errors.Join(err, std.Close())
+	}
+	return &writer{Std: std, conn: conn, on: std.On(conn), turn: make(chan struct{}, 1)}, nil
 }
+
+// Prepare prepares texts, and the statements of transactions.
+func (w *writer) Prepare(ctx context.Context, reads, writes []string) error {
+	if err := w.Std.Prepare(ctx, reads, nil); err != nil {
+		return err
+	}
+	for _, text := range append([]string{begin, commit, rollback, savepoint, release, rollbackTo}, writes...) {
+		if _, err := w.on(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the connections.
+func (w *writer) Close() error { return errors.Join(w.conn.Close(), w.Std.Close()) }
 
 // Exec runs a statement and commits it.
 func (w *writer) Exec(ctx context.Context, text string, args ...any) (int64, error) {
@@ -62,9 +87,9 @@ func (w *writer) Exec(ctx context.Context, text string, args ...any) (int64, err
 }
 
 // Share runs f in a transaction, maybe one that also stores other calls, and commits it. It may
-// call f more than once; only what the last call did is stored. Once f has begun, ctx does not end
-// it.
-func (w *writer) Share(ctx context.Context, f func(sqlsaver.Tx) error) error {
+// call f more than once; only what the last call did is stored. The context of f never ends: that
+// would undo what other calls have done in the transaction. Transactions are short.
+func (w *writer) Share(ctx context.Context, f func(context.Context, sqlsaver.Tx) error) error {
 	return w.do(ctx, &job{f: f})
 }
 
@@ -76,16 +101,20 @@ func (w *writer) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	if err := w.take(ctx); err != nil {
 		return nil, err
 	}
-	tx, err := w.Std.Begin(ctx, true)
+	tx, err := w.begin()
 	if err != nil {
 		<-w.turn
 		return nil, err
 	}
-	return &ownTx{Tx: tx, w: w}, nil
+	tx.turn = true
+	return tx, nil
 }
 
 // take waits for the turn to write, which ends when its value is received from w.turn.
 func (w *writer) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case w.turn <- struct{}{}:
 		return nil
@@ -94,27 +123,40 @@ func (w *writer) take(ctx context.Context) error {
 	}
 }
 
-// ownTx is a transaction whose end ends its turn.
-type ownTx struct {
-	sqlsaver.Tx
+// begin begins a transaction for whoever has the turn.
+func (w *writer) begin() (*writeTx, error) {
+	if _, err := w.on.Exec(context.Background(), begin); err != nil {
+		return nil, err
+	}
+	return &writeTx{Prepared: w.on, w: w}, nil
+}
+
+// writeTx is a transaction of the connection that writes.
+type writeTx struct {
+	sqlsaver.Prepared
 	w    *writer
+	turn bool // its end ends the turn
 	over bool
 }
 
-func (t *ownTx) Commit(ctx context.Context) error {
-	defer t.end()
-	return t.Tx.Commit(ctx)
+func (t *writeTx) Commit(ctx context.Context) error {
+	_, err := t.Exec(ctx, commit)
+	if err == nil {
+		t.end()
+	}
+	return err
 }
 
-func (t *ownTx) Rollback(ctx context.Context) {
-	defer t.end()
-	t.Tx.Rollback(ctx)
-}
-
-// end gives up the turn. Its second call does nothing.
-func (t *ownTx) end() {
+func (t *writeTx) Rollback(ctx context.Context) {
 	if !t.over {
-		t.over = true
+		_, _ = t.Exec(ctx, rollback) // a commit that failed may have rolled it back
+		t.end()
+	}
+}
+
+// end marks the transaction as over, and gives up its turn.
+func (t *writeTx) end() {
+	if t.over = true; t.turn {
 		<-t.w.turn
 	}
 }
@@ -202,7 +244,7 @@ func (w *writer) finish(jobs []*job) {
 // each is stored alone.
 func (w *writer) store(jobs []*job) {
 	if len(jobs) > 1 {
-		tx, err := w.Std.Begin(context.Background(), true)
+		tx, err := w.begin()
 		if err != nil {
 			for _, j := range jobs {
 				j.err = err
@@ -222,15 +264,15 @@ func (w *writer) store(jobs []*job) {
 func (w *writer) alone(j *job) (err error) {
 	ctx := context.Background()
 	if j.f == nil {
-		j.rows, err = w.Std.Exec(ctx, j.text, j.args...)
+		j.rows, err = w.on.Exec(ctx, j.text, j.args...)
 		return err
 	}
-	tx, err := w.Std.Begin(ctx, true)
+	tx, err := w.begin()
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if err := j.f(sharedTx{tx}); err != nil {
+	if err := j.f(ctx, tx); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
@@ -259,31 +301,11 @@ func (j *job) within(ctx context.Context, tx sqlsaver.Tx) bool {
 	if _, err := tx.Exec(ctx, savepoint); err != nil {
 		return false
 	}
-	if j.err = j.f(sharedTx{tx}); j.err != nil {
+	if j.err = j.f(ctx, tx); j.err != nil {
 		if _, err := tx.Exec(ctx, rollbackTo); err != nil {
 			return false
 		}
 	}
 	_, err := tx.Exec(ctx, release)
 	return err == nil
-}
-
-// sharedTx is a transaction whose statements do not end with the context of a call: that would
-// undo what other calls have done in it. They are short.
-type sharedTx struct{ sqlsaver.Tx }
-
-func (t sharedTx) Exec(_ context.Context, text string, args ...any) (int64, error) {
-	return t.Tx.Exec(context.Background(), text, args...)
-}
-
-func (t sharedTx) Query(_ context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	return t.Tx.Query(context.Background(), text, args...)
-}
-
-func (t sharedTx) Pipeline(_ context.Context, calls []sqlsaver.Call, scan func(call int, rows sqlsaver.Rows) error) error {
-	return t.Tx.Pipeline(context.Background(), calls, scan)
-}
-
-func (t sharedTx) Later(_ context.Context, scan func(sqlsaver.Rows) error, text string, args ...any) error {
-	return t.Tx.Later(context.Background(), scan, text, args...)
 }

@@ -36,17 +36,13 @@ func newCrowd(tb testing.TB, o *options) *crowd {
 	c := &crowd{TB: tb, writer: db.(*writer)}
 	tb.Cleanup(func() { _ = c.Close() })
 	ctx := tb.Context()
-	if _, err := c.Std.Exec(ctx, "CREATE TABLE t (n INTEGER PRIMARY KEY, body BLOB)"); err != nil {
+	if _, err := c.Exec(ctx, "CREATE TABLE t (n INTEGER PRIMARY KEY, body BLOB)"); err != nil {
 		tb.Fatal(err)
 	}
 	if err := c.Prepare(ctx, nil, []string{insert}); err != nil {
 		tb.Fatal(err)
 	}
-	conn, err := c.Write.Conn(ctx)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	err = errors.Join(conn.Raw(func(dc any) error {
+	err = errors.Join(c.conn.Raw(func(dc any) error {
 		dc.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 {
 			if c.commits++; c.fails != nil && c.fails(c.commits) {
 				return 1
@@ -54,7 +50,7 @@ func newCrowd(tb testing.TB, o *options) *crowd {
 			return 0
 		})
 		return nil
-	}), conn.Close(), c.take(ctx))
+	}), c.take(ctx))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -89,7 +85,7 @@ func (c *crowd) insert(n int64, body []byte) *error {
 // share inserts rows by a transaction that may be shared, which waits, and then returns err.
 func (c *crowd) share(err error, rows ...int64) *error {
 	return c.call(func() error {
-		return c.Share(c.Context(), func(tx sqlsaver.Tx) error {
+		return c.Share(c.Context(), func(_ context.Context, tx sqlsaver.Tx) error {
 			for _, n := range rows {
 				if _, err := tx.Exec(c.Context(), insert, n, []byte("shared")); err != nil {
 					return err
@@ -273,7 +269,7 @@ func TestAPanicOfACallEndsTheCallsThatWaitWithIt(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		return c.Share(t.Context(), func(sqlsaver.Tx) error { panic("call") })
+		return c.Share(t.Context(), func(context.Context, sqlsaver.Tx) error { panic("call") })
 	})
 	with := c.insert(1, nil)
 	c.goes()

@@ -201,19 +201,12 @@ func (s *Database) transact(ctx context.Context, f func(tx Tx) error) error {
 	return tx.Commit(ctx)
 }
 
-// share runs f, which is short, as write does, but in a transaction that may store other calls
-// too.
-func (s *Database) share(ctx context.Context, worst Fault, f func(tx Tx) error) error {
-	return s.try(ctx, worst, func() error { return s.shared(ctx, f) })
-}
-
-// shared is share without retries.
-func (s *Database) shared(ctx context.Context, f func(tx Tx) error) error {
-	db, can := s.db.(Sharer)
-	if !can {
-		return s.transact(ctx, f)
+// shared is transact for a short f, in a transaction that may store other calls too.
+func (s *Database) shared(ctx context.Context, f func(ctx context.Context, tx Tx) error) error {
+	if db, can := s.db.(Sharer); can {
+		return db.Share(ctx, f)
 	}
-	return db.Share(ctx, f)
+	return s.transact(ctx, func(tx Tx) error { return f(ctx, tx) })
 }
 
 // read runs f in a transaction that sees the database as it is at one moment. It retries.

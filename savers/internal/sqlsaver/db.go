@@ -23,8 +23,9 @@ type Sharer interface {
 	DB
 	// Share runs f in a transaction, maybe one that also stores other calls, and commits it. An
 	// error of f undoes what f did, and nothing else. Share may call f more than once, on any
-	// goroutine but one at a time; only what the last call did is stored.
-	Share(ctx context.Context, f func(tx Tx) error) error
+	// goroutine but one at a time; only what the last call did is stored. f runs its statements by
+	// the context that it gets.
+	Share(ctx context.Context, f func(ctx context.Context, tx Tx) error) error
 }
 
 // Runner runs statements. Arguments are bound; they are never part of a text.

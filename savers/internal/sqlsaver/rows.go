@@ -433,16 +433,18 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 		})
 		return rev, nil, r.failed(ctx, c, err)
 	}
-	err = r.s.share(ctx, repeatable(c), func(tx Tx) error {
-		for i := range steps {
-			if err := steps[i].run(ctx, tx); err != nil {
-				return err
+	err = r.s.try(ctx, repeatable(c), func() error {
+		return r.s.shared(ctx, func(ctx context.Context, tx Tx) error {
+			for i := range steps {
+				if err := steps[i].run(ctx, tx); err != nil {
+					return err
+				}
 			}
-		}
-		if len(c.Reads) > 0 {
-			read, _, err = r.readBy(ctx, tx, c.Reads)
-		}
-		return err
+			if len(c.Reads) > 0 {
+				read, _, err = r.readBy(ctx, tx, c.Reads)
+			}
+			return err
+		})
 	})
 	return rev, read, r.failed(ctx, c, err)
 }

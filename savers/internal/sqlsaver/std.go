@@ -23,35 +23,40 @@ var _ DB = (*Std)(nil)
 
 // place says where a statement was prepared.
 type place struct {
-	db   *sql.DB
+	on   Preparer
 	text string
+}
+
+// Preparer is a database or one of its connections.
+type Preparer interface {
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
 // Prepare prepares texts, so that a transaction finds them prepared.
 func (s *Std) Prepare(ctx context.Context, reads, writes []string) error {
 	for _, text := range reads {
-		if _, err := s.prepare(ctx, s.Read, text); err != nil {
+		if _, err := s.Statement(ctx, s.Read, text); err != nil {
 			return err
 		}
 	}
 	for _, text := range writes {
-		if _, err := s.prepare(ctx, s.Write, text); err != nil {
+		if _, err := s.Statement(ctx, s.Write, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prepare returns the prepared statement of a text. Texts are few, because they hold no data.
-func (s *Std) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
-	at := place{db, text}
+// Statement returns the prepared statement of a text. Texts are few, because they hold no data.
+func (s *Std) Statement(ctx context.Context, on Preparer, text string) (*sql.Stmt, error) {
+	at := place{on, text}
 	s.mu.Lock()
 	st := s.prepared[at]
 	s.mu.Unlock()
 	if st != nil {
 		return st, nil
 	}
-	made, err := db.PrepareContext(ctx, text)
+	made, err := on.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +74,12 @@ func (s *Std) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, 
 
 // Exec runs a statement and commits it.
 func (s *Std) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	st, err := s.prepare(ctx, s.Write, text)
-	if err != nil {
-		return 0, err
-	}
-	return found(st.ExecContext(ctx, args...))
+	return s.On(s.Write).Exec(ctx, text, args...)
+}
+
+// On returns what runs statements on a database or a connection.
+func (s *Std) On(on Preparer) Prepared {
+	return func(ctx context.Context, text string) (*sql.Stmt, error) { return s.Statement(ctx, on, text) }
 }
 
 // found returns how many rows a statement changed.
@@ -86,11 +92,7 @@ func found(r sql.Result, err error) (int64, error) {
 
 // Query runs a statement that reads.
 func (s *Std) Query(ctx context.Context, text string, args ...any) (Rows, error) {
-	st, err := s.prepare(ctx, s.Read, text)
-	if err != nil {
-		return nil, err
-	}
-	return st.QueryContext(ctx, args...)
+	return s.On(s.Read).Query(ctx, text, args...)
 }
 
 // Begin starts a transaction.
@@ -103,7 +105,7 @@ func (s *Std) Begin(ctx context.Context, writes bool) (Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stdTx{s: s, db: db, tx: tx}, nil
+	return newStdTx(s, db, tx), nil
 }
 
 // Close closes the statements and the databases.
@@ -122,71 +124,76 @@ func (s *Std) Close() error {
 	return errors.Join(errs...)
 }
 
-// stdTx is a Tx of database/sql.
-type stdTx struct {
-	s  *Std
-	db *sql.DB
-	tx *sql.Tx
-}
+// Prepared runs the prepared statements that it returns for texts. It has the calls of a Tx but
+// its end, and sends nothing later.
+type Prepared func(ctx context.Context, text string) (*sql.Stmt, error)
 
-// RunnerOf returns a Runner on a transaction of the caller, which the caller ends.
-func RunnerOf(tx *sql.Tx) Runner { return &stdTx{s: new(Std), tx: tx} }
-
-// Raw returns the transaction of database/sql.
-func (t *stdTx) Raw() *sql.Tx { return t.tx }
-
-// bind returns a prepared statement for use in the transaction. The transaction's own connection
-// prepares a text that Prepare has not: no other connection may be free.
-func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
-	t.s.mu.Lock()
-	st := t.s.prepared[place{t.db, text}]
-	t.s.mu.Unlock()
-	if st == nil {
-		return t.tx.PrepareContext(ctx, text)
-	}
-	return t.tx.StmtContext(ctx, st), nil
-}
-
-func (t *stdTx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	st, err := t.bind(ctx, text)
+// Exec runs a statement and returns the number of rows that it found.
+func (p Prepared) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	st, err := p(ctx, text)
 	if err != nil {
 		return 0, err
 	}
 	return found(st.ExecContext(ctx, args...))
 }
 
-func (t *stdTx) Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error {
+// Query runs a statement that returns rows.
+func (p Prepared) Query(ctx context.Context, text string, args ...any) (Rows, error) {
+	st, err := p(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// Pipeline runs statements that return rows.
+func (p Prepared) Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error {
 	for i, call := range calls {
-		rows, err := t.Query(ctx, call.Text, call.Args...)
-		if err == nil {
-			err = each(rows, func(rows Rows) error { return scan(i, rows) })
-		}
-		if err != nil {
+		if err := p.Later(ctx, func(rows Rows) error { return scan(i, rows) }, call.Text, call.Args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *stdTx) Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error {
+// Later runs a statement now.
+func (p Prepared) Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error {
 	if scan == nil {
-		_, err := t.Exec(ctx, text, args...)
+		_, err := p.Exec(ctx, text, args...)
 		return err
 	}
-	found, err := t.Query(ctx, text, args...)
+	found, err := p.Query(ctx, text, args...)
 	if err != nil {
 		return err
 	}
 	return each(found, scan)
 }
 
-func (t *stdTx) Query(ctx context.Context, text string, args ...any) (Rows, error) {
-	st, err := t.bind(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	return st.QueryContext(ctx, args...)
+// stdTx is a Tx of database/sql.
+type stdTx struct {
+	Prepared
+	tx *sql.Tx
 }
+
+// newStdTx returns a transaction on db. It uses the statements that Prepare has prepared. Its own
+// connection prepares other texts: no other connection may be free.
+func newStdTx(s *Std, db *sql.DB, tx *sql.Tx) *stdTx {
+	return &stdTx{tx: tx, Prepared: func(ctx context.Context, text string) (*sql.Stmt, error) {
+		s.mu.Lock()
+		st := s.prepared[place{db, text}]
+		s.mu.Unlock()
+		if st == nil {
+			return tx.PrepareContext(ctx, text)
+		}
+		return tx.StmtContext(ctx, st), nil
+	}}
+}
+
+// RunnerOf returns a Runner on a transaction of the caller, which the caller ends.
+func RunnerOf(tx *sql.Tx) Runner { return newStdTx(new(Std), nil, tx) }
+
+// Raw returns the transaction of database/sql.
+func (t *stdTx) Raw() *sql.Tx { return t.tx }
 
 func (t *stdTx) Commit(context.Context) error { return t.tx.Commit() }
 

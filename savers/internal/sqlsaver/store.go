@@ -121,7 +121,7 @@ func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result,
 	switch {
 	case writes:
 		err = t.s.try(ctx, RolledBack, func() error {
-			err := t.s.shared(ctx, func(tx Tx) (err error) {
+			err := t.s.shared(ctx, func(ctx context.Context, tx Tx) (err error) {
 				results, err = t.write(ctx, tx, ops)
 				return err
 			})
