@@ -3,4 +3,4 @@ package mysql
 import "github.com/graphgen-go/graphgen/savers/internal/pack"
 
 // Packing is an option that says when records are packed.
-func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }
+func Packing(p pack.Policy) Option { return func(o *options) { o.Packing = p } }

@@ -31,7 +31,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/connecting"
-	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -66,25 +65,21 @@ type Option func(*options)
 
 // options are the settings that an Option changes.
 type options struct {
-	mode     sqlsaver.Mode
-	retry    time.Duration
-	conns    int
-	readable bool
-	decode   func(stored []byte) ([]byte, error) // of a readable state
-	packing  pack.Policy                         // the zero Packing but for tests
+	sqlsaver.Options
+	conns int
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
 // default, Open makes missing tables and brings old ones up to date. The first call of a store
 // does the same about the tables of the store.
-func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
+func VerifySchema() Option { return func(o *options) { o.Mode = sqlsaver.Verify } }
 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
-func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
+func RecreateSchema() Option { return func(o *options) { o.Mode = sqlsaver.Recreate } }
 
 // RetryTimeout sets for how long a call is retried after a deadlock or a lost connection. The
 // default is 10 s. A call is retried only if it cannot store anything twice.
-func RetryTimeout(d time.Duration) Option { return func(o *options) { o.retry = d } }
+func RetryTimeout(d time.Duration) Option { return func(o *options) { o.Patience = d } }
 
 // MaxConns sets the maximum number of connections. The default is 16. Calls that find none free
 // wait.
@@ -99,12 +94,7 @@ func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
 func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
-	return func(o *options) {
-		o.readable = true
-		if len(decode) > 0 {
-			o.decode = decode[0]
-		}
-	}
+	return func(o *options) { o.KeepStates(decode...) }
 }
 
 //go:embed queries/*.sql schema
@@ -132,19 +122,19 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 // OpenConfig is Open with a configuration of the driver, for what a DSN cannot express, such as a
 // client certificate. It copies config.
 func OpenConfig(ctx context.Context, config *mysql.Config, opts ...Option) (*Saver, error) {
-	o := options{retry: sqlsaver.DefaultPatience, conns: 16}
+	o := options{Options: sqlsaver.Options{Patience: sqlsaver.DefaultPatience}, conns: 16}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.retry <= 0 || o.conns <= 0 {
-		return nil, fmt.Errorf("mysql: open: RetryTimeout %v, %d connections: want more than zero", o.retry, o.conns)
+	if o.Patience <= 0 || o.conns <= 0 {
+		return nil, fmt.Errorf("mysql: open: RetryTimeout %v, %d connections: want more than zero", o.Patience, o.conns)
 	}
 	db, err := connect(config.Clone(), &o)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Join: true, Classify: classify, Limit: limit}
-	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit}
+	s, err := sqlsaver.Open(ctx, db, d, o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}

@@ -15,7 +15,7 @@ var Classify = classify
 func WithPool(use func(*pgxpool.Pool)) Option { return func(o *options) { o.use = use } }
 
 // Packing is an option that says when records are packed.
-func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }
+func Packing(p pack.Policy) Option { return func(o *options) { o.Packing = p } }
 
 // CheckTimes is an option that sets after which time an engine checks its connection, and how long
 // a notification to itself may take.

@@ -31,7 +31,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/connecting"
-	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -64,27 +63,23 @@ type Option func(*options)
 
 // options are the settings that an Option changes.
 type options struct {
-	mode     sqlsaver.Mode
-	retry    time.Duration
-	conns    int
-	readable bool
-	decode   func(stored []byte) ([]byte, error) // of a readable state
-	prepare  bool
-	use      func(*pgxpool.Pool) // gets the pool; for tests
-	packing  pack.Policy         // the zero Packing but for tests
+	sqlsaver.Options
+	conns   int
+	prepare bool
+	use     func(*pgxpool.Pool) // gets the pool; for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
 // default, Open makes missing tables and brings old ones up to date. The first call of a store
 // does the same about the tables of the store.
-func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
+func VerifySchema() Option { return func(o *options) { o.Mode = sqlsaver.Verify } }
 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
-func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
+func RecreateSchema() Option { return func(o *options) { o.Mode = sqlsaver.Recreate } }
 
 // RetryTimeout sets for how long a call is retried after a deadlock or a lost connection. The
 // default is 10 s. A call is retried only if it cannot store anything twice.
-func RetryTimeout(d time.Duration) Option { return func(o *options) { o.retry = d } }
+func RetryTimeout(d time.Duration) Option { return func(o *options) { o.Patience = d } }
 
 // defaultConns is the default maximum of connections.
 const defaultConns = 16
@@ -109,12 +104,7 @@ func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
 func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
-	return func(o *options) {
-		o.readable = true
-		if len(decode) > 0 {
-			o.decode = decode[0]
-		}
-	}
+	return func(o *options) { o.KeepStates(decode...) }
 }
 
 //go:embed queries/*.sql schema
@@ -133,12 +123,12 @@ func Schema() fs.FS { return sqlsaver.Files(files) }
 // the first schema of search_path. The caller must close the saver. The error says what is wrong
 // with the URL, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
-	o := options{retry: sqlsaver.DefaultPatience, conns: defaultConns}
+	o := options{Options: sqlsaver.Options{Patience: sqlsaver.DefaultPatience}, conns: defaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.retry <= 0 || o.conns <= 0 || o.conns > 1<<20 {
-		return nil, fmt.Errorf("postgres: open: RetryTimeout %v, %d connections: want more than zero, and at most %d connections", o.retry, o.conns, 1<<20)
+	if o.Patience <= 0 || o.conns <= 0 || o.conns > 1<<20 {
+		return nil, fmt.Errorf("postgres: open: RetryTimeout %v, %d connections: want more than zero, and at most %d connections", o.Patience, o.conns, 1<<20)
 	}
 	config, err := parse(url)
 	if err != nil {
@@ -163,11 +153,11 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{
-		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Join: true, Classify: classify, Limit: limit,
+		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit,
 		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
-		IndexVectors: vectorIndexes{create: o.mode != sqlsaver.Verify}.open,
+		IndexVectors: vectorIndexes{create: o.Mode != sqlsaver.Verify}.open,
 	}
-	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.retry, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -96,28 +95,23 @@ func (w *writer) find(ctx context.Context, h *checkpoint.Handled, numbers []uint
 const mostMail = 64
 
 // revOf returns the known revision of a thread; 0 if none is known.
-func (s *Saver) revOf(id string) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[id]; k != nil {
-		return k.t.rev
-	}
-	return 0
+func (s *Saver) revOf(id string) (rev uint64) {
+	s.note(id, func(k *known) { rev = k.t.rev })
+	return rev
 }
 
 // noteMail notes messages that were untaken after the row of the thread had a revision.
 func (s *Saver) noteMail(id string, rev uint64, all []checkpoint.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.known[id]
-	if k == nil || rev == 0 || k.t.rev != rev {
-		return
-	}
-	k.mail = make(map[uint64]checkpoint.Message)
-	for _, m := range all[:min(len(all), mostMail)] {
-		m.Payload = nil
-		k.mail[m.Number] = m
-	}
+	s.note(id, func(k *known) {
+		if rev == 0 || k.t.rev != rev {
+			return
+		}
+		k.mail = make(map[uint64]checkpoint.Message)
+		for _, m := range all[:min(len(all), mostMail)] {
+			m.Payload = nil
+			k.mail[m.Number] = m
+		}
+	})
 }
 
 // recallMail returns the messages that h takes, if all of them are known to be untaken in t, and h
@@ -273,7 +267,7 @@ func (w *writer) trim(ctx context.Context) error {
 	}
 	for i := range rows[0] {
 		key := rows[0][i].Key
-		if slices.ContainsFunc(w.c.Deletes, func(d Range) bool { return bytes.Equal(d.Bytes, key) }) {
+		if w.deletes(Messages, key) {
 			continue // the same write returned it
 		}
 		m, err := rows[0][i].message()
@@ -580,13 +574,8 @@ func asMail(id string, rows []Row) (all []checkpoint.Message, err error) {
 		}
 		all = append(all, m)
 	}
-	byNumber(all)
-	return all, nil
-}
-
-// byNumber sorts messages by their numbers.
-func byNumber(all []checkpoint.Message) {
 	slices.SortFunc(all, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
+	return all, nil
 }
 
 // News returns the newest messages and runs, as checkpoint.Inbox says.

@@ -19,18 +19,16 @@ type job struct {
 
 // packEnded packs the logs of a run that has ended, in which there is something to pack.
 func (s *Saver) packEnded(ctx context.Context, t *threadRow) error {
-	s.mu.Lock()
 	var jobs []job
-	if k := s.known[t.ID]; k != nil && t.Open != 0 {
+	s.note(t.ID, func(k *known) {
 		for namespace, h := range k.heads {
-			if s.packing.Due(int64(h.packed), int64(h.seq)) {
+			if t.Open != 0 && s.packing.Due(int64(h.packed), int64(h.seq)) {
 				h.packed = h.seq
 				k.heads[namespace] = h
 				jobs = append(jobs, job{t.Root, logOf(t.ID, t.Root, namespace), h.pack})
 			}
 		}
-	}
-	s.mu.Unlock()
+	})
 	return s.packLogs(ctx, jobs)
 }
 
@@ -87,22 +85,13 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 			w = next
 		}
 	}
-	if newest != nil {
-		s.notePack(&j, newest)
-	}
-	return nil
-}
-
-// notePack notes the key of the newest pack of a log.
-func (s *Saver) notePack(j *job, key []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[j.log.id]; k != nil && k.t.Root == j.root {
-		if h, found := k.heads[j.log.namespace]; found {
-			h.pack = key
+	s.note(j.log.id, func(k *known) {
+		if h, found := k.heads[j.log.namespace]; found && newest != nil && k.t.Root == j.root {
+			h.pack = newest
 			k.heads[j.log.namespace] = h
 		}
-	}
+	})
+	return nil
 }
 
 // window is the part of a log that is not packed yet, from its end.

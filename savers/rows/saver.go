@@ -32,7 +32,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -56,9 +55,9 @@ type Saver struct {
 	changes, removals joiner
 
 	posters [256]sync.Mutex // those who post to one thread take turns, by a hash of the thread
-	order   atomic.Uint64   // the greatest order of a pending write that was seen or given
 
 	mu    sync.Mutex
+	order uint64 // the greatest order of a pending write that was seen or given
 	known map[string]*known
 	clock clock
 	low   map[string]lowMark // by graph
@@ -138,22 +137,6 @@ func (h *head) then(r *checkpoint.Record) *head {
 // mostKnown is how many threads are known at most, besides those that are held.
 const mostKnown = 4096
 
-// begin starts a call. Every call that it starts must call end.
-func (s *Saver) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return s.wrap(err)
-	}
-	s.calls.RLock()
-	if s.closed {
-		s.calls.RUnlock()
-		return s.wrap(checkpoint.ErrClosed)
-	}
-	return nil
-}
-
-// end ends a call that begin has counted.
-func (s *Saver) end() { s.calls.RUnlock() }
-
 // wrap says which saver failed. Conflicts and invalid arguments say it themselves.
 func (s *Saver) wrap(err error) error {
 	switch {
@@ -171,10 +154,14 @@ func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 	if invalid != nil {
 		return invalid
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
+	if err := ctx.Err(); err != nil {
+		return s.wrap(err)
 	}
-	defer s.end()
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if s.closed {
+		return s.wrap(checkpoint.ErrClosed)
+	}
 	for tries := 1; ; tries++ {
 		err := f()
 		if !errors.Is(err, ErrChanged) {
@@ -374,14 +361,17 @@ func (s *Saver) keep(t *thread, namespace string, h *head) {
 	}
 }
 
-// hold notes whether a run that s opened holds the thread.
-func (s *Saver) hold(id string, held bool) {
+// note calls f with what is known of a thread, if something is.
+func (s *Saver) note(id string, f func(k *known)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.known[id]; k != nil {
-		k.held = held
+		f(k)
 	}
 }
+
+// hold notes whether a run that s opened holds the thread.
+func (s *Saver) hold(id string, held bool) { s.note(id, func(k *known) { k.held = held }) }
 
 // mostSpent is how many bases the end of a run rids of their writes at most. Others keep rows that
 // count no more.
@@ -389,69 +379,56 @@ const mostSpent = 64
 
 // noteWrites notes the bases of writes that were stored, and which of them records commit.
 func (s *Saver) noteWrites(id string, writes []checkpoint.Write, records []checkpoint.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.known[id]
-	if k == nil || len(writes)+len(k.written)+len(k.open) == 0 {
-		return
-	}
-	if k.written == nil {
-		k.written = make(map[checkpoint.ID]struct{})
-	}
-	for i := range writes {
-		if base := writes[i].Base; !base.IsZero() && len(k.written) < mostSpent {
-			k.written[base] = struct{}{}
+	s.note(id, func(k *known) {
+		if k.written == nil && len(writes) > 0 {
+			k.written = make(map[checkpoint.ID]struct{})
 		}
-	}
-	for i := range records {
-		base := records[i].Commits
-		delete(k.open, base)
-		if _, found := k.written[base]; found {
-			delete(k.written, base)
-			k.spent = append(k.spent, base)
+		for i := range writes {
+			if base := writes[i].Base; !base.IsZero() && len(k.written) < mostSpent {
+				k.written[base] = struct{}{}
+			}
 		}
-	}
+		for i := range records {
+			base := records[i].Commits
+			delete(k.open, base)
+			if _, found := k.written[base]; found {
+				delete(k.written, base)
+				k.spent = append(k.spent, base)
+			}
+		}
+	})
 }
 
 // noteOpen notes that no record commits a base, of a thread that was read.
 func (s *Saver) noteOpen(t *thread, base checkpoint.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.known[t.ID]
-	if k == nil || k.t.Fence != t.Fence || len(k.open) >= mostSpent {
-		return
-	}
-	if k.open == nil {
-		k.open = make(map[checkpoint.ID]bool)
-	}
-	k.open[base] = true
+	s.note(t.ID, func(k *known) {
+		if k.t.Fence != t.Fence || len(k.open) >= mostSpent {
+			return
+		}
+		if k.open == nil {
+			k.open = make(map[checkpoint.ID]bool)
+		}
+		k.open[base] = true
+	})
 }
 
 // noteSpent notes that bases are committed, whose pending writes the end of a run can remove.
 func (s *Saver) noteSpent(id string, bases []checkpoint.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[id]; k != nil {
-		k.spent = append(k.spent, bases...)
-	}
+	s.note(id, func(k *known) { k.spent = append(k.spent, bases...) })
 }
 
 // spent returns the committed bases whose pending writes the end of a run removes, with those that
 // records commit.
-func (s *Saver) spent(id string, records []checkpoint.Record) []checkpoint.ID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.known[id]
-	if k == nil {
-		return nil
-	}
-	all := slices.Clone(k.spent[:min(len(k.spent), mostSpent)])
-	k.spent = k.spent[len(all):]
-	for i := range records {
-		if _, found := k.written[records[i].Commits]; found {
-			all = append(all, records[i].Commits)
+func (s *Saver) spent(id string, records []checkpoint.Record) (all []checkpoint.ID) {
+	s.note(id, func(k *known) {
+		all = slices.Clone(k.spent[:min(len(k.spent), mostSpent)])
+		k.spent = k.spent[len(all):]
+		for i := range records {
+			if _, found := k.written[records[i].Commits]; found {
+				all = append(all, records[i].Commits)
+			}
 		}
-	}
+	})
 	return all
 }
 
@@ -491,21 +468,15 @@ func (s *Saver) recall(id, namespace string) (t *thread, h head, found bool) {
 
 // nextOrder returns a number greater than those of all pending writes that s has read or stored.
 func (s *Saver) nextOrder() uint64 {
-	for {
-		old := s.order.Load()
-		n := max(old+1, uint64(time.Now().UnixNano()))
-		if s.order.CompareAndSwap(old, n) {
-			return n
-		}
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.order = max(s.order+1, uint64(time.Now().UnixNano()))
+	return s.order
 }
 
 // sawOrder notes the order of a pending write.
 func (s *Saver) sawOrder(n uint64) {
-	for {
-		old := s.order.Load()
-		if n <= old || s.order.CompareAndSwap(old, n) {
-			return
-		}
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.order = max(s.order, n)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -296,13 +297,16 @@ func (c *Change) changeThread(old *thread, next *threadRow) {
 		before = old.index()
 	}
 	now := next.index()
+	has := func(keys [][]byte, key []byte) bool {
+		return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+	}
 	for _, k := range before {
-		if !hasKey(now, k) {
+		if !has(now, k) {
 			c.Deletes = append(c.Deletes, point(Key{Table: Index, Bytes: k}))
 		}
 	}
 	for _, k := range now {
-		if !hasKey(before, k) {
+		if !has(before, k) {
 			c.Puts = append(c.Puts, Put{Key: Key{Table: Index, Bytes: k}})
 		}
 	}
@@ -315,16 +319,6 @@ func (c *Change) removeThread(t *thread) {
 	for _, k := range t.index() {
 		c.Deletes = append(c.Deletes, point(Key{Table: Index, Bytes: k}))
 	}
-}
-
-// hasKey reports whether keys contain key.
-func hasKey(keys [][]byte, key []byte) bool {
-	for _, k := range keys {
-		if bytes.Equal(k, key) {
-			return true
-		}
-	}
-	return false
 }
 
 // flag returns a boolean as a number for a row.

@@ -278,15 +278,8 @@ func (s *Saver) wholeOf(ctx context.Context, t *thread, v version) (*whole, erro
 		schemas = append(schemas, w)
 	}
 	all.schemas = inOrder(schemas)
-	for _, row := range slices.Concat(rows[4:]...) {
-		m, err := row.message()
-		if err != nil {
-			return nil, of(t.ID, err)
-		}
-		all.messages = append(all.messages, m)
-	}
-	byNumber(all.messages)
-	return all, nil
+	all.messages, err = asMail(t.ID, slices.Concat(rows[4:]...))
+	return all, err
 }
 
 // addRecords adds the records of rows. names are the rows of the namespaces.

@@ -31,49 +31,33 @@ func (w *writer) release(ctx context.Context, v version) (version, error) {
 
 // refuseOthers refuses all untaken messages but inputs.
 func (w *writer) refuseOthers(ctx context.Context) error {
-	var all []checkpoint.Message
+	var untakenRows []Row
 	for _, p := range w.c.Puts { // those that the same write returned
-		if p.Table != Messages || p.Bytes[idSize] != untaken {
-			continue
+		if p.Table == Messages && p.Bytes[idSize] == untaken {
+			untakenRows = append(untakenRows, Row{Key: p.Bytes, Value: p.Value})
 		}
-		m, err := (&Row{Key: p.Bytes, Value: p.Value}).message()
-		if err != nil {
-			return err
-		}
-		all = append(all, m)
 	}
 	if w.next.Others > 0 {
 		rows, _, err := w.s.read(ctx, mailOf(w.next.ID, untaken))
 		if err != nil {
 			return err
 		}
-		for i := range rows[0] {
-			m, err := rows[0][i].message()
-			if err != nil {
-				return of(w.next.ID, err)
-			}
-			if !w.removes(rows[0][i].Key) {
-				all = append(all, m)
+		for _, row := range rows[0] {
+			if !w.deletes(Messages, row.Key) {
+				untakenRows = append(untakenRows, row)
 			}
 		}
 	}
-	byNumber(all)
+	all, err := asMail(w.next.ID, untakenRows)
+	if err != nil {
+		return err
+	}
 	for i := range all {
 		if all[i].Kind != checkpoint.InputMessage {
 			w.handled(&all[i], ledger.Released)
 		}
 	}
 	return nil
-}
-
-// removes reports whether the change deletes the message with a key.
-func (w *writer) removes(key []byte) bool {
-	for i := range w.c.Deletes {
-		if d := &w.c.Deletes[i]; d.Table == Messages && string(d.Bytes) == string(key) {
-			return true
-		}
-	}
-	return false
 }
 
 // Release closes the open version, as checkpoint.Saver says.

@@ -61,7 +61,7 @@ func (w *writer) writes(ctx context.Context, all []checkpoint.Write, blind bool)
 			default:
 				n.Order = old.Order
 			}
-			isNew := old == nil && !w.deletes(key)
+			isNew := old == nil && !w.deletes(Writes, key)
 			if mine[string(key)] {
 				isNew = w.unput(Writes, key)
 			}
@@ -135,9 +135,9 @@ func (w *writer) unput(t Table, key []byte) (isNew bool) {
 	return false
 }
 
-// deletes reports whether the change deletes the pending write with a key.
-func (w *writer) deletes(key []byte) bool {
-	return slices.ContainsFunc(w.c.Deletes, func(d Range) bool { return d.Table == Writes && bytes.Equal(d.Bytes, key) })
+// deletes reports whether the change deletes the row of a table with a key.
+func (w *writer) deletes(t Table, key []byte) bool {
+	return slices.ContainsFunc(w.c.Deletes, func(d Range) bool { return d.Table == t && bytes.Equal(d.Bytes, key) })
 }
 
 // write returns the pending write of a row.

@@ -13,7 +13,7 @@ func WrapConnector(wrap func(driver.Connector) driver.Connector) Option {
 }
 
 // Packing is an option that says when records are packed.
-func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }
+func Packing(p pack.Policy) Option { return func(o *options) { o.Packing = p } }
 
 // WrapDB is an option that gives a test the database.
 func WrapDB(wrap func(sqlsaver.DB) sqlsaver.DB) Option { return func(o *options) { o.db = wrap } }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
 // place makes the file at path unless it exists, for its owner alone. SQLite gives its other files
@@ -17,7 +19,7 @@ func place(path string, o *options) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder of the file does not exist; create the folder first: %w", err)
 	}
-	if err := makeFile(path, o.readOnly); err != nil {
+	if err := makeFile(path, o.Mode == sqlsaver.ReadOnly); err != nil {
 		return err
 	}
 	path, err := filepath.EvalSymlinks(path)

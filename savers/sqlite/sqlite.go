@@ -26,7 +26,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/store"
-	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -62,16 +61,12 @@ type Option func(*options)
 
 // options are the settings that an Option changes.
 type options struct {
+	sqlsaver.Options
 	synchronous SyncMode
-	busy        time.Duration
 	readers     int
 	maxBytes    int64
-	readable    bool
-	decode      func(stored []byte) ([]byte, error) // of a readable state
 	shared      bool
-	readOnly    bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
-	packing     pack.Policy                             // the zero Packing but for tests
 	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
 }
 
@@ -89,7 +84,7 @@ func Synchronous(m SyncMode) Option { return func(o *options) { o.synchronous = 
 
 // BusyTimeout sets how long a call waits for writers in other processes. The default is 10 s. A
 // call stops waiting when its context ends.
-func BusyTimeout(d time.Duration) Option { return func(o *options) { o.busy = d } }
+func BusyTimeout(d time.Duration) Option { return func(o *options) { o.Patience = d } }
 
 // Readers sets how many calls may read concurrently. The default is 4. Other calls wait.
 func Readers(n int) Option { return func(o *options) { o.readers = n } }
@@ -107,12 +102,7 @@ func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes 
 // decode returns a payload from what is stored. Pass compress.Decompress for a saver that package
 // compress wraps. The payloads must not be encrypted.
 func ReadableState(decode ...func(stored []byte) ([]byte, error)) Option {
-	return func(o *options) {
-		o.readable = true
-		if len(decode) > 0 {
-			o.decode = decode[0]
-		}
-	}
+	return func(o *options) { o.KeepStates(decode...) }
 }
 
 // SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as
@@ -128,7 +118,7 @@ func SharedFolder() Option { return func(o *options) { o.shared = true } }
 // folder. If it cannot, and there is no -wal file, Open takes the file for immutable. Then nobody
 // may write to it while the saver is open. With a -wal file Open then fails, because the file
 // lacks the newest commits. Copy both files to a folder that can be written.
-func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
+func ReadOnly() Option { return func(o *options) { o.Mode = sqlsaver.ReadOnly } }
 
 //go:embed queries/*.sql schema
 var files embed.FS
@@ -152,23 +142,23 @@ func Schema() fs.FS { return sqlsaver.Files(files) }
 // file that does not exist is an error. A file that exists keeps its mode. The caller must close
 // the saver. The error says what is wrong with the file or an option.
 func Open(path string, opts ...Option) (*Saver, error) {
-	o := options{busy: sqlsaver.DefaultPatience, readers: 4}
+	o := options{Options: sqlsaver.Options{Patience: sqlsaver.DefaultPatience}, readers: 4}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	switch {
 	case path == "" || path == ":memory:" || strings.ContainsRune(path, 0):
 		return nil, fmt.Errorf("sqlite: open %q: want the path of a file; package savers/memory keeps threads in memory", path)
-	case o.busy <= 0 || o.readers <= 0 || o.maxBytes < 0 || o.synchronous < Full || o.synchronous > Normal:
+	case o.Patience <= 0 || o.readers <= 0 || o.maxBytes < 0 || o.synchronous < Full || o.synchronous > Normal:
 		return nil, fmt.Errorf("sqlite: open %q: busy time %v, %d readers, at most %d bytes, synchronous %d: want a time and a number above zero, and Full or Normal",
-			path, o.busy, o.readers, o.maxBytes, o.synchronous)
+			path, o.Patience, o.readers, o.maxBytes, o.synchronous)
 	}
 	if err := place(path, &o); err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
-	connect, mode := connect, sqlsaver.Create
-	if o.readOnly {
-		connect, mode = connectReader, sqlsaver.ReadOnly
+	connect := connect
+	if o.Mode == sqlsaver.ReadOnly {
+		connect = connectReader
 	}
 	db, err := connect(path, &o)
 	if err != nil {
@@ -178,7 +168,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		db = o.db(db)
 	}
 	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: o.limit}
-	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Mode: mode, Patience: o.busy, Readable: o.readable, Decode: o.decode, Packing: o.packing})
+	s, err := sqlsaver.Open(context.Background(), db, d, o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}

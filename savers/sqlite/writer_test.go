@@ -134,7 +134,7 @@ func wantErr(tb testing.TB, what string, got error, ok bool) {
 }
 
 func TestWritesThatWaitAreStoredByOneTransaction(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	var errs []*error
 	var want []int64
 	for n := range int64(100) {
@@ -155,7 +155,7 @@ func TestWritesThatWaitAreStoredByOneTransaction(t *testing.T) {
 // TestAWriteThatFailsDoesNotFailItsNeighbours has statements and transactions that meet a row that
 // exists, and a transaction that gives up.
 func TestAWriteThatFailsDoesNotFailItsNeighbours(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	gaveUp := errors.New("gave up")
 	first := c.insert(1, nil)
 	twice := c.insert(1, nil)
@@ -176,7 +176,7 @@ func TestAWriteThatFailsDoesNotFailItsNeighbours(t *testing.T) {
 // TestATransactionThatCannotCommitIsStoredOneByOne fails the commit of the group, and that of one
 // call.
 func TestATransactionThatCannotCommitIsStoredOneByOne(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	c.fails = func(n int) bool { return n == 1 || n == 3 }
 	errs := []*error{c.insert(1, nil), c.share(nil, 2), c.insert(3, nil), c.share(nil, 4, 5)}
 	c.goes()
@@ -188,7 +188,7 @@ func TestATransactionThatCannotCommitIsStoredOneByOne(t *testing.T) {
 
 // TestACallThatDoesNotFitDoesNotFailItsNeighbours has SQLite undo the whole transaction.
 func TestACallThatDoesNotFitDoesNotFailItsNeighbours(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience, maxBytes: 64 << 10})
+	c := newCrowd(t, &options{maxBytes: 64 << 10})
 	small, large := c.insert(1, nil), c.insert(2, make([]byte, 1<<20))
 	shared, last := c.share(nil, 3), c.insert(4, nil)
 	c.goes()
@@ -202,7 +202,7 @@ func TestACallThatDoesNotFitDoesNotFailItsNeighbours(t *testing.T) {
 // TestACallWhoseContextEndsWhileItWaitsIsNotStored ends the first of those that wait, which would
 // store them all, and one in the middle.
 func TestACallWhoseContextEndsWhileItWaitsIsNotStored(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	ctx, cancel := context.WithCancel(t.Context())
 	ending := func(n int64) *error {
 		return c.call(func() error {
@@ -227,7 +227,7 @@ func TestACallWhoseContextEndsWhileItWaitsIsNotStored(t *testing.T) {
 
 // TestATransactionOfItsOwnTakesItsTurn has one begin while calls wait.
 func TestATransactionOfItsOwnTakesItsTurn(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	c.insert(1, nil)
 	c.goes()
 	tx, err := c.Begin(t.Context(), true)
@@ -262,7 +262,7 @@ func (c *crowd) insertNow(n int64) error {
 // TestAPanicOfACallEndsTheCallsThatWaitWithIt has the first call panic on the goroutine that made
 // it.
 func TestAPanicOfACallEndsTheCallsThatWaitWithIt(t *testing.T) {
-	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
+	c := newCrowd(t, new(options))
 	c.call(func() error {
 		defer func() {
 			if recover() == nil {

@@ -58,6 +58,14 @@ type Options struct {
 	Decode func(stored []byte) ([]byte, error)
 }
 
+// KeepStates makes states readable, with at most one function for Decode.
+func (o *Options) KeepStates(decode ...func(stored []byte) ([]byte, error)) {
+	o.Readable = true
+	if len(decode) > 0 {
+		o.Decode = decode[0]
+	}
+}
+
 // IdleLimit is how long the server keeps a transaction, with its locks, whose client sends
 // nothing, because its process is stopped or cut off. It is well below the default lease. A client
 // that was only slow retries its call.

@@ -14,7 +14,6 @@ type Dialect struct {
 	Statements func() (*Statements, error) // the other statements; Load makes it
 	Classify   func(err error) Fault
 	Rows       *Syntax // of the statements on rows
-	Join       bool    // as in rows.Options
 
 	// Limit returns how many bytes a value can have, and what sets this limit; 0 if that is not
 	// known.

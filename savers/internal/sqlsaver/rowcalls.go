@@ -42,12 +42,8 @@ func (f *Calls) prepare(ctx context.Context, s *Database) error {
 
 // call runs a statement, and returns its rows by their numbers, from 0 to n.
 func call(ctx context.Context, db Runner, n int, text string, args []any) (all [][]rows.Row, err error) {
-	r, err := db.Query(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
 	all = make([][]rows.Row, n+1)
-	return all, each(r, scanTo(all))
+	return all, ask(ctx, db, text, args, scanTo(all))
 }
 
 // scanTo returns a function that adds a row of a statement to those with its number.
@@ -72,7 +68,7 @@ func (f *Calls) read(ctx context.Context, db Runner, lock bool, ranges []rows.Ra
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return all[1:], timeOf(all), nil
+	return all[1:], time.UnixMicro(int64(all[0][0].Rev)), nil
 }
 
 // apply stores a change.
@@ -87,61 +83,6 @@ func (f *Calls) apply(ctx context.Context, db Runner, c *rows.Change) (uint64, [
 	}
 	return all[0][0].Rev, all[1:], nil
 }
-
-// callStore is a RowStore with Calls.
-type callStore struct{ *RowStore }
-
-var _ rows.Server = callStore{}
-
-// Locked locks the threads of ranges, and stores the change that choose returns.
-func (r callStore) Locked(ctx context.Context, ranges []rows.Range, choose func(found [][]rows.Row, now time.Time) (*rows.Change, error)) error {
-	text, args := r.y.Calls.Read(true, ranges)
-	_, err := r.locked(ctx, len(ranges), text, args, func(found [][]rows.Row) (*rows.Change, error) {
-		return choose(found[1:], timeOf(found))
-	})
-	return err
-}
-
-// Reserve locks the threads of queues, and stores the change that choose returns.
-func (r callStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) (read [][]rows.Row, err error) {
-	text, args := r.y.Calls.Due(queues)
-	return r.locked(ctx, len(queues), text, args, func(found [][]rows.Row) (*rows.Change, error) { return choose(found[1:]) })
-}
-
-// locked runs a statement that locks threads, and stores the change that choose returns for what
-// it found, in two round trips. It returns what the change reads.
-func (r callStore) locked(
-	ctx context.Context, n int, text string, args []any, choose func(found [][]rows.Row) (*rows.Change, error),
-) (read [][]rows.Row, err error) {
-	var c *rows.Change
-	err = r.s.write(ctx, Lost, func(tx Tx) error {
-		read = nil
-		found, err := call(ctx, tx, n, text, args)
-		if err != nil {
-			return err
-		}
-		if c, err = choose(found); err != nil || len(c.Checks) == 0 {
-			return err
-		}
-		text, args := r.y.Calls.Apply(c)
-		read = make([][]rows.Row, len(c.Reads)+1)
-		return tx.Later(ctx, scanTo(read), text, args...)
-	})
-	switch {
-	case err == nil && len(read) == 0: // nothing to store
-		return nil, nil
-	case err == nil && len(read[0]) == 0:
-		return nil, rows.ErrChanged
-	case err == nil:
-		return read[1:], nil
-	case c != nil:
-		return nil, r.failed(ctx, c, err)
-	}
-	return nil, r.s.explain(ctx, err)
-}
-
-// timeOf returns the server's time in the rows of a Read.
-func timeOf(all [][]rows.Row) time.Time { return time.UnixMicro(int64(all[0][0].Rev)) }
 
 // Sorted returns the checks of c in the order of threads. Changes that lock threads in this order
 // do not wait for each other in a circle.

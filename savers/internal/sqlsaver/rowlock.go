@@ -19,7 +19,7 @@ var _ rows.Server = lockStore{}
 
 // Locked locks the threads of ranges, and stores the change that choose returns.
 func (r lockStore) Locked(ctx context.Context, ranges []rows.Range, choose func(found [][]rows.Row, now time.Time) (*rows.Change, error)) error {
-	_, err := r.store(ctx, Lost, func(tx txRows) (*rows.Change, error) {
+	_, err := r.store(ctx, func(tx txRows) (*rows.Change, error) {
 		found, now, err := tx.Read(ctx, ranges...)
 		if err != nil {
 			return nil, err
@@ -31,40 +31,51 @@ func (r lockStore) Locked(ctx context.Context, ranges []rows.Range, choose func(
 
 // Reserve locks the threads of queues, and stores the change that choose returns.
 func (r lockStore) Reserve(ctx context.Context, queues []rows.Queue, choose func(threads [][]rows.Row) (*rows.Change, error)) (read [][]rows.Row, err error) {
-	text, args := r.y.due(queues)
-	return r.store(ctx, RolledBack, func(tx txRows) (*rows.Change, error) {
-		found := make([][]rows.Row, len(queues))
-		err := ask(ctx, tx.tx, text, args, func(f Rows) error {
-			var row rows.Row
-			var queue, rev int64
-			var data []byte
-			if err := f.Scan(&queue, &row.Key, &rev, &data); err != nil {
-				return err
-			}
-			row.Rev, row.Value = uint64(rev), data
-			found[queue] = append(found[queue], row)
-			return nil
-		})
+	due := r.y.due
+	if r.y.Calls != nil {
+		due = r.y.Calls.Due
+	}
+	text, args := due(queues)
+	return r.store(ctx, func(tx txRows) (*rows.Change, error) {
+		found, err := call(ctx, tx.tx, len(queues), text, args)
 		if err != nil {
 			return nil, err
 		}
-		return choose(found)
+		return choose(found[1:])
 	})
 }
 
 // store stores the change that choose returns for what it reads in the same transaction, and
-// returns what the change reads. It retries as Database.try does.
-func (r lockStore) store(ctx context.Context, worst Fault, choose func(tx txRows) (*rows.Change, error)) (read [][]rows.Row, err error) {
-	err = r.s.write(ctx, worst, func(tx Tx) error {
+// returns what the change reads. It retries as Database.try does. With Calls, the change and the
+// end of the transaction are one round trip.
+func (r lockStore) store(ctx context.Context, choose func(tx txRows) (*rows.Change, error)) (read [][]rows.Row, err error) {
+	c := new(rows.Change)
+	err = r.s.write(ctx, Lost, func(tx Tx) error {
 		in := txRows{r.locking, tx}
-		c, err := choose(in)
-		if err != nil || len(c.Checks) == 0 {
+		chosen, err := choose(in)
+		if err != nil {
 			return err
 		}
-		_, read, err = in.Apply(ctx, c)
-		return err
+		if c, read = chosen, nil; len(c.Checks) == 0 {
+			return nil
+		}
+		if r.y.Calls == nil {
+			_, read, err = in.Apply(ctx, c)
+			return err
+		}
+		text, args := r.y.Calls.Apply(c)
+		read = make([][]rows.Row, len(c.Reads)+1)
+		return tx.Later(ctx, scanTo(read), text, args...)
 	})
-	return read, r.s.explain(ctx, err)
+	switch {
+	case err != nil:
+		return nil, r.failed(ctx, c, err)
+	case r.y.Calls == nil || len(c.Checks) == 0:
+		return read, nil
+	case len(read[0]) == 0:
+		return nil, rows.ErrChanged
+	}
+	return read[1:], nil
 }
 
 // due returns the statement that locks the threads of queues.
@@ -75,7 +86,7 @@ func (y *Syntax) due(queues []rows.Queue) (text string, args []any) {
 		n := len(args)
 		parts[i] = fmt.Sprintf("(SELECT %d, t.pk, t.rev, t.data FROM %s x STRAIGHT_JOIN %s t ON t.pk = SUBSTRING(x.pk, %d)"+
 			" WHERE x.pk >= %s AND x.pk < %s ORDER BY x.pk LIMIT %d%s)",
-			i, tableName(rows.Index), tableName(rows.Threads), q.ID+1, y.Place(n+1), y.Place(n+2), q.Limit, y.Skip)
+			i+1, tableName(rows.Index), tableName(rows.Threads), q.ID+1, y.Place(n+1), y.Place(n+2), q.Limit, y.Skip)
 		args = append(args, q.Bytes, q.To)
 	}
 	return strings.Join(parts, " UNION ALL "), args

@@ -423,26 +423,12 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 	if err := r.prepare(ctx, steps, c.Reads); err != nil {
 		return 0, nil, r.s.explain(ctx, err)
 	}
-	if one {
-		err = r.s.try(ctx, repeatable(c), func() error {
-			n, err := r.s.db.Exec(ctx, steps[0].text, steps[0].args...)
-			if err == nil && n == 0 && steps[0].checks() {
-				err = rows.ErrChanged
-			}
-			return err
-		})
-		return rev, nil, r.failed(ctx, c, err)
-	}
 	err = r.s.try(ctx, repeatable(c), func() error {
-		return r.s.shared(ctx, func(ctx context.Context, tx Tx) error {
-			for i := range steps {
-				if err := steps[i].run(ctx, tx); err != nil {
-					return err
-				}
-			}
-			if len(c.Reads) > 0 {
-				read, _, err = r.readBy(ctx, tx, c.Reads)
-			}
+		if one {
+			return steps[0].run(ctx, r.s.db)
+		}
+		return r.s.shared(ctx, func(ctx context.Context, tx Tx) (err error) {
+			read, err = r.run(ctx, tx, steps, c.Reads)
 			return err
 		})
 	})
@@ -521,13 +507,23 @@ func repeatable(c *rows.Change) Fault {
 	return Lost
 }
 
-// run runs a statement in a transaction.
-func (st *step) run(ctx context.Context, tx Tx) error {
-	if !st.checks() {
-		return tx.Later(ctx, nil, st.text, st.args...)
+// run runs the statements of a change, and then reads ranges.
+func (r *RowStore) run(ctx context.Context, tx Runner, steps []step, ranges []rows.Range) (read [][]rows.Row, err error) {
+	for i := range steps {
+		if err := steps[i].run(ctx, tx); err != nil {
+			return nil, err
+		}
 	}
-	n, err := tx.Exec(ctx, st.text, st.args...)
-	if err == nil && n == 0 {
+	if len(ranges) > 0 {
+		read, _, err = r.readBy(ctx, tx, ranges)
+	}
+	return read, err
+}
+
+// run runs a statement.
+func (st *step) run(ctx context.Context, db Runner) error {
+	n, err := db.Exec(ctx, st.text, st.args...)
+	if err == nil && n == 0 && st.checks() {
 		err = rows.ErrChanged
 	}
 	return err

@@ -25,7 +25,7 @@ type Saver struct {
 // Open returns a saver on a database, whose tables it makes, changes or verifies as the mode
 // says. It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	base, err := openDatabase(ctx, db, d, Options{Mode: o.Mode, Patience: o.Patience})
+	base, err := openDatabase(ctx, db, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +35,16 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	locking.lock = locking.Lock
 	tx := NewRowStore(base, &locking)
 	var contract rows.Store = store
-	switch {
-	case d.Rows.Skip != "":
+	isServer := d.Rows.Skip != "" || d.Rows.Calls != nil
+	if isServer {
 		contract = lockStore{store, tx}
-	case d.Rows.Calls != nil:
-		contract = callStore{store}
+	}
+	if d.Rows.Calls != nil {
 		if err := d.Rows.Calls.prepare(ctx, base); err != nil {
 			return nil, errors.Join(err, base.Close())
 		}
 	}
-	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode, Join: d.Join})
+	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode, Join: isServer})
 	return &Saver{saver, base, contract, tx, d.Name}, nil
 }
 
@@ -120,17 +120,9 @@ func (t txRows) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 		return rev, read, t.failed(ctx, c, err)
 	}
 	for i := range steps {
-		n, err := t.tx.Exec(ctx, t.y.text(steps[i].form), steps[i].args...)
-		if err == nil && n == 0 && steps[i].checks() {
-			err = rows.ErrChanged
-		}
-		if err != nil {
-			return 0, nil, t.failed(ctx, c, err)
-		}
+		steps[i].text = t.y.text(steps[i].form)
 	}
-	if len(c.Reads) > 0 {
-		read, _, err = t.readBy(ctx, t.tx, c.Reads)
-	}
+	read, err = t.run(ctx, t.tx, steps, c.Reads)
 	return rev, read, t.failed(ctx, c, err)
 }
 
