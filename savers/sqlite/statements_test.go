@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
-	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -53,69 +53,54 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// texts is a database that notes the statements.
+// texts has the statements that connections compile.
 type texts struct {
-	sqlsaver.DB
-	mu       sync.Mutex
-	all      map[string]bool
-	prepared map[string]bool // those that are prepared for transactions that write
-	others   []string        // those that such a transaction has read by, without that
+	mu   sync.Mutex
+	all  map[string]bool
+	many []string // those that a connection has compiled before
 }
 
-func (d *texts) note(texts ...string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, text := range texts {
-		d.all[text] = true
-	}
-}
-
-func (d *texts) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	d.note(text)
-	return d.DB.Query(ctx, text, args...)
-}
-
-func (d *texts) Prepare(ctx context.Context, reads, writes []string) error {
-	d.note(writes...)
-	d.mu.Lock()
-	for _, text := range writes {
-		d.prepared[text] = true
-	}
-	d.mu.Unlock()
-	return d.DB.Prepare(ctx, reads, writes)
-}
-
-func (d *texts) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
-	tx, err := d.DB.Begin(ctx, writes)
-	if writes {
-		tx = textsTx{tx, d}
-	}
-	return tx, err
-}
-
-// textsTx is a transaction that writes.
-type textsTx struct {
-	sqlsaver.Tx
+// textsOf makes connections whose statements are noted.
+type textsOf struct {
+	driver.Connector
 	d *texts
 }
 
-func (t textsTx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	t.d.mu.Lock()
-	if !t.d.prepared[text] && strings.Contains(text, "pk") { // else it is of the schema
-		t.d.others = append(t.d.others, text)
+func (c *textsOf) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	return &textsConn{conn, c.d, map[string]bool{}}, err
+}
+
+// textsConn is a connection whose statements are noted.
+type textsConn struct {
+	driver.Conn
+	d    *texts
+	mine map[string]bool
+}
+
+func (c *textsConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	if strings.Contains(text, "pk") && !strings.Contains(text, "CREATE") { // else it is of the store or of the schema
+		c.d.mu.Lock()
+		if c.mine[text] {
+			c.d.many = append(c.d.many, text)
+		}
+		c.mine[text], c.d.all[text] = true, true
+		c.d.mu.Unlock()
 	}
-	t.d.mu.Unlock()
-	return t.Tx.Query(ctx, text, args...)
+	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
+}
+
+func (c *textsConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
 }
 
 // TestStatementsOnRows asks for the plans of the statements of a life of a thread. All of them
 // must seek their rows by the key, and sort none.
 func TestStatementsOnRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
-	noted := &texts{all: map[string]bool{}, prepared: map[string]bool{}}
-	s := open(t, path, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}), sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB {
-		noted.DB = db
-		return noted
+	noted := &texts{all: map[string]bool{}}
+	s := open(t, path, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}), sqlite.Readers(1), sqlite.WrapConnector(func(c driver.Connector) driver.Connector {
+		return &textsOf{c, noted}
 	}))
 	sqltest.InboxModel(t, s, 200)
 	var head checkpoint.ID
@@ -131,9 +116,6 @@ func TestStatementsOnRows(t *testing.T) {
 	}
 	db := database(t, path)
 	for text := range noted.all {
-		if !strings.Contains(text, "pk") {
-			continue // of the store or of the schema
-		}
 		rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, make([]any, strings.Count(text, "?"))...)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -154,8 +136,8 @@ func TestStatementsOnRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(noted.others) > 0 {
-		t.Errorf("%d statements were compiled in a transaction, the first of them %s; want them prepared", len(noted.others), noted.others[0])
+	if len(noted.many) > 0 {
+		t.Errorf("connections compiled %d statements again, the first of them %s; want each prepared once", len(noted.many), noted.many[0])
 	}
 	if len(noted.all) < 20 {
 		t.Errorf("noted %d statements, want more", len(noted.all))

@@ -28,10 +28,9 @@ type RowStore struct {
 	y       *Syntax
 	packing pack.Policy
 
-	mu    sync.RWMutex
+	mu    sync.Mutex
 	reads map[string]string // statements by the shape of what they read
-	texts map[form]string   // statements of changes, which are prepared
-	after map[string]bool   // statements that read after a change, which are prepared
+	texts map[form]string   // statements of changes
 }
 
 // form is the form of a statement of a change: what it does with how many rows of a table.
@@ -78,7 +77,7 @@ type Syntax struct {
 
 // NewRowStore returns the rows of a database, whose tables exist.
 func NewRowStore(s *Database, y *Syntax) *RowStore {
-	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string), after: make(map[string]bool)}
+	return &RowStore{s: s, y: y, reads: make(map[string]string), texts: make(map[form]string)}
 }
 
 // Packing returns when a saver on the rows packs records. It is zero but in tests.
@@ -154,16 +153,7 @@ func (r *RowStore) statement(ranges []rows.Range, all []part) (text string, args
 			}
 		}
 	}
-	r.mu.RLock()
-	text = r.reads[string(shape)]
-	r.mu.RUnlock()
-	if text == "" {
-		text = r.y.read(shape)
-		r.mu.Lock()
-		r.reads[string(shape)] = text
-		r.mu.Unlock()
-	}
-	return text, args
+	return cached(r, r.reads, string(shape), func() string { return r.y.read(shape) }), args
 }
 
 // read returns the statement for a shape. Its rows have the number of their part.
@@ -420,9 +410,6 @@ func (r *RowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read 
 	if c.Joint && r.y.NoWait != "" {
 		return 0, nil, rows.ErrChanged // only a batch does not wait for locks
 	}
-	if err := r.prepare(ctx, steps, c.Reads); err != nil {
-		return 0, nil, r.s.explain(ctx, err)
-	}
 	err = r.s.try(ctx, repeatable(c), func() error {
 		if one {
 			return steps[0].run(ctx, r.s.db)
@@ -474,7 +461,7 @@ func (r *RowStore) batch(ctx context.Context, b Batcher, c *rows.Change, steps [
 		calls = append(calls, r.y.lockAll(c))
 	}
 	for i := range steps {
-		calls = append(calls, Call{Text: r.y.text(steps[i].form), Args: steps[i].args, Must: steps[i].checks()})
+		calls = append(calls, Call{Text: steps[i].text, Args: steps[i].args, Must: steps[i].checks()})
 	}
 	divided, now := divide(c.Reads), time.Time{}
 	if len(c.Reads) > 0 {
@@ -547,49 +534,28 @@ func (r *RowStore) failed(ctx context.Context, c *rows.Change, err error) error 
 	return r.s.explain(ctx, err)
 }
 
-// prepare sets the texts of steps, and prepares those that are new. It also prepares the statement
-// that reads ranges after them.
-func (r *RowStore) prepare(ctx context.Context, steps []step, ranges []rows.Range) error {
-	var forms []form
-	read := ""
-	if len(ranges) > 0 {
-		read, _ = r.statement(ranges, divide(ranges))
+// steps returns the statements of c.
+func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
+	all := steps(c, rev)
+	for i := range all {
+		f := all[i].form
+		all[i].text = cached(r, r.texts, f, func() string { return r.y.text(f) })
 	}
-	r.mu.RLock()
-	for i := range steps {
-		if steps[i].text = r.texts[steps[i].form]; steps[i].text == "" {
-			forms = append(forms, steps[i].form)
-		}
-	}
-	known := read == "" || r.after[read]
-	r.mu.RUnlock()
-	if len(forms) == 0 && known {
-		return nil
-	}
-	texts := make([]string, len(forms), len(forms)+1)
-	for i := range forms {
-		texts[i] = r.y.text(forms[i])
-	}
-	if !known {
-		texts = append(texts, read)
-	}
-	if err := r.s.try(ctx, RolledBack, func() error { return r.s.db.Prepare(ctx, nil, texts) }); err != nil {
-		return err
-	}
+	return all
+}
+
+// cached returns a text of r, which it makes the first time.
+func cached[K comparable](r *RowStore, texts map[K]string, key K, text func() string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range forms {
-		r.texts[forms[i]] = texts[i]
+	if texts[key] == "" {
+		texts[key] = text()
 	}
-	r.after[read] = true
-	for i := range steps {
-		steps[i].text = r.texts[steps[i].form]
-	}
-	return nil
+	return texts[key]
 }
 
 // steps returns the statements of c, without their texts.
-func (r *RowStore) steps(c *rows.Change, rev uint64) []step {
+func steps(c *rows.Change, rev uint64) []step {
 	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
 		p := &c.Puts[0]
 		args := []any{p.Bytes, p.Value, []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}

@@ -119,9 +119,6 @@ func (t txRows) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 		read, err = t.batch(ctx, b, c, steps)
 		return rev, read, t.failed(ctx, c, err)
 	}
-	for i := range steps {
-		steps[i].text = t.y.text(steps[i].form)
-	}
 	read, err = t.run(ctx, t.tx, steps, c.Reads)
 	return rev, read, t.failed(ctx, c, err)
 }
