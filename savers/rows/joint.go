@@ -23,7 +23,7 @@ type joiner struct {
 }
 
 // member is a change that can join others. One with decide has ranges in place of c, as many as
-// the other members of its joiner. A joint change first reads the ranges of all members at once.
+// the other members of its joiner. A joint change first reads the ranges of all members.
 type member struct {
 	c      *Change
 	checks []Check // their threads are those that the change has

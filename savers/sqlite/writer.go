@@ -15,7 +15,7 @@ import (
 // has its own outcome; one that fails does not fail the others.
 type writer struct {
 	*sqlsaver.Std
-	conn *sql.Conn         // the connection that writes; for whoever has the turn
+	conn *sql.Conn         // the connection that writes; the turn protects its transactions
 	on   sqlsaver.Prepared // runs statements on conn
 	turn chan struct{}     // holds one value while somebody writes
 
@@ -69,7 +69,7 @@ func (w *writer) Prepare(ctx context.Context, reads, writes []string) error {
 		return err
 	}
 	for _, text := range append([]string{begin, commit, rollback, savepoint, release, rollbackTo}, writes...) {
-		if _, err := w.on(ctx, text); err != nil {
+		if _, err := w.on(ctx, text); err != nil { //nolint:sqlclosecheck // the statement is kept until Close
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (w *writer) take(ctx context.Context) error {
 	}
 }
 
-// begin begins a transaction for whoever has the turn.
+// begin begins a transaction. The caller has the turn.
 func (w *writer) begin() (*writeTx, error) {
 	if _, err := w.on.Exec(context.Background(), begin); err != nil {
 		return nil, err
