@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
@@ -30,7 +31,7 @@ func (in *Inspector) resultPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), resultWait)
 	defer cancel()
-	snap, err := graph.ReadResult(ctx, in.ops.Saver, p.Thread, opts...)
+	snap, err := graph.Stored{Saver: in.ops.Saver, Ref: checkpoint.Ref{Thread: p.Thread}}.Result(ctx, opts...)
 	var failed *graph.FailedError
 	var cancelled *graph.CancelledError
 	note := "done"

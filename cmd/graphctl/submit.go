@@ -98,7 +98,7 @@ func (a *app) submit(ctx context.Context, s checkpoint.Saver, args []string, f *
 
 // result waits for the result of an input, and shows its checkpoint.
 func (a *app) result(ctx context.Context, s checkpoint.Saver, thread, request string) error {
-	snap, failed := graph.ReadResult(ctx, s, thread, graph.RequestID(request))
+	snap, failed := graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: thread}}.Result(ctx, graph.RequestID(request))
 	if snap.Checkpoint.IsZero() {
 		return failed
 	}

@@ -95,7 +95,7 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 		if err != nil {
 			return "", err
 		}
-		posted, err := p.saver.Post(ctx, graph.EncodedAnswer("model", "t", one.id, payload, refused))
+		posted, err := p.saver.Post(ctx, graph.Stored{Graph: "model", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(one.id, payload, refused))
 		if err == nil && posted[0].Err == nil && posted[0].Messages[0].Known {
 			return known, nil
 		}

@@ -54,7 +54,7 @@ func (r *reader) read(ctx context.Context, p *Place, d *graph.Description, ref c
 	if err != nil || c.Empty() {
 		return false, err
 	}
-	snap, err := graph.ReadPosition(ref, &c)
+	snap, err := graph.Stored{Ref: ref}.Position(&c)
 	if err != nil {
 		return true, err
 	}
@@ -146,7 +146,7 @@ func (r *reader) older(ctx context.Context, p *Place, d *graph.Description, ref 
 		if rec.ID != parent {
 			continue // of another branch
 		}
-		base, err := graph.ReadPosition(ref, &checkpoint.Chain{Last: rec, Due: rec.Due, Committed: true})
+		base, err := graph.Stored{Ref: ref}.Position(&checkpoint.Chain{Last: rec, Due: rec.Due, Committed: true})
 		if err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func TestASnapshotLeavesOutWhatHasExpired(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, err := graph.ReadStored(checkpoint.Ref{Thread: "t"}, &c)
+			stored, err := graph.Stored{Ref: checkpoint.Ref{Thread: "t"}}.Read(&c)
 			same(t, "waits that a tool reads", [3]int{len(stored.Questions), len(stored.Signals), len(stored.Timers)}, want)
 			if err != nil {
 				t.Fatal(err)
@@ -252,7 +252,7 @@ func TestAPostedAnswerCountsByTheTimeOfItsPost(t *testing.T) {
 				t.Fatalf("late %t: got %v, want ErrNotAsked and ErrExpired if it is", late, err)
 			}
 			if late { // a tool does not know that it is
-				if _, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", res.Questions[0].ID, wire.AppendBool(nil, true), nil)); err != nil {
+				if _, err := s.Post(t.Context(), graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(res.Questions[0].ID, wire.AppendBool(nil, true), nil)); err != nil {
 					t.Fatal(err)
 				}
 			}

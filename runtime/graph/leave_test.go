@@ -81,7 +81,7 @@ func TestWaitsThatWereDroppedAreNotListed(t *testing.T) {
 				first := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
 				same(t, name+": listed at first", listedWaits(t, th), [3]int{1, 1, 1})
 				left := first.Questions[0]
-				if _, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", "of nobody", wire.AppendBool(nil, true), nil)); err != nil {
+				if _, err := s.Post(t.Context(), graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost("of nobody", wire.AppendBool(nil, true), nil)); err != nil {
 					t.Fatal(err)
 				}
 				drop(t, g, s, th)

@@ -10,17 +10,17 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// This file makes the messages of inputs, answers and signals. Its exported functions are for
-// tools that do not have the Go types of a graph.
+// This file makes the messages of inputs, answers and signals.
 
-// EncodedInput returns the messages that [Thread.Submit] stores for an input whose update is
-// already encoded. It is for tools without the types of the graph: package shape/value encodes an
-// update from JSON. graph is the name of the graph. The Post of any saver stores the result.
+// InputPost returns the messages that [Thread.Submit] stores for an input whose update is already
+// encoded. Package shape/value encodes an update from JSON. The Post of any saver stores the
+// result.
 //
-// EncodedInput does not check update. If the graph cannot read it, the run of the input fails. The
+// InputPost does not check update. If the graph cannot read it, the run of the input fails. The
 // options are those of Submit, with the same errors. It refuses a graph whose name is reserved:
 // see ReservedPrefix. The result shares the memory of update.
-func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (checkpoint.Post, error) {
+func (t Stored) InputPost(update []byte, opts ...SubmitOption) (checkpoint.Post, error) {
+	graph, thread := t.Graph, t.Ref.Thread
 	o := with(runOptions{}, opts, SubmitOption.submit)
 	err := o.check()
 	if err == nil {
@@ -38,11 +38,11 @@ func EncodedInput(graph, thread string, update []byte, opts ...SubmitOption) (ch
 	return submitPost(graph, thread, update, &o), nil
 }
 
-// EncodedSignal returns the message that [Thread.Signal] stores for a signal whose payload is
-// already encoded. It is for tools without the types of the graph. The options are those of
-// Signal.With. A run refuses a signal that its graph does not list. The result shares the memory
-// of payload.
-func EncodedSignal(graph, thread, signal string, payload []byte, opts ...SignalOption) (checkpoint.Post, error) {
+// SignalPost returns the message that [Thread.Signal] stores for a signal whose payload is already
+// encoded. The options are those of Signal.With. A run refuses a signal that its graph does not
+// list. The result shares the memory of payload.
+func (t Stored) SignalPost(signal string, payload []byte, opts ...SignalOption) (checkpoint.Post, error) {
+	graph, thread := t.Graph, t.Ref.Thread
 	s := encodedSignal(signal, payload, opts)
 	if s.err != nil {
 		return checkpoint.Post{}, fmt.Errorf("%s: %w", where(graph, thread, -1), s.err)
@@ -68,17 +68,16 @@ func encodedSignal(name string, payload []byte, opts []SignalOption) SentSignal 
 	return s
 }
 
-// EncodedAnswer returns the message that [Thread.Answer] stores for an answer that is already
-// encoded. id is that of the question (OpenQuestion.ID). It is for tools without the types of the
-// graph. A run refuses an answer that it cannot read, or to a question that is not open. If the
-// message is Known after the Post, the question has been answered. The result shares the memory of
-// payload.
+// AnswerPost returns the message that [Thread.Answer] stores for an answer that is already
+// encoded. id is that of the question (OpenQuestion.ID). A run refuses an answer that it cannot
+// read, or to a question that is not open. If the message is Known after the Post, the question
+// has been answered. The result shares the memory of payload.
 //
 // refused are the refused messages of the thread, from Mail of the saver. If one of them is an
 // answer to the question, the new answer gets another id, because that of a refused message stays
 // in use.
-func EncodedAnswer(graph, thread, id string, payload []byte, refused []checkpoint.Message) checkpoint.Post {
-	return postOf(graph, thread, inbox.AnswerTo(id, payload, refused))
+func (t Stored) AnswerPost(id string, payload []byte, refused []checkpoint.Message) checkpoint.Post {
+	return postOf(t.Graph, t.Ref.Thread, inbox.AnswerTo(id, payload, refused))
 }
 
 // postOf returns a Post of one message.

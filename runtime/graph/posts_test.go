@@ -49,27 +49,27 @@ func TestEncodedMessagesAreThoseOfTheTypedCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, errIn := graph.EncodedInput("g", "t", update, options...)
-	signal, errSignal := graph.EncodedSignal("g", "t", "paid", wire.AppendString(nil, "7"), graph.For("key"), graph.RequestID("s"))
+	in, errIn := graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.InputPost(update, options...)
+	signal, errSignal := graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.SignalPost("paid", wire.AppendString(nil, "7"), graph.For("key"), graph.RequestID("s"))
 	if errIn != nil || errSignal != nil {
 		t.Fatal(errIn, errSignal)
 	}
-	encoded := []checkpoint.Post{in, signal, graph.EncodedAnswer("g", "t", q.ID, wire.AppendBool(nil, true), nil)}
+	encoded := []checkpoint.Post{in, signal, graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(q.ID, wire.AppendBool(nil, true), nil)}
 	same(t, "posts", encoded, typed.posts)
 }
 
 func TestEncodedMessagesHaveTheErrorsOfTheirOptions(t *testing.T) {
-	if _, err := graph.EncodedInput("g", "t", nil, graph.IfIdle(), graph.CancelPending("")); err == nil {
+	if _, err := (graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}).InputPost(nil, graph.IfIdle(), graph.CancelPending("")); err == nil {
 		t.Error("an input with two policies: got no error")
 	}
-	if _, err := graph.EncodedInput("g", "t", nil, graph.RequestID("a"), graph.RequestID("b")); err == nil {
+	if _, err := (graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}).InputPost(nil, graph.RequestID("a"), graph.RequestID("b")); err == nil {
 		t.Error("an input with two ids: got no error")
 	}
 	long := string(make([]byte, checkpoint.MaxMessageID+1))
-	if _, err := graph.EncodedSignal("g", "t", "paid", nil, graph.For(long)); err == nil {
+	if _, err := (graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}).SignalPost("paid", nil, graph.For(long)); err == nil {
 		t.Error("a signal with a long key: got no error")
 	}
-	in, err := graph.EncodedInput("g", "t", nil)
+	in, err := graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.InputPost(nil)
 	if err != nil || len(in.Messages) != 1 || in.Messages[0].ID == "" {
 		t.Errorf("an input without an id: got %+v, %v; want one message with a new id", in, err)
 	}

@@ -109,7 +109,7 @@ func TestARunRefusesAPostedAnswerThatTheCheckRefuses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				posted, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", q.ID, wire.AppendInt(nil, given), refused))
+				posted, err := s.Post(t.Context(), graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(q.ID, wire.AppendInt(nil, given), refused))
 				if err != nil || posted[0].Err != nil || posted[0].Messages[0].Known {
 					t.Fatal(posted, err)
 				}

@@ -92,7 +92,7 @@ func noteOf(t *testing.T, s checkpoint.Saver, thread string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snap, err := graph.ReadStored(ref, &c)
+		snap, err := graph.Stored{Ref: ref}.Read(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

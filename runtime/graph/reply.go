@@ -151,16 +151,16 @@ func (s ReplySignal[T, R]) Ask(ctx context.Context, thread AskedThread, v T, opt
 	return reply, nil
 }
 
-// ReadReply waits for the reply to a message, for tools that do not have the graph. message is the
-// id of the message that EncodedSignal has made, and that is posted. It returns the encoded reply.
-// The errors are those of ReplySignal.Ask, and a *checkpoint.InvalidError without a message.
-func ReadReply(ctx context.Context, saver checkpoint.Saver, thread, message string) ([]byte, error) {
+// Reply waits for the reply to a message, and returns it encoded. message is the id of the message
+// that SignalPost has made, and that is posted. The errors are those of ReplySignal.Ask, and a
+// *checkpoint.InvalidError without a message.
+func (t Stored) Reply(ctx context.Context, message string) ([]byte, error) {
 	if message == "" {
 		return nil, &checkpoint.InvalidError{Field: "message", Found: "the empty id", Want: "the id of a posted message"}
 	}
 	g := &core{compiled: compiled{opt: defaults()}}
-	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)
-	return g.awaitReply(ctx, thread, message)
+	g.opt.saver, g.news = t.Saver, news.NewRoom(t.Saver, g.opt.saverTimeout)
+	return g.awaitReply(ctx, t.Ref.Thread, message)
 }
 
 // ask sends a signal, and returns the encoded reply.

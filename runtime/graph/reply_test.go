@@ -196,7 +196,7 @@ func TestAnInputKeepsTheRepliesOfFinishedTasks(t *testing.T) {
 	})
 }
 
-// TestAReplyIsReadWithoutTypes: Untyped.Ask and ReadReply return the encoded reply.
+// TestAReplyIsReadWithoutTypes: Untyped.Ask and Stored.Reply return the encoded reply.
 func TestAReplyIsReadWithoutTypes(t *testing.T) {
 	s := memory.New()
 	g := greeter(t, s)
@@ -210,17 +210,17 @@ func TestAReplyIsReadWithoutTypes(t *testing.T) {
 	if _, err := g.Untyped().Ask(t.Context(), "t", "greet", []byte{0xc0}, graph.RequestID("2")); !errors.Is(err, graph.ErrNotReceivable) {
 		t.Errorf("a payload of another type: got %v, want %v", err, graph.ErrNotReceivable)
 	}
-	post, err := graph.EncodedSignal("g", "t", "greet", payload, graph.RequestID("1"))
+	post, err := graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.SignalPost("greet", payload, graph.RequestID("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err = graph.ReadReply(t.Context(), s, "t", post.Messages[0].ID)
+	b, err = graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: "t"}}.Reply(t.Context(), post.Messages[0].ID)
 	same(t, "the reply without the graph", fmt.Sprintf("%q %v", b, err), fmt.Sprintf("%q <nil>", wire.AppendString(nil, "hello ada")))
-	if _, err := graph.ReadReply(t.Context(), s, "t", "unknown"); !errors.Is(err, checkpoint.ErrNotFound) {
+	if _, err := (graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: "t"}}).Reply(t.Context(), "unknown"); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("an unknown message: got %v, want %v", err, checkpoint.ErrNotFound)
 	}
 	var invalid *checkpoint.InvalidError
-	if _, err := graph.ReadReply(t.Context(), s, "t", ""); !errors.As(err, &invalid) {
+	if _, err := (graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: "t"}}).Reply(t.Context(), ""); !errors.As(err, &invalid) {
 		t.Errorf("no message: got %v, want an InvalidError", err)
 	}
 }

@@ -22,16 +22,16 @@ func TestAProgramCannotBeginAReservedThread(t *testing.T) {
 	const id = graph.ReservedPrefix + "tick:nightly@2026-11-23T02:30:00Z"
 	th := g.Thread(id)
 	encoded := func() error {
-		_, err := graph.EncodedInput("g", id, nil)
+		_, err := graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: id}}.InputPost(nil)
 		return err
 	}
 	begins := map[string]func() error{
-		"Invoke":       func() error { _, err := th.Invoke(t.Context(), input); return err },
-		"Submit":       func() error { _, err := th.Submit(t.Context(), input); return err },
-		"SubmitMany":   func() error { _, err := g.SubmitMany(t.Context(), graph.Submission[update]{Thread: id}); return err },
-		"Via":          func() error { _, err := g.Via(s).Thread(id).Submit(t.Context(), input); return err },
-		"InputPost":    func() error { _, err := g.InputPost(graph.Submission[update]{Thread: id}); return err },
-		"EncodedInput": encoded,
+		"Invoke":     func() error { _, err := th.Invoke(t.Context(), input); return err },
+		"Submit":     func() error { _, err := th.Submit(t.Context(), input); return err },
+		"SubmitMany": func() error { _, err := g.SubmitMany(t.Context(), graph.Submission[update]{Thread: id}); return err },
+		"Via":        func() error { _, err := g.Via(s).Thread(id).Submit(t.Context(), input); return err },
+		"InputPost":  func() error { _, err := g.InputPost(graph.Submission[update]{Thread: id}); return err },
+		"Stored":     encoded,
 		"Stream": func() error {
 			for _, err := range th.Stream(t.Context(), input) {
 				if err != nil {
@@ -109,7 +109,7 @@ func TestAPackageBeginsReservedThreads(t *testing.T) {
 	if err := g.Thread("__c").Cancel(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := graph.EncodedInput("__g", "a", nil); err == nil || !strings.Contains(err.Error(), "calls of that package") {
-		t.Errorf("EncodedInput: got %v, want an error that names the package", err)
+	if _, err := (graph.Stored{Graph: "__g", Ref: checkpoint.Ref{Thread: "a"}}).InputPost(nil); err == nil || !strings.Contains(err.Error(), "calls of that package") {
+		t.Errorf("Stored: got %v, want an error that names the package", err)
 	}
 }

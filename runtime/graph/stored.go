@@ -9,9 +9,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// ReadStored returns the snapshot of a loaded checkpoint for tools that do not have the graph. ref
-// is the argument of Saver.Load, and c its result. State is the stored state: the snapshot with
-// its deltas. It shares memory with c.
+// Stored is a thread of a saver, for programs that do not have its graph, such as package operate.
+// It is a small value, and safe for concurrent use. Graph.Untyped is for programs that have the
+// graph and not the Go types of its state.
+type Stored struct {
+	// Saver has the thread. Only Result and Reply use it.
+	Saver checkpoint.Saver
+	// Graph is the name of the graph of the thread. Only the posts use it.
+	Graph string
+	// Ref names the thread. For Read, Position and Updates it is the argument of Saver.Load.
+	Ref checkpoint.Ref
+}
+
+// Read returns the snapshot of a loaded checkpoint. c is the result of Saver.Load. State is the
+// stored state: the snapshot with its deltas. It shares memory with c.
 //
 // The Snapshot differs from that of Thread.State in these points:
 //
@@ -21,20 +32,21 @@ import (
 //   - The state of a call misses edits that the thread made since the last record of the call.
 //
 // It returns checkpoint.ErrNotFound if c is empty, and checkpoint.ErrDamaged if c cannot be read.
-func ReadStored(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], error) {
-	s, err := ReadPosition(ref, c)
+func (t Stored) Read(c *checkpoint.Chain) (Snapshot[[]byte], error) {
+	s, err := t.Position(c)
 	if err != nil {
 		return s, err
 	}
 	s.State, err = checkpoint.Fold(c.Snapshot, c.Deltas...)
 	if err != nil {
-		return s, fmt.Errorf("graph: thread %q: the state of checkpoint %s: %w", ref.Thread, c.Last.ID, err)
+		return s, fmt.Errorf("graph: thread %q: the state of checkpoint %s: %w", t.Ref.Thread, c.Last.ID, err)
 	}
 	return s, nil
 }
 
-// ReadPosition works like ReadStored, without the State.
-func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], error) {
+// Position works like Read, without the State.
+func (t Stored) Position(c *checkpoint.Chain) (Snapshot[[]byte], error) {
+	ref := t.Ref
 	if c.Empty() {
 		return Snapshot[[]byte]{}, fmt.Errorf("graph: thread %q: %w", ref.Thread, checkpoint.ErrNotFound)
 	}
@@ -60,12 +72,12 @@ func ReadPosition(ref checkpoint.Ref, c *checkpoint.Chain) (Snapshot[[]byte], er
 	return s, nil
 }
 
-// StoredUpdates returns a function that returns what a finished task has changed, as encoded
-// updates, for tools that do not have the graph. ref and c are as for ReadStored, and of is called
-// with the Tasks of its Snapshot. The task of a subgraph over the same state has an update for
-// each of its nodes; any other task has one. The result of a task that has not finished is nil. An
-// error is a checkpoint.ErrDamaged.
-func StoredUpdates(ref checkpoint.Ref, c *checkpoint.Chain) (of func(TaskState) ([][]byte, error)) {
+// Updates returns a function that returns what a finished task has changed, as encoded updates. c
+// is as for Read, and of is called with the Tasks of its Snapshot. The task of a subgraph over the
+// same state has an update for each of its nodes; any other task has one. The result of a task
+// that has not finished is nil. An error is a checkpoint.ErrDamaged.
+func (t Stored) Updates(c *checkpoint.Chain) (of func(TaskState) ([][]byte, error)) {
+	ref := t.Ref
 	results := journal.ResultsAt(c.Writes, &c.Last, ref.Namespace)
 	return func(task TaskState) ([][]byte, error) {
 		w := results.Of(checkpoint.Task{Node: string(task.Node), Index: uint32(task.Index)})
@@ -96,7 +108,7 @@ func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, err
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return nil, err
 	}
-	stored, err := StoredUpdates(t.place(t.at), &c)(task)
+	stored, err := Stored{Ref: t.place(t.at)}.Updates(&c)(task)
 	if err != nil {
 		return nil, err
 	}

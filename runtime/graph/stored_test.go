@@ -60,7 +60,7 @@ func TestReadStoredReadsWhatStateReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := graph.ReadStored(ref, &c)
+	got, err := graph.Stored{Ref: ref}.Read(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestReadStoredReadsWhatStateReads(t *testing.T) {
 	if len(want.Questions) != 2 || len(want.Calls) != 1 || !found {
 		t.Errorf("got calls %v, want %v among them, and 2 questions, not %d", got.Calls, want.Calls, len(want.Questions))
 	}
-	position, err := graph.ReadPosition(ref, &c)
+	position, err := graph.Stored{Ref: ref}.Position(&c)
 	if err != nil || position.State != nil || position.Checkpoint != want.Checkpoint {
 		t.Errorf("position: got state %q, checkpoint %s, %v", position.State, position.Checkpoint, err)
 	}
@@ -92,14 +92,14 @@ func TestReadStoredReadsWhatStateReads(t *testing.T) {
 	if c, err = saver.Load(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
-	inner, err := graph.ReadStored(call, &c)
+	inner, err := graph.Stored{Ref: call}.Read(&c)
 	if err != nil || len(inner.Questions) != 1 || inner.Questions[0].Node != "inner" {
 		t.Errorf("the call: got %v, %v", inner.Questions, err)
 	}
 }
 
 func TestReadStoredOfNothing(t *testing.T) {
-	if _, err := graph.ReadStored(checkpoint.Ref{Thread: "t"}, &checkpoint.Chain{}); !errors.Is(err, checkpoint.ErrNotFound) {
+	if _, err := (graph.Stored{Ref: checkpoint.Ref{Thread: "t"}}).Read(&checkpoint.Chain{}); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	saver := memory.New()
@@ -111,7 +111,7 @@ func TestReadStoredOfNothing(t *testing.T) {
 	for i := range c.Writes {
 		c.Writes[i].Payload = []byte{0xc1}
 	}
-	if _, err := graph.ReadStored(checkpoint.Ref{Thread: "t"}, &c); !errors.Is(err, checkpoint.ErrDamaged) {
+	if _, err := (graph.Stored{Ref: checkpoint.Ref{Thread: "t"}}).Read(&c); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("damaged writes: got %v, want ErrDamaged", err)
 	}
 }

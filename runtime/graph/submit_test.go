@@ -311,7 +311,7 @@ func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			posted, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", q.ID, wire.AppendBool(nil, yes), refused))
+			posted, err := s.Post(t.Context(), graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(q.ID, wire.AppendBool(nil, yes), refused))
 			if err == nil && posted[0].Messages[0].Known {
 				err = graph.ErrNotAsked
 			}
@@ -328,7 +328,7 @@ func TestAQuestionWhoseAnswerWasRefusedCanBeAnswered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				posted, err := s.Post(t.Context(), graph.EncodedAnswer("g", "t", q.ID, wire.AppendString(nil, "yes"), refused))
+				posted, err := s.Post(t.Context(), graph.Stored{Graph: "g", Ref: checkpoint.Ref{Thread: "t"}}.AnswerPost(q.ID, wire.AppendString(nil, "yes"), refused))
 				if err != nil || posted[0].Err != nil || posted[0].Messages[0].Known {
 					t.Fatal(posted, err)
 				}

@@ -69,7 +69,7 @@ func TestASnapshotGivesTheUpdatesOfFinishedTasks(t *testing.T) {
 					got[name] = append(got[name], updates[i].Log.String())
 				}
 			}
-			stored, err := graph.StoredUpdates(ref, &c)(task)
+			stored, err := graph.Stored{Ref: ref}.Updates(&c)(task)
 			if err != nil || len(stored) != len(got[name]) {
 				t.Errorf("%s: without the graph got %d updates, %v, want %d", name, len(stored), err, len(got[name]))
 			}
@@ -100,7 +100,7 @@ func TestADamagedResultOfATaskIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := graph.StoredUpdates(checkpoint.Ref{Thread: "t"}, &c)(snap.Tasks[0]); !errors.Is(err, checkpoint.ErrDamaged) {
+	if _, err := (graph.Stored{Ref: checkpoint.Ref{Thread: "t"}}).Updates(&c)(snap.Tasks[0]); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}
 }

@@ -79,11 +79,11 @@ func UntilWaiting() ResultOption {
 	return singleRunOption("UntilWaiting", func(o *runOptions) { o.until = true })
 }
 
-// ReadResult works like Thread.Result for tools that do not have the graph. It returns the
-// snapshot of the last checkpoint, as ReadStored does. The errors are those of Thread.Result.
-func ReadResult(ctx context.Context, saver checkpoint.Saver, thread string, opts ...ResultOption) (Snapshot[[]byte], error) {
-	g := &core{compiled: compiled{opt: defaults()}}
-	g.opt.saver, g.news = saver, news.NewRoom(saver, g.opt.saverTimeout)
+// Result works like Thread.Result. It returns the snapshot of the last checkpoint, as Read does.
+// The errors are those of Thread.Result.
+func (t Stored) Result(ctx context.Context, opts ...ResultOption) (Snapshot[[]byte], error) {
+	g, thread := &core{compiled: compiled{opt: defaults()}}, t.Ref.Thread
+	g.opt.saver, g.news = t.Saver, news.NewRoom(t.Saver, g.opt.saverTimeout)
 	o, err := running(g.opt.limits, opts, ResultOption.result)
 	if err != nil {
 		return Snapshot[[]byte]{}, fmt.Errorf("%s: %w", where("", thread, -1), err)
@@ -93,11 +93,11 @@ func ReadResult(ctx context.Context, saver checkpoint.Saver, thread string, opts
 	if err != nil {
 		return Snapshot[[]byte]{}, err
 	}
-	c, err := loadChain(ctx, g, saver, e.at)
+	c, err := loadChain(ctx, g, t.Saver, e.at)
 	if err != nil {
 		return Snapshot[[]byte]{}, err
 	}
-	s, err := ReadStored(e.at, &c)
+	s, err := Stored{Ref: e.at}.Read(&c)
 	if err != nil {
 		return s, err
 	}

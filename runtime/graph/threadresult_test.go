@@ -415,11 +415,11 @@ func TestToolsReadResults(t *testing.T) {
 	if err != nil || status != graph.Done {
 		t.Errorf("Untyped: got %s, %v; want done", status, err)
 	}
-	snap, err := graph.ReadResult(t.Context(), s, "t")
+	snap, err := graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: "t"}}.Result(t.Context())
 	if err != nil || snap.Status != graph.Done || snap.Checkpoint != snapshot(t, g.Thread("t")).Checkpoint || len(snap.State) == 0 {
-		t.Errorf("ReadResult: got %s, %v; want done, with the state", snap, err)
+		t.Errorf("Stored: got %s, %v; want done, with the state", snap, err)
 	}
-	if _, err := graph.ReadResult(t.Context(), s, "none"); !errors.Is(err, checkpoint.ErrNotFound) || err.Error() != `graph: thread "none": not found; submit an input first` {
-		t.Errorf("ReadResult of no thread: got %v, want ErrNotFound", err)
+	if _, err := (graph.Stored{Saver: s, Ref: checkpoint.Ref{Thread: "none"}}).Result(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) || err.Error() != `graph: thread "none": not found; submit an input first` {
+		t.Errorf("Stored, of no thread: got %v, want ErrNotFound", err)
 	}
 }

@@ -123,6 +123,11 @@ func (o *Operator) Question(t *checkpoint.Thread, name string) (*Question, error
 	return nil, &RequestError{fmt.Sprintf("%q names %d open questions; want one of %s", name, len(found), strings.Join(ids, ", "))}
 }
 
+// stored returns a listed thread without its graph.
+func (o *Operator) stored(t *checkpoint.Thread) graph.Stored {
+	return graph.Stored{Saver: o.Saver, Graph: t.Graph, Ref: checkpoint.Ref{Thread: t.ID}}
+}
+
 // shapeOf returns the description of a question of a thread, or nil. schemas are those of its
 // version.
 func (o *Operator) shapeOf(ctx context.Context, q *Question, t *checkpoint.Thread, schemas Schemas) (*shape.Question, error) {
@@ -158,14 +163,14 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 	if g, ok := o.Graphs[t.Graph]; ok {
 		return Posted{Kind: checkpoint.AnswerMessage, ID: q.ID}, g.Answer(ctx, t.ID, graph.AnswerBytes(q.ID, payload))
 	}
-	posted, err := o.Post(ctx, graph.EncodedAnswer(t.Graph, t.ID, q.ID, payload, nil))
+	posted, err := o.Post(ctx, o.stored(t).AnswerPost(q.ID, payload, nil))
 	if err != nil || !posted.Known {
 		return posted, err
 	}
 	// A run may have refused an earlier answer. The question is open, so another one can count.
 	refused, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: t.ID, Handled: true})
 	if err == nil {
-		posted, err = o.Post(ctx, graph.EncodedAnswer(t.Graph, t.ID, q.ID, payload, refused))
+		posted, err = o.Post(ctx, o.stored(t).AnswerPost(q.ID, payload, refused))
 	}
 	if err == nil && posted.Known {
 		err = fmt.Errorf("%w: question %q has been answered, and the new answer is not stored", checkpoint.ErrConflict, q.ID)
@@ -193,10 +198,10 @@ func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string
 		return Posted{}, fmt.Errorf("operate: %w", err)
 	}
 	named := append(slices.Clone(opts), graph.RequestID(id.String()))
-	post, err := graph.EncodedSignal(t.Graph, t.ID, name, payload, named...)
+	post, err := o.stored(t).SignalPost(name, payload, named...)
 	if err != nil { // opts have a RequestID, or a fault
 		named = opts
-		post, err = graph.EncodedSignal(t.Graph, t.ID, name, payload, opts...)
+		post, err = o.stored(t).SignalPost(name, payload, opts...)
 	}
 	if err != nil {
 		return Posted{}, &RequestError{err.Error()}
@@ -228,14 +233,14 @@ func (o *Operator) signal(ctx context.Context, t *checkpoint.Thread, name string
 	return schemas.Signal(0, name), nil
 }
 
-// Reply waits for the reply to the signal with an ID, as graph.ReadReply does, and returns it with
+// Reply waits for the reply to the signal with an ID, as graph.Stored does, and returns it with
 // its names.
 func (o *Operator) Reply(ctx context.Context, t *checkpoint.Thread, name, id string) (value.Value, error) {
 	d, err := o.signal(ctx, t, name)
 	if err != nil {
 		return value.Value{}, err
 	}
-	b, err := graph.ReadReply(ctx, o.Saver, t.ID, id)
+	b, err := o.stored(t).Reply(ctx, id)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -268,7 +273,7 @@ func (o *Operator) Submit(ctx context.Context, thread, name string, d *shape.Gra
 		s, err := g.Submit(ctx, thread, update, opts...)
 		return Posted{Kind: checkpoint.InputMessage, ID: s.Request, Known: s.Known}, err
 	}
-	post, err := graph.EncodedInput(name, thread, update, opts...)
+	post, err := graph.Stored{Graph: name, Ref: checkpoint.Ref{Thread: thread}}.InputPost(update, opts...)
 	if err != nil {
 		return Posted{}, &RequestError{err.Error()}
 	}

@@ -25,7 +25,7 @@ type Position struct {
 	// pending writes only those that can be read.
 	Locked error
 
-	updates func(graph.TaskState) ([][]byte, error) // of graph.StoredUpdates; nil before the first use
+	updates func(graph.TaskState) ([][]byte, error) // of graph.Stored; nil before the first use
 }
 
 // Read loads a checkpoint; a zero At is the head. If the open version does not have it, Read
@@ -52,12 +52,13 @@ func (o *Operator) position(ctx context.Context, ref checkpoint.Ref, state bool)
 	if p.Chain.Empty() {
 		return p, nil
 	}
-	c, read := p.Chain, graph.ReadStored
+	stored := graph.Stored{Ref: p.Ref}
+	c, read := p.Chain, stored.Read
 	if p.Locked = o.unlock(&c); p.Locked != nil || !state {
-		read = graph.ReadPosition
+		read = stored.Position
 	}
 	p.Chain.Writes = c.Writes
-	if p.Snap, err = read(p.Ref, &c); err != nil {
+	if p.Snap, err = read(&c); err != nil {
 		return p, err
 	}
 	for i := range p.Snap.Questions {
@@ -232,7 +233,7 @@ func (p *Position) Updates(t *Task) (all []value.Value, err error) {
 		return nil, p.Locked
 	}
 	if p.updates == nil {
-		p.updates = graph.StoredUpdates(p.Ref, &p.Chain)
+		p.updates = graph.Stored{Ref: p.Ref}.Updates(&p.Chain)
 	}
 	updates, err := p.updates(graph.TaskState{Node: t.Node, Index: t.Index})
 	for _, b := range updates {
