@@ -51,13 +51,14 @@ func Abandon() ChildOption {
 	return singleRunOption("Abandon", func(o *runOptions) { o.leaveChild = true })
 }
 
+// ParentLabel is the label of a child with the id of the thread that has begun it. The label is
+// missing if that id is longer than checkpoint.MaxLabelValue.
+const ParentLabel = ReservedPrefix + "parent"
+
 // Metadata and labels by which a child and its caller know each other.
 const (
 	callerKey   = ReservedPrefix + "caller" // metadata: the caller, in JSON
 	calledLabel = ReservedPrefix + "call"   // the name of the call
-	// ParentLabel is the label of a child with the id of the thread that has begun it. It is
-	// missing if that id is longer than checkpoint.MaxLabelValue.
-	ParentLabel = ReservedPrefix + "parent"
 )
 
 // Child submits in to a thread of another graph, and returns the state of that thread when it is
@@ -77,7 +78,7 @@ const (
 // If the child has Failed with nothing left to retry, or is Cancelled, the error is a *ChildError
 // with the reason. If the thread of the node is cancelled, or another input takes the place of the
 // task, the child is cancelled, too; see Abandon. A child that is deleted or released by hand
-// before its end never reports one: cancel it instead.
+// before its end never reports an end: cancel it instead.
 //
 // g must be compiled with the saver of the thread, and have workers. Untracked fields of the
 // returned state are zero. Child returns ErrNotAskable if the run has no thread, or if ctx is not
@@ -97,11 +98,11 @@ type ChildInput[U any] struct {
 	Input U
 }
 
-// Children calls Child for each of inputs. When all children have ended, it returns their states
-// in the order of inputs. A child that was not Done has a zero state, and its error is joined to
-// the others. Until then it returns ErrWaiting. At most limit children are begun and have not
-// ended; 0 is no limit. Another error of a child, such as ErrChildExists, is returned immediately.
-// opts apply to all.
+// Children calls Child for each of inputs, and returns ErrWaiting until all children have ended.
+// Then it returns their states in the order of inputs. A child that was not Done has a zero state,
+// and its error is joined to the others. At most limit children are begun and have not ended; 0 is
+// no limit. Another error of a child, such as ErrChildExists, is returned immediately. opts apply
+// to all.
 //
 // The node runs again each time when children have ended. It then compares only their number, and
 // decodes their states at the end.

@@ -52,9 +52,9 @@ func Do[T any, P wire.Generated[T]](ctx context.Context, name string, f func(con
 	return do[T, P](ctx, name, false, f)
 }
 
-// DoNamed is Do for calls that run concurrently, or whose order varies. The name alone identifies
-// the call. So each call of a task needs a name of its own, for example with the id of an order. A
-// second call with the same name returns the result of the first.
+// DoNamed works like Do, for calls that run concurrently, or whose order varies. The name alone
+// identifies the call. So each call of a task needs a name of its own, for example with the id of
+// an order. A second call with the same name returns the result of the first.
 func DoNamed[T any, P wire.Generated[T]](ctx context.Context, name string, f func(context.Context) (T, error)) (T, error) {
 	return do[T, P](ctx, name, true, f)
 }

@@ -25,8 +25,8 @@ type DueOptions struct {
 	Retry RetryPolicy
 	// Drain ends the run after its current superstep once it is closed; nil never does.
 	Drain <-chan struct{}
-	// News asks for messages that come during the run. It is that of a worker, for all its runs;
-	// nil is that of the graph.
+	// News asks for messages that come during the run. A worker has one for all its runs; nil is
+	// that of the graph.
 	News *news.Room
 	// Opened is called when the run has taken the thread, with its fence; nil for nobody.
 	Opened func(fence checkpoint.ID)

@@ -51,8 +51,8 @@ const (
 	// next attempt of the task.
 	EventTaskFallback
 
-	// EventTaskCached: a task has its result from the Cache of its node, and no attempt. With Err,
-	// the cache failed, and the task did without it.
+	// EventTaskCached: a task takes its result from the Cache of its node, without an attempt. If
+	// Err is set, the cache has failed, and the node is called.
 	EventTaskCached
 
 	// EventPruneFailed: the saver could not remove the checkpoints that KeepCheckpoints does not

@@ -54,7 +54,7 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 		return none, err
 	}
 	live := t.g.schema.New(live.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(ctx, stored[S, U]{live}, c); err != nil {
+	if err := fold(ctx, foldedLive[S, U]{live}, c); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)
 		}

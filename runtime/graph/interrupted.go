@@ -14,7 +14,7 @@ import (
 //
 //   - err is ErrWaiting: the task waits. It waits also if the node does not return the error, but
 //     the code after the call then runs without an answer.
-//   - ctx has ended, whatever err is, unless it is nil. If the node returns nil then, its update
+//   - ctx has ended, and err is not nil. If the node returns nil then, its update
 //     is stored as the result of the task, and the task does not run again.
 //   - err is ErrNotAskable or ErrNotDurable: the node does not do what it did before.
 //   - err is ErrGraphChanged or checkpoint.ErrDamaged: stored data does not fit the code.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// MemoryCache returns a Cacher in the memory of the process. It holds results of at
-// most so many bytes, and drops those that were used least recently. A result counts with its key,
-// its value and 200 bytes more. A result larger than the limit is not stored.
+// MemoryCache returns a Cacher in the memory of the process. It holds results of at most that many
+// bytes together, and drops first those that were used least recently. A result counts with its
+// key, its value and 200 bytes more. A result larger than the limit is not stored.
 func MemoryCache(most int) Cacher {
 	return &memoryCache{most: most, places: make(map[string]*list.Element)}
 }

@@ -47,7 +47,7 @@ func (p *past[S, U]) restore(ctx context.Context, c *checkpoint.Chain) error {
 		return err
 	}
 	p.live = p.t.g.schema.New(live.Options{DropUnknown: p.t.dropUnknown()})
-	if err := fold(ctx, stored[S, U]{p.live}, c); err != nil {
+	if err := fold(ctx, foldedLive[S, U]{p.live}, c); err != nil {
 		if ctx.Err() != nil {
 			return p.t.readError(ctx, "history", err)
 		}

@@ -24,18 +24,18 @@ var ErrProgressTooLong = errors.New("the note is too long")
 // the heartbeat of a long node: it starts the time of IdleTimeout again. The next attempt gets the
 // newest note from LastProgress, and TaskState.Progress shows it.
 //
-// Progress writes nothing by itself, so it may be called often. On a thread, the next write of the
-// run that stores no checkpoint stores a changed note. Such writes are the result of another task,
-// the result of Do, the renewal of the lease and the end of the run. The lease is renewed after a
-// third of its time (5 s by default) without a write. With OnExit only the end of the run stores
-// the note. After the commit of the superstep the note is gone.
+// Progress writes nothing by itself, so it may be called often. On a thread, a changed note is
+// stored by the next write of the run that stores no checkpoint. Such writes are the result of
+// another task, the result of Do, the renewal of the lease and the end of the run. The lease is
+// renewed after a third of its time (5 s by default) without a write. With OnExit only the end of
+// the run stores the note. After the commit of the superstep the note is gone.
 //
-// The worker of a Queue stores a changed note after a third of the lease. It waits for an eighth
-// of the time of the attempt if that is longer. It also stores the note of an attempt that fails,
-// waits or is interrupted.
+// The worker of a Queue stores a changed note after a third of the lease. For an attempt that has
+// run for long, it waits for an eighth of that time instead. It also stores the note of an attempt
+// that fails, waits or is interrupted.
 //
 // Under the context of a route, and after the node has returned, Progress does nothing. It returns
-// ErrProgressTooLong, and keeps the note before, if the note has more than MaxProgress bytes.
+// ErrProgressTooLong, and keeps the earlier note, if the note has more than MaxProgress bytes.
 // Progress is safe for concurrent use.
 func Progress(ctx context.Context, note string) error {
 	task.Alive(ctx)

@@ -265,8 +265,8 @@ func (q OpenQuestion) place() string {
 // OpenQuestions returns the open questions of a thread that Threads of a saver lists: those that
 // Thread.Answer accepts an answer to. It reads no state. It leaves out the questions of branches
 // that DiscardPending or a fork replaced, those that have expired at t.Now, and all of a cancelled
-// thread. Snapshot.Questions has those that Resume accepts an answer to. These are also those of a
-// cancelled thread, and those of a branch that was left if the snapshot is of that branch.
+// thread. Snapshot.Questions has the questions that Resume accepts an answer to. It includes those
+// of a cancelled thread, and those of an abandoned branch if the snapshot is of that branch.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 	return waitingOf(context.Background(), inbox.Listed(&t))
 }

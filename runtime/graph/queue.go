@@ -24,8 +24,8 @@ import (
 // dies, another one runs the task again, with the same key.
 //
 // A worker that runs the thread may have a free slot of the queue. Then the run executes the task
-// in that slot, if the task is the only one of its superstep. This costs what a node without a
-// queue costs. Its outcome is that of another worker.
+// in that slot, if the task is the only one of its superstep. The task then costs as much as one
+// without a queue. Its outcome is the same as in another worker.
 //
 // Timeout, and the If of Retry, apply in the worker of the queue. A Fallback runs in the process
 // of the thread. An error of the node arrives as a *QueueError with its text. In another worker,
@@ -48,9 +48,10 @@ var ErrStartTimeout = errors.New("no worker has taken the task in time")
 // attempt, for another d. A Fallback runs in the process of the thread. The time is measured on
 // the clock of the saver.
 //
-// The thread is due after d, and the run that then opens it decides. It needs a worker of the
-// graph, or Resume. While a run executes other tasks of the superstep, it decides when these have
-// ended. A task that a worker has taken in time has no limit: see Timeout and IdleTimeout.
+// The thread is due after d. The next run of the thread then fails the attempt, so it needs a
+// worker of the graph, or Resume. A run that executes other tasks of the superstep fails the
+// attempt when these have ended. A task that a worker has taken in time has no limit: see Timeout
+// and IdleTimeout.
 //
 // The task is removed from the queue. A worker that takes it at that very moment may begin it; its
 // outcome does not count. Compile reports a d of 0 or less, and a node without a Queue.

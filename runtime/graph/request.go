@@ -14,7 +14,7 @@ import (
 // has stored with another input. Nothing runs.
 var ErrRequestReused = errors.New("the request id was used with another input")
 
-// RequestID names the input. For Submit and Signal it is the id of the message: see there. For
+// RequestID names the input. For Submit and Signal it is the id of the message. For
 // Result it names the input whose result the caller wants. If the
 // thread's newest input has the same id, Invoke does not start a second run. It resumes an
 // unfinished run, or returns the result of a finished one. So a caller that does not know whether
@@ -44,7 +44,7 @@ func RequestID(id string) interface {
 }
 
 // UniqueByPeriod makes Submit store one input of the thread in each period, such as 24*time.Hour.
-// It is the RequestID that is the beginning of the period in UTC. A second input in the same
+// The request id of the input is the beginning of the period in UTC. A second input in the same
 // period is not stored, and Submitted.Known reports it, for as long as the saver knows the id: see
 // Submit. Choose the id of the thread by what is unique, such as "report-de".
 //

@@ -101,12 +101,12 @@ func fold(ctx context.Context, s restorable, c *checkpoint.Chain) error {
 	return nil
 }
 
-// stored is a Live as a restorable.
-type stored[S, U any] struct{ live live.Live[S, U] }
+// foldedLive is a Live as a restorable.
+type foldedLive[S, U any] struct{ live live.Live[S, U] }
 
-func (s stored[S, U]) decode(snapshot []byte) error { return decode(s.live, snapshot) }
+func (s foldedLive[S, U]) decode(snapshot []byte) error { return decode(s.live, snapshot) }
 
-func (s stored[S, U]) apply(delta []byte) error { return apply(s.live, delta) }
+func (s foldedLive[S, U]) apply(delta []byte) error { return apply(s.live, delta) }
 
 // decode sets a live state to that of a snapshot. A panic of a codec is an error.
 func decode[S, U any](live live.Live[S, U], snapshot []byte) (err error) {

@@ -145,8 +145,8 @@ func Wait() interface {
 // last state, and UpdateState with AsNode drops the other due tasks. The dropped tasks stay
 // in the history.
 //
-// Before an input merges, the updates of the finished tasks of the superstep merge. So do the
-// updates of the others that KeepUpdateOnError has kept. Snapshot.Dropped names the dropped tasks.
+// The updates of the finished tasks of the superstep merge before the input. So do the updates
+// that KeepUpdateOnError has kept of the others. Snapshot.Dropped names the dropped tasks.
 func DiscardPending() interface {
 	InvokeOption
 	SubmitOption

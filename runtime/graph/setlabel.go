@@ -34,7 +34,7 @@ var (
 // subgraph with Unstored set labels with the superstep of their call.
 //
 // It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels
-// or ErrNoTask. The labels that tasks of this run have set count, also before they
+// or ErrNoTask. Labels that tasks of this run have set count towards that number, also before they
 // are stored. A run without a thread has no labels and drops the label. SetLabel is safe for
 // concurrent use.
 func SetLabel(ctx context.Context, name, value string) error {

@@ -39,7 +39,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return task.Sleep(ctx, func(now time.Time) time.Time { return now.Add(d) })
 }
 
-// SleepUntil is Sleep with the time at which it returns nil. On a thread, t is compared with the
+// SleepUntil works like Sleep, until the time t. On a thread, t is compared with the
 // clock of the saver.
 func SleepUntil(ctx context.Context, t time.Time) error {
 	return task.Sleep(ctx, func(time.Time) time.Time { return t })

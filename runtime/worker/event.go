@@ -38,7 +38,7 @@ const (
 	EventEngineFailed                        // the Engine failed with Err; the worker tries again
 	EventIdle                                // nothing runs and nothing is due; Wake is when the next known thread is due
 	EventDraining                            // Run ends: the worker claims nothing more, and waits for its runs
-	EventReleased                            // the lease of a run that did not end in time was given up; Err is the error of that
+	EventReleased                            // the lease of a run that did not end in time was given up; Err is the error of the release
 	EventPaused                              // a graph of the worker is paused; see Pause
 	EventResumed                             // the pause of a graph has ended
 	EventMessageRefused                      // a run refused a message of its thread; Err says which and why

@@ -29,15 +29,16 @@ type Retention struct {
 	// Last is the number of newest checkpoints of each thread that stay. Zero is no limit. If both
 	// Last and Age are set, a checkpoint stays if one of them keeps it.
 	Last int
-	// Age removes older checkpoints, except the newest one of a thread. Zero is no limit.
+	// Age removes the checkpoints that are older than this, except the newest one of a thread.
+	// Zero is no limit.
 	Age time.Duration
 	// Released is the number of newest released versions of each thread that stay. Zero keeps all,
 	// less than 0 removes all. Workers do not find threads without an open version. The command
 	// graphctl prune does.
 	Released int
 	// Rate is how many threads a second all workers together prune or remove at most, on average
-	// over a walk. The default is 100. They also visit at most 1,000 a second that they leave as
-	// they are.
+	// over a walk. The default is 100. They also visit at most 1,000 threads a second that they
+	// leave as they are.
 	Rate int
 	// Every is the pause between two walks. The default is 10 minutes.
 	Every time.Duration
