@@ -11,6 +11,7 @@ type Event struct {
 	Kind   EventKind
 	Graph  string // of the thread, as the thread stores it
 	Thread string
+	Queue  string // EventPaused and EventResumed: of a queue
 
 	Status   graph.Status  // EventClaimed: of the thread before this run, Running if its last run died; EventEnded: after it
 	Steps    int           // EventEnded: the supersteps that the run committed
@@ -39,8 +40,8 @@ const (
 	EventIdle                                // nothing runs and nothing is due; Wake is when the next known thread is due
 	EventDraining                            // Run ends: the worker claims nothing more, and waits for its runs
 	EventReleased                            // the lease of a run that did not end in time was given up; Err is the error of the release
-	EventPaused                              // a graph of the worker is paused; see Pause
-	EventResumed                             // the pause of a graph has ended
+	EventPaused                              // a graph or a queue of the worker is paused; see Pause
+	EventResumed                             // that pause has ended
 	EventMessageRefused                      // a run refused a message of its thread; Err says which and why
 	EventTaskFailed                          // a task of a queue has no outcome, because of Err; it runs again. Thread is that of the task
 	EventCleaned                             // a pass of Options.Retention has removed something of a graph

@@ -13,71 +13,111 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// A paused graph is stored as a thread with this name of a graph, and this prefix before the name
-// of the paused graph. The thread is Paused, and has records without a state.
+// A pause is stored as a thread with this name of a graph, and this prefix before the name of the
+// paused graph, or before queuePrefix and the name of the paused queue. The thread is Paused, and
+// has records without a state.
 const (
 	pauseGraph  = graph.ReservedPrefix + "pause"
 	pausePrefix = pauseGraph + "/"
+	queuePrefix = graph.ReservedPrefix + "queue/" // no name of a graph begins so
 )
 
 // recheck is how often a worker reads which graphs are paused, while it takes threads.
 const recheck = time.Second
 
-// Pause makes all workers of a saver take no threads of a graph, until Resume. The saver stores
-// the pause, so it outlives all processes. Runs in progress finish. A worker takes no more threads
-// about a second after Pause has returned. Direct calls, such as Invoke and Resume, continue to
-// work.
+// Pause makes all workers of a saver begin no runs of a graph and no tasks of its queues, until
+// Resume. The saver stores the pause, so it outlives all processes. Runs and tasks in progress
+// finish. A worker begins nothing more about a second after Pause has returned. Submit and direct
+// calls, such as Invoke and Resume, continue to work.
 //
 // The name is that of the graph, or one of its former names. Pausing a paused graph does nothing.
 func Pause(ctx context.Context, saver checkpoint.Saver, graph string) error {
 	return setPaused(ctx, saver, graph, checkpoint.Paused)
 }
 
+// PauseQueue makes all workers of a saver begin no tasks of a queue, of any graph, until
+// ResumeQueue. It works like Pause. Runs hand out tasks, which wait.
+func PauseQueue(ctx context.Context, saver checkpoint.Saver, queue string) error {
+	return setPaused(ctx, saver, queuePrefix+queue, checkpoint.Paused)
+}
+
 // Resume ends the pause of a graph. Workers look for its threads again at most Options.Poll later.
 // Resuming a graph that is not paused does nothing.
 func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
-	if err := setPaused(ctx, saver, graph, checkpoint.Done); err != nil {
+	return unpause(ctx, saver, graph)
+}
+
+// ResumeQueue ends the pause of a queue, as Resume does for a graph.
+func ResumeQueue(ctx context.Context, saver checkpoint.Saver, queue string) error {
+	return unpause(ctx, saver, queuePrefix+queue)
+}
+
+// unpause removes the pause of a graph or a queue.
+func unpause(ctx context.Context, saver checkpoint.Saver, name string) error {
+	if err := setPaused(ctx, saver, name, checkpoint.Done); err != nil {
 		return err
 	}
-	err := saver.Delete(ctx, pausePrefix+graph)
+	err := saver.Delete(ctx, pausePrefix+name)
 	if busy := (*checkpoint.BusyError)(nil); err == nil || errors.As(err, &busy) {
 		return nil // somebody else pauses it again
 	}
-	return fmt.Errorf("worker: resume graph %q: %w", graph, err)
+	return fmt.Errorf("worker: resume %s: %w", pauseTitle(name), err)
 }
 
-// Paused returns the names of the paused graphs, in order. It includes a graph whose stored pause
-// is damaged. With an error that is checkpoint.ErrPartial it returns those that it could read.
-func Paused(ctx context.Context, saver checkpoint.Saver) (graphs []string, err error) {
+// pauseTitle returns what a pause is about, such as "graph orders".
+func pauseTitle(name string) string {
+	if queue, ok := strings.CutPrefix(name, queuePrefix); ok {
+		return "queue " + queue
+	}
+	return "graph " + name
+}
+
+// Paused returns the names of the paused graphs and queues, each in order. It includes those whose
+// stored pause is damaged. With an error that is checkpoint.ErrPartial it returns those that it
+// could read.
+func Paused(ctx context.Context, saver checkpoint.Saver) (graphs, queues []string, err error) {
+	names, err := readPaused(ctx, saver)
+	for _, name := range names {
+		if queue, ok := strings.CutPrefix(name, queuePrefix); ok {
+			queues = append(queues, queue)
+		} else {
+			graphs = append(graphs, name)
+		}
+	}
+	return graphs, queues, err
+}
+
+// readPaused returns the names of the stored pauses.
+func readPaused(ctx context.Context, saver checkpoint.Saver) (names []string, err error) {
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: pausePrefix}) {
 		name, ok := strings.CutPrefix(t.ID, pausePrefix)
 		switch {
 		case err != nil && !errors.Is(err, checkpoint.ErrDamaged):
-			return graphs, fmt.Errorf("worker: read the paused graphs: %w", err)
+			return names, fmt.Errorf("worker: read what is paused: %w", err)
 		case ok && (err != nil || t.Status == checkpoint.Paused): // else it is another thread that is damaged
-			graphs = append(graphs, name)
+			names = append(names, name)
 		}
 	}
-	return graphs, nil
+	return names, nil
 }
 
-// setPaused stores that a graph is paused, or is not.
-func setPaused(ctx context.Context, saver checkpoint.Saver, graph string, status checkpoint.Status) error {
+// setPaused stores that a graph or a queue is paused, or is not.
+func setPaused(ctx context.Context, saver checkpoint.Saver, name string, status checkpoint.Status) error {
 	for {
-		c, err := saver.Load(ctx, checkpoint.Ref{Thread: pausePrefix + graph})
+		c, err := saver.Load(ctx, checkpoint.Ref{Thread: pausePrefix + name})
 		switch stored := c.Thread.Status; {
 		case err != nil:
-			return fmt.Errorf("worker: read the pause of graph %q: %w", graph, err)
+			return fmt.Errorf("worker: read the pause of %s: %w", pauseTitle(name), err)
 		case stored == status, c.Empty() && status == checkpoint.Done:
 			return nil
 		}
-		a, err := pauseRecord(graph, c.Head, status)
+		a, err := pauseRecord(name, c.Head, status)
 		if err == nil {
 			_, err = saver.Append(ctx, a)
 		}
 		if err == nil || !errors.Is(err, checkpoint.ErrConflict) || ctx.Err() != nil {
 			if err != nil {
-				err = fmt.Errorf("worker: store the pause of graph %q: %w", graph, err)
+				err = fmt.Errorf("worker: store the pause of %s: %w", pauseTitle(name), err)
 			}
 			return err
 		}
@@ -86,28 +126,28 @@ func setPaused(ctx context.Context, saver checkpoint.Saver, graph string, status
 
 // pauseRecord returns the Append of a pause or of its end. Its Wake makes a checkpoint.Notifier
 // announce it. No worker asks for threads of pauseGraph.
-func pauseRecord(graph string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
+func pauseRecord(name string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
 	id, err := checkpoint.NewIDAfter(head)
 	return checkpoint.Append{
-		Thread: pausePrefix + graph, After: head, Status: status, End: true, Wake: time.Unix(1, 0),
+		Thread: pausePrefix + name, After: head, Status: status, End: true, Wake: time.Unix(1, 0),
 		Records: []checkpoint.Record{{
 			ID: id, Base: id, Line: id, Source: checkpoint.Input, Graph: pauseGraph, Snapshot: true, Payload: []byte{0x80}, Created: time.Now().UTC(),
 		}},
-		Open: &checkpoint.Opening{Holder: "worker.Pause", Title: "graph " + graph},
+		Open: &checkpoint.Opening{Holder: "worker.Pause", Title: pauseTitle(name)},
 	}, err
 }
 
-// pauses knows which graphs are paused. The loop of the worker owns it, except dirty.
+// pauses knows which graphs and queues are paused. Worker.mu guards it.
 type pauses struct {
-	graphs map[string]bool
-	read   time.Time
-	dirty  bool // the saver has announced a change; Worker.mu guards it
+	names map[string]bool // as Pause and PauseQueue store them
+	read  time.Time
+	dirty bool // the saver has announced a change
 }
 
-// readPauses reads which graphs are paused, if that was not known a second ago.
+// readPauses reads what is paused, if that was not known a second ago.
 func (w *Worker) readPauses(ctx context.Context) error {
 	w.mu.Lock()
-	known := !w.pauses.read.IsZero() && !w.pauses.dirty && (w.notifies || time.Since(w.pauses.read) < recheck)
+	known, before := !w.pausesAreOld() && !w.pauses.dirty, w.pauses.names
 	w.pauses.dirty = false
 	w.mu.Unlock()
 	if known {
@@ -115,9 +155,9 @@ func (w *Worker) readPauses(ctx context.Context) error {
 	}
 	call, cancel := context.WithTimeout(ctx, w.opt.SaverTimeout)
 	defer cancel()
-	names, err := Paused(call, w.saver)
+	names, err := readPaused(call, w.saver)
 	if err != nil && w.partial(err) {
-		names, err = slices.AppendSeq(names, maps.Keys(w.pauses.graphs)), nil // those may be paused still
+		names, err = slices.AppendSeq(names, maps.Keys(before)), nil // those may be paused still
 	}
 	if err != nil {
 		w.mu.Lock()
@@ -127,28 +167,50 @@ func (w *Worker) readPauses(ctx context.Context) error {
 	}
 	paused := make(map[string]bool)
 	for _, name := range names {
-		if w.apps[name] == nil {
-			continue
-		}
-		if paused[name] = true; !w.pauses.graphs[name] {
-			w.emit(Event{Kind: EventPaused, Graph: name})
+		if slices.ContainsFunc(w.turns, func(t *turn) bool { return t.stopsAt(name) }) {
+			paused[name] = true
 		}
 	}
-	for name := range w.pauses.graphs {
-		if !paused[name] {
-			w.emit(Event{Kind: EventResumed, Graph: name})
-		}
-	}
-	w.pauses.graphs, w.pauses.read = paused, time.Now()
+	w.mu.Lock()
+	w.pauses.names, w.pauses.read = paused, time.Now()
+	w.mu.Unlock()
+	w.emitPauses(EventPaused, paused, before)
+	w.emitPauses(EventResumed, before, paused)
 	return nil
 }
 
-// paused reports whether one of the names of an app is paused.
+// pausesAreOld reports whether the worker must read again what is paused. The caller must hold
+// w.mu.
+func (w *Worker) pausesAreOld() bool {
+	return w.pauses.read.IsZero() || !w.notifies && time.Since(w.pauses.read) >= recheck
+}
+
+// emitPauses emits an event for each name that only the first map has.
+func (w *Worker) emitPauses(kind EventKind, all, without map[string]bool) {
+	for name := range all {
+		if without[name] {
+			continue
+		}
+		e := Event{Kind: kind, Graph: name}
+		if queue, ok := strings.CutPrefix(name, queuePrefix); ok {
+			e.Graph, e.Queue = "", queue
+		}
+		w.emit(e)
+	}
+}
+
+// paused reports whether a pause stops an app or a queue.
 func (p *pauses) paused(t *turn) bool {
-	for _, name := range t.names {
-		if p.graphs[name] {
+	for name := range p.names {
+		if t.stopsAt(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// stopsAt reports whether a pause with this name is about the app or the queue. A pause of a graph
+// is also about its queues.
+func (t *turn) stopsAt(name string) bool {
+	return slices.Contains(t.names, name) || t.tasks && (name == queuePrefix+t.queue || slices.Contains(t.of, name))
 }

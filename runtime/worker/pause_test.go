@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ func hangFor(took time.Duration) node {
 // wantPaused checks which graphs are paused.
 func wantPaused(tb testing.TB, s checkpoint.Saver, want ...string) {
 	tb.Helper()
-	got, err := worker.Paused(tb.Context(), s)
+	got, _, err := worker.Paused(tb.Context(), s)
 	if err != nil || !slices.Equal(got, want) {
 		tb.Errorf("got the paused graphs %q, %v; want %q", got, err, want)
 	}
@@ -159,4 +160,71 @@ func TestAWorkerIsIdleIfAllItsGraphsArePaused(t *testing.T) {
 		workertest.RunUntilIdle(t, s, worker.Options{}, line(t, "orders", s, say("a")))
 		wantStatus(t, s, "t", graph.Ready)
 	})
+}
+
+// TestNoWorkerBeginsATaskOfAPausedQueue pauses the queue or its graph while a task is in progress.
+// One worker serves the threads and the queue, and another one serves only the queue.
+func TestNoWorkerBeginsATaskOfAPausedQueue(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause, resume func(context.Context, checkpoint.Saver, string) error
+		of            string
+		after         graph.Status // of a thread that is submitted during the pause
+	}{
+		"queue": {worker.PauseQueue, worker.ResumeQueue, "gpu", graph.Waiting},
+		"graph": {worker.Pause, worker.Resume, "chain", graph.Ready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := quiet{memory.New()}
+				var begun atomic.Int32
+				g := chain(t, s, 3, func(context.Context, Job) (JobUpdate, error) {
+					begun.Add(1)
+					time.Sleep(10 * time.Second)
+					return said("n"), nil
+				}, graph.Queue("gpu"))
+				queues := map[string]int{"gpu": 2}
+				both := start(t, s, worker.Options{Queues: queues}, g)
+				tasks := start(t, s, worker.Options{Queues: queues, QueuesOnly: true}, g)
+				time.Sleep(2 * time.Second)
+				send := func(id string) {
+					if _, err := g.Thread(id).Submit(t.Context(), said("in")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				send("before")
+				time.Sleep(5 * time.Second)
+				if err := c.pause(t.Context(), s, c.of); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second)
+				send("after")
+				time.Sleep(time.Hour)
+				snap, err := g.Thread("before").State(t.Context())
+				if err != nil || begun.Load() != 1 || len(snap.State.Log)+len(finishedOf(&snap)) < 2 {
+					t.Errorf("got %d tasks begun, the log %q and %v; want the task in progress finished, and no other one", begun.Load(), snap.State.Log, err)
+				}
+				wantStatus(t, s, "after", c.after)
+				if err := c.resume(t.Context(), s, c.of); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Minute)
+				wantStatus(t, s, "before", graph.Done)
+				wantStatus(t, s, "after", graph.Done)
+				for _, w := range []*started{both, tasks} {
+					if err := w.stop(); err != nil {
+						t.Error(err)
+					}
+					p, r := w.of(worker.EventPaused), w.of(worker.EventResumed)
+					if len(p) != 1 || len(r) != 1 || p[0].Queue+p[0].Graph != c.of || r[0].Queue+r[0].Graph != c.of {
+						t.Errorf("got the events %v and %v; want one of each, about %s", p, r, c.of)
+					}
+				}
+			})
+		})
+	}
+}
+
+// finishedOf returns the tasks that have finished and are not committed.
+func finishedOf(snap *graph.Snapshot[Job]) []graph.TaskState {
+	return slices.DeleteFunc(slices.Clone(snap.Tasks), func(t graph.TaskState) bool { return !t.Finished })
 }

@@ -174,7 +174,7 @@ func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duratio
 	held, full := len(w.held), !w.room()
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
-	if full || !asked && len(w.pauses.graphs) == 0 {
+	if full || !asked && len(w.pauses.names) == 0 {
 		return forever // the end of a run, or a renewal, makes the loop poll again
 	}
 	if idle := before+held == 0 && (next.IsZero() || next.After(now)); !idle {

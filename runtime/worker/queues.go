@@ -45,7 +45,7 @@ func (w *Worker) addQueues() error {
 			if w.opt.Queues[name] == 0 {
 				continue
 			}
-			t := &turn{app: app, max: w.opt.Queues[name], tasks: true}
+			t := &turn{app: app, max: w.opt.Queues[name], tasks: true, queue: name, of: graphs}
 			for _, of := range graphs {
 				t.names = append(t.names, graph.QueueGraph(of, name))
 			}
@@ -100,12 +100,13 @@ func (w *Worker) foundTasks(q checkpoint.ReadyQuery, n int) {
 }
 
 // queueSlot takes a slot of a queue for a task that the run of its thread executes. It returns nil
-// if no slot is free, or if other tasks may wait for it. The returned function frees the slot.
+// if no slot is free, if other tasks may wait for it, or if the queue is paused. The returned
+// function frees the slot.
 func (w *Worker) queueSlot(queue string) (free func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.apps[queue]
-	if t == nil || t.idle.IsZero() || t.running >= t.max || w.rests() {
+	if t == nil || t.idle.IsZero() || t.running >= t.max || w.rests() || w.pauses.paused(t) {
 		return nil
 	}
 	t.running++
@@ -113,7 +114,7 @@ func (w *Worker) queueSlot(queue string) (free func()) {
 		w.mu.Lock()
 		t.running--
 		// Without an announcement, tasks may have come since the poll.
-		waits := t.idle.IsZero() || !w.notifies && time.Since(t.idle) > w.opt.Poll
+		waits := t.idle.IsZero() || !w.notifies && time.Since(t.idle) > w.opt.Poll || w.pausesAreOld()
 		w.mu.Unlock()
 		if waits {
 			w.again()

@@ -61,9 +61,11 @@ type turn struct {
 	app      App
 	names    []string
 	tasks    bool // its threads are the tasks of a queue, which take no Slots
-	max      int  // threads at the same time; 0 for no limit
-	running  int  // guarded by Worker.mu
-	draining bool // the graph takes no more runs; guarded by Worker.mu
+	queue    string
+	of       []string // the names of the graph of the queue
+	max      int      // threads at the same time; 0 for no limit
+	running  int      // guarded by Worker.mu
+	draining bool     // the graph takes no more runs; guarded by Worker.mu
 
 	// idle is when the newest poll of a queue has found fewer tasks than there were free slots;
 	// zero if it has not. Worker.mu guards it.
