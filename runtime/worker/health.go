@@ -49,13 +49,16 @@ func (h *health) fails() bool {
 	return h.failures > 0
 }
 
+// drains is why a worker that ends takes no threads.
+const drains = "the worker is draining"
+
 // ready returns why the worker takes no threads; empty if it does.
 func (h *health) ready() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.over || h.draining:
-		return "the worker is draining"
+		return drains
 	case h.failures > 0:
 		return "the saver does not answer"
 	case !h.answers:

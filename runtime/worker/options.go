@@ -38,6 +38,9 @@ type Options struct {
 	Poll time.Duration
 	// Engine announces threads that may be due. The default is none.
 	Engine Engine
+	// Register makes the worker store its Status in the saver while it runs, for Workers and for
+	// the pages of package inspect. That costs a write each 5 seconds. The default is not to.
+	Register bool
 	// SaverTimeout bounds one call of the saver by the worker itself. The default is 10 s.
 	SaverTimeout time.Duration
 

@@ -58,7 +58,9 @@ func (w *Worker) opened(h *holding, fence checkpoint.ID) {
 	w.mu.Lock()
 	h.fence, h.claimed = fence, time.Now()
 	w.mu.Unlock()
-	w.emit(Event{Kind: EventClaimed, Graph: h.Graph, Thread: h.ID, Status: h.Status, Attempts: h.FailedAttempts()})
+	w.emit(Event{
+		Kind: EventClaimed, Graph: h.Graph, Thread: h.ID, Status: h.Status, Attempts: h.FailedAttempts(), Waited: max(h.found.Sub(h.Wake), 0),
+	})
 }
 
 // refusedMessage reports a message that a run has refused.

@@ -43,6 +43,7 @@ type Worker struct {
 
 	mu      sync.Mutex
 	started bool
+	began   time.Time
 	held    map[string]*holding // the threads and tasks that the worker runs, by id
 	tasks   int                 // of them are tasks of queues
 	left    leftThreads
@@ -105,6 +106,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.health.ended()
+	if w.opt.Register {
+		defer w.register()()
+	}
 	listening, unlisten := context.WithCancel(ctx)
 	defer unlisten()
 	runs, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -156,7 +160,7 @@ func (w *Worker) begin() (err error) {
 	if err := w.addQueues(); err != nil {
 		return err
 	}
-	w.started = true
+	w.started, w.began = true, time.Now()
 	return nil
 }
 

@@ -1,0 +1,132 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// fleet returns the registered workers of a saver as text.
+func fleet(tb testing.TB, s checkpoint.Saver) string {
+	tb.Helper()
+	all, err := worker.Workers(tb.Context(), s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var text []string
+	for i := range all {
+		w := &all[i]
+		one := fmt.Sprintf("%s alive %t, %d/%d of %v", w.Name, w.Alive, w.Used, w.Slots, w.Graphs)
+		for _, q := range w.Queues {
+			one += fmt.Sprintf(", %d/%d of %s of %v", q.Used, q.Slots, q.Queue, q.Graphs)
+		}
+		text = append(text, one)
+	}
+	return strings.Join(text, "; ")
+}
+
+// mortal has a switch that makes all calls fail, as for a process that has died.
+type mortal struct {
+	*memory.Saver
+	dead bool
+}
+
+func (m *mortal) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	if m.dead {
+		return checkpoint.PutResult{}, errBroken
+	}
+	return m.Saver.PutWrites(ctx, p)
+}
+
+func TestARegisteredWorkerShowsWhatItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		g := chain(t, s, 1, hangFor(time.Minute), graph.Queue("gpu"))
+		plain := line(t, "mails", s, hangFor(time.Minute))
+		a := start(t, s, worker.Options{Name: "a", Register: true, Slots: 3, Queues: map[string]int{"gpu": 2}}, g, plain)
+		dies := &mortal{Saver: s}
+		b := start(t, dies, worker.Options{Name: "b", Register: true, QueuesOnly: true, Queues: map[string]int{"gpu": 1}}, chain(t, dies, 1, say("n"), graph.Queue("gpu")))
+		c := start(t, s, worker.Options{Name: "c"}, line(t, "other", s, say("n")))
+		time.Sleep(time.Second)
+		if got, want := fleet(t, s), "a alive true, 0/3 of [chain mails], 0/2 of gpu of [chain]; b alive true, 0/0 of [], 0/1 of gpu of [chain]"; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		submit(t, s, "mails", "m1", "m2")
+		dies.dead = true
+		time.Sleep(30 * time.Second)
+		if got, want := fleet(t, s), "a alive true, 2/3 of [chain mails], 0/2 of gpu of [chain]; b alive false, 0/0 of [], 0/1 of gpu of [chain]"; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		for _, w := range []*started{a, b, c} {
+			if err := w.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if got, want := fleet(t, s), "b alive false, 0/0 of [], 0/1 of gpu of [chain]"; got != want {
+			t.Errorf("after the end: got %s, want %s", got, want)
+		}
+		time.Sleep(time.Hour)
+		next := start(t, s, worker.Options{Register: true}, plain)
+		time.Sleep(time.Second)
+		if err := next.stop(); err != nil {
+			t.Error(err)
+		}
+		if got := fleet(t, s); got != "" {
+			t.Errorf("an hour later: got %s, want none", got)
+		}
+	})
+}
+
+// TestARegistrationThatIsRemovedComesBack deletes the thread of a worker that lives.
+func TestARegistrationThatIsRemovedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		w := start(t, s, worker.Options{Name: "a", Register: true}, line(t, "mails", s, say("n")))
+		time.Sleep(time.Second)
+		all, err := worker.Workers(t.Context(), s)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("got %v, %v; want one worker", all, err)
+		}
+		c, err := s.Load(t.Context(), checkpoint.Ref{Thread: all[0].Thread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: all[0].Thread, Fence: c.Fence, End: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(t.Context(), all[0].Thread); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second)
+		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAClaimSaysHowLongTheThreadWasDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		submit(t, s, "mails", "m")
+		time.Sleep(time.Minute)
+		w := start(t, s, worker.Options{}, line(t, "mails", s, say("n")))
+		synctest.Wait()
+		if all := w.of(worker.EventClaimed); len(all) != 1 || all[0].Waited != time.Minute {
+			t.Errorf("got the events %+v; want one, a minute after the thread was due", all)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
