@@ -29,17 +29,19 @@ const (
 	Cancel   Action = "cancel"  // cancels what a thread was asked
 	Release  Action = "release" // closes the version of a thread
 	Delete   Action = "delete"  // removes threads
+	Pause    Action = "pause"   // pauses and resumes a graph, a queue or a schedule
+	Trigger  Action = "trigger" // fires a schedule
 )
 
 // AllActions returns all actions that change threads, for Options.Allow.
 func AllActions() []Action {
-	return []Action{Answer, Signal, Submit, Wake, Resume, Replay, Edit, Cancel, Release, Delete}
+	return []Action{Answer, Signal, Submit, Wake, Resume, Replay, Edit, Cancel, Release, Delete, Pause, Trigger}
 }
 
 // Access is an action of a request on a thread.
 type Access struct {
 	Action Action
-	Thread string            // empty for pages about no single thread, such as the list
+	Thread string            // empty for pages about no single thread, such as the list, and for Pause and Trigger
 	Graph  string            // of the thread; empty if it is unknown
 	Labels map[string]string // of the thread, nil if they are unknown; must not be modified
 	New    bool              // nothing is stored of Thread: Submit begins it

@@ -79,6 +79,9 @@ func funcs() template.FuncMap {
 		"duration": func(d time.Duration) string {
 			return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 		},
+		"loadAt":     func(l operate.Load, now time.Time) loadView { return loadView{l, now} },
+		"pausing":    pausing,
+		"triggering": func(id string) turning { return turning{"trigger", "schedule", id, "Trigger"} },
 		"crumbs":     func(p place, text string) crumbs { return crumbs{p, text} },
 		"stepsOf":    func(p place, all []step, now time.Time, first string) stepsData { return stepsData{p, all, now, first} },
 		"mailOf":     func(all []message, now time.Time) mailData { return mailData{all, now} },

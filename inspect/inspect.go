@@ -164,6 +164,7 @@ func (in *Inspector) routes() http.Handler {
 		})
 	}
 	page("GET /{$}", in.listPage)
+	page("GET /fleet", in.fleetPage)
 	page("GET /thread", in.threadPage)
 	page("GET /checkpoint", in.checkpointPage)
 	page("GET /history", in.historyPage)
@@ -178,6 +179,7 @@ func (in *Inspector) routes() http.Handler {
 	page("GET /bulk", in.bulkPage)
 	page("GET /job", in.jobPage)
 	page("POST /act", in.act)
+	page("POST /fleet", in.actOnFleet)
 	page("POST /edit", in.edit)
 	page("POST /submit", in.submit)
 	page("POST /bulk", in.startBulk)

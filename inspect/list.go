@@ -32,16 +32,6 @@ func (r row) Asks() int {
 	return len(q)
 }
 
-// load is the number of due threads of a graph.
-type load struct {
-	Graph  string
-	Oldest time.Duration // how long the thread waits that is due for longest
-	Due    int
-	Many   bool // Due is a lower bound
-	Older  bool // Oldest is a lower bound
-	Link   string
-}
-
 // listData is the page of the threads.
 type listData struct {
 	head
@@ -194,45 +184,4 @@ func (in *Inspector) graphsOf(r *http.Request, rows []row, filtered string) []st
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Limits of the due threads that a page counts.
-const (
-	loadSize   = 100 // threads of a graph
-	loadGraphs = 12  // graphs; each costs a query
-)
-
-// loads returns the number of due threads of graphs that have some, without those that the
-// request must not see. With an error that is checkpoint.ErrPartial, it returns those of the parts
-// of the storage that answer.
-func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err error) {
-	var partial error
-	for _, name := range graphs[:min(len(graphs), loadGraphs)] {
-		due, err := in.saver.Ready(r.Context(), checkpoint.ReadyQuery{Graphs: []string{name}, Limit: loadSize})
-		if errors.Is(err, checkpoint.ErrPartial) {
-			partial = err
-		} else if err != nil {
-			return nil, err
-		}
-		l := load{Graph: name, Many: len(due.Threads) == loadSize}
-		var oldest time.Time
-		for i := range due.Threads {
-			t := &due.Threads[i]
-			if in.sees(r, View, &checkpoint.Thread{ID: t.ID, Graph: t.Graph, Labels: t.Labels}) != nil {
-				continue // another user's
-			}
-			if l.Due++; oldest.IsZero() || t.Wake.Before(oldest) {
-				oldest = t.Wake
-			}
-		}
-		// No thread of the graph is due before Next. It may be the wake of a thread with a live
-		// lease.
-		l.Oldest, l.Older = due.Now.Sub(oldest), l.Many && !oldest.Equal(due.Next)
-		f := filter{Selection: operate.Selection{Graph: name}}
-		l.Link = "?" + f.values().Encode()
-		if l.Due > 0 {
-			all = append(all, l)
-		}
-	}
-	return all, partial
 }

@@ -43,6 +43,11 @@ var notes = map[string]string{
 	"released":  "The version is closed. The next input starts an empty one.",
 	"deleted":   "The thread is deleted.",
 
+	// Of graphs, queues and schedules:
+	"pause":   "The pause is stored. Within about a second, no worker begins anything more.",
+	"unpause": "The pause has ended.",
+	"trigger": "The schedule is asked to fire. A worker with the schedules does it.",
+
 	// Of results:
 	"done":       "The work of the input is done. This checkpoint is its result.",
 	"failed":     "The work of the input has failed. This is its last checkpoint.",

@@ -18,6 +18,7 @@ type Untyped struct{ g untypedGraph }
 // untypedGraph is a Graph of any state.
 type untypedGraph interface {
 	shapes() *shape.Graph
+	Queues() []string
 	updateEncoded(ctx context.Context, thread string, at checkpoint.ID, update []byte, opts []UpdateOption) (checkpoint.ID, error)
 	submitEncoded(ctx context.Context, thread string, update []byte, opts []SubmitOption) (Submitted, error)
 	signalEncoded(ctx context.Context, thread string, s SentSignal) error
@@ -32,6 +33,9 @@ func (g *Graph[S, U]) Untyped() Untyped { return Untyped{g} }
 
 // Shape describes the state of the graph and its questions. The caller must not modify it.
 func (u Untyped) Shape() *shape.Graph { return u.g.shapes() }
+
+// Queues returns the queues of the graph, as Graph.Queues does.
+func (u Untyped) Queues() []string { return u.g.Queues() }
 
 // Update works like Thread.UpdateState for the checkpoint at, or for the head if at is zero. The
 // update is encoded by the AppendUpdate of the schema.

@@ -39,6 +39,17 @@ type Spec struct {
 	Overlap Overlap
 }
 
+// String returns when the Spec fires, such as "30 2 * * MON-FRI in Europe/Lisbon" or "every 5m0s".
+func (s Spec) String() string {
+	switch {
+	case s.Every != 0:
+		return "every " + s.Every.String()
+	case s.Zone != "":
+		return s.Cron + " in " + s.Zone
+	}
+	return s.Cron
+}
+
 // Overlap is what happens to a tick while the firing before it is not over.
 type Overlap int
 

@@ -20,6 +20,9 @@ const (
 	fired  = graph.ReservedPrefix + "tick:"
 )
 
+// Thread returns the id of the thread that stores a schedule.
+func Thread(id string) string { return prefix + id }
+
 // tickThread returns the thread that a tick fires.
 func tickThread(id string, tick time.Time) string {
 	return fired + id + "@" + tick.UTC().Format(time.RFC3339Nano)

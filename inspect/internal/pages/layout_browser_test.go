@@ -184,7 +184,13 @@ func TestPagesHaveTheirLayout(t *testing.T) {
 	b := browser.Open(t)
 	s, pages := gallery(t, b)
 	for name, page := range pages {
-		open(b, s.url+page)
+		pages[name] = s.url + page
+	}
+	saver := newSaver(t)
+	apps := fleetOf(t, saver)
+	pages["fleet"] = serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, apps...).url + "fleet"
+	for name, page := range pages {
+		open(b, page)
 		var got strings.Builder
 		for _, size := range sizes {
 			var first string

@@ -1,0 +1,183 @@
+package operate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/fixtures"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
+	"github.com/graphgen-go/graphgen/runtime/schedule"
+	"github.com/graphgen-go/graphgen/runtime/worker"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// text returns the loads of a fleet as text, and how many workers it has.
+func text(f *operate.Fleet) string {
+	var all []string
+	for _, l := range append(append([]operate.Load{}, f.Graphs...), f.Queues...) {
+		one := fmt.Sprintf("%s%v: %d due", l.Queue, l.Graphs, l.Due)
+		if l.More {
+			one += " or more"
+		}
+		if l.Oldest != nil {
+			one += fmt.Sprintf(" for %s", f.Now.Sub(*l.Oldest).Round(time.Second))
+		}
+		if l.Workers > 0 {
+			one += fmt.Sprintf(", %d of %d slots of %d", l.Used, l.Slots, l.Workers)
+		}
+		for mark, is := range map[string]bool{", paused": l.Paused, ", stuck": l.Stuck(f.Now)} {
+			if is {
+				one += mark
+			}
+		}
+		all = append(all, one)
+	}
+	return strings.Join(all, "; ")
+}
+
+// counted counts the calls that read what is due.
+type counted struct {
+	*memory.Saver
+	ready int
+}
+
+func (c *counted) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	c.ready++
+	return c.Saver.Ready(ctx, q)
+}
+
+// TestTheFleetSaysWhatIsDueAndWhoServesIt has a queue without a worker, a paused graph, and a
+// worker of another queue.
+func TestTheFleetSaysWhatIsDueAndWhoServesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &counted{Saver: memory.New()}
+		app := newApp(t, s, func(context.Context) error { return nil }, graph.Queue("gpu"))
+		o := &operate.Operator{Saver: s, Graphs: map[string]graph.Untyped{"parcels": app.Untyped()}}
+		for i := range 3 {
+			if _, err := app.Thread(fmt.Sprint("t", i)).Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		fleet := func() string {
+			s.ready = 0
+			f, err := o.Fleet(t.Context(), 2, "letters")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loads := len(f.Graphs) + len(f.Queues); s.ready != loads {
+				t.Errorf("%d loads took %d calls of Ready; want one for each", loads, s.ready)
+			}
+			return text(&f)
+		}
+		if got, want := fleet(), "[letters]: 0 due; [parcels]: 0 due; gpu[parcels]: 2 due or more for 2m0s, stuck"; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		for target, unpause := range map[operate.Target]bool{{Queue: "gpu"}: false, {Graph: "letters"}: true} {
+			if err := o.Pause(t.Context(), target, ""); err != nil {
+				t.Fatal(err)
+			}
+			if unpause {
+				if err := o.Unpause(t.Context(), target, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got, want := fleet(), "[letters]: 0 due; [parcels]: 0 due; gpu[parcels]: 2 due or more for 2m0s, paused"; got != want {
+			t.Errorf("paused: got  %s\nwant %s", got, want)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- worker.New(s, worker.Options{Slots: 5, Queues: map[string]int{"gpu": 2}, Register: true}, app).Run(ctx)
+		}()
+		time.Sleep(time.Second)
+		want := "[letters]: 0 due; [parcels]: 0 due, 0 of 5 slots of 1; gpu[parcels]: 2 due or more for 2m1s, 0 of 2 slots of 1, paused"
+		if got := fleet(); got != want {
+			t.Errorf("with a worker: got  %s\nwant %s", got, want)
+		}
+		o.Sees = func(*checkpoint.Thread) bool { return false }
+		if got, want := fleet(), "[letters]: 0 due; [parcels]: 0 due; gpu[parcels]: 0 due or more, paused"; got != want {
+			t.Errorf("without sight: got  %s\nwant %s", got, want)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPausesNeedOneName(t *testing.T) {
+	o := &operate.Operator{Saver: memory.New()}
+	for _, target := range []operate.Target{{}, {Graph: "a", Queue: "b"}, {Queue: "a", Schedule: "b"}} {
+		var wrong *operate.RequestError
+		if err := o.Pause(t.Context(), target, ""); !errors.As(err, &wrong) {
+			t.Errorf("%+v: got %v, want a RequestError", target, err)
+		}
+	}
+	if err := o.Unpause(t.Context(), operate.Target{Schedule: "none"}, ""); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("a schedule that does not exist: got %v, want ErrNotFound", err)
+	}
+}
+
+// TestSchedulesSayWhatTheyFire triggers a paused schedule, and backfills it.
+func TestSchedulesSayWhatTheyFire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		app := newApp(t, s, func(context.Context) error { return nil })
+		all, err := schedule.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := schedule.Spec{Every: time.Hour}
+		if err := all.Create(t.Context(), "hourly", spec, schedule.Submit(app, fixtures.ParcelUpdate{})); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- worker.New(s, worker.Options{}, app, all).Run(ctx) }()
+		o := &operate.Operator{Saver: s}
+		listed := func() operate.Schedule {
+			time.Sleep(time.Minute)
+			for one, err := range o.Schedules(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return one
+			}
+			return operate.Schedule{}
+		}
+		if got := listed(); got.When != "every 1h0m0s" || got.Graph != "parcels" || len(got.Next) != 3 || got.Next[1].Sub(got.Next[0]) != time.Hour || got.Last != nil {
+			t.Errorf("got %+v", got)
+		}
+		err = errors.Join(o.Pause(t.Context(), operate.Target{Schedule: "hourly"}, "too many"), o.Trigger(t.Context(), "hourly"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := listed(); !got.Paused || got.Note != "too many" || len(got.Next) != 0 || got.Fired != 1 || got.Last == nil || got.Last.Status != "done" {
+			t.Errorf("paused and triggered: got %+v", got)
+		}
+		if err := o.Backfill(t.Context(), "hourly", time.Now().Add(-3*time.Hour), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if got := listed(); got.Fired != 4 {
+			t.Errorf("after the backfill of 3 hours: got %d firings, want 4", got.Fired)
+		}
+		o.Sees = func(*checkpoint.Thread) bool { return false }
+		if got := listed(); got.ID != "" {
+			t.Errorf("without sight: got %+v", got)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
