@@ -72,7 +72,7 @@ func (a *app) inspect(ctx context.Context, s checkpoint.Saver, f *inspectFlags) 
 		if addr, ok := l.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {
 			return &usageError{fmt.Sprintf("--write with --listen %s would let other machines change threads; listen on localhost", cell(f.listen))}
 		}
-		o.Allow = []inspect.Action{inspect.Answer, inspect.Signal, inspect.Submit, inspect.Wake, inspect.Cancel, inspect.Delete}
+		o.Allow = []inspect.Action{inspect.Answer, inspect.Signal, inspect.Submit, inspect.Wake, inspect.Cancel, inspect.Delete, inspect.Pause, inspect.Trigger}
 	}
 	pages, err := inspect.New(s, o)
 	if err != nil {

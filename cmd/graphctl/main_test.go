@@ -20,6 +20,7 @@ import (
 	"github.com/graphgen-go/graphgen/internal/testenv/tmpfs"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/schedule"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/encrypt"
 	"github.com/graphgen-go/graphgen/savers/open"
@@ -152,6 +153,8 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 //	desk secret THREAD CENTS                       invokes the graph on the saver, compressed and encrypted
 //	desk approve THREAD                            answers the question and resumes
 //	desk work                                      runs due threads as a worker does, until none is due
+//	desk died                                      registers a worker that dies
+//	desk daily SCHEDULE CENTS                      creates a schedule
 //
 // If $DESK_SECRET is set, all of them compress and encrypt.
 func deskCommand(ts *testscript.TestScript, neg bool, args []string) {
@@ -170,8 +173,13 @@ func deskCommand(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		if args[0] == "work" {
+		switch args[0] {
+		case "work":
 			return work(saver, app)
+		case "died":
+			return died(undying{saver})
+		case "daily":
+			return daily(saver, app, args[1], args[2])
 		}
 		return deskStep(context.Background(), app, args)
 	})
@@ -239,6 +247,53 @@ func work(saver checkpoint.Saver, app *desk.Graph) error {
 		}
 	}
 	return worker.New(saver, worker.Options{OnEvent: idle, Retry: graph.RetryPolicy{Attempts: 1}}, app).Run(ctx)
+}
+
+// undying keeps the threads of workers, as if they died.
+type undying struct{ checkpoint.Saver }
+
+func (u undying) Delete(context.Context, string) error { return errors.New("the worker has died") }
+
+// died runs a worker that registers, and leaves its registration.
+func died(saver checkpoint.Saver) error {
+	app, err := desk.New(saver)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- worker.New(saver, worker.Options{Name: "desk-1", Slots: 4, Register: true}, app).Run(ctx)
+	}()
+	for {
+		all, err := worker.Workers(ctx, saver)
+		if err != nil || len(all) > 0 {
+			cancel()
+			return errors.Join(err, <-ended)
+		}
+		select {
+		case err := <-ended:
+			return err
+		default:
+		}
+	}
+}
+
+// daily creates a schedule of an order.
+func daily(saver checkpoint.Saver, app *desk.Graph, id, cents string) error {
+	amount, err := strconv.ParseInt(cents, 10, 64)
+	if err != nil {
+		return err
+	}
+	all, err := schedule.New(saver)
+	if err != nil {
+		return err
+	}
+	var in desk.StateUpdate
+	in.Order.Set(id)
+	in.Cents.Set(amount)
+	return all.Create(context.Background(), id, schedule.Spec{Cron: "@daily"}, schedule.Submit(app, in))
 }
 
 func deskStart(ctx context.Context, t graph.Thread[desk.State, desk.StateUpdate], id string, args []string) error {

@@ -95,6 +95,7 @@ double quotes, and that form is accepted, too.`,
 	root.AddGroup(
 		&cobra.Group{ID: "read", Title: "Read:"},
 		&cobra.Group{ID: "post", Title: "Change a thread:"},
+		&cobra.Group{ID: "fleet", Title: "Change graphs, queues and schedules:"},
 		&cobra.Group{ID: "move", Title: "Move and check:"},
 		&cobra.Group{ID: "clean", Title: "Clean up:"},
 	)
@@ -111,11 +112,12 @@ func (a *app) commands(root *cobra.Command) {
 	}{
 		{"read", []*cobra.Command{
 			a.threadsCommand(), a.showCommand(), a.historyCommand(), a.diffCommand(), a.waitingCommand(), a.tailCommand(), a.statsCommand(),
-			a.inspectCommand(),
+			a.workersCommand(), a.queuesCommand(), a.schedulesCommand(), a.inspectCommand(),
 		}},
 		{"post", []*cobra.Command{
 			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
 		}},
+		{"fleet", []*cobra.Command{a.pauseCommand(true), a.pauseCommand(false), a.triggerCommand()}},
 		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand()}},
 		{"clean", []*cobra.Command{a.pruneCommand(), a.deleteCommand()}},
 		{"", []*cobra.Command{a.manCommand(), exitCodesTopic()}},

@@ -31,7 +31,7 @@ func permit(r *http.Request, a inspect.Access) error {
 	switch a.Action {
 	case inspect.View, inspect.Download:
 		allowed = []string{"viewers", "operators", "admins"}
-	case inspect.Answer, inspect.Signal, inspect.Submit, inspect.Wake, inspect.Cancel:
+	case inspect.Answer, inspect.Signal, inspect.Submit, inspect.Wake, inspect.Cancel, inspect.Pause, inspect.Trigger:
 		allowed = []string{"operators", "admins"}
 	}
 	if !slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(allowed, g) }) {

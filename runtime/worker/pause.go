@@ -125,11 +125,11 @@ func setPaused(ctx context.Context, saver checkpoint.Saver, name string, status 
 }
 
 // pauseRecord returns the Append of a pause or of its end. Its Wake makes a checkpoint.Notifier
-// announce it. No worker asks for threads of pauseGraph.
+// announce it, and is so late that nobody takes the thread for a due one.
 func pauseRecord(name string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
 	id, err := checkpoint.NewIDAfter(head)
 	return checkpoint.Append{
-		Thread: pausePrefix + name, After: head, Status: status, End: true, Wake: time.Unix(1, 0),
+		Thread: pausePrefix + name, After: head, Status: status, End: true, Wake: time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC),
 		Records: []checkpoint.Record{{
 			ID: id, Base: id, Line: id, Source: checkpoint.Input, Graph: pauseGraph, Snapshot: true, Payload: []byte{0x80}, Created: time.Now().UTC(),
 		}},

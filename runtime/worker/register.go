@@ -114,7 +114,7 @@ func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err
 			return all, fmt.Errorf("worker: read the worker %s: %w", t.ID, err)
 		}
 		r := Registered{Thread: t.ID, Alive: t.Holder != "", Since: t.Updated.UTC()}
-		if !r.Alive {
+		if !r.Alive && !t.Wake.IsZero() {
 			r.Since = t.Wake.UTC()
 		}
 		i := slices.IndexFunc(c.Writes, func(w checkpoint.Write) bool { return w.Name == statusWrite })
