@@ -28,7 +28,7 @@ const (
 	AttemptKey   = attribute.Key("graphgen.task.attempt")    // spans: from 1
 	TaskKey      = attribute.Key("graphgen.task.key")        // spans: the key of the task, the same for every attempt
 	FallbackKey  = attribute.Key("graphgen.task.fallback")   // spans: true for the attempt of a Fallback
-	QueueKey     = attribute.Key("graphgen.queue")           // spans: the queue whose worker runs the task
+	QueueKey     = attribute.Key("graphgen.queue")           // the queue whose worker runs the task
 	OutcomeKey   = attribute.Key("graphgen.task.outcome")    // graph.Outcome as text
 	StatusKey    = attribute.Key("graphgen.thread.status")   // checkpoint.Status as text; damaged for a thread that cannot be read
 	ResumeKey    = attribute.Key("graphgen.run.resume")      // spans: true if a call resumes the thread
@@ -37,6 +37,7 @@ const (
 	OperationKey = attribute.Key("graphgen.saver.operation") // the call of the saver, such as append
 	RecordsKey   = attribute.Key("graphgen.saver.records")   // spans: the number of records that an append stores
 	WritesKey    = attribute.Key("graphgen.saver.writes")    // spans: the number of pending writes that a call stores
+	SlotKey      = attribute.Key("graphgen.slot.state")      // used or free
 	MessageKey   = attribute.Key("graphgen.message.kind")    // input, or other for answers, signals and cancels
 
 	CheckpointKey    = attribute.Key("graphgen.checkpoint")     // spans: the id of the checkpoint that was stored

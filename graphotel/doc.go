@@ -20,7 +20,8 @@
 //
 // # Metrics
 //
-// The README lists the metrics. [Telemetry.WatchThreads] adds gauges about stored threads.
+// The README lists the metrics. [Telemetry.WatchThreads] adds gauges about stored threads, and
+// [Telemetry.WatchFleet] about due ones and workers. [Telemetry.OnEvent] measures latencies.
 //
 // Attributes of metrics name graphs, nodes, outcomes and types of errors. They never name threads.
 package graphotel

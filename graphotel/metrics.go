@@ -28,10 +28,11 @@ type instruments struct {
 	active    metric.Int64UpDownCounter
 	retries   metric.Int64Counter
 	calls     metric.Float64Histogram
+	latency   metric.Float64Histogram
 }
 
 func newInstruments(m metric.Meter) (in instruments, err error) {
-	var errs [8]error
+	var errs [9]error
 	in.runs, errs[0] = m.Float64Histogram("graphgen.run.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of runs."), metric.WithExplicitBucketBoundaries(workBounds...))
 	in.activeRun, errs[1] = m.Int64UpDownCounter("graphgen.run.active", metric.WithUnit("{run}"),
@@ -48,6 +49,8 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 		metric.WithDescription("Number of failed attempts that another attempt or a fallback follows."))
 	in.calls, errs[7] = m.Float64Histogram("graphgen.saver.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls of the saver."), metric.WithExplicitBucketBoundaries(callBounds...))
+	in.latency, errs[8] = m.Float64Histogram("graphgen.start.latency", metric.WithUnit("s"),
+		metric.WithDescription("Time for which threads were due before a worker took them."), metric.WithExplicitBucketBoundaries(workBounds...))
 	return in, errors.Join(errs[:]...)
 }
 

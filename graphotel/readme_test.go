@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -18,6 +20,10 @@ func TestREADMEListsTheMetrics(t *testing.T) {
 	if _, err := p.WatchThreads(memory.New()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := p.WatchFleet(&operate.Operator{Saver: memory.New()}, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	p.OnEvent(nil)(worker.Event{Kind: worker.EventClaimed, Graph: "orders"})
 	ends(t, graph.Waiting)(questioner(t, p, memory.New()).Thread("t").Invoke(t.Context(), JobUpdate{}))
 	p.flush(t)
 	p.r.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -109,7 +108,7 @@ func TestDashboardShowsExportedSeries(t *testing.T) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	c := checker{scraped(t), promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 20, Timeout: time.Minute, Parser: promQL}), make(map[string]bool)}
+	c := checker{scraped(t), newEngine(), make(map[string]bool)}
 	ids := make(map[int]bool)
 	for _, p := range d.Panels {
 		t.Run(p.Title, func(t *testing.T) {

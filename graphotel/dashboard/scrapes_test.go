@@ -20,6 +20,8 @@ import (
 
 	"github.com/graphgen-go/graphgen/graphotel"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/operate"
+	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -60,6 +62,13 @@ func scraped(t *testing.T) *scrapes {
 	if _, err := tel.WatchThreads(saver); err != nil {
 		t.Fatal(err)
 	}
+	operator := &operate.Operator{Saver: saver}
+	if _, err := tel.WatchFleet(operator, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.Pause(t.Context(), operate.Target{Queue: "gpu"}, ""); err != nil { // so that the queue is known
+		t.Fatal(err)
+	}
 	b := graph.New("orders", OrderSchema)
 	b.Node("check", func(context.Context, Order) (OrderUpdate, error) { return OrderUpdate{}, nil })
 	b.Node("pay", func(context.Context, Order) (u OrderUpdate, err error) { return u, errBroken }, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
@@ -70,6 +79,7 @@ func scraped(t *testing.T) *scrapes {
 	}
 	s := &scrapes{series: make(map[string]*promql.Series), ended: time.Unix(1_800_000_000, 0)}
 	for _, thread := range []string{"t", "u"} {
+		tel.OnEvent(nil)(worker.Event{Kind: worker.EventClaimed, Graph: "orders", Waited: time.Second})
 		if _, err := g.Thread(thread).Invoke(t.Context(), OrderUpdate{}); err == nil {
 			t.Fatal("the run succeeded")
 		}
