@@ -297,7 +297,7 @@ func (r *run) tellCaller(ctx context.Context, cause error) error {
 			return fmt.Errorf("%s: encode the result of the child: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
 	} else if cause != nil {
-		end.reason = journal.Cut(cause.Error(), checkpoint.MaxReason)
+		end.reason = journal.Cut(r.redacted(cause.Error()), checkpoint.MaxReason)
 	}
 	if err := r.report(ctx, end); err != nil {
 		return err

@@ -31,6 +31,7 @@ type options struct {
 	observers     []Observer
 	interceptors  interceptors
 	propagators   propagators
+	redact        func(string) string // nil for no change
 	holder        string
 	lease         time.Duration
 	saverTimeout  time.Duration

@@ -191,6 +191,7 @@ func (r *run) callQueued(ctx context.Context, i int) error {
 	n := &r.g.nodes[t.Node]
 	e := new(journal.Execution)
 	n.setFailure(e, r.g.exec[t.Node].TimedOut(ctx, err))
+	e.Failure = r.redacted(e.Failure)
 	return n.queueError(e)
 }
 

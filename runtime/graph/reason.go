@@ -96,7 +96,7 @@ func (r *run) reasonWrite(base checkpoint.ID, o journal.Change, cause error) []c
 	default:
 		return nil
 	}
-	return []checkpoint.Write{{Base: base, Task: journal.RunTask, Kind: checkpoint.Failure, Payload: failureText(text)}}
+	return []checkpoint.Write{{Base: base, Task: journal.RunTask, Kind: checkpoint.Failure, Payload: failureText(r.redacted(text))}}
 }
 
 // reasonIn returns the stored reason why the newest run ended with the tasks of c due; empty for

@@ -261,6 +261,7 @@ func (r pooled) execute(q *queuedTask) (*journal.Execution, error) {
 // failed makes e the outcome of a task that failed.
 func (r pooled) failed(t *exec.Task, e *journal.Execution, err error) *journal.Execution {
 	r.run.g.nodes[t.Node].setFailure(e, err)
+	e.Failure = r.root.redacted(e.Failure)
 	return e
 }
 

@@ -57,15 +57,15 @@ func (r *run) failureWrites(of checkpoint.Write, sl *exec.Task, why error) []che
 	if n := len(attempts); n == 0 || attempts[n-1].Number != sl.Attempt { // its update could not be merged or encoded
 		attempts = append(slices.Clip(attempts), exec.AttemptError{Number: sl.Attempt, Failed: time.Now(), Err: why})
 	}
-	writes := []checkpoint.Write{part("", failureText(why.Error()))}
+	writes := []checkpoint.Write{part("", failureText(r.redacted(why.Error())))}
 	for i, a := range attempts {
-		kept := journal.StoredAttempt{Ordinal: sl.Before + i + 1, Number: a.Number, Failed: a.Failed, Worker: r.g.opt.holder, Text: journal.Cut(a.Err.Error(), maxAttemptText)}
+		kept := journal.StoredAttempt{Ordinal: sl.Before + i + 1, Number: a.Number, Failed: a.Failed, Worker: r.g.opt.holder, Text: journal.Cut(r.redacted(a.Err.Error()), maxAttemptText)}
 		var elsewhere *QueueError
 		var panicked *PanicError
 		if errors.As(a.Err, &elsewhere) {
 			kept.Worker = "" // the worker of the queue is unknown
 		} else if errors.As(a.Err, &panicked) {
-			kept.Stack = journal.Cut(string(panicked.Stack), maxAttemptStack)
+			kept.Stack = journal.Cut(r.redacted(string(panicked.Stack)), maxAttemptStack)
 		}
 		writes = append(writes, part(journal.AttemptName(kept.Ordinal), journal.AppendAttempt(nil, &kept)))
 	}
