@@ -14,12 +14,12 @@ import (
 
 // WatchFleet adds gauges about what is due, and about the workers with the option Register. They
 // are those of operate.Operator.Fleet, for the graphs with the given names, those of o and those
-// that workers serve:
+// that workers serve. The gauges are:
 //
-//   - graphgen.due.age: seconds for which the oldest due thread of a graph, or the oldest task in
-//     a queue, has waited for a worker; 0 if nothing is due or it is paused;
-//   - graphgen.due.threads: due threads of a graph, or tasks in a queue; at most 100 are counted;
-//   - graphgen.workers: workers that are alive, by graph or queue;
+//   - graphgen.due.age: seconds for which the oldest due thread of a graph, or task of a queue,
+//     has waited for a worker; 0 for a pause.
+//   - graphgen.due.threads: due threads of a graph, or tasks of a queue; at most 100 are counted.
+//   - graphgen.workers: workers that are alive.
 //   - graphgen.worker.slots: their slots, by state: used or free.
 //
 // Each gauge has the attribute of the graph or of the queue. Each collection costs one call of the

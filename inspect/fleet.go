@@ -143,7 +143,7 @@ func pausing(of, name string, paused bool) turning {
 	return turning{"pause", of, name, "Pause"}
 }
 
-// loads returns what is due of graphs, without those of which nothing is due or visible.
+// loads returns what is due of graphs. It leaves out a graph that has nothing due and visible.
 func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err error) {
 	var partial error
 	for _, name := range graphs[:min(len(graphs), loadGraphs)] {

@@ -1,9 +1,9 @@
 package graph
 
-// RedactErrors changes the texts of errors before they are stored: the failures of tasks and their
-// attempts, the stacks of panics, the reasons why runs end, and the outcomes of queued tasks and
-// children. f gets a whole text and returns the one to store, for example without passwords. It
-// must be safe for concurrent use. If f panics, the text is replaced whole.
+// RedactErrors changes the texts of errors before they are stored. f gets a whole text and returns
+// the one to store, for example without passwords. It must be safe for concurrent use. If f
+// panics, the text is replaced whole. The texts are those of failed attempts, of stacks of panics,
+// of the reasons why runs end, and of failed children and tasks of queues.
 //
 // Errors that calls return, and those that observers and logs get in the process of the run, are
 // as they were. For a subgraph, the option of the graph of the thread counts. For a task of a

@@ -41,9 +41,9 @@ func (s *spy) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.
 	return s.Saver.Post(ctx, posts...)
 }
 
-// TestRedactErrorsChangesAllStoredTexts fails a child. Its error is stored as its attempt, as the
-// reason of its end, in the message to its parent, and with the failure of the parent. A caller in
-// this process gets the error itself.
+// TestRedactErrorsChangesAllStoredTexts fails a child. Its error is stored with its attempt, with
+// its end, in the message to its parent, and with the failure of the parent. A caller in this
+// process gets the error itself.
 func TestRedactErrorsChangesAllStoredTexts(t *testing.T) {
 	hide := func(text string) string { return strings.ReplaceAll(text, "s3cret", "***") }
 	for name, c := range map[string]struct {

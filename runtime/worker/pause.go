@@ -13,9 +13,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// A pause is stored as a thread with this name of a graph, and this prefix before the name of the
-// paused graph, or before queuePrefix and the name of the paused queue. The thread is Paused, and
-// has records without a state.
+// A pause is stored as a thread with this name of a graph. Its id is this prefix and the name of
+// the paused graph, or queuePrefix and the name of the paused queue. The thread is Paused, and has
+// records without a state.
 const (
 	pauseGraph  = graph.ReservedPrefix + "pause"
 	pausePrefix = pauseGraph + "/"
