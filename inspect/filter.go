@@ -60,7 +60,7 @@ func filterOf(q url.Values) (f filter, err error) {
 	if label := q.Get("label"); label != "" {
 		f.Labels = []string{label}
 	}
-	for name, to := range map[string]*time.Duration{"created": &f.Newer, "idle": &f.Idle} {
+	for name, to := range map[string]*time.Duration{"created": &f.Newer, "idle": &f.Idle, "waited": &f.Waited} {
 		if v := q.Get(name); v != "" {
 			if *to, err = time.ParseDuration(v); err != nil || *to <= 0 {
 				return f, bad("%s=%s is no duration; write it as 90m or 24h", name, v)
@@ -115,7 +115,7 @@ func (f filter) values() url.Values {
 	if f.Stuck {
 		q.Set("stuck", "1")
 	}
-	for name, d := range map[string]time.Duration{"created": f.Newer, "idle": f.Idle} {
+	for name, d := range map[string]time.Duration{"created": f.Newer, "idle": f.Idle, "waited": f.Waited} {
 		if d > 0 {
 			q.Set(name, d.String())
 		}

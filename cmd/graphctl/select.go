@@ -38,6 +38,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.Newer, "newer", 0, "only threads created less than this `duration` ago")
 	f.StringVar((*string)(&s.Waits), "waits", "", "only threads that wait for this `kind`: "+strings.Join(texts(operate.Kinds()), ", ")+
 		"; queue is for threads whose tasks wait for nothing else")
+	f.DurationVar(&s.Waited, "waited", 0, "only threads that have waited longer than this `duration`, for whatever they wait")
 	f.BoolVar(&s.Stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days; "+
 		"a queue counts if tasks wait for nothing else")
 	f.StringVar(&s.Text, "search", "", "only threads with this `text` in the id, the title or a label")

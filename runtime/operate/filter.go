@@ -19,6 +19,9 @@ type Filter struct {
 	// question, signal, timer or child and also for a queue is selected by the former only.
 	Waits Kind
 	Stuck bool // only threads whose wait is stuck: see Standing
+	// Waited selects the threads that have waited for longer, for whatever they wait; 0 is any.
+	// For a task in a queue it counts from the last update of the thread.
+	Waited time.Duration
 }
 
 // Any reports whether the filter selects all threads.
@@ -56,7 +59,8 @@ func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, no
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return s, false, read, nil // deleted since it was listed
 	}
-	return s, (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), read, err
+	long := f.Waited == 0 || s.Since != nil && now.Sub(*s.Since) > f.Waited
+	return s, long && (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), read, err
 }
 
 // Threads yields the threads that a query and a filter select, unless Sees hides them. An error of

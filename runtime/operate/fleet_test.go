@@ -115,6 +115,32 @@ func TestTheFleetSaysWhatIsDueAndWhoServesIt(t *testing.T) {
 	})
 }
 
+// TestAFilterSelectsByTheAgeOfTheWait has a thread that waits, and one that is done.
+func TestAFilterSelectsByTheAgeOfTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		broken := newApp(t, s, func(context.Context) error { return errors.New("broken") })
+		if _, err := broken.Thread("failed").Invoke(t.Context(), fixtures.ParcelUpdate{}); err == nil {
+			t.Fatal("the node did not fail")
+		}
+		if _, err := newApp(t, s, func(context.Context) error { return nil }).Thread("done").Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		for waited, want := range map[time.Duration]string{time.Hour: "[failed]", 3 * time.Hour: "[]"} {
+			var got []string
+			for th, err := range (&operate.Operator{Saver: s}).Threads(t.Context(), checkpoint.ThreadQuery{}, operate.Filter{Waited: waited}) {
+				if got = append(got, th.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("longer than %s: got %v, want %s", waited, got, want)
+			}
+		}
+	})
+}
+
 func TestPausesNeedOneName(t *testing.T) {
 	o := &operate.Operator{Saver: memory.New()}
 	for _, target := range []operate.Target{{}, {Graph: "a", Queue: "b"}, {Queue: "a", Schedule: "b"}} {
