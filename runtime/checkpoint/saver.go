@@ -345,7 +345,7 @@ type Thread struct {
 	Head     ID        // of the root
 	Step     int       // of the root's head
 	Updated  time.Time // when the newest run opened or ended, on the saver's clock; Created if there was none; zero if Status is 0
-	Now      time.Time // when the saver read all of this, on its clock
+	Now      time.Time // when the saver read all of this, on its clock, to the microsecond
 	Versions int       // the number of versions, including the open one
 
 	// Wake is when the thread is due without anybody's call, on the saver's clock; zero is

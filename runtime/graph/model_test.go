@@ -54,17 +54,23 @@ func drawnBy(
 		}
 		fits, least = always, 1
 	}
-	graphs := 0
+	graphs, ended := 0, false
+	defer func() {
+		if !ended { // also after a panic; and a long report ends with it
+			t.Logf("GRAPHGEN_SEED=%d runs the graph that failed", seed)
+		}
+	}()
 	for ; graphs < least || time.Now().Before(until); seed++ {
 		spec := draw(seed)
 		if !fits(spec) {
 			continue
 		}
 		if err := test(spec); err != nil {
-			t.Fatalf("GRAPHGEN_SEED=%d\n%v\n%v", seed, spec, err)
+			t.Fatalf("%v\n%v", spec, err)
 		}
 		graphs++
 	}
+	ended = true
 	t.Logf("%d graphs, the last of seed %d", graphs, seed-1)
 }
 

@@ -108,7 +108,7 @@ func (v *volume) describe(versions int) (checkpoint.Thread, error) {
 		}
 	}
 	t := v.v.Describe(leased, until, versions)
-	t.Now = now.UTC()
+	t.Now = ledger.Micro(now)
 	return t, nil
 }
 

@@ -181,7 +181,7 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 		return checkpoint.Thread{}, false, err
 	}
 	t, leased := l.thread, false
-	t.Now = time.Now().UTC()
+	t.Now = ledger.Micro(time.Now())
 	if !l.ended {
 		if leased, t.Lease, err = s.leased(base, l.fence); err != nil {
 			return checkpoint.Thread{}, false, err

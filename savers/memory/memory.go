@@ -198,7 +198,7 @@ func (t *thread) renew(now time.Time, lease time.Duration) {
 
 // describe returns a version as a Thread.
 func (t *thread) describe(v *ledger.Version, now time.Time) (d checkpoint.Thread) {
-	defer func() { d.Now = now.UTC() }()
+	defer func() { d.Now = ledger.Micro(now) }()
 	if v == t.next {
 		return v.Inbox(t.newest(), len(t.versions))
 	}

@@ -136,6 +136,9 @@ func testDiscardAnswer(tb testing.TB, place Storage) {
 	if chain.Thread.Now.IsZero() || listed(tb, s, "t").Now.Before(chain.Thread.Now) {
 		tb.Errorf("got the times %v and then %v, want those of the calls", chain.Thread.Now, listed(tb, s, "t").Now)
 	}
+	if now := listed(tb, s, "t").Now; !now.Equal(now.Truncate(time.Microsecond)) || now.Location() != time.UTC {
+		tb.Errorf("got the time %v; want it in UTC and to the microsecond, as those of messages are", now)
+	}
 	r.put(answer)
 	wantWrites(tb, "open questions after another answer", load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions)
 }
