@@ -28,6 +28,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"10.4":  {"all input abandons what is due", "TestInputOnAnUnfinishedThread"},
 	"10.6":  {"a machine knows nothing of callers", "TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint"},
 	"10.12": {"a machine has one version", "TestAReleaseKeepsWhatTheTasksHaveFinished"},
+	"10.13": {"the model has no labels", "TestAnInputKeepsTheLabelsOfFinishedTasks"},
 	"10.7":  {"a machine has one thread, without an id", "TestAProgramCannotBeginAReservedThread"},
 	"11.3":  {"a machine runs one task at a time", "TestAFailureCancelsSiblingsAndWaitsForThem"},
 	"11.6":  {"a machine runs one task at a time, and stops at the first failure", "TestSeveralFailuresAreJoinedInTaskOrder"},

@@ -87,9 +87,13 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 			maps.Copy(r.left.taken, tasks)
 		}
 	}
+	for i := range unfit {
+		r.run.exec.Tasks[i].Progress = exec.Beaten
+	}
+	labels := r.run.stepLabels()
 	for i := range r.run.exec.Tasks {
 		t := &r.run.exec.Tasks[i]
-		if unfit[i] || t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
+		if t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
 			t.Progress = exec.Beaten
 			continue
 		}
@@ -104,7 +108,7 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 	if r.run.g.remembers {
 		r.run.remember()
 	}
-	if labels := r.run.stepLabels(); labels != nil {
+	if labels != nil {
 		maps.Copy(labels, r.run.opt.labels)
 		task.Relabel(r.run.ctx, labels)
 		r.run.opt.labels = labels
@@ -217,7 +221,8 @@ func (r *run) takeOutcomes() error {
 }
 
 // finishedInCall returns the encoded updates of the task in slot i, a call over the same state.
-// They are those of its supersteps and edits, and of the tasks that have finished since.
+// They are those of its supersteps and edits, and of the tasks that have finished since. The
+// labels of these tasks become those of the call.
 func (r *run) finishedInCall(i int) ([]byte, error) {
 	sub := r.g.nodes[r.exec.Tasks[i].Node].sub
 	c := r.newChild(r.ctx, i, sub, sub.newState())
@@ -225,6 +230,10 @@ func (r *run) finishedInCall(i int) ([]byte, error) {
 	if err == nil && len(chain.Due) > 0 && !c.plan.Input() {
 		if err = c.restoreFinished(true); err == nil {
 			c.keepUpdates()
+			r.exec.Tasks[i].Parts = make(map[string]string)
+			for name, value := range c.stepLabels() {
+				r.exec.Tasks[i].Parts[task.LabelPart+name] = value
+			}
 			for _, tasks := range c.taken {
 				if r.taken[i] == nil {
 					r.taken[i] = make(taken)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -199,6 +200,66 @@ func TestAnInputKeepsWhatAnUnfinishedSubgraphHasDone(t *testing.T) {
 		same(t, "log", snap.State.Log, []string{"one", "early", "paid", "next"})
 		same(t, "dropped", begun(t, th).Dropped, []graph.TaskState{{Node: "call"}})
 	})
+}
+
+// TestAnInputKeepsTheLabelsOfFinishedTasks: rule 10.13. The calls are nested, and over the same
+// state, so that the result of the task is kept.
+func TestAnInputKeepsTheLabelsOfFinishedTasks(t *testing.T) {
+	ends := maps.Clone(takers)
+	ends["Release"] = func(t *testing.T, _ *app, _ checkpoint.Saver, th thread) {
+		t.Helper()
+		if _, err := th.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("next")))
+	}
+	ends["Label"] = func(t *testing.T, _ *app, _ checkpoint.Saver, th thread) {
+		t.Helper()
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("next"), graph.DiscardPending(), graph.Label("phase", "given")))
+	}
+	for depth := range 3 {
+		for name, end := range ends {
+			t.Run(fmt.Sprint(name, depth), func(t *testing.T) {
+				eachDurability(t, func(t *testing.T, d graph.Durability) {
+					s, around := memory.New(), twoLabels()
+					for range depth {
+						inner := compile(t, around, graph.SubgraphOnly())
+						around = newWork()
+						around.Subgraph("call", inner)
+						around.Chain(graph.Start, "call", graph.End)
+					}
+					g := compile(t, around, graph.Saver(s), d)
+					th := g.Thread("t")
+					done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one"), graph.Label("user", "ada")))
+					same(t, "labels while it waits", described(t, th).Labels, map[string]string{"user": "ada"})
+					end(t, g, s, th)
+					phase := map[bool]string{true: "given", false: "paid"}[name == "Label"]
+					same(t, "labels", described(t, th).Labels, map[string]string{"user": "ada", "phase": phase})
+				})
+			})
+		}
+	}
+}
+
+// twoLabels builds a graph of two nodes that set a label in one superstep. The second one asks.
+func twoLabels() *graph.Builder[work, update] {
+	b := newWork()
+	set := func(id graph.ID, node func(ctx context.Context) error, opts ...graph.NodeOption) {
+		b.Node(id, func(ctx context.Context, w work) (update, error) {
+			if w.Log[len(w.Log)-1] == "next" {
+				return update{}, nil
+			}
+			return update{}, errors.Join(graph.SetLabel(ctx, "phase", string(id)), graph.Progress(ctx, string(id)), node(ctx))
+		}, opts...)
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	set("paid", func(context.Context) error { return nil })
+	set("asked", func(ctx context.Context) error {
+		_, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return err
+	}, refund)
+	return b
 }
 
 // TestAReleaseKeepsWhatTheTasksHaveFinished, in a last checkpoint of the version (rule 10.12).

@@ -153,6 +153,7 @@ func TestRandomGraphsThatDifferedOnce(t *testing.T) {
 		test func(*testing.T, *graphmodel.Spec) error
 	}{
 		{"11.20", 151543158660073, runsInBubble},
+		{"14.6", 103021128893956, getsMail},
 		{"12.9", 224663681141197, runsInBubble},
 		{"21.15", 180809532591018, travelsInBubble},
 		{"21.15", 22047731406530, travelsInBubble},

@@ -29,7 +29,8 @@ var (
 // The label is stored in the same act as the checkpoint. With OnExit that is the end of the run.
 // If several tasks of a superstep set a name, the last task in their order counts. Only a task
 // whose result counts sets labels: an attempt that fails, waits or is cancelled, and a task that
-// loses its race, set none. In the worker of a Queue, a task sees the labels of the thread as its
+// loses its race, set none. An input that takes the place of the tasks sets the labels of those
+// whose results it keeps. In the worker of a Queue, a task sees the labels of the thread as its
 // worker has loaded them. ThreadLabel returns the new value in later supersteps. The tasks of a
 // subgraph with Unstored set labels with the superstep of their call.
 //
@@ -74,11 +75,12 @@ func storedParts(all map[string][]byte) (parts map[string]string) {
 	return parts
 }
 
-// stepLabels returns the labels that the tasks of the superstep set; nil for none.
+// stepLabels returns the labels that the tasks of the superstep set; nil for none. Those of a task
+// that lost its race do not count.
 func (r *run) stepLabels() (labels map[string]string) {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress != exec.Succeeded {
+		if t.Progress == exec.Beaten {
 			continue
 		}
 		for part, value := range t.Parts {
