@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -230,7 +231,7 @@ func (r *readings) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkp
 }
 
 // TestManySendsCostAWorkerNoMoreEach counts what a worker reads. It loads once after each run that
-// hands tasks out, however many slots it has. Each task takes two calls of the saver.
+// hands tasks out, however many slots it has. Each task takes two calls of the saver at most.
 func TestManySendsCostAWorkerNoMoreEach(t *testing.T) {
 	const n, slots = 1_000, 4
 	for _, retried := range []bool{false, true} {
@@ -261,6 +262,54 @@ func TestManySendsCostAWorkerNoMoreEach(t *testing.T) {
 				retried, executions, loads, calls, read, loadsMost, 2*executions, most)
 		}
 	}
+}
+
+// slowCalls is a saver whose News and Post take a millisecond.
+type slowCalls struct{ *readings }
+
+func (s slowCalls) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
+	time.Sleep(time.Millisecond)
+	return s.readings.News(ctx, threads)
+}
+
+func (s slowCalls) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	time.Sleep(time.Millisecond)
+	return s.readings.Post(ctx, posts...)
+}
+
+// TestTasksOfAThreadShareTheCallsOfTheirWorker runs 32 tasks of one thread at the same time. The
+// first one asks for news and stores its outcome alone. The others do it while a call is in
+// progress, and share the next one. If a shared call fails, each of them makes its own.
+func TestTasksOfAThreadShareTheCallsOfTheirWorker(t *testing.T) {
+	const n = 32
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			node := func(_ context.Context, _ work, name wire.String) (update, error) { return logged(string(name)), nil }
+			counted := &readings{Saver: s}
+			most := int64(2 + 3)
+			if fails {
+				counted.Saver, most = failsTogether{s}, 2+2+n
+			}
+			worker := scattered(t, n, slowCalls{counted}, node)
+			p := &pool{s: s, run: func(ctx context.Context, task []byte) error { return worker.RunQueued(ctx, task, false) }}
+			res := done(t, graph.Done)(p.invoke(t, scattered(t, n, s, node).Thread("t")))
+			same(t, "log", len(res.State.Log), n+2)
+			if calls := counted.calls.Load(); calls > most {
+				t.Errorf("fails %t: %d tasks took %d calls of News and Post; want at most %d", fails, n, calls, most)
+			}
+		})
+	}
+}
+
+// failsTogether is a saver that refuses the outcomes of several tasks in one Post.
+type failsTogether struct{ checkpoint.Saver }
+
+func (s failsTogether) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	if len(posts[0].Outcomes) > 1 {
+		return nil, errBroken
+	}
+	return s.Saver.Post(ctx, posts...)
 }
 
 // TestATaskOfADeadWorkerDoesNotRunAgain hands a task whose outcome is stored to a worker that has

@@ -92,7 +92,9 @@ func (s *queuedStep) waits(n checkpoint.News) bool {
 
 // queuedSteps are the supersteps that a worker of queues keeps. It is safe for concurrent use.
 type queuedSteps struct {
-	loads [64]sync.Mutex // held while the supersteps of a thread are loaded, by a hash of the thread
+	loads    [64]sync.Mutex // held while the supersteps of a thread are loaded, by a hash of the thread
+	news     sharedCalls[struct{}, checkpoint.News]
+	outcomes sharedCalls[checkpoint.Post, struct{}]
 
 	mu    sync.Mutex
 	kept  []*keptStep // the least recently used first
@@ -195,12 +197,23 @@ func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 // cancelled, or has left the branch of the task.
 func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ error) {
 	at := q.at()
-	defer r.root.steps.alone(at)()
-	newest, err := r.root.newsOf(r.run.ctx, q.Thread)
+	newest, err := r.root.steps.news.do(q.Thread, func(*struct{}) {}, func(struct{}) (checkpoint.News, error) {
+		return r.root.newsOf(r.run.ctx, q.Thread)
+	})
 	if err != nil {
 		return nil, false, err
 	}
-	if s := r.root.steps.get(at); s != nil && !again && s.waits(newest) && s.has(q) {
+	kept := func() *queuedStep {
+		if s := r.root.steps.get(at); s != nil && !again && s.waits(newest) && s.has(q) {
+			return s
+		}
+		return nil
+	}
+	if s := kept(); s != nil {
+		return s, false, nil
+	}
+	defer r.root.steps.alone(at)()
+	if s := kept(); s != nil { // another task has loaded it meanwhile
 		return s, false, nil
 	}
 	p, err := r.locate(q)

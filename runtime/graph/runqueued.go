@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,13 +284,35 @@ func (q *queuedTask) outcome(name string, payload []byte) checkpoint.Write {
 	return checkpoint.Write{Namespace: q.Namespace, Base: q.Base, Task: q.Task, Kind: checkpoint.Outcome, Name: name, Payload: payload}
 }
 
-// post stores p. It returns nil if the thread was deleted meanwhile.
+// post stores p. It returns nil if the thread was deleted meanwhile. Outcomes for one thread share
+// calls, because each call may change the thread.
 func (r pooled) post(p *checkpoint.Post) error {
-	call, cancel := context.WithTimeout(context.WithoutCancel(r.run.ctx), r.root.opt.saverTimeout)
-	defer cancel()
-	done, err := r.root.opt.saver.Post(call, *p)
-	if err == nil {
-		err = done[0].Err
+	add := func(all *checkpoint.Post) {
+		same := func(w checkpoint.Write) bool {
+			return slices.ContainsFunc(all.Outcomes, func(o checkpoint.Write) bool {
+				return o.Namespace == w.Namespace && o.Base == w.Base && o.Task == w.Task && o.Name == w.Name
+			})
+		}
+		all.Thread, all.Graph = p.Thread, cmp.Or(all.Graph, p.Graph)
+		if len(all.Messages) == 0 {
+			all.Messages = p.Messages
+		}
+		all.Outcomes = append(all.Outcomes, slices.DeleteFunc(slices.Clone(p.Outcomes), same)...) // the first one counts
+	}
+	store := func(all checkpoint.Post) (struct{}, error) {
+		call, cancel := context.WithTimeout(context.WithoutCancel(r.run.ctx), r.root.opt.saverTimeout)
+		defer cancel()
+		done, err := r.root.opt.saver.Post(call, all)
+		if err == nil {
+			err = done[0].Err
+		}
+		return struct{}{}, err
+	}
+	var err error
+	if len(p.Outcomes) == 0 { // its WakeMessage counts without an outcome
+		_, err = store(*p)
+	} else {
+		_, err = r.root.steps.outcomes.do(p.Thread, add, store)
 	}
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		return nil

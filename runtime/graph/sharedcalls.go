@@ -1,0 +1,81 @@
+package graph
+
+import "sync"
+
+// sharedCalls makes calls of the saver that are about one thread each. Callers for a thread that
+// come while such a call is in progress share the next one. So the many tasks of one thread, which
+// a worker of a queue runs at the same time, do not make their calls one after another. The zero
+// value is ready, and safe for concurrent use.
+type sharedCalls[A, R any] struct {
+	mu      sync.Mutex
+	threads map[string]*callTurn[A, R]
+}
+
+// callTurn has the calls for one thread: one in progress, and one that waits for its end.
+type callTurn[A, R any] struct {
+	free  chan struct{} // has an element while no call is in progress
+	next  *sharedCall[A, R]
+	users int
+}
+
+// sharedCall is one call for all its members.
+type sharedCall[A, R any] struct {
+	of      A
+	members int
+	done    chan struct{} // closed when got and err are set
+	got     R
+	err     error
+}
+
+// do makes the caller a member of the next call for a thread: add adds to the argument of that
+// call. If a call with several members fails, each of them makes a call of its own.
+func (s *sharedCalls[A, R]) do(thread string, add func(*A), call func(A) (R, error)) (R, error) {
+	s.mu.Lock()
+	t := s.threads[thread]
+	if t == nil {
+		if s.threads == nil {
+			s.threads = make(map[string]*callTurn[A, R])
+		}
+		t = &callTurn[A, R]{free: make(chan struct{}, 1)}
+		t.free <- struct{}{}
+		s.threads[thread] = t
+	}
+	c := t.next
+	if t.users++; c == nil {
+		c = &sharedCall[A, R]{done: make(chan struct{})}
+		t.next = c
+	}
+	add(&c.of)
+	c.members++
+	first := c.members == 1
+	s.mu.Unlock()
+	if first {
+		s.make(t, c, call)
+	}
+	<-c.done
+	s.mu.Lock()
+	if t.users--; t.users == 0 {
+		delete(s.threads, thread)
+	}
+	s.mu.Unlock()
+	if c.err != nil && c.members > 1 {
+		var alone A
+		add(&alone)
+		return call(alone)
+	}
+	return c.got, c.err
+}
+
+// make makes a shared call after the one in progress.
+func (s *sharedCalls[A, R]) make(t *callTurn[A, R], c *sharedCall[A, R], call func(A) (R, error)) {
+	<-t.free
+	s.mu.Lock()
+	t.next = nil
+	s.mu.Unlock()
+	c.err = ErrGoexit // unless the call returns
+	defer func() {
+		t.free <- struct{}{}
+		close(c.done)
+	}()
+	c.got, c.err = call(c.of)
+}
