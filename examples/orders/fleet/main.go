@@ -74,7 +74,13 @@ func run(ctx context.Context, s settings, stdout, stderr io.Writer) (ok bool, er
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() {
+		if err == nil && !ok {
+			fmt.Fprintf(stdout, "fleet: the orders are kept in %s; read them with graphctl, or with the pages of inspect\n", dir)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
 	if s.store == "" {
 		s.store = "sqlite://" + filepath.ToSlash(dir) + "/orders.db"
 	}
