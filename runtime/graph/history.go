@@ -12,6 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
@@ -200,7 +201,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 			if s.Attempts = of.Attempts; s.Failure != "" {
 				s.Attempt, s.FailedAt = of.Attempt, of.FailedAt
 			}
-			if out, execution := waiting.Waiting(key); execution != "" && !s.Finished {
+			if out, execution := waiting.Waiting(key); execution != "" && !s.Finished && !pauses(waiting.Asked(key)) {
 				q := queuedTask{Graph: c.Thread.Graph, Thread: c.Thread.ID, Base: rec.Base, Node: ID(out.Node), Task: key, Execution: execution}
 				s.Queue, s.Queued, s.QueueThread = out.Queue, out.At, q.thread()
 			}
@@ -208,6 +209,14 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		states = append(states, s)
 	}
 	return states, nil
+}
+
+// pauses reports whether a task waits for its next attempt.
+func pauses(a *journal.Asked) bool {
+	return a != nil && slices.ContainsFunc(a.Places, func(place string) bool {
+		_, over := a.Answers[place]
+		return task.IsPause(place) && !over
+	})
 }
 
 // readFailure reads a stored part of the failure of a task.

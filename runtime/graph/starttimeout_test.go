@@ -80,6 +80,39 @@ func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 	})
 }
 
+// TestATaskShowsItsNewestHandOut: an attempt that failed by its StartTimeout is not shown. The
+// next one is, once it is handed out.
+func TestATaskShowsItsNewestHandOut(t *testing.T) {
+	for _, pause := range []time.Duration{time.Millisecond, 2 * time.Minute} { // in memory, and as a timer
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			g := compile(t, single(say("gpu"), graph.Queue("gpu"), graph.StartTimeout(time.Minute),
+				graph.Retry(graph.RetryPolicy{Attempts: 2, Base: pause, Max: pause, Jitter: func() float64 { return 1 }})), graph.Saver(s))
+			th := g.Thread("t")
+			next := func() {
+				t.Helper()
+				time.Sleep(time.Until(listed(t, s).Wake))
+				if run, err := resumeDue(t, g, s, graph.DueOptions{}); err != nil || run.Status != graph.Waiting {
+					t.Fatalf("got %v, %v; want the thread waiting", run.Status, err)
+				}
+			}
+			done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			first := snapshot(t, th).Tasks[0]
+			next()
+			if pause > time.Minute {
+				same(t, "queue during the pause", snapshot(t, th).Tasks[0].Queue, "")
+				next()
+			}
+			for range 20 {
+				second := snapshot(t, th).Tasks[0]
+				if second.QueueThread == first.QueueThread || time.Since(second.Queued) > time.Second {
+					t.Fatalf("pause %s: got thread %q of the queue since %v, want that of the second attempt", pause, second.QueueThread, second.Queued)
+				}
+			}
+		})
+	}
+}
+
 // TestAFallbackReplacesATaskThatNoWorkerTakes tests rules 11.9 and 23.10.
 func TestAFallbackReplacesATaskThatNoWorkerTakes(t *testing.T) {
 	atDepths(t, func(t *testing.T, build func(checkpoint.Saver, func(*graph.Builder[work, update]), ...graph.Option) *app) {

@@ -94,27 +94,39 @@ func ReadHandedOut(b []byte) (h HandedOut) {
 // outcome. It counts those of a round, after so many answers. It returns 0 for none. Attempts that
 // the run executed itself, and those before another answer, leave no such names.
 func (p *Pending) HandedOut(key string, round, answers int) (attempt int) {
-	prefix := inRound(round, strconv.Itoa(answers)+".")
 	for name := range p.outcomes[key] {
-		number, ok := strings.CutPrefix(strings.TrimSuffix(name, "/out"), prefix)
-		if n, err := strconv.Atoi(number); ok && err == nil {
+		if of, n, ok := executionOf(name, round); ok && of == answers {
 			attempt = max(attempt, n)
 		}
 	}
 	return attempt
 }
 
-// Waiting returns the hand-out of a task whose execution has no outcome yet, and the name of the
-// execution. The name is empty if no worker of a queue has to execute the task.
+// executionOf reads the name of an execution of a round, or of its hand-out.
+func executionOf(name string, round int) (answers, attempt int, ok bool) {
+	name, ok = strings.CutPrefix(strings.TrimSuffix(name, "/out"), inRound(round, ""))
+	before, after, _ := strings.Cut(name, ".")
+	answers, err := strconv.Atoi(before)
+	attempt, failed := strconv.Atoi(after)
+	return answers, attempt, ok && err == nil && failed == nil
+}
+
+// Waiting returns the hand-out of the newest execution of a task if it has no outcome yet, and the
+// name of the execution. The name is empty if no worker of a queue has to execute the task.
 func (p *Pending) Waiting(key string) (h HandedOut, execution string) {
 	all, round := p.outcomes[key], p.Round(key)
-	for name, b := range all {
-		execution, out := strings.CutSuffix(name, "/out")
-		if _, ended := all[execution]; out && !ended && strings.HasPrefix(execution, inRound(round, "")) {
-			return ReadHandedOut(b), execution
+	answers, attempt := -1, 0
+	for name := range all {
+		if a, n, ok := executionOf(name, round); ok && (a > answers || a == answers && n > attempt) {
+			answers, attempt = a, n
 		}
 	}
-	return HandedOut{}, ""
+	execution = ExecutionName(round, answers, attempt)
+	out, waits := all[HandedOutName(execution)]
+	if _, ended := all[execution]; !waits || ended {
+		return HandedOut{}, ""
+	}
+	return ReadHandedOut(out), execution
 }
 
 // AnswersOf returns the number of answers before the execution of a name; -1 for another name.
