@@ -93,7 +93,7 @@ func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 	labels := r.run.stepLabels()
 	for i := range r.run.exec.Tasks {
 		t := &r.run.exec.Tasks[i]
-		if t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
+		if unfit[i] || t.Progress != exec.Succeeded && t.Progress != exec.Beaten {
 			t.Progress = exec.Beaten
 			continue
 		}
