@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ type submitFlags struct {
 	graph, like, request, title, priority, cancel string
 	labels, metadata                              []string
 	idle, discard, wait                           bool
+	execution                                     time.Duration
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -57,6 +59,7 @@ A new thread has no description yet. Pass --graph: then the description is that 
 	flags.StringVar(&f.priority, "priority", "", "the new `priority` of the thread: urgent, high, normal or low")
 	flags.BoolVar(&f.idle, "if-idle", false, "only if the thread has no work to do; otherwise the exit code is 4")
 	flags.StringVar(&f.cancel, "cancel-pending", "", "first cancel the run and the earlier inputs of the thread, with this `reason`")
+	flags.DurationVar(&f.execution, "execution-timeout", 0, "cancel the input if it is not done after this `duration`, such as 1h; 0 is no limit")
 	flags.BoolVar(&f.discard, "discard-pending", false, "discard due tasks and questions when the input begins")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait until the input is done, failed or cancelled, and show the result; --timeout limits it")
 	return cmd
@@ -157,6 +160,9 @@ func (f *submitFlags) options(cancels bool) ([]graph.SubmitOption, error) {
 	}
 	if f.discard {
 		opts = append(opts, graph.DiscardPending())
+	}
+	if f.execution != 0 {
+		opts = append(opts, graph.ExecutionTimeout(f.execution))
 	}
 	labels, err := operate.Pairs("label", f.labels)
 	if err != nil {
