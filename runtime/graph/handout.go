@@ -211,27 +211,45 @@ func (r *run) handedOutWrites(i int) []checkpoint.Write {
 }
 
 // unstarted returns the error of an execution of task i that no worker of its queue has taken
-// within the StartTimeout of the node. It removes the execution from the queue. A thread of the
-// task that is gone has ended, or somebody has removed it.
+// within the StartTimeout of the node. It removes the execution from the queue. If the thread of
+// the task is gone, a worker has stored the outcome before. Without one, a run that died then or
+// somebody else has removed the execution.
 func (r *run) unstarted(ctx context.Context, i int, q *queuedTask) error {
 	n := &r.g.nodes[r.exec.Tasks[i].Node]
 	if due := r.startBy(i, q); due.IsZero() || r.log.Now().Before(due) || ctx.Err() != nil {
 		return nil
 	}
 	queued, err := listedThread(ctx, r.opt.queues, q.thread())
-	if err != nil || queued.ID == "" || queued.Wake.After(queued.Now) {
+	if err != nil || queued.Wake.After(queued.Now) {
 		return err
 	}
-	call, cancel := context.WithTimeout(ctx, r.opt.queues.opt.saverTimeout)
-	defer cancel()
-	if err := r.opt.queues.opt.saver.Delete(call, queued.ID); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
-		return r.saving("delete", err)
+	if queued.ID == "" {
+		c, err := loadChain(ctx, r.opt.queues, r.opt.queues.opt.saver, checkpoint.Ref{Thread: q.Thread, Namespace: q.Namespace})
+		if err != nil {
+			return err
+		}
+		stored := journal.Gather(c.Writes, q.Base, q.Namespace)
+		if _, found := stored.Outcome(q.Task, q.Execution); found {
+			return nil // it has made the thread due
+		}
+	} else if err := r.unqueue(ctx, queued.ID); err != nil {
+		return err
 	}
 	late := &QueueError{Queue: n.queue, Text: fmt.Sprintf("%v: its StartTimeout of %s has passed", ErrStartTimeout, n.start), class: classStart}
 	if late.policy, err = n.policyFor(late); err != nil {
 		return errors.Join(late, err)
 	}
 	return late
+}
+
+// unqueue removes the thread of a task from its queue.
+func (r *run) unqueue(ctx context.Context, id string) error {
+	call, cancel := context.WithTimeout(ctx, r.opt.queues.opt.saverTimeout)
+	defer cancel()
+	if err := r.opt.queues.opt.saver.Delete(call, id); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return r.saving("delete", err)
+	}
+	return nil
 }
 
 // startBy returns when a worker must have taken an execution of task i; zero for no limit.

@@ -80,6 +80,34 @@ func TestATaskThatNoWorkerTakesFails(t *testing.T) {
 	})
 }
 
+// TestACrashAtAStartTimeoutDelaysNothing: the run that decides dies at each of its calls of the
+// saver, also after it has removed the task from the queue. The next run decides again.
+func TestACrashAtAStartTimeoutDelaysNothing(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at, died := 1, true; died; at++ {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New()
+				build := func(s checkpoint.Saver) *app {
+					b := single(say("gpu"), graph.Queue("gpu"), graph.StartTimeout(time.Minute))
+					b.Fallback("pay", func(context.Context, work, error) (update, error) { return logged("cpu"), nil })
+					return compile(t, b, graph.Saver(s))
+				}
+				lives, dying := build(s), &crashing{Saver: s, left: at, after: after}
+				done(t, graph.Waiting)(lives.Thread("t").Invoke(t.Context(), input))
+				time.Sleep(time.Minute + time.Second)
+				_, _ = resumeDue(t, build(dying), s, graph.DueOptions{}) // it may die
+				died = dying.left <= 0
+				time.Sleep(time.Minute) // longer than the lease
+				serve(t, lives, s)
+				snap := snapshot(t, lives.Thread("t"))
+				if snap.Status != graph.Done || len(snap.State.Log) != 1 {
+					t.Errorf("after a crash at call %d, after it %t: got %s with the log %q, want it done", at, after, snap.Status, snap.State.Log)
+				}
+			})
+		}
+	}
+}
+
 // TestATaskShowsItsNewestHandOut: an attempt that failed by its StartTimeout is not shown. The
 // next one is, once it is handed out.
 func TestATaskShowsItsNewestHandOut(t *testing.T) {
