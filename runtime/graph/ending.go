@@ -110,7 +110,7 @@ func reasonsOf(r *run, cause error) ending.Reasons {
 	asks, stops := r.exec.Has(exec.Asking) || r.exec.Has(exec.Elsewhere), r.exec.Has(exec.Stopped)
 	return ending.Reasons{
 		Failed:      (r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause)) && !r.opt.due.stopped(r, cause),
-		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops,
+		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops || r.handsOut(),
 		Asks:        asks,
 		StopInside:  stops,
 	}

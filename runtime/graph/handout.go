@@ -184,6 +184,12 @@ func (r *run) handOut(tasks []int) error {
 	return nil
 }
 
+// handsOut reports whether a task waits for a worker of its queue and was not handed out. If the
+// run ends so, the thread must be due now, because nobody else hands the task out.
+func (r *run) handsOut() bool {
+	return slices.ContainsFunc(r.exec.Tasks, func(t exec.Task) bool { return t.Progress == exec.Elsewhere && !t.Stored })
+}
+
 // isHandedOut reports whether an earlier run has noted that an execution was handed out. After an
 // hour, for another id of the node, and in a copy of the thread, that does not count.
 func (r *run) isHandedOut(q *queuedTask) bool {

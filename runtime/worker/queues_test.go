@@ -61,6 +61,41 @@ func TestOneWorkerRunsThreadsAndTheirQueues(t *testing.T) {
 	})
 }
 
+// hangingPosts is a saver whose posts do not arrive.
+type hangingPosts struct{ checkpoint.Saver }
+
+func (hangingPosts) Post(ctx context.Context, _ ...checkpoint.Post) ([]checkpoint.Posted, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestATaskThatAStoppedWorkerDidNotHandOut stops a worker while it hands out a task of a queue.
+// The thread is due for the next worker, which hands out the task.
+func TestATaskThatAStoppedWorkerDidNotHandOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		if _, err := heavy(t, s, say("gpu")).Thread("t").Submit(t.Context(), said("in")); err != nil {
+			t.Fatal(err)
+		}
+		cut := hangingPosts{s}
+		stop := running(worker.New(cut, worker.Options{DrainTimeout: -1}, heavy(t, cut, say("gpu"))))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		g := heavy(t, s, say("gpu"))
+		stop = running(worker.New(s, worker.Options{Queues: map[string]int{"gpu": 1}}, g))
+		time.Sleep(time.Minute)
+		snap, err := g.Thread("t").State(t.Context())
+		if err != nil || snap.Status != graph.Done || strings.Join(snap.State.Log, " ") != "in n0 gpu" {
+			t.Errorf("got %v, %v and %v; want the thread done", snap.State.Log, snap.Status, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAWorkerOfQueuesOnlyRunsNoThreads runs threads and tasks in two workers.
 func TestAWorkerOfQueuesOnlyRunsNoThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
