@@ -1,0 +1,27 @@
+// Package simulation runs a fleet of workers in one process, in virtual time. A seed decides all
+// that goes wrong. It has only tests.
+//
+// # What is simulated
+//
+// Several workers run the threads of two graphs. The threads live on shards. Half of the shards
+// are savers in memory, and the others are savers of package rows over rows in memory. Each
+// process has its own connection to each shard. Clients submit inputs, answer questions, send
+// signals, cancel and release.
+//
+// For some minutes things go wrong. Calls are slow, fail, lose their replies, or happen after the
+// caller has given up. Processes die, stop for longer than a lease, and lose the connection to a
+// shard. Another version of the program replaces them. Then the faults end, and all threads must
+// end.
+//
+// # What is checked
+//
+//   - Nothing lost: each input, answer and signal that was acknowledged has its effect.
+//   - Nothing twice: each line is in the state once, and each effect outside has had one key.
+//   - Nothing stuck: all threads end, and nothing is due or waits.
+//   - Nothing out of order: the inputs of a thread run in the order of their submits.
+//
+// # How to read a failure
+//
+// The report ends with the newest events: the calls of all processes that arrived at a shard, and
+// the nodes that ran. CONTRIBUTING.md says how to run a seed again.
+package simulation
