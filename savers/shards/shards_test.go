@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphgen-go/graphgen/internal/intercept"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/shards"
@@ -24,14 +25,18 @@ var errDown = errors.New("the server has gone away")
 
 // faulty is a saver that counts its calls, and that a test stops.
 type faulty struct {
-	checkpoint.Saver
+	*intercept.Saver
 	mu    sync.Mutex
 	calls map[string]int
 	fault func(op string, n int) (err error, after bool) // n counts the calls of any kind; after makes the call, and its answer is lost
 	n     int
 }
 
-func newFaulty() *faulty { return &faulty{Saver: memory.New(), calls: make(map[string]int)} }
+func newFaulty() *faulty {
+	f := &faulty{calls: make(map[string]int)}
+	f.Saver = &intercept.Saver{Saver: memory.New(), By: f.call}
+	return f
+}
 
 // set sets the fault; nil for none.
 func (f *faulty) set(fault func(op string, n int) (error, bool)) {
@@ -56,10 +61,12 @@ func (f *faulty) counts() string {
 	return strings.Join(all, ", ")
 }
 
-func call[R any](ctx context.Context, f *faulty, op string, do func() (R, error)) (result R, err error) {
+// call makes a call, unless it has a fault.
+func (f *faulty) call(ctx context.Context, op, _ string, do func(context.Context) error) error {
 	f.mu.Lock()
 	f.calls[op]++
 	f.n++
+	var err error
 	after := false
 	if f.fault != nil {
 		err, after = f.fault(op, f.n)
@@ -67,76 +74,19 @@ func call[R any](ctx context.Context, f *faulty, op string, do func() (R, error)
 	f.mu.Unlock()
 	if errors.Is(err, errHangs) {
 		<-ctx.Done()
-		return result, ctx.Err()
+		return ctx.Err()
 	}
 	if err != nil && !after {
-		return result, err
+		return err
 	}
-	done, failed := do()
-	if err != nil {
-		return result, err
+	if failed := do(ctx); err == nil {
+		return failed
 	}
-	return done, failed
+	return err
 }
 
 // errHangs is the fault of a server that does not answer.
 var errHangs = errors.New("hangs")
-
-func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	return call(ctx, f, "append", func() (checkpoint.AppendResult, error) { return f.Saver.Append(ctx, a) })
-}
-
-func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	return call(ctx, f, "put", func() (checkpoint.PutResult, error) { return f.Saver.PutWrites(ctx, w) })
-}
-
-func (f *faulty) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-	return call(ctx, f, "load", func() (checkpoint.Chain, error) { return f.Saver.Load(ctx, p) })
-}
-
-func (f *faulty) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-	return call(ctx, f, "ready", func() (checkpoint.ReadyThreads, error) { return f.Saver.Ready(ctx, q) })
-}
-
-func (f *faulty) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
-	return call(ctx, f, "post", func() ([]checkpoint.Posted, error) { return f.Saver.Post(ctx, posts...) })
-}
-
-func (f *faulty) Mail(ctx context.Context, q checkpoint.MailQuery) ([]checkpoint.Message, error) {
-	return call(ctx, f, "mail", func() ([]checkpoint.Message, error) { return f.Saver.Mail(ctx, q) })
-}
-
-func (f *faulty) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
-	return call(ctx, f, "news", func() ([]checkpoint.News, error) { return f.Saver.News(ctx, threads) })
-}
-
-func (f *faulty) Rewake(ctx context.Context, r checkpoint.Rewake) error {
-	_, err := call(ctx, f, "rewake", func() (struct{}, error) { return struct{}{}, f.Saver.Rewake(ctx, r) })
-	return err
-}
-
-func (f *faulty) Delete(ctx context.Context, thread string) error {
-	_, err := call(ctx, f, "delete", func() (struct{}, error) { return struct{}{}, f.Saver.Delete(ctx, thread) })
-	return err
-}
-
-func (f *faulty) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-	return call(ctx, f, "prune", func() (checkpoint.PruneResult, error) { return f.Saver.Prune(ctx, thread, keep) })
-}
-
-func (f *faulty) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
-	return func(yield func(checkpoint.Thread, error) bool) {
-		if _, err := call(ctx, f, "threads", func() (struct{}, error) { return struct{}{}, nil }); err != nil {
-			yield(checkpoint.Thread{}, err)
-			return
-		}
-		for t, err := range f.Saver.Threads(ctx, q) {
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
 
 // pair is a saver over two shards in memory, whose calls a test stops.
 type pair struct {
