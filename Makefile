@@ -74,6 +74,7 @@ test-all: ## Run every test, on real servers, in a browser and under the race de
 	$(GOTEST) $$tags -vet=off -timeout 30m $(TESTFLAGS) $(SEQUENTIAL) || failed=1; \
 	$(GOTEST) $(RACE) -run 'Concurrently|Together' -vet=off $(TESTFLAGS) ./gen/... || failed=1; \
 	$(GOTEST) -p 3 $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vxF "$$(go list $(SEQUENTIAL))") || failed=1; \
+	case " $(TESTFLAGS) " in *" -short "*) ;; *) $(GOTEST) $(SIMULATED) -run AFleetInOneProcess ./savers/internal/simulation || failed=1;; esac; \
 	for mod in $(filter-out bench,$(MODULES)); do (cd $$mod && $(GOTEST) $(RACE) $(UNWATCHED) $$tags -vet=off -timeout 30m $(TESTFLAGS) ./...) || failed=1; done; \
 	[ -z "$$failed" ]
 
@@ -185,17 +186,17 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	GRAPHGEN_SOAK=$(SOAK) go test -run ManySendsOverSeveralWorkers -count=1 -timeout 120m -v ./runtime/graph
 	cd agent && GRAPHGEN_SOAK=$(SOAK) go test -run Storm -count=1 -timeout 120m -v ./agenttest
 	for mod in openai anthropic gemini; do (cd agent/$$mod && GRAPHGEN_SOAK=$(SOAK) go test -run /Storm -count=1 -timeout 120m -v .) || exit 1; done
-	GRAPHGEN_SOAK=$(SOAK) $(SIMULATE) -count=1 -timeout 180m -v ./savers/internal/simulation
+	GRAPHGEN_SOAK=$(SOAK) go test $(SIMULATED) -count=1 -timeout 180m -v ./savers/internal/simulation
 	GRAPHGEN_SOAK=$(SOAK) go test -run ReadyReadsFewRows -count=1 -timeout 120m -v ./savers/postgres ./savers/mysql
 
 # The seeds of make simulate: how many, and the first one. One seed prints its events.
 SEEDS ?= 50
 SEED ?= 1
-SIMULATE = go test -vet=off -tags deterministic -overlay "$$(go run ./internal/simruntime)"
+SIMULATED = -vet=off -tags deterministic -overlay "$$(go run ./internal/simruntime)"
 
 .PHONY: simulate
 simulate: ## Run fleets of workers in one process, in virtual time: SEEDS=50 from SEED=1
-	$(SIMULATE) -run AFleetInOneProcess -count=1 -timeout 60m ./savers/internal/simulation -seed=$(SEED) -seeds=$(SEEDS)
+	go test $(SIMULATED) -run AFleetInOneProcess -count=1 -timeout 60m ./savers/internal/simulation -seed=$(SEED) -seeds=$(SEEDS)
 
 # The fleet of make fleet: how many orders, and the URL of a database. Empty is SQLite in a temporary folder. ROLLOUT=1 rolls
 # out new releases meanwhile.

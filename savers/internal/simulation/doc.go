@@ -20,6 +20,12 @@
 //   - Nothing stuck: all threads end, and nothing is due or waits.
 //   - Nothing out of order: the inputs of a thread run in the order of their submits.
 //
+// # The runtime
+//
+// The tests have the build tag deterministic, and need the runtime of internal/simruntime. In the
+// runtime of Go, no time passes in a bubble while a goroutine waits for a mutex that another one
+// holds during a call, and select statements are random.
+//
 // # How to read a failure
 //
 // The report ends with the newest events: the calls of all processes that arrived at a shard, and

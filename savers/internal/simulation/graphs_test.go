@@ -1,3 +1,5 @@
+//go:build deterministic
+
 package simulation_test
 
 import (

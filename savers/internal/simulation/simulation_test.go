@@ -1,3 +1,5 @@
+//go:build deterministic
+
 package simulation_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
+	_ "unsafe" // for go:linkname
 )
 
 var (
@@ -28,6 +31,12 @@ type outcome struct {
 	newest []string
 }
 
+// seedBubbles seeds all random choices of the runtime in bubbles. internal/simruntime adds it to
+// the runtime.
+//
+//go:linkname seedBubbles runtime.seedBubbles
+func seedBubbles(seed uint64)
+
 // simulate runs the simulation of a seed.
 func simulate(t *testing.T, seed uint64) (o outcome) {
 	t.Helper()
@@ -43,18 +52,9 @@ func simulate(t *testing.T, seed uint64) (o outcome) {
 	return o
 }
 
-// needsOverlay skips a test without the changes of internal/simruntime.
-func needsOverlay(t *testing.T) {
-	t.Helper()
-	if !deterministic {
-		t.Skip("needs another runtime: run make simulate")
-	}
-}
-
 // TestAFleetInOneProcess runs 50 seeds, and 10,000 in make soak. Each seed has a process of its
 // own, because ids and pools of memory depend on what a process did before.
 func TestAFleetInOneProcess(t *testing.T) {
-	needsOverlay(t)
 	seeds := *count
 	switch _, soak := os.LookupEnv("GRAPHGEN_SOAK"); {
 	case seeds > 0:
@@ -95,7 +95,6 @@ func child(t *testing.T, program string, seed uint64) (text string, failed bool)
 // TestASeedReplays runs seeds twice, and counts those whose events are the same. Nothing depends
 // on all being the same.
 func TestASeedReplays(t *testing.T) {
-	needsOverlay(t)
 	const seeds = 100
 	same := 0
 	for seed := *first; seed < *first+seeds; seed++ {
@@ -119,7 +118,6 @@ func TestASeedReplays(t *testing.T) {
 // TestSeedsFindFaultsThatWereMended puts back faults that users found, one patch after the other.
 // A seed finds each of them.
 func TestSeedsFindFaultsThatWereMended(t *testing.T) {
-	needsOverlay(t)
 	const most = 600
 	patches, err := filepath.Glob("testdata/*.patch")
 	if err != nil || len(patches) == 0 {
