@@ -18,7 +18,7 @@ func TestThePagesShowAnOrder(t *testing.T) {
 	r.want(http.StatusAccepted, http.MethodPut, "/orders/a", tea)
 	r.until("a", "waiting")
 	for page, texts := range map[string][]string{
-		"/inspect/":                    {"<title>Threads", "2 tea", `href="thread?id=a"`, "<td>" + name + "</td>", `class="status waiting"`},
+		"/inspect/":                    {"<title>Threads", "2 tea", `href="thread?id=a"`, ">" + name + "</td>", `class="status waiting"`},
 		"/inspect/thread?id=a":         {"2 tea", `href="./?graph=` + name + `"`, `src="picture.svg?`, "Cents", "700", "Waits for signals"},
 		"/inspect/history?id=a":        {"<circle", "loop"},
 		"/inspect/picture.svg?id=a":    {"<svg"},

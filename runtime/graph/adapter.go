@@ -402,7 +402,7 @@ type funcs[S, U any] struct {
 	cacheKey cacheKeyFunc[S]
 }
 
-func (f *funcs[S, U]) none() bool {
+func (f *funcs[S, U]) empty() bool {
 	return f.plain == nil && f.routing == nil && f.task == nil && f.same == nil && f.child == nil
 }
 

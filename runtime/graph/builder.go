@@ -63,10 +63,10 @@ func (o *outline) add(d *outline) {
 }
 
 type nodeDecl struct {
-	id   ID
-	kind kind
-	none bool // it has no function
-	opts nodeOptions
+	id    ID
+	kind  kind
+	empty bool // it has no function
+	opts  nodeOptions
 }
 
 // kind holds the properties of a node that do not depend on the types of its functions.
@@ -82,7 +82,7 @@ type edgeDecl struct{ from, to ID }
 
 type routeDecl struct {
 	from    ID
-	none    bool // it has no function
+	empty   bool // it has no function
 	targets []ID
 }
 
@@ -159,7 +159,7 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 
 // add declares a node.
 func add[S, U any](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []NodeOption) {
-	d := nodeDecl{id: id, kind: k, none: f.none()}
+	d := nodeDecl{id: id, kind: k, empty: f.empty()}
 	for _, o := range opts {
 		if o != nil {
 			o.node(&d.opts)

@@ -70,7 +70,7 @@ type cacheDecl struct {
 	id    ID
 	name  string // of the function that declared it
 	takes bool   // it is for task nodes
-	none  bool   // it has no function
+	empty bool   // it has no function
 	where Cacher
 	ttl   time.Duration
 }
@@ -80,7 +80,7 @@ type cacheKeyFunc[S any] func(S, payload) (string, error)
 
 // cache declares a cache.
 func (b *Builder[S, U]) cache(d cacheDecl, key cacheKeyFunc[S]) {
-	d.none = key == nil
+	d.empty = key == nil
 	b.declare(decls[S, U]{outline: outline{caches: []cacheDecl{d}}, keys: []cacheKeyFunc[S]{key}})
 }
 
@@ -104,7 +104,7 @@ func (c *compiler) addCaches() {
 		}
 		node := &c.g.nodes[n]
 		switch {
-		case d.none:
+		case d.empty:
 			c.fault("%s has no function for the key", what)
 		case value.IsNil(d.where):
 			c.fault("%s has no Cacher; use graph.MemoryCache", what)

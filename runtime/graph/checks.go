@@ -20,7 +20,7 @@ func (c *compiler) checkOptions() {
 	switch saved := slices.Contains(o.given.once, "Saver"); {
 	case saved && value.IsNil(o.saver):
 		c.fault("Saver is nil (%T); pass a saver that was opened, or leave the option out", o.saver)
-	case !saved && !o.nested && !o.stops.none():
+	case !saved && !o.nested && !o.stops.nodeless():
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
 	}
 	if c.g.name == "" {
@@ -92,7 +92,7 @@ func (c *compiler) checkNodeOptions(n *nodeDecl) {
 	if len(o.signals) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
 		c.fault("node %q receives signals, which needs a Saver: without one a thread has no messages", id)
 	}
-	if !n.none {
+	if !n.empty {
 		c.checkKind(n)
 	}
 	c.checkQuestions(n.id, o.questions)
@@ -146,7 +146,7 @@ func (c *compiler) checkRetry(id string, policies []RetryPolicy) {
 func (c *compiler) checkSubgraph(n *nodeDecl) {
 	up := n.kind.sub != nil && n.kind.sub.leadsUp
 	switch {
-	case n.kind.sub == nil || n.none:
+	case n.kind.sub == nil || n.empty:
 	case len(n.opts.targets) > 0 && !up:
 		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
 	case up && len(n.opts.targets) == 0:

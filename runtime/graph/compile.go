@@ -160,16 +160,16 @@ func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
 
 // of returns the functions of a node.
 func (d *decls[S, U]) of(from declIndexes) (f funcs[S, U]) {
-	if from.node != none {
+	if from.node != undeclared {
 		f = d.funcs[from.node]
 	}
-	if from.route != none {
+	if from.route != undeclared {
 		f.route = d.choose[from.route]
 	}
-	if from.fallback != none {
+	if from.fallback != undeclared {
 		f.fallback = d.fallbacks[from.fallback]
 	}
-	if from.cache != none {
+	if from.cache != undeclared {
 		f.cacheKey = d.keys[from.cache]
 	}
 	return f
@@ -195,8 +195,8 @@ type stateDecl struct {
 // declIndexes holds the indexes of the declarations whose functions a node has.
 type declIndexes struct{ node, route, fallback, cache int }
 
-// none is the index of no declaration.
-const none = -1
+// undeclared is the index of no declaration.
+const undeclared = -1
 
 // compile does all but give the nodes their functions.
 func (c *compiler) compile() {
@@ -224,7 +224,7 @@ func (c *compiler) execNode(i int) exec.Node {
 	n := &c.g.nodes[i]
 	return exec.Node{
 		ID: string(n.id), Retry: n.policies(), Timeout: n.timeout, Idle: n.idle, Race: c.g.plan.Nodes[i].Race,
-		Fallback: c.from[i].fallback != none, Cached: n.cache.where != nil, Continues: n.continues, Limits: n.limiters(), Uncut: n.uncut,
+		Fallback: c.from[i].fallback != undeclared, Cached: n.cache.where != nil, Continues: n.continues, Limits: n.limiters(), Uncut: n.uncut,
 		Takes: n.queue != "" || n.sub != nil && n.sub.queued,
 	}
 }
@@ -237,7 +237,7 @@ func (c *compiler) fault(format string, args ...any) {
 // addNodes gives the nodes their numbers, in order of declaration.
 func (c *compiler) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
-	c.addNode(node{id: Start}, none, plan.Node{})
+	c.addNode(node{id: Start}, undeclared, plan.Node{})
 	if c.state == nil {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
 	}
@@ -252,7 +252,7 @@ func (c *compiler) addNodes() {
 		case taken:
 			c.fault("node %q is declared twice", string(d.id))
 			continue
-		case d.none:
+		case d.empty:
 			c.fault("node %q has no function; pass one", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
@@ -282,7 +282,7 @@ func (c *compiler) addCatchAll(d *nodeDecl) {
 // addNode gives a node the next number. decl is the index of its declaration.
 func (c *compiler) addNode(n node, decl int, p plan.Node) {
 	c.g.nodes, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.plan.Nodes, p)
-	c.from = append(c.from, declIndexes{node: decl, route: none, fallback: none, cache: none})
+	c.from = append(c.from, declIndexes{node: decl, route: undeclared, fallback: undeclared, cache: undeclared})
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions)+len(n.signals) > 0, c.g.remembers || n.remembers
 	c.g.addSignals(&n)
@@ -405,7 +405,7 @@ func (c *compiler) addRoutes() {
 	for i, r := range c.routes {
 		what := fmt.Sprintf("route from %s", r.from)
 		from, ok := c.source(what, r.from)
-		if r.none {
+		if r.empty {
 			c.fault("%s has no function", what)
 		}
 		targets, to := c.targets(what, "behind its function", r.targets)

@@ -90,7 +90,7 @@ type fallbackDecl struct {
 	id            ID
 	name          string // of the function that declared it
 	takes, routes bool   // it is for such nodes
-	none          bool   // it has no function
+	empty         bool   // it has no function
 }
 
 // fallbackFunc is the function of a fallback. The payload is nil without a send.
@@ -98,7 +98,7 @@ type fallbackFunc[S, U any] func(context.Context, S, payload, error) (U, Next, e
 
 // fallback declares a fallback.
 func (b *Builder[S, U]) fallback(d fallbackDecl, f fallbackFunc[S, U]) {
-	d.none = f == nil
+	d.empty = f == nil
 	b.declare(decls[S, U]{outline: outline{fallbackDecls: []fallbackDecl{d}}, fallbacks: []fallbackFunc[S, U]{f}})
 }
 
@@ -107,7 +107,7 @@ func (c *compiler) addFallbacks() {
 	for i, d := range c.fallbackDecls {
 		what := fmt.Sprintf("%s of %s", d.name, d.id)
 		n, ok := c.lookup(what, d.id)
-		if d.none {
+		if d.empty {
 			c.fault("%s has no function", what)
 		}
 		if !ok {
@@ -124,9 +124,9 @@ func (c *compiler) addFallbacks() {
 			c.fault("%s: the node is of another kind; use %s", what, want)
 		case node.remembers:
 			c.fault("%s: the subgraph is Stateful, and a call that failed leaves no state for the next one", what)
-		case c.from[n].fallback != none:
+		case c.from[n].fallback != undeclared:
 			c.fault("%s: the node has a fallback already", what)
-		case !d.none:
+		case !d.empty:
 			c.from[n].fallback = i
 			c.g.fallsBack = c.g.fallsBack || node.sub != nil
 		}

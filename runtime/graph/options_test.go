@@ -94,6 +94,7 @@ var optionsOfCalls = map[string]struct {
 	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
 	"FormerNames":       {graph.FormerNames, "Compile"},
 	"ReleaseOnDone":     {graph.ReleaseOnDone, "Compile"},
+	"RedactErrors":      {graph.RedactErrors, "Compile"},
 	"KeepCheckpoints":   {graph.KeepCheckpoints, "Compile"},
 	"HotThreads":        {graph.HotThreads, "Compile"},
 	"SharedState":       {graph.SharedState, "Compile"},

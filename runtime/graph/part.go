@@ -113,7 +113,7 @@ func (l lifter[S, U, P, V]) node(n *nodeDecl, f *funcs[P, V]) (to funcs[S, U]) {
 		if to.same = l.graph(f.same); to.same != nil {
 			n.kind.sub = &to.same.core
 		}
-		n.none = to.same == nil
+		n.empty = to.same == nil
 	}
 	return to
 }

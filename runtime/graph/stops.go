@@ -94,8 +94,8 @@ func (s *stops) add(more *stops, given *given) {
 	}
 }
 
-// none reports whether no node is named.
-func (s *stops) none() bool { return len(s.before)+len(s.after) == 0 }
+// nodeless reports whether no node is named.
+func (s *stops) nodeless() bool { return len(s.before)+len(s.after) == 0 }
 
 // byNumber returns the stops with the numbers of the nodes, and faults.
 func (s *stops) byNumber(index map[ID]int) (numbered plan.Stops, faults []string) {
@@ -201,7 +201,7 @@ func (g *core) insideOf(opts []InterruptOption) (*numberedStops, []string) {
 		}
 	}
 	numbered, faults := g.numbered(&sum)
-	if sum.none() && !sum.beforeRoute && len(sum.inside) == 0 {
+	if sum.nodeless() && !sum.beforeRoute && len(sum.inside) == 0 {
 		faults = append(faults, "it has no stops; add InterruptBefore or InterruptAfter")
 	}
 	for _, name := range given.twice {

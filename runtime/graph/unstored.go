@@ -39,7 +39,7 @@ func (c *compiler) checkUnstored(n *nodeDecl) {
 // waitsOutside says what in a graph, or in a subgraph of it, waits for people or other processes;
 // empty for nothing.
 func waitsOutside(g *core) string {
-	if !g.opt.stops.none() {
+	if !g.opt.stops.nodeless() {
 		return fmt.Sprintf("graph %q has InterruptBefore or InterruptAfter", g.name)
 	}
 	for i := range g.nodes {
