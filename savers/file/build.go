@@ -414,12 +414,15 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	}
 	v := s.use(b.v.Thread, baseName(b.v.Thread), 0)
 	defer s.done(v)
-	return v.underFolder(ctx, func() error { return v.install(ctx, b, state) })
-}
-
-// install makes the file of b the open version, under the folder's lock.
-func (v *volume) install(ctx context.Context, b *builder, state *ledger.Event) error {
-	if err := v.enter(ctx, true); err != nil {
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := v.settleLocked(ctx); err != nil {
+		return err
+	}
+	if err := v.lockOrCreate(ctx); err != nil {
 		return err
 	}
 	defer v.unlock()
@@ -439,6 +442,28 @@ func (v *volume) install(ctx context.Context, b *builder, state *ledger.Event) e
 		return err
 	}
 	return b.place(v)
+}
+
+// lockOrCreate locks a thread's file for writing, and creates the file if there is none. The
+// caller must have settled the thread.
+func (v *volume) lockOrCreate(ctx context.Context) error {
+	for {
+		err := v.lockUnder(ctx)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errAbsent) {
+			return err
+		}
+		if err := v.create(); err != nil {
+			return err
+		}
+	}
+	err := v.refresh(writing)
+	if err != nil {
+		v.unlock()
+	}
+	return err
 }
 
 // Export yields everything that a version holds, as [checkpoint.Saver] says.

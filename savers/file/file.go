@@ -201,7 +201,12 @@ func (s *Saver) inFolder(ctx context.Context, p checkpoint.Ref, f func(v *volume
 	defer s.calls.Done()
 	v := s.use(p.Thread, baseName(p.Thread), p.Version)
 	defer s.done(v)
-	return v.underFolder(ctx, func() error { return f(v) })
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f(v)
 }
 
 // done gives a volume back. If too many volumes are open, or they hold too much memory, done

@@ -37,31 +37,19 @@ func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
 
-// underFolder calls f under the folder's lock, which it takes unless the call on v has it.
-func (v *volume) underFolder(ctx context.Context, f func() error) error {
-	if v.folder {
-		return f()
-	}
+// settle finishes the remaining steps of a thread.
+func (v *volume) settle(ctx context.Context) error {
 	unlock, err := v.s.lockFolder(ctx)
 	if err != nil {
 		return err
 	}
-	v.folder = true
-	defer func() {
-		v.folder = false
-		unlock()
-	}()
-	return f()
-}
-
-// settle finishes the remaining steps of a thread.
-func (v *volume) settle(ctx context.Context) error {
-	return v.underFolder(ctx, func() error { return v.settleLocked(ctx) })
+	defer unlock()
+	return v.settleLocked(ctx)
 }
 
 // settleLocked finishes the remaining steps of a thread, under the folder's lock.
 func (v *volume) settleLocked(ctx context.Context) error {
-	err := v.lock(ctx)
+	err := v.lockUnder(ctx)
 	if errors.Is(err, errAbsent) {
 		return v.finishDelete(ctx)
 	}
@@ -196,8 +184,9 @@ func (s *Saver) writeFile(path string, b []byte) error {
 	return nil
 }
 
-// idle enters the open version of a thread for a call outside a run. It checks that nobody holds
-// the lease.
+// idle locks the open version of a thread, under the folder's lock, for a call outside a run. It
+// first finishes the remaining steps and checks that nobody holds the lease. It returns errAbsent
+// for a thread without a file. The caller must call unlock afterwards.
 func (v *volume) idle(ctx context.Context) error {
 	return v.enterAs(ctx, func(busy error) error { return busy })
 }
@@ -205,10 +194,17 @@ func (v *volume) idle(ctx context.Context) error {
 // enterAs does the same for a call that accept decides about. busy is a *BusyError if a run holds
 // the lease.
 func (v *volume) enterAs(ctx context.Context, accept func(busy error) error) error {
-	if err := v.enter(ctx, false); err != nil {
+	if err := v.settleLocked(ctx); err != nil {
 		return err
 	}
-	busy, err := v.busy(time.Now())
+	if err := v.lockUnder(ctx); err != nil {
+		return err
+	}
+	var busy error
+	err := v.refresh(writing)
+	if err == nil {
+		busy, err = v.busy(time.Now())
+	}
 	if err == nil {
 		err = accept(busy)
 	}
@@ -297,7 +293,7 @@ func (v *volume) lockDamaged(ctx context.Context) error {
 	if leased {
 		return &checkpoint.BusyError{Thread: v.id}
 	}
-	return v.lock(ctx)
+	return v.lockUnder(ctx)
 }
 
 // erase removes the files of a deleted thread, under the folder's lock. The oldest version goes

@@ -31,7 +31,7 @@ type Repaired struct {
 // format.
 func (s *Saver) Repair(ctx context.Context, thread string, version int) (done Repaired, err error) {
 	err = s.inFolder(ctx, checkpoint.Ref{Thread: thread, Version: version}, func(v *volume) error {
-		lock := v.lock
+		lock := v.lockUnder
 		if version == 0 {
 			lock = v.lockDamaged
 		}

@@ -29,7 +29,6 @@ type volume struct {
 	mu     sync.Mutex // guards the fields below
 	h      *handle    // nil until opened
 	locked bool
-	folder bool            // the call in progress has the folder's lock
 	v      *ledger.Version // nil when the file has no whole header
 	salt   uint32          // of the file
 	end    int64           // of the last whole frame
@@ -160,9 +159,25 @@ func poll(ctx context.Context, f *os.File, blocked func() error) error {
 	}
 }
 
-// lock opens the file and keeps other writers away from it until unlock. It does so again if
-// another process has replaced or sealed the file. It returns errAbsent if there is no file.
+// lock keeps other writers away from the file until unlock. It returns errAbsent if there is no
+// file.
 func (v *volume) lock(ctx context.Context) error {
+	return v.lockWith(ctx, func() error {
+		unlock, err := v.s.lockFolder(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return v.unblock()
+	})
+}
+
+// lockUnder is lock for a caller that has the folder's lock.
+func (v *volume) lockUnder(ctx context.Context) error { return v.lockWith(ctx, v.unblock) }
+
+// lockWith opens and locks the file of the open version, again if another process has replaced or
+// sealed it. It calls unblock if a release was interrupted.
+func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
 	for {
 		if v.h == nil {
 			if err := v.open(); err != nil {
@@ -189,7 +204,7 @@ func (v *volume) lock(ctx context.Context) error {
 		case errors.Is(err, errReplaced):
 			v.drop()
 		case errors.Is(err, errStuck) && v.h != nil:
-			if err := v.underFolder(ctx, v.unblock); err != nil {
+			if err := unblock(); err != nil {
 				return err
 			}
 		case !errors.Is(err, errStuck):
