@@ -12,7 +12,6 @@ type disk struct {
 	sync     func(f *os.File) error
 	extend   func(f *os.File, from, to int64) error // nil if that saves no time
 	truncate func(f *os.File, size int64) error
-	link     func(from, to string) error
 	rename   func(from, to string) error
 	remove   func(path string) error
 	syncDir  func(path string) error
@@ -28,7 +27,6 @@ func realDisk() disk {
 		sync:     syncFile,
 		extend:   extendFile,
 		truncate: (*os.File).Truncate,
-		link:     linkFile,
 		rename:   renameFile,
 		remove:   removeFile,
 		syncDir:  syncDir,

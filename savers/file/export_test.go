@@ -35,12 +35,6 @@ func Faults(s *Saver, fail func(step string) error) {
 			}
 			return whole.truncate(f, size)
 		},
-		link: func(from, to string) error {
-			if err := fail("link"); err != nil {
-				return err
-			}
-			return whole.link(from, to)
-		},
 		rename: func(from, to string) error {
 			if err := fail("rename"); err != nil {
 				return err
@@ -64,12 +58,12 @@ func Faults(s *Saver, fail func(step string) error) {
 
 // Step is one change of the disk.
 type Step struct {
-	Kind string // write, sync, truncate, link, rename, remove or syncDir
+	Kind string // write, sync, truncate, rename, remove or syncDir
 	File *os.File
 	Data []byte
 	At   int64  // where Data was written, or the new size
-	Path string // of a link, a rename, a removal or a synced folder
-	To   string // of a link or a rename
+	Path string // of a rename, a removal or a synced folder
+	To   string // of a rename
 }
 
 // Trace makes a Saver sync nothing. It calls seen after each change of the Saver's disk.
@@ -91,9 +85,6 @@ func Trace(s *Saver, seen func(Step)) {
 		},
 		truncate: func(f *os.File, size int64) error {
 			return after(whole.truncate(f, size), Step{Kind: "truncate", File: f, At: size})
-		},
-		link: func(from, to string) error {
-			return after(whole.link(from, to), Step{Kind: "link", Path: from, To: to})
 		},
 		rename: func(from, to string) error {
 			return after(whole.rename(from, to), Step{Kind: "rename", Path: from, To: to})

@@ -27,7 +27,7 @@
 // replaces the file with a copy. The stopped process's later writes to the old file are refused.
 // Readers take no lock.
 //
-// Release, Delete, Prune, Import and Repair also take the folder's lock. The new names after a run
+// Release, Delete, Prune, Import and Repair also take the folder's lock. The renames after a run
 // that releases its version take it too. A process that is stopped during one of these calls
 // blocks the others on the folder until it continues or dies.
 //
@@ -35,7 +35,7 @@
 // systems on which the package has run.
 //
 // File locks must work between all processes that use the folder: it belongs on a local disk, not
-// on a network share. Its file system must have hard links: FAT has none.
+// on a network share.
 package file
 
 import (

@@ -110,11 +110,26 @@ func (s *Saver) glance(ctx context.Context, thread string, f func(v *ledger.Vers
 	v := s.use(thread, baseName(thread), 0)
 	defer s.done(v)
 	err := v.read(ctx)
-	if errors.Is(err, errAbsent) {
-		return nil
+	for n := 0; errors.Is(err, errAbsent) && n < releases; n++ { // the file may be missing for a moment
+		next := s.newVolume(thread, v.base, 0)
+		next.path = s.siblingPath(v.base, nextName)
+		err = next.read(ctx)
+		if err == nil {
+			f(next.version())
+		}
+		next.drop()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errAbsent) {
+			err = v.read(ctx)
+		}
 	}
 	if err == nil {
 		f(v.version())
+	}
+	if errors.Is(err, errAbsent) {
+		err = nil
 	}
 	return err
 }

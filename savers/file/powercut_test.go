@@ -48,9 +48,6 @@ func (d *storage) take(step file.Step) error {
 			d.names, d.moves = d.named(func() bool { return true }), nil
 		}
 		return nil
-	case "link":
-		d.moves = append(d.moves, move{step.To: d.named(func() bool { return true })[step.Path]})
-		return nil
 	case "rename":
 		now := d.named(func() bool { return true })
 		d.moves = append(d.moves, move{step.Path: nil, step.To: now[step.Path]})
@@ -144,7 +141,6 @@ func (d *storage) image(dir string, rng *rand.Rand) error {
 	often := rng.IntN(3)
 	names := d.named(func() bool { return rng.IntN(2) < often })
 	page := []int{512, 4096}[rng.IntN(2)]
-	written := make(map[*stored]string) // by the first name of a file
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		below, err := filepath.Rel(d.dir, name)
 		if err != nil {
@@ -154,13 +150,6 @@ func (d *storage) image(dir string, rng *rand.Rand) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if first, linked := written[names[name]]; linked {
-			if err := os.Link(first, path); err != nil {
-				return err
-			}
-			continue
-		}
-		written[names[name]] = path
 		if err := os.WriteFile(path, names[name].cut(rng, page), 0o600); err != nil {
 			return err
 		}

@@ -31,8 +31,28 @@ func (sp *span) count() int {
 	return sp.open - sp.oldest
 }
 
-// span returns the range of versions of a thread. v is the open version after a read.
-func (v *volume) span() (span, error) {
+// releases is how many consecutive releases may happen between two reads of a thread before the
+// thread counts as missing.
+const releases = 5
+
+// span returns the range of versions of a thread. v is the open version after a read; found
+// reports whether the read found a file.
+func (v *volume) span(ctx context.Context, found bool) (span, error) {
+	// Without a file, and without a next one, the file may have appeared in between.
+	for i := 0; i < releases && !found; i++ {
+		number, err := v.next(ctx)
+		if err != nil {
+			return span{}, err
+		}
+		if number > 0 {
+			sp := span{oldest: 1, open: number}
+			return sp, sp.search(v)
+		}
+		if err := v.read(ctx); err != nil && !errors.Is(err, errAbsent) {
+			return span{}, err
+		}
+		found = v.v != nil
+	}
 	sp := span{oldest: 1, open: 1}
 	if v.v != nil {
 		sp.about = v.v.About
@@ -42,6 +62,29 @@ func (v *volume) span() (span, error) {
 		}
 	}
 	return sp, sp.search(v)
+}
+
+// next returns the number of the next version if a release is half-way. It returns 1 if a
+// deletion is half-way, and 0 otherwise.
+func (v *volume) next(ctx context.Context) (int, error) {
+	gone, err := exists(v.s.siblingPath(v.base, goneName))
+	if err != nil {
+		return 0, err
+	}
+	if gone {
+		return 1, nil
+	}
+	next := v.s.newVolume(v.id, v.base, 0)
+	next.path = v.s.siblingPath(v.base, nextName)
+	err = next.read(ctx)
+	defer next.drop()
+	if errors.Is(err, errAbsent) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return next.v.Number, nil
 }
 
 // search finds the oldest version that exists: the oldest are removed first.
@@ -66,7 +109,7 @@ func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, s
 		s.done(v)
 		return nil, span{}, err
 	}
-	sp, err := v.span()
+	sp, err := v.span(ctx, err == nil)
 	if err != nil {
 		s.done(v)
 		return nil, span{}, err

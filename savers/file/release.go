@@ -15,8 +15,9 @@ import (
 
 // Operations that take several steps on files run under the folder's lock.
 //
-// A release is stored as soon as its frame is. Then the file gets the released version's name as a
-// second name, and the file of the next version takes the first name.
+// A release is stored as soon as its frame is. Then the file of the next version is created under
+// a temporary name. The open file gets the released version's name, and the new file takes its
+// place.
 //
 // A deletion is stored as soon as the open version's file has the name of a deleted one. Then all
 // files are removed, that one last.
@@ -51,7 +52,7 @@ func (v *volume) settle(ctx context.Context) error {
 func (v *volume) settleLocked(ctx context.Context) error {
 	err := v.lockUnder(ctx)
 	if errors.Is(err, errAbsent) {
-		return v.finishDelete(ctx)
+		return v.reappear(ctx)
 	}
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (v *volume) settleLocked(ctx context.Context) error {
 		return err
 	}
 	if v.v == nil { // nothing has been written to it
-		return v.finishDelete(ctx)
+		return v.reappear(ctx)
 	}
 	if v.v.Released.IsZero() {
 		return nil
@@ -69,21 +70,26 @@ func (v *volume) settleLocked(ctx context.Context) error {
 	return v.retire()
 }
 
-// finishDelete finishes a deletion, whose first step might not be durable yet. The thread's file
-// is missing or empty.
-func (v *volume) finishDelete(ctx context.Context) error {
-	gone, err := v.deleted()
-	if err != nil || !gone {
+// reappear finishes a deletion, or the last step of a release, if the thread's file is missing or
+// empty. The earlier steps might not be durable yet.
+func (v *volume) reappear(ctx context.Context) error {
+	gone, err := exists(v.s.siblingPath(v.base, goneName))
+	if err != nil {
+		return err
+	}
+	next := v.s.siblingPath(v.base, nextName)
+	there, err := exists(next)
+	if err != nil || !there && !gone {
 		return err
 	}
 	if err := v.s.disk.syncDir(v.s.dir); err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
-	return v.erase(ctx)
+	if gone {
+		return v.erase(ctx)
+	}
+	return v.move(next, v.path)
 }
-
-// deleted reports whether a deletion has moved the thread's file away, and has not ended.
-func (v *volume) deleted() (bool, error) { return exists(v.s.siblingPath(v.base, goneName)) }
 
 // move renames a file, durably.
 func (v *volume) move(from, to string) error {
@@ -97,18 +103,26 @@ func (v *volume) move(from, to string) error {
 	return nil
 }
 
-// retire gives the file of a released version the version's name too. An empty file for the next
-// version then takes the thread's name.
+// retire gives the file of a released version the version's name. An empty file for the next
+// version replaces it.
 func (v *volume) retire() error {
-	next := v.s.siblingPath(v.base, nextName)
+	next, number := v.s.siblingPath(v.base, nextName), v.v.Number
 	header, err := appendFirst(v.v)
 	if err != nil {
 		return err
 	}
-	if err := v.linkReleased(); err != nil {
+	to := v.s.path(v.base, number)
+	switch there, err := exists(to); {
+	case err != nil:
+		return err
+	case there:
+		return damaged(to, 0, "there is a file of version %d of thread %q already", number, short(v.id))
+	}
+	if err := v.s.writeFile(next, header); err != nil {
 		return err
 	}
-	if err := v.s.writeFile(next, header); err != nil { // makes the link durable too
+	// One after the other: a power cut could undo only the first of two renames.
+	if err := v.move(v.path, to); err != nil {
 		return err
 	}
 	if err := v.move(next, v.path); err != nil {
@@ -117,47 +131,8 @@ func (v *volume) retire() error {
 	return v.reopen(int64(len(header)))
 }
 
-// linkReleased gives the file of a released version the version's name. If an earlier call has
-// done so, the name exists. Its file may be a copy, because the folder was copied since.
-func (v *volume) linkReleased() error {
-	to := v.s.path(v.base, v.v.Number)
-	err := v.s.disk.link(v.path, to)
-	if errors.Is(err, fs.ErrExist) {
-		if err := v.checkCopy(); err != nil {
-			return err
-		}
-		if err := v.s.remove(to); err != nil {
-			return err
-		}
-		err = v.s.disk.link(v.path, to)
-	}
-	switch {
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, errors.ErrUnsupported):
-		return fmt.Errorf("file: %w; keep the folder on a file system that has hard links", err)
-	case err != nil:
-		return fmt.Errorf("file: %w", err)
-	}
-	return nil
-}
-
-// checkCopy returns ErrDamaged if the file with the name of a released version does not hold it.
-func (v *volume) checkCopy() error {
-	other := v.s.newVolume(v.id, v.base, v.v.Number)
-	defer other.drop()
-	if err := other.open(); err != nil {
-		return err
-	}
-	if err := other.refresh(reading); err != nil {
-		return err
-	}
-	if other.v == nil || other.v.Number != v.v.Number || other.v.Fence != v.v.Fence || !other.v.Released.Equal(v.v.Released) {
-		return damaged(other.path, 0, "it holds another version %d of thread %q than the thread's file", v.v.Number, short(v.id))
-	}
-	return nil
-}
-
-// writeFile creates a file, durably, with all other new names of the folder. It removes an
-// existing one: that could be a link to another file.
+// writeFile creates a file, durably. It removes an existing one: that could be a link to another
+// file.
 func (s *Saver) writeFile(path string, b []byte) error {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := openRegular(path, flags)

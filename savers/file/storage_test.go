@@ -27,9 +27,9 @@ func TestWritesAreSyncedBeforeTheyAreAcknowledged(t *testing.T) {
 			"commit":                  "write, sync",
 			"commit and end":          "write, sync",
 			"copy":                    "4 writes, sync, rename, syncDir",
-			"release":                 "write, sync, link, write, sync, syncDir, rename, syncDir",
+			"release":                 "write, sync, write, sync, syncDir, rename, syncDir, rename, syncDir",
 			"open the second version": "write, sync",
-			"end with a release":      "write, sync, link, write, sync, syncDir, rename, syncDir",
+			"end with a release":      "write, sync, write, sync, syncDir, rename, syncDir, rename, syncDir",
 			"open the third version":  "write, sync",
 			"prune versions":          "remove, syncDir",
 		}[a.name]

@@ -11,9 +11,6 @@ import (
 // openFile opens a file that only its owner can read.
 func openFile(path string, flag int) (*os.File, error) { return os.OpenFile(path, flag, 0o600) }
 
-// linkFile gives a file another name.
-func linkFile(from, to string) error { return os.Link(from, to) }
-
 // renameFile renames a file.
 func renameFile(from, to string) error { return os.Rename(from, to) }
 

@@ -15,9 +15,6 @@ func openFile(path string, flag int) (*os.File, error) {
 	return os.OpenFile(path, flag|syscall.O_NOFOLLOW, 0o600)
 }
 
-// linkFile gives a file another name.
-func linkFile(from, to string) error { return os.Link(from, to) }
-
 // renameFile renames a file and replaces the file of that name, which may be open.
 func renameFile(from, to string) error { return os.Rename(from, to) }
 

@@ -55,11 +55,6 @@ func renameFile(from, to string) error {
 	return errors.Join(folder.Rename(src, dst), folder.Close())
 }
 
-// linkFile gives a file another name in its folder.
-func linkFile(from, to string) error {
-	return inRoot(from, func(folder *os.Root, name string) error { return folder.Link(name, filepath.Base(to)) })
-}
-
 // removeFile removes a file, which may be open.
 func removeFile(path string) error {
 	return inRoot(path, func(folder *os.Root, name string) error { return folder.Remove(name) })

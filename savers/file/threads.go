@@ -152,12 +152,15 @@ func (s *Saver) bases() ([]name, error) {
 	s.forgetListed(len(all))
 	var names []name
 	for _, n := range all {
+		if base, next := strings.CutSuffix(n, nextName); next {
+			n = base + suffix // a release is half-way, and the thread may have messages
+		}
 		if base, id, ok := parseName(n); ok {
 			names = append(names, name{id: id, base: base})
 		}
 	}
 	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.base, b.base) })
-	return names, nil
+	return slices.Compact(names), nil
 }
 
 // forgetListed forgets all listings if there are far more than files in the folder: most are of
@@ -235,7 +238,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	s.mu.Unlock()
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return listing{}, nil
+		return s.listingOfNext(ctx, base)
 	case err != nil:
 		return listing{}, fmt.Errorf("file: %w", err)
 	case l.fresh(info):
@@ -243,11 +246,10 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	}
 	v := s.newVolume("", base, 0)
 	defer v.drop()
-	err = v.read(ctx)
-	if errors.Is(err, errAbsent) {
-		return listing{}, nil
-	}
-	if err != nil {
+	if err := v.read(ctx); err != nil {
+		if errors.Is(err, errAbsent) {
+			return s.listingOfNext(ctx, base)
+		}
 		return listing{id: v.id}, err
 	}
 	l = v.listing()
@@ -260,9 +262,26 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	return l, nil
 }
 
+// listingOfNext returns the listing of a thread whose release is half-way, and otherwise one
+// without an open version.
+func (s *Saver) listingOfNext(ctx context.Context, base string) (listing, error) {
+	v := s.newVolume("", base, 0)
+	v.path = s.siblingPath(base, nextName)
+	defer v.drop()
+	err := v.read(ctx)
+	if errors.Is(err, errAbsent) {
+		return listing{}, nil
+	}
+	return v.listing(), err
+}
+
 // listing returns the thread of a volume after a read.
 func (v *volume) listing() listing {
-	l := listing{id: v.id, ended: true, number: v.v.Number}
+	l := listing{id: v.id, ended: true}
+	if v.v == nil {
+		return l
+	}
+	l.number = v.v.Number
 	if !v.v.Empty() && v.v.Released.IsZero() {
 		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
 		l.thread, l.ready = v.v.Describe(true, time.Time{}, 1), v.v.Ready()
@@ -301,7 +320,7 @@ func (s *Saver) versions(ctx context.Context, thread string) (all []checkpoint.V
 		s.done(v)
 		return nil, false, err
 	}
-	sp, err := v.span()
+	sp, err := v.span(ctx, err == nil)
 	s.done(v)
 	if err != nil {
 		return nil, false, err

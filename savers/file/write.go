@@ -47,19 +47,29 @@ func (v *volume) enter(ctx context.Context, create bool) error {
 }
 
 // left reports whether the steps of a release or a deletion remain. The file is locked and read.
-// An empty file says nothing. Its writer can have looked for a deletion before it began, and
-// created the file after the first step.
+// An empty file says nothing. Its writer can have looked for those steps before the operation
+// began, and created the file after the first step.
 func (v *volume) left() (bool, error) {
 	if v.v != nil {
 		return !v.v.Released.IsZero(), nil
 	}
-	return v.deleted()
+	return v.halfway()
 }
 
-// appear handles a missing file. It finishes the deletion that removed the file, or creates the
+// halfway reports whether a release or a deletion has moved the thread's file away, and has not
+// ended.
+func (v *volume) halfway() (bool, error) {
+	next, err := exists(v.s.siblingPath(v.base, nextName))
+	if err != nil || next {
+		return next, err
+	}
+	return exists(v.s.siblingPath(v.base, goneName))
+}
+
+// appear handles a missing file. It finishes the operation that removed the file, or creates the
 // file. again reports whether the caller must look again.
 func (v *volume) appear(ctx context.Context, create bool) (again bool, err error) {
-	left, err := v.deleted()
+	left, err := v.halfway()
 	if err != nil {
 		return false, err
 	}
