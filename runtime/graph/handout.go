@@ -223,7 +223,7 @@ func (r *run) handedOutWrites(i int) []checkpoint.Write {
 func (r *run) unstarted(ctx context.Context, i int, q *queuedTask) error {
 	n := &r.g.nodes[r.exec.Tasks[i].Node]
 	if due := r.startBy(i, q); due.IsZero() || r.log.Now().Before(due) || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the task waits, and the next run decides
 	}
 	queued, err := listedThread(ctx, r.opt.queues, q.thread())
 	if err != nil || queued.Wake.After(queued.Now) {
