@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,13 +62,26 @@ func (w *Worker) release(ctx context.Context) error {
 	for _, h := range stuck {
 		e := Event{Kind: EventReleased, Graph: h.Graph, Thread: h.ID}
 		if !h.fence.IsZero() {
-			_, e.Err = w.saver.PutWrites(call, checkpoint.PutWrites{
-				Thread: h.ID, Fence: h.fence, Status: checkpoint.Ready, End: true, Wake: time.Unix(1, 0),
-			})
+			e.Err = w.letGo(call, &h)
 		}
 		w.emit(e)
 	}
 	slices.Sort(ids)
 	return fmt.Errorf("worker: %d runs have not ended, of threads %q: their nodes ignore the end of their contexts; "+
 		"end this process before they do any more work", len(ids), ids)
+}
+
+// letGo gives up the lease of a run, whose thread is due now. If the last write of the run is
+// stored and only its call has not returned, letGo leaves the thread as that write left it. The
+// write can also come after the look: so letGo sets no status.
+func (w *Worker) letGo(ctx context.Context, h *holding) error {
+	t, err := checkpoint.FindThread(ctx, w.saver, h.ID)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound): // the run has released the version
+		return nil
+	case err != nil || t.Status != checkpoint.Running:
+		return err
+	}
+	_, err = w.saver.PutWrites(ctx, checkpoint.PutWrites{Thread: h.ID, Fence: h.fence, End: true, Wake: time.Unix(1, 0)})
+	return err
 }
