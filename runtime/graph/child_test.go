@@ -324,6 +324,34 @@ func TestAChildThatDiesBeforeItsReport(t *testing.T) {
 	})
 }
 
+// TestAReadyThreadWithoutTasksIsNotDue has a stored status Ready and nothing to run: the end of a
+// child that is not reported, and a finished thread. A worker must not find them again and again.
+func TestAReadyThreadWithoutTasksIsNotDue(t *testing.T) {
+	node := func(context.Context, work) (update, error) { return logged("worked"), nil }
+	f := newFamily(t, node)
+	done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+	found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+	if err != nil || len(found.Threads) != 1 {
+		t.Fatalf("got %+v, %v; want the child due", found, err)
+	}
+	g := familyOn(t, postless{f.s}, node, nil).child
+	if _, err := g.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want the error of the report", err)
+	}
+	done(t, graph.Done)(f.child.Thread("alone").Invoke(t.Context(), input))
+	for _, id := range []string{"kid", "alone"} {
+		c, err := f.s.Load(t.Context(), checkpoint.Ref{Thread: id})
+		if err == nil {
+			_, err = f.s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: id, Fence: c.Fence, Status: graph.Ready, End: true, Wake: time.Unix(1, 0)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.work(t)
+	same(t, "parent", f.status(t, f.parent, "p"), graph.Done)
+}
+
 // postless is a saver that stores no messages.
 type postless struct{ checkpoint.Saver }
 

@@ -143,10 +143,19 @@ func (r *opener) perform(step opening.Move, c *checkpoint.Chain, in *journal.Inp
 		}
 		return r.openEnded(c, Cancelled)
 	case opening.Note:
-		return r.openEnded(c, c.Thread.Status)
+		return r.openEnded(c, idleStatus(c))
 	}
-	r.run.status = cmp.Or(c.Thread.Status, Done) // the thread is not opened
+	r.run.status = idleStatus(c) // the thread is not opened
 	return nil
+}
+
+// idleStatus returns the status of a thread that the opening leaves as it is. A thread on which
+// nothing is due is not Ready, whatever its stored status says: it would be due without end.
+func idleStatus(c *checkpoint.Chain) Status {
+	if c.Thread.Status == Ready && !c.Unfinished() {
+		return Done
+	}
+	return cmp.Or(c.Thread.Status, Done)
 }
 
 // enter opens the thread with the input, on the state of the run: that of the head, or the empty
