@@ -139,17 +139,19 @@ type writeTx struct {
 	over bool
 }
 
+// Commit commits, even if ctx has ended: the driver runs no statement by such a context.
 func (t *writeTx) Commit(ctx context.Context) error {
-	_, err := t.Exec(ctx, commit)
+	_, err := t.Exec(context.WithoutCancel(ctx), commit)
 	if err == nil {
 		t.end()
 	}
 	return err
 }
 
+// Rollback undoes the transaction unless it is over, even if ctx has ended.
 func (t *writeTx) Rollback(ctx context.Context) {
 	if !t.over {
-		_, _ = t.Exec(ctx, rollback) // a commit that failed may have rolled it back
+		_, _ = t.Exec(context.WithoutCancel(ctx), rollback) // a commit that failed may have rolled it back
 		t.end()
 	}
 }

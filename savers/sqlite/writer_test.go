@@ -254,6 +254,37 @@ func TestATransactionOfItsOwnTakesItsTurn(t *testing.T) {
 	wantErr(t, "a call after a transaction that could not begin", last, last == nil)
 }
 
+// A transaction that stayed open would take in the calls after it, and lose them.
+func TestATransactionWhoseContextEndsIsOver(t *testing.T) {
+	for _, commits := range [...]bool{false, true} {
+		t.Run(fmt.Sprintf("commits %t", commits), func(t *testing.T) {
+			c := newCrowd(t, new(options))
+			c.goes()
+			ctx, cancel := context.WithCancel(t.Context())
+			tx, err := c.Begin(ctx, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(ctx, insert, int64(1), nil); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			want := []int64{2}
+			if commits {
+				if err := tx.Commit(ctx); err != nil {
+					t.Error(err)
+				}
+				want = []int64{1, 2}
+			}
+			tx.Rollback(ctx)
+			if err := c.insertNow(2); err != nil {
+				t.Error(err)
+			}
+			c.want(len(want), want...) // by another connection
+		})
+	}
+}
+
 func (c *crowd) insertNow(n int64) error {
 	_, err := c.Exec(c.Context(), insert, n, nil)
 	return err
