@@ -206,7 +206,7 @@ func connect(path string, o *options) (sqlsaver.DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	return newWriter(&sqlsaver.Std{Write: write, Read: read})
+	return newWriter(&sqlsaver.Std{Write: write, Read: read}), nil
 }
 
 // readerSettings returns the settings of connections that only read.

@@ -1,11 +1,15 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,6 +103,52 @@ func TestReadableState(t *testing.T) {
 		}
 		return status, seq
 	})
+}
+
+// unlocking is a Connector that unlocks a file after it could not connect.
+type unlocking struct {
+	driver.Connector
+	unlock func() error
+	failed int
+}
+
+func (u *unlocking) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := u.Connector.Connect(ctx)
+	if err != nil {
+		u.failed++
+		return nil, errors.Join(err, u.unlock())
+	}
+	return conn, nil
+}
+
+// Another process has the file locked for a moment, such as one that closes it as the last.
+func TestOpenWaitsForALock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	db, err := sql.Open("sqlite", dsn(path)+"&_txlock=exclusive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock := sync.OnceValue(lock.Rollback)
+	var all []*unlocking
+	open(t, path, sqlite.WrapConnector(func(c driver.Connector) driver.Connector {
+		all = append(all, &unlocking{Connector: c, unlock: unlock})
+		return all[len(all)-1]
+	}))
+	failed := 0
+	for _, u := range all {
+		failed += u.failed
+	}
+	if failed == 0 {
+		t.Error("no connection met the lock")
+	}
 }
 
 func TestCorners(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // has its own outcome; one that fails does not fail the others.
 type writer struct {
 	*sqlsaver.Std
-	conn *sql.Conn         // the connection that writes; the turn protects its transactions
-	on   sqlsaver.Prepared // runs statements on conn
+	conn *sql.Conn         // the connection that writes, nil until a call writes; the turn protects it
+	on   sqlsaver.Prepared // runs statements on conn, for the caller that has the turn
 	turn chan struct{}     // holds one value while somebody writes
 
 	mu      sync.Mutex
@@ -55,12 +55,23 @@ const (
 
 // newWriter returns a writer on std, whose pool for writing has one connection. Nobody has the
 // turn.
-func newWriter(std *sqlsaver.Std) (*writer, error) {
-	conn, err := std.Write.Conn(context.Background())
-	if err != nil {
-		return nil, errors.Join(err, std.Close())
+func newWriter(std *sqlsaver.Std) *writer {
+	w := &writer{Std: std, turn: make(chan struct{}, 1)}
+	w.on = w.statement
+	return w
+}
+
+// statement returns the prepared statement of a text. It connects first if need be, so that a call
+// which finds the file locked fails as a whole, and is made again.
+func (w *writer) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if w.conn == nil {
+		conn, err := w.Write.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.conn = conn
 	}
-	return &writer{Std: std, conn: conn, on: std.On(conn), turn: make(chan struct{}, 1)}, nil
+	return w.Statement(ctx, w.conn, text)
 }
 
 // Prepare prepares texts, and the statements of transactions.
@@ -68,6 +79,10 @@ func (w *writer) Prepare(ctx context.Context, reads, writes []string) error {
 	if err := w.Std.Prepare(ctx, reads, nil); err != nil {
 		return err
 	}
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-w.turn }()
 	for _, text := range append([]string{begin, commit, rollback, savepoint, release, rollbackTo}, writes...) {
 		if _, err := w.on(ctx, text); err != nil { //nolint:sqlclosecheck // the statement is kept until Close
 			return err
@@ -77,7 +92,13 @@ func (w *writer) Prepare(ctx context.Context, reads, writes []string) error {
 }
 
 // Close closes the connections.
-func (w *writer) Close() error { return errors.Join(w.conn.Close(), w.Std.Close()) }
+func (w *writer) Close() error {
+	var err error
+	if w.conn != nil {
+		err = w.conn.Close()
+	}
+	return errors.Join(err, w.Std.Close())
+}
 
 // Exec runs a statement and commits it.
 func (w *writer) Exec(ctx context.Context, text string, args ...any) (int64, error) {
