@@ -241,6 +241,7 @@ func pool(dsn string, o *options, size int) (*sql.DB, error) {
 
 // Result codes of SQLite. An extended code has the plain one in its low byte.
 const (
+	codeError      = 1
 	codeBusy       = 5
 	codeLocked     = 6
 	codeReadOnly   = 8

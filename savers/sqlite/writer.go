@@ -3,9 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"slices"
 	"sync"
+
+	"modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -171,10 +174,26 @@ func (t *writeTx) Commit(ctx context.Context) error {
 
 // Rollback undoes the transaction unless it is over, even if ctx has ended.
 func (t *writeTx) Rollback(ctx context.Context) {
-	if !t.over {
-		_, _ = t.Exec(context.WithoutCancel(ctx), rollback) // a commit that failed may have rolled it back
-		t.end()
+	if t.over {
+		return
 	}
+	if _, err := t.Exec(context.WithoutCancel(ctx), rollback); err != nil && !isNone(err) {
+		t.w.disconnect()
+	}
+	t.end()
+}
+
+// isNone reports whether a ROLLBACK found no transaction: a commit that fails may roll it back.
+func isNone(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code() == codeError
+}
+
+// disconnect closes the connection that writes, with its transaction. The next call connects.
+func (w *writer) disconnect() {
+	w.Forget(w.conn)                                             // with a statement, it would stay open
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // which closes the connection
+	w.conn = nil
 }
 
 // end marks the transaction as over, and gives up its turn.

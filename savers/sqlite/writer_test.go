@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -282,6 +283,30 @@ func TestATransactionWhoseContextEndsIsOver(t *testing.T) {
 			}
 			c.want(len(want), want...) // by another connection
 		})
+	}
+}
+
+// The connection still has the transaction, so no other call may get it.
+func TestATransactionThatCannotRollBackIsDropped(t *testing.T) {
+	c := newCrowd(t, new(options))
+	c.goes()
+	tx, err := c.Begin(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), insert, int64(1), nil); err != nil {
+		t.Fatal(err)
+	}
+	tx.(*writeTx).Prepared = func(context.Context, string) (*sql.Stmt, error) { return nil, errors.New("out of memory") }
+	tx.Rollback(t.Context())
+	for n := range int64(2) {
+		if err := c.insertNow(2 + n); err != nil {
+			t.Error(err)
+		}
+	}
+	c.want(0, 2, 3) // the new connection does not count its commits
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

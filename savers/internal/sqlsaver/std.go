@@ -72,6 +72,18 @@ func (s *Std) Statement(ctx context.Context, on Preparer, text string) (*sql.Stm
 	return made, nil
 }
 
+// Forget closes the prepared statements of a connection.
+func (s *Std) Forget(on Preparer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, st := range s.prepared {
+		if at.on == on {
+			_ = st.Close() // the connection closes too
+			delete(s.prepared, at)
+		}
+	}
+}
+
 // Exec runs a statement and commits it.
 func (s *Std) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	return s.On(s.Write).Exec(ctx, text, args...)
