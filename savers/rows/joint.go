@@ -31,6 +31,7 @@ type member struct {
 
 	ranges []Range
 	decide func(rows [][]Row, now time.Time) *Change // returns an empty one to change nothing
+	left   bool                                      // its call has returned; the mutex of the joiner protects it
 }
 
 // joint is a change that is several others, its members. No two of them have one thread.
@@ -119,7 +120,8 @@ func (g *joiner) store(ctx context.Context, all ...*member) (rev uint64, read []
 }
 
 // decide lets members decide what they change, after one Read. The ranges of one table are
-// together in it, which a Store may read by one statement.
+// together in it, which a Store may read by one statement. A member that has left changes nothing,
+// because its thread may be one that was made since.
 func (g *joiner) decide(ctx context.Context, all []*member) error {
 	var ranges []Range
 	for k := range all[0].ranges {
@@ -139,7 +141,12 @@ func (g *joiner) decide(ctx context.Context, all []*member) error {
 		for k := range rows {
 			rows[k] = found[k*len(all)+i]
 		}
-		m.c = m.decide(rows, now)
+		g.mu.Lock()
+		left := m.left
+		g.mu.Unlock()
+		if m.c = new(Change); !left {
+			m.c = m.decide(rows, now)
+		}
 	}
 	return nil
 }
@@ -213,6 +220,7 @@ func (g *joiner) leave(j *joint, m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	j.left--
+	m.left = true
 	switch {
 	case j.end == nil:
 		j.members = slices.DeleteFunc(j.members, func(other *member) bool { return other == m })

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/memrows"
@@ -19,9 +20,21 @@ type held struct {
 	*memrows.Store
 	until chan struct{}
 	fails func(c *rows.Change) error // before c is stored; nil stores all changes
+	read  func()                     // before the next Read
 
 	mu    sync.Mutex
 	sizes []int
+}
+
+func (h *held) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
+	h.mu.Lock()
+	read := h.read
+	h.read = nil
+	h.mu.Unlock()
+	if read != nil {
+		read()
+	}
+	return h.Store.Read(ctx, ranges...)
 }
 
 func (h *held) Apply(ctx context.Context, c *rows.Change) (uint64, [][]rows.Row, error) {
@@ -158,6 +171,32 @@ func TestADeleteThatHasReturnedIsNotTriedAlone(t *testing.T) {
 		}
 		r.release()
 		r.want([]int{1, 2, 1}, map[string]bool{"first": false, "a": false, "kept": true})
+	})
+}
+
+// A call that has returned does not remove a thread that was made after it.
+func TestADeleteThatHasReturnedKeepsANewThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemoving(t, "first", "a", "kept")
+		ctx, cancel := context.WithCancel(t.Context())
+		r.remove(t.Context(), "a")
+		r.remove(ctx, "kept")
+		other := rows.New("other", r.Store, rows.Options{})
+		r.read = func() {
+			cancel()
+			synctest.Wait()
+			if err := other.Delete(t.Context(), "kept"); err != nil {
+				t.Error(err)
+			}
+			if _, err := other.Append(t.Context(), opens(t, "kept")); err != nil {
+				t.Error(err)
+			}
+		}
+		r.release()
+		if err := r.errs["kept"]; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want that the context has ended", err)
+		}
+		r.want([]int{1, 1}, map[string]bool{"first": false, "a": false, "kept": true})
 	})
 }
 
