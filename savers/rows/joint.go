@@ -44,6 +44,8 @@ type joint struct {
 	left int                // how many members wait for done; the last one to give up calls end
 	done chan struct{}      // closed when rev, read and err are set
 
+	alone chan struct{} // holds a value for each member that is applied alone, and is not stuck
+
 	rev  uint64
 	read [][]Row
 	err  error
@@ -52,6 +54,7 @@ type joint struct {
 const (
 	mostJoined  = 256                   // the maximum number of members of a joint change
 	mostDecided = 64                    // the same for members with decide, whose ranges are one Read
+	mostAlone   = 8                     // the maximum number of members that are applied alone at a time
 	jointBytes  = 512 << 10             // the maximum size of their values
 	memberBytes = 64 << 10              // the maximum size of the values of a member
 	stuckAfter  = 10 * time.Millisecond // how long others wait for a change in progress
@@ -95,9 +98,23 @@ func (g *joiner) apply(ctx context.Context, m *member) (rev uint64, read [][]Row
 	case m.decide != nil && errors.As(j.err, &part) && slices.Contains(part.Stored, m.checks[0].Thread):
 		return 0, nil, nil
 	case len(j.members) > 1 && !errors.Is(j.err, checkpoint.ErrUnavailable):
-		return g.store(ctx, m)
+		return g.alone(ctx, j, m)
 	}
 	return 0, nil, j.err
+}
+
+// alone applies a member of a joint change that has failed. Few do so at a time, so that they do
+// not take all connections of the Store.
+func (g *joiner) alone(ctx context.Context, j *joint, m *member) (rev uint64, read [][]Row, err error) {
+	select {
+	case j.alone <- struct{}{}:
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+	give := sync.OnceFunc(func() { <-j.alone })
+	defer give()
+	defer time.AfterFunc(stuckAfter, give).Stop()
+	return g.store(ctx, m)
 }
 
 // store applies changes as one.
@@ -182,7 +199,7 @@ func (g *joiner) join(m *member) *joint {
 			return j
 		}
 	}
-	j := &joint{threads: make(map[string]bool), done: make(chan struct{})}
+	j := &joint{threads: make(map[string]bool), done: make(chan struct{}), alone: make(chan struct{}, mostAlone)}
 	j.add(m)
 	g.waiting = append(g.waiting, j)
 	return j

@@ -219,6 +219,37 @@ func TestAThreadThatIsLockedDoesNotHoldOtherRemovals(t *testing.T) {
 	})
 }
 
+// A failed removal of many threads does not become as many calls at once.
+func TestFewThreadsOfAFailedRemovalAreTriedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		threads := make([]string, 20)
+		sizes, there := []int{1, len(threads) - 1}, make(map[string]bool)
+		for i := range threads {
+			threads[i] = fmt.Sprint(i)
+			there[threads[i]] = false
+		}
+		r := newRemoving(t, threads...)
+		r.remove(t.Context(), threads[1:]...)
+		pass := make(chan struct{})
+		r.fails = func(c *rows.Change) error {
+			if c.Joint {
+				return errors.New("a thread is locked")
+			}
+			<-pass
+			return nil
+		}
+		close(r.until)
+		synctest.Wait()
+		r.want([]int{1, 19, 1, 1, 1, 1, 1, 1, 1, 1}, nil)
+		close(pass)
+		r.calls.Wait()
+		for range threads[1:] {
+			sizes = append(sizes, 1)
+		}
+		r.want(sizes, there)
+	})
+}
+
 // Two calls for one thread are not one change, which has at most one check of a thread.
 func TestDeletesOfOneThreadTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
