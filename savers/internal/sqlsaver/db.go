@@ -66,14 +66,13 @@ type Rows interface {
 
 // each calls scan for every row and closes the rows.
 func each(rows Rows, scan func(Rows) error) error {
+	defer rows.Close() // also if scan panics; the first error is the one that says what was wrong
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			_ = rows.Close() // the first error is the one that says what was wrong
 			return err
 		}
 	}
 	if err := rows.Err(); err != nil {
-		_ = rows.Close()
 		return err
 	}
 	return rows.Close()

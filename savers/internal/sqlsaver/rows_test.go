@@ -37,3 +37,28 @@ func TestAJointChangeThatIsNoBatchIsRefused(t *testing.T) {
 		t.Errorf("got %v, want %v", err, rows.ErrChanged)
 	}
 }
+
+// oneRow is Rows of a row that knows whether it is closed.
+type oneRow struct {
+	Rows
+	closed bool
+}
+
+func (*oneRow) Next() bool { return true }
+
+func (r *oneRow) Close() error {
+	r.closed = true
+	return nil
+}
+
+// Rows that stay open keep their connection.
+func TestAPanicOfAScanClosesTheRows(t *testing.T) {
+	r := new(oneRow)
+	func() {
+		defer func() { _ = recover() }()
+		_ = each(r, func(Rows) error { panic("scan") })
+	}()
+	if !r.closed {
+		t.Error("the rows are open")
+	}
+}
