@@ -66,7 +66,7 @@ type options struct {
 	readers     int
 	maxBytes    int64
 	shared      bool
-	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
+	wrap        func(driver.Connector) driver.Connector // of all connections; for tests
 	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
 }
 
@@ -196,7 +196,6 @@ func connect(path string, o *options) (sqlsaver.DB, error) {
 	}
 	q.Del("_query_only")
 	q.Set("_journal_mode", "WAL")
-	q.Set("_txlock", "immediate")
 	q.Add("_pragma", "temp_store(2)") // what a statement would undo stays in memory
 	q.Add("_pragma", "journal_size_limit("+strconv.Itoa(logSize)+")")
 	if o.maxBytes > 0 {

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Std is a DB on database/sql. It prepares each statement once on each connection.
+// Std is a DB on database/sql. It prepares the texts of Prepare, and those that run outside of a
+// transaction, once on each connection. Each transaction prepares other texts again.
 type Std struct {
 	Write *sql.DB // runs statements and transactions that write
 	Read  *sql.DB // runs transactions that only read, and queries outside of one; may be the same
