@@ -20,7 +20,7 @@ var _ rows.Server = lockStore{}
 // Locked locks the threads of ranges, and stores the change that choose returns.
 func (r lockStore) Locked(ctx context.Context, ranges []rows.Range, choose func(found [][]rows.Row, now time.Time) (*rows.Change, error)) error {
 	_, err := r.store(ctx, func(tx txRows) (*rows.Change, error) {
-		found, now, err := tx.Read(ctx, ranges...)
+		found, now, err := tx.read(ctx, ranges)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (r lockStore) store(ctx context.Context, choose func(tx txRows) (*rows.Chan
 			return nil
 		}
 		if r.y.Calls == nil {
-			_, read, err = in.Apply(ctx, c)
+			_, read, err = in.apply(ctx, c)
 			return err
 		}
 		text, args := r.y.Calls.Apply(c)

@@ -3,8 +3,11 @@ package sqlsaver
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
@@ -60,5 +63,35 @@ func TestAPanicOfAScanClosesTheRows(t *testing.T) {
 	}()
 	if !r.closed {
 		t.Error("the rows are open")
+	}
+}
+
+// lockedDB is a DB whose rows others have locked.
+type lockedDB struct{ DB }
+
+func (lockedDB) Begin(context.Context, bool) (Tx, error) { return lockedTx{}, nil }
+
+// lockedTx is a transaction of lockedDB.
+type lockedTx struct{ Tx }
+
+var errLocked = errors.New("locked")
+
+func (lockedTx) Exec(context.Context, string, ...any) (int64, error) { return 0, errLocked }
+func (lockedTx) Query(context.Context, string, ...any) (Rows, error) { return nil, errLocked }
+func (lockedTx) Rollback(context.Context)                            {}
+
+// Both the read and the change of a call meet rows that others have locked.
+func TestAnErrorSaysOnceThatTheStorageIsUnavailable(t *testing.T) {
+	y := &Syntax{Place: func(int) string { return "?" }}
+	d := &Dialect{Classify: func(error) Fault { return RolledBack }}
+	store := NewRowStore(&Database{db: lockedDB{}, d: d}, y)
+	key := rows.Key{Table: rows.Threads, Thread: "a", Bytes: []byte("a")}
+	for what, ranges := range map[string][]rows.Range{"read": {{Key: key}}, "change": nil} {
+		err := lockStore{store, store}.Locked(t.Context(), ranges, func([][]rows.Row, time.Time) (*rows.Change, error) {
+			return &rows.Change{Checks: []rows.Check{{Thread: "a", Rev: 1}}}, nil
+		})
+		if !errors.Is(err, errLocked) || strings.Count(err.Error(), checkpoint.ErrUnavailable.Error()) != 1 {
+			t.Errorf("%s: got %v, want once that the storage is unavailable", what, err)
+		}
 	}
 }

@@ -81,14 +81,17 @@ type txRows struct {
 	tx Runner
 }
 
-// Read returns the rows of ranges, as they are committed. A server gives a statement one view, so
-// the threads, which come first, are locked before others are read.
+// Read returns the rows of ranges, as they are committed.
 func (t txRows) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Row, now time.Time, err error) {
+	all, now, err = t.read(ctx, ranges)
+	return all, now, t.s.explain(ctx, err)
+}
+
+// read is Read with the errors of the database. A server gives a statement one view, so the
+// threads, which come first, are locked before others are read.
+func (t txRows) read(ctx context.Context, ranges []rows.Range) (all [][]rows.Row, now time.Time, err error) {
 	if t.y.Calls != nil {
-		if all, now, err = t.y.Calls.read(ctx, t.tx, true, ranges); err != nil {
-			return nil, time.Time{}, t.s.explain(ctx, err)
-		}
-		return all, now, nil
+		return t.y.Calls.read(ctx, t.tx, true, ranges)
 	}
 	n := slices.IndexFunc(ranges, func(r rows.Range) bool { return r.Table != rows.Threads })
 	if n < 0 {
@@ -100,7 +103,7 @@ func (t txRows) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Ro
 		}
 		found, at, err := t.readBy(ctx, t.tx, some)
 		if err != nil {
-			return nil, time.Time{}, t.s.explain(ctx, err)
+			return nil, time.Time{}, err
 		}
 		all, now = append(all, found...), at
 	}
@@ -109,18 +112,23 @@ func (t txRows) Read(ctx context.Context, ranges ...rows.Range) (all [][]rows.Ro
 
 // Apply stores c.
 func (t txRows) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
+	rev, read, err = t.apply(ctx, c)
+	return rev, read, t.failed(ctx, c, err)
+}
+
+// apply is Apply with the errors of the database.
+func (t txRows) apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
 	if t.y.Calls != nil {
-		rev, read, err = t.y.Calls.apply(ctx, t.tx, c)
-		return rev, read, t.failed(ctx, c, err)
+		return t.y.Calls.apply(ctx, t.tx, c)
 	}
 	rev = c.Rev(time.Now())
 	steps := t.steps(c, rev)
 	if b, can := t.tx.(Batcher); can && small(steps) {
 		read, err = t.batch(ctx, b, c, steps)
-		return rev, read, t.failed(ctx, c, err)
+	} else {
+		read, err = t.run(ctx, t.tx, steps, c.Reads)
 	}
-	read, err = t.run(ctx, t.tx, steps, c.Reads)
-	return rev, read, t.failed(ctx, c, err)
+	return rev, read, err
 }
 
 // RowsOf returns the rows of a saver, for tests.
