@@ -42,10 +42,10 @@ worker that has died is gone, and stays in the list for an hour.`,
 }
 
 func (a *app) workerCells(w *worker.Registered) []string {
-	state := "alive"
+	state, since := "alive", w.Began
 	switch {
 	case !w.Alive:
-		state = "gone"
+		state, since = "gone", w.Since
 	case w.Draining:
 		state = "draining"
 	}
@@ -54,7 +54,7 @@ func (a *app) workerCells(w *worker.Registered) []string {
 		queues = append(queues, fmt.Sprintf("%s %d/%d", q.Queue, q.Used, q.Slots))
 	}
 	return []string{
-		cell(w.Name), state, a.age(w.Since), usedText(w.Used, w.Slots), dash(cell(strings.Join(w.Graphs, ","))),
+		cell(w.Name), state, a.age(since), usedText(w.Used, w.Slots), dash(cell(strings.Join(w.Graphs, ","))),
 		dash(cell(strings.Join(queues, ","))), dash(cell(w.Program)),
 	}
 }

@@ -26,7 +26,8 @@ const (
 
 const (
 	heartbeat = checkpoint.DefaultLease / 3
-	forgotten = time.Hour // after which the next worker removes a worker that has died
+	reopening = time.Hour // a worker registers again so often, so that the writes of a thread stay few
+	forgotten = time.Hour // after which another worker removes a worker that has died
 )
 
 // Status describes a worker. Its names in JSON are stable.
@@ -56,7 +57,7 @@ type Registered struct {
 
 	Thread string    `json:"thread"` // that stores the Status
 	Alive  bool      `json:"alive"`  // it has shown a sign of life within the last 15 s
-	Since  time.Time `json:"since"`  // of its registration; if it is not Alive, of the end of its lease
+	Since  time.Time `json:"since"`  // of its registration, at most an hour ago; if it is not Alive, of the end of its lease
 }
 
 // Status returns what the worker serves and how many slots are used. Before Run it has no graphs.
@@ -99,7 +100,8 @@ func (w *Worker) name() string {
 }
 
 // Workers returns the workers that have registered in a saver, ordered by their names. A worker
-// that has died stays for an hour, until another one registers. An error of one worker alone
+// that has died stays for an hour, and then until another one registers, which each one does once
+// an hour. An error of one worker alone
 // leaves it out. With another error it returns those that it could read.
 func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err error) {
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: registryPrefix}) {
@@ -132,6 +134,8 @@ type registration struct {
 	w      *Worker
 	thread string
 	fence  checkpoint.ID // zero if the thread must be opened
+	opened time.Time
+	stored string // the Status in the thread, as JSON
 }
 
 // register stores the Status of the worker at each heartbeat until the returned function is
@@ -160,8 +164,8 @@ func (w *Worker) register() (leave func()) {
 	}
 }
 
-// beat stores the Status, and renews the lease. If somebody has removed the thread, the next beat
-// makes another one.
+// beat renews the lease, and stores the Status if it has changed. A thread that is an hour old
+// makes way for another one. If somebody has removed the thread, the next beat makes another one.
 func (r *registration) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.w.opt.SaverTimeout)
 	defer cancel()
@@ -169,14 +173,24 @@ func (r *registration) beat(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("worker: the status: %w", err)
 	}
+	if !r.fence.IsZero() && time.Since(r.opened) >= reopening {
+		r.end()
+		r.fence = checkpoint.ID{}
+	}
 	status := checkpoint.Write{Base: r.fence, Task: "worker", Kind: checkpoint.Failure, Name: statusWrite, Payload: text}
 	if r.fence.IsZero() {
 		return r.open(ctx, status)
 	}
-	_, err = r.w.saver.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Writes: []checkpoint.Write{status}})
-	if moved(err) {
-		r.fence = checkpoint.ID{}
-		return nil
+	put := checkpoint.PutWrites{Thread: r.thread, Fence: r.fence}
+	if string(text) != r.stored {
+		put.Writes = []checkpoint.Write{status}
+	}
+	_, err = r.w.saver.PutWrites(ctx, put)
+	switch {
+	case moved(err):
+		r.fence, err = checkpoint.ID{}, nil
+	case err == nil:
+		r.stored = string(text)
 	}
 	return err
 }
@@ -198,7 +212,7 @@ func (r *registration) open(ctx context.Context, status checkpoint.Write) error 
 	if err != nil {
 		return err
 	}
-	r.fence = id
+	r.fence, r.opened, r.stored = id, time.Now(), string(status.Payload)
 	for t, err := range r.w.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: registryPrefix}) {
 		if err == nil && t.Holder == "" && t.Now.Sub(t.Wake) > forgotten {
 			err = r.w.saver.Delete(ctx, t.ID)

@@ -85,6 +85,70 @@ func TestARegisteredWorkerShowsWhatItDoes(t *testing.T) {
 	})
 }
 
+// stores counts the heartbeats of workers, and those that store something.
+type stores struct {
+	*memory.Saver
+	beats, writes int
+}
+
+func (s *stores) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	if !strings.HasPrefix(p.Thread, "__worker/") {
+		return s.Saver.PutWrites(ctx, p)
+	}
+	if s.beats++; len(p.Writes) > 0 {
+		s.writes++
+	}
+	return s.Saver.PutWrites(ctx, p)
+}
+
+// TestARegistrationStaysSmall has a worker whose Status changes twice, and one that has died.
+func TestARegistrationStaysSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stores{Saver: memory.New()}
+		dies := &mortal{Saver: s.Saver}
+		b := start(t, dies, worker.Options{Name: "b", Register: true}, line(t, "mails", dies, say("n")))
+		time.Sleep(time.Second)
+		dies.dead = true
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		w := start(t, s, worker.Options{Name: "a", Register: true}, line(t, "mails", s, hangFor(time.Minute)))
+		time.Sleep(time.Second)
+		first := threadOf(t, s)
+		submit(t, s, "mails", "m")
+		time.Sleep(50 * time.Minute)
+		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]; b alive false, 0/64 of [mails]"; got != want {
+			t.Errorf("before an hour: got %s, want %s", got, want)
+		}
+		if s.beats < 500 || s.writes != 2 {
+			t.Errorf("%d of %d heartbeats stored a Status; want 2 of at least 500: the slot is used, and free again", s.writes, s.beats)
+		}
+		time.Sleep(80 * time.Minute)
+		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]"; got != want {
+			t.Errorf("after two hours: got %s, want %s", got, want)
+		}
+		if threadOf(t, s) == first {
+			t.Error("after two hours, the worker has the thread with which it began")
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+		if got := fleet(t, s); got != "" {
+			t.Errorf("after the end: got %s, want none", got)
+		}
+	})
+}
+
+// threadOf returns the thread of the first worker.
+func threadOf(tb testing.TB, s checkpoint.Saver) string {
+	tb.Helper()
+	all, err := worker.Workers(tb.Context(), s)
+	if err != nil || len(all) == 0 {
+		tb.Fatalf("got %v, %v; want workers", all, err)
+	}
+	return all[0].Thread
+}
+
 // TestARegistrationThatIsRemovedComesBack deletes the thread of a worker that lives.
 func TestARegistrationThatIsRemovedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
