@@ -38,10 +38,12 @@ func AllActions() []Action {
 	return []Action{Answer, Signal, Submit, Wake, Resume, Replay, Edit, Cancel, Release, Delete, Pause, Trigger}
 }
 
-// Access is an action of a request on a thread.
+// Access is an action of a request on a thread. Pause and Trigger are actions on the thread that
+// stores them: worker.PauseThread with the Graph that is paused, worker.PauseQueueThread without a
+// Graph, or schedule.Thread.
 type Access struct {
 	Action Action
-	Thread string            // empty for pages about no single thread, such as the list, and for Pause and Trigger
+	Thread string            // empty for pages about no single thread, such as the list
 	Graph  string            // of the thread; empty if it is unknown
 	Labels map[string]string // of the thread, nil if they are unknown; must not be modified
 	New    bool              // nothing is stored of Thread: Submit begins it

@@ -15,16 +15,22 @@ import (
 type fleetData struct {
 	head
 	Workers   []worker.Registered
-	Graphs    []operate.Load
-	Queues    []operate.Load
+	Graphs    []loadRow
+	Queues    []loadRow
 	Schedules []scheduleRow
-	May       permits // of the actions on all of them
+}
+
+// loadRow is a graph or a queue in its list.
+type loadRow struct {
+	operate.Load
+	May permits
 }
 
 // scheduleRow is a schedule in its list.
 type scheduleRow struct {
 	operate.Schedule
 	Fault string // why it cannot be read
+	May   permits
 }
 
 // mostSchedules is the number of schedules that the page shows. Each costs some calls of the
@@ -36,7 +42,7 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 	if err := in.check(r, Access{Action: View}); err != nil {
 		return err
 	}
-	d := fleetData{head: in.head(r, "Workers"), May: make(permits)}
+	d := fleetData{head: in.head(r, "Workers")}
 	o, ctx := in.operator(r), r.Context()
 	f, err := o.Fleet(ctx, loadSize, in.namesFor(r, View)...)
 	if err != nil {
@@ -50,7 +56,7 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 		if err != nil && s.ID == "" {
 			return err
 		}
-		row := scheduleRow{Schedule: s}
+		row := scheduleRow{Schedule: s, May: in.mayTurn(r, "schedule", s.ID)}
 		if err != nil {
 			row.Fault = err.Error()
 		}
@@ -59,23 +65,47 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	for _, a := range []Action{Pause, Trigger} {
-		d.May[string(a)] = in.check(r, Access{Action: a}) == nil
-	}
 	in.render(w, http.StatusOK, "fleet", d)
 	return nil
 }
 
+// mayTurn returns the actions that a request may do with a graph, a queue or a schedule.
+func (in *Inspector) mayTurn(r *http.Request, of, name string) permits {
+	may := make(permits)
+	for _, a := range []Action{Pause, Trigger} {
+		may[string(a)] = in.sees(r, a, turned(of, name)) == nil
+	}
+	return may
+}
+
+// turned returns the thread that an action on a graph, a queue or a schedule writes.
+func turned(of, name string) *checkpoint.Thread {
+	switch of {
+	case "graph":
+		return &checkpoint.Thread{ID: worker.PauseThread(name), Graph: name}
+	case "queue":
+		return &checkpoint.Thread{ID: worker.PauseQueueThread(name)}
+	case "schedule":
+		return &checkpoint.Thread{ID: schedule.Thread(name), Graph: schedule.Graph}
+	}
+	return new(checkpoint.Thread)
+}
+
 // visible returns the loads of graphs that a request may see.
-func (in *Inspector) visible(r *http.Request, all []operate.Load) (some []operate.Load) {
+func (in *Inspector) visible(r *http.Request, all []operate.Load) (some []loadRow) {
 	for _, l := range all {
 		allowed := true
 		for _, name := range l.Graphs {
 			allowed = allowed && in.check(r, Access{Action: View, Graph: name}) == nil
 		}
-		if allowed {
-			some = append(some, l)
+		if !allowed {
+			continue
 		}
+		of, name := "queue", l.Queue
+		if l.Queue == "" {
+			of, name = "graph", l.Graphs[0]
+		}
+		some = append(some, loadRow{l, in.mayTurn(r, of, name)})
 	}
 	return some
 }
@@ -87,25 +117,24 @@ func (in *Inspector) actOnFleet(w http.ResponseWriter, r *http.Request) error {
 	}
 	form := r.PostForm
 	var t operate.Target
-	name, access := form.Get("id"), Access{Action: Pause}
-	switch form.Get("of") {
+	of, name, action := form.Get("of"), form.Get("id"), Pause
+	switch of {
 	case "graph":
-		t.Graph, access.Graph = name, name
+		t.Graph = name
 	case "queue":
 		t.Queue = name
 	case "schedule":
 		t.Schedule = name
 	}
 	if form.Get("action") == "trigger" {
-		access.Action = Trigger
-	}
-	if err := in.check(r, access); err != nil {
-		return err
+		action = Trigger
 	}
 	if t.Schedule != "" {
-		if _, err := in.find(r, access.Action, schedule.Thread(name)); err != nil {
+		if _, err := in.find(r, action, schedule.Thread(name)); err != nil {
 			return err
 		}
+	} else if err := in.sees(r, action, turned(of, name)); err != nil {
+		return err
 	}
 	o, note := in.operator(r), in.actor(r)["actor"]
 	var err error

@@ -22,6 +22,12 @@ const (
 	queuePrefix = graph.ReservedPrefix + "queue/" // no name of a graph begins so
 )
 
+// PauseThread returns the id of the thread that stores the pause of a graph.
+func PauseThread(graph string) string { return pausePrefix + graph }
+
+// PauseQueueThread returns the id of the thread that stores the pause of a queue.
+func PauseQueueThread(queue string) string { return pausePrefix + queuePrefix + queue }
+
 // recheck is how often a worker reads which graphs are paused, while it takes threads.
 const recheck = time.Second
 
