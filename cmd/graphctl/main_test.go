@@ -260,7 +260,7 @@ func died(saver checkpoint.Saver) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
@@ -275,7 +275,7 @@ func died(saver checkpoint.Saver) error {
 		select {
 		case err := <-ended:
 			return err
-		default:
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

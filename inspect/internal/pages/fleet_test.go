@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -27,6 +29,16 @@ func rendering(tb testing.TB, s checkpoint.Saver) *shop {
 	return g
 }
 
+// until waits for a condition, at most some minutes.
+func until(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); !is(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("after 5 minutes, it is not true that %s", what)
+		}
+	}
+}
+
 // registered starts a worker that registers, and waits until the saver has it.
 func registered(tb testing.TB, s checkpoint.Saver, o worker.Options, apps ...worker.App) {
 	tb.Helper()
@@ -40,17 +52,13 @@ func registered(tb testing.TB, s checkpoint.Saver, o worker.Options, apps ...wor
 			tb.Error(err)
 		}
 	})
-	for {
+	until(tb, "the worker registers", func() bool {
 		all, err := worker.Workers(tb.Context(), s)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		for i := range all {
-			if all[i].Name == o.Name {
-				return
-			}
-		}
-	}
+		return slices.ContainsFunc(all, func(r worker.Registered) bool { return r.Name == o.Name })
+	})
 }
 
 // fleetOf fills a saver with a task of a queue that nobody serves, a paused graph and a schedule.
@@ -101,8 +109,9 @@ func TestThePageOfWorkersShowsWhoServesWhat(t *testing.T) {
 		if status, body := s.post("fleet", url.Values{"action": {"trigger"}, "of": {"schedule"}, "id": {"nightly"}}); status != http.StatusOK || !strings.Contains(body, "asked to fire") {
 			t.Errorf("trigger: got status %d: %s", status, body)
 		}
-		for !strings.Contains(s.page("fleet"), `<td class="num" data-l="Fired">1</td>`) { // a worker fires it
-		}
+		until(t, "a worker fires the schedule", func() bool {
+			return strings.Contains(s.page("fleet"), `<td class="num" data-l="Fired">1</td>`)
+		})
 		s.has("fleet", `thread?id=__tick%3anightly%40trigger-`)
 		for _, form := range []url.Values{
 			{"action": {"pause"}, "of": {"planet"}, "id": {"mars"}}, {"action": {"shake"}, "of": {"queue"}, "id": {"gpu"}},
