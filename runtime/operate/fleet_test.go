@@ -154,6 +154,49 @@ func TestPausesNeedOneName(t *testing.T) {
 	}
 }
 
+// unreadable cannot load one thread.
+type unreadable struct {
+	*memory.Saver
+	thread string
+}
+
+func (u *unreadable) Load(ctx context.Context, r checkpoint.Ref) (checkpoint.Chain, error) {
+	if r.Thread == u.thread {
+		return checkpoint.Chain{}, checkpoint.ErrDamaged
+	}
+	return u.Saver.Load(ctx, r)
+}
+
+// TestAnUnreadableScheduleHasItsID has one between two others. Sees can hide it.
+func TestAnUnreadableScheduleHasItsID(t *testing.T) {
+	s := &unreadable{Saver: memory.New()}
+	app := newApp(t, s, func(context.Context) error { return nil })
+	all, err := schedule.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if err := all.Create(t.Context(), id, schedule.Spec{Every: time.Hour}, schedule.Submit(app, fixtures.ParcelUpdate{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.thread = schedule.Thread("b")
+	o := &operate.Operator{Saver: s}
+	listed := func() (text string) {
+		for one, err := range o.Schedules(t.Context()) {
+			text += fmt.Sprint(one.ID, " damaged ", errors.Is(err, checkpoint.ErrDamaged), "; ")
+		}
+		return text
+	}
+	if got, want := listed(), "a damaged false; b damaged true; c damaged false; "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	o.Sees = func(t *checkpoint.Thread) bool { return t.ID != s.thread }
+	if got, want := listed(), "a damaged false; c damaged false; "; got != want {
+		t.Errorf("with a schedule out of sight: got %s, want %s", got, want)
+	}
+}
+
 // TestSchedulesSayWhatTheyFire triggers a paused schedule, and backfills it.
 func TestSchedulesSayWhatTheyFire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

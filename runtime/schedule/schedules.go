@@ -232,14 +232,16 @@ func describe(e *entry) (Description, error) {
 }
 
 // List yields the schedules whose ids begin with a prefix, ordered by id (bytewise). An error is
-// that of one schedule, or ends the sequence.
+// that of one schedule, whose Description then has only the ID, or ends the sequence.
 func (s *Schedules) List(ctx context.Context, idPrefix string) iter.Seq2[Description, error] {
 	return func(yield func(Description, error) bool) {
 		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: prefix + idPrefix}) {
-			d := Description{ID: strings.TrimPrefix(t.ID, prefix)}
+			id := strings.TrimPrefix(t.ID, prefix)
+			var d Description
 			if err == nil {
-				d, err = s.Describe(ctx, d.ID)
+				d, err = s.Describe(ctx, id)
 			}
+			d.ID = id // also of a schedule that cannot be read
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				continue // it was deleted
 			}
