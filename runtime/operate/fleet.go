@@ -22,7 +22,9 @@ type Load struct {
 	Queue  string   `json:"queue,omitempty"`  // empty for threads of the graph
 	Paused bool     `json:"paused,omitempty"`
 
-	Due    int        `json:"due"`            // threads or tasks that no worker has taken
+	// Due counts threads or tasks that no worker has taken. Unless a queue is Paused, its tasks of
+	// paused graphs do not count.
+	Due    int        `json:"due"`
 	More   bool       `json:"more,omitempty"` // Due is a lower bound
 	Oldest *time.Time `json:"oldest,omitempty"`
 	Older  bool       `json:"older,omitempty"` // one that is due for longer may exist
@@ -51,8 +53,8 @@ type Fleet struct {
 // those of names, of Graphs and of the workers, and those that are paused. most is how many due
 // threads are counted for each; 0 is 100. Each graph and each queue costs one call of the saver.
 //
-// A queue is known if one of Graphs has it, if a worker serves it, or if it is paused. Due threads
-// that Sees hides do not count.
+// A queue is known if one of Graphs has it, if a worker serves it, or if it is paused. It is also
+// Paused if all of its graphs are. Due threads that Sees hides do not count.
 func (o *Operator) Fleet(ctx context.Context, most int, names ...string) (f Fleet, err error) {
 	if f.Workers, err = worker.Workers(ctx, o.Saver); err != nil {
 		return f, err
@@ -109,10 +111,34 @@ func (o *Operator) Fleet(ctx context.Context, most int, names ...string) (f Flee
 	for _, name := range pausedQueues {
 		addQueue(name).Paused = true
 	}
-	if f.Graphs, err = o.loads(ctx, graphs, most, &f.Now); err == nil {
-		f.Queues, err = o.loads(ctx, queues, most, &f.Now)
+	stopped := stoppedGraphs(pausedGraphs, f.Workers)
+	for _, l := range queues {
+		all := !slices.ContainsFunc(l.Graphs, func(name string) bool { return !stopped[name] })
+		l.Paused = l.Paused || len(l.Graphs) > 0 && all
+	}
+	if f.Graphs, err = o.loads(ctx, graphs, nil, most, &f.Now); err == nil {
+		f.Queues, err = o.loads(ctx, queues, stopped, most, &f.Now)
 	}
 	return f, err
+}
+
+// stoppedGraphs returns the paused graphs, and the other names of those that have a queue. A pause
+// of one name stops the graph.
+func stoppedGraphs(paused []string, workers []worker.Registered) map[string]bool {
+	stopped := make(map[string]bool)
+	for _, name := range paused {
+		stopped[name] = true
+	}
+	for i := range workers {
+		for _, q := range workers[i].Queues {
+			if slices.ContainsFunc(q.Graphs, func(name string) bool { return slices.Contains(paused, name) }) {
+				for _, name := range q.Graphs {
+					stopped[name] = true
+				}
+			}
+		}
+	}
+	return stopped
 }
 
 // hides reports whether Sees hides a thread that stores a worker or a schedule.
@@ -128,11 +154,11 @@ func (l *Load) serve(alive bool, slots, used int) {
 }
 
 // loads counts what is due, and returns the loads ordered by their names.
-func (o *Operator) loads(ctx context.Context, all map[string]*Load, most int, now *time.Time) (loads []Load, err error) {
+func (o *Operator) loads(ctx context.Context, all map[string]*Load, stopped map[string]bool, most int, now *time.Time) (loads []Load, err error) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		l := all[name]
 		slices.Sort(l.Graphs)
-		if *now, err = o.count(ctx, l, most); err != nil {
+		if *now, err = o.count(ctx, l, stopped, most); err != nil {
 			return loads, err
 		}
 		loads = append(loads, *l)
@@ -145,17 +171,19 @@ func (o *Operator) loads(ctx context.Context, all map[string]*Load, most int, no
 // checkpoint.ErrPartial, the Load is that of the parts of the storage that answer.
 func (o *Operator) Due(ctx context.Context, graph string, most int) (l Load, now time.Time, err error) {
 	l.Graphs = []string{graph}
-	now, err = o.count(ctx, &l, most)
+	now, err = o.count(ctx, &l, nil, most)
 	return l, now, err
 }
 
-// count reads what is due of a load.
-func (o *Operator) count(ctx context.Context, l *Load, most int) (now time.Time, err error) {
+// count reads what is due of a load. Tasks of stopped graphs count only in a paused queue.
+func (o *Operator) count(ctx context.Context, l *Load, stopped map[string]bool, most int) (now time.Time, err error) {
 	q := checkpoint.ReadyQuery{Graphs: l.Graphs, Limit: cmp.Or(most, 100)}
 	if l.Queue != "" {
 		q.Graphs = nil
 		for _, name := range l.Graphs {
-			q.Graphs = append(q.Graphs, graph.QueueGraph(name, l.Queue))
+			if l.Paused || !stopped[name] {
+				q.Graphs = append(q.Graphs, graph.QueueGraph(name, l.Queue))
+			}
 		}
 	}
 	due, err := o.Saver.Ready(ctx, q)

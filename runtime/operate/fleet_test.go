@@ -115,6 +115,75 @@ func TestTheFleetSaysWhatIsDueAndWhoServesIt(t *testing.T) {
 	})
 }
 
+// TestAPausedGraphDoesNotMakeItsQueueStuck has a queue of two graphs. One had another name before.
+func TestAPausedGraphDoesNotMakeItsQueueStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		apps := make(map[string]graph.Untyped)
+		for name, former := range map[string]string{"parcels": "boxes", "letters": ""} {
+			b := graph.New(name, fixtures.ParcelSchema)
+			b.Node("work", func(context.Context, fixtures.Parcel) (u fixtures.ParcelUpdate, err error) { return u, nil }, graph.Queue("gpu"))
+			b.Chain(graph.Start, "work", graph.End)
+			opts := []graph.Option{graph.Saver(s)}
+			if former != "" {
+				opts = append(opts, graph.FormerNames(former))
+			}
+			app, err := b.Compile(opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := app.Thread(name).Invoke(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			apps[name] = app.Untyped()
+			time.Sleep(time.Minute)
+			if former == "" {
+				continue
+			}
+			// The registered worker knows the former name.
+			if err := worker.PauseQueue(t.Context(), s, "gpu"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- worker.New(s, worker.Options{Queues: map[string]int{"gpu": 1}, Register: true}, app).Run(ctx)
+			}()
+			defer func() {
+				if stop(); <-ended != nil {
+					t.Error("the worker failed")
+				}
+			}()
+		}
+		time.Sleep(5 * time.Minute)
+		o := &operate.Operator{Saver: s, Graphs: apps}
+		queue := func() string {
+			f, err := o.Fleet(t.Context(), 10)
+			if err != nil || len(f.Queues) != 1 {
+				t.Fatalf("got %v, %v; want one queue", f.Queues, err)
+			}
+			l := &f.Queues[0]
+			return fmt.Sprintf("%d due, paused %t, stuck %t", l.Due, l.Paused, l.Stuck(f.Now))
+		}
+		for _, step := range []struct{ pause, want string }{
+			{"boxes", "2 due, paused true, stuck false"},
+			{"", "1 due, paused false, stuck true"},
+			{"letters", "2 due, paused true, stuck false"},
+		} {
+			if step.pause == "" {
+				if err := worker.ResumeQueue(t.Context(), s, "gpu"); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := worker.Pause(t.Context(), s, step.pause); err != nil {
+				t.Fatal(err)
+			}
+			if got := queue(); got != step.want {
+				t.Errorf("pause of %q: got %s, want %s", step.pause, got, step.want)
+			}
+		}
+	})
+}
+
 // TestAFilterSelectsByTheAgeOfTheWait has a thread that waits, and one that is done.
 func TestAFilterSelectsByTheAgeOfTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
