@@ -184,6 +184,56 @@ func TestAPausedGraphDoesNotMakeItsQueueStuck(t *testing.T) {
 	})
 }
 
+// mortal has a switch that makes all writes of leases fail, as for a process that has died.
+type mortal struct {
+	*memory.Saver
+	dead bool
+}
+
+func (m *mortal) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	if m.dead {
+		return checkpoint.PutResult{}, errors.New("the process has died")
+	}
+	return m.Saver.PutWrites(ctx, p)
+}
+
+// TestLeasesOfDeadProcessesAreNotStuck has a worker and a permit of a process that dies.
+func TestLeasesOfDeadProcessesAreNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &mortal{Saver: memory.New()}
+		app := newApp(t, s, func(context.Context) error { return nil })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- worker.New(s, worker.Options{Register: true}, app).Run(ctx) }()
+		release, err := graph.MaxConcurrentGlobal(s, "model", 1).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		s.dead = true
+		time.Sleep(5 * time.Minute)
+		o := &operate.Operator{Saver: s}
+		leases := 0
+		for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Standing(&th, time.Now()); th.Holder != "" || got.Stuck || got.Kind != "" {
+				t.Errorf("%s has the holder %q: got %+v, want nothing that it waits for", th.ID, th.Holder, got)
+			}
+			leases++
+		}
+		if leases != 2 {
+			t.Errorf("got %d threads, want a worker and a permit", leases)
+		}
+		release()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAFilterSelectsByTheAgeOfTheWait has a thread that waits, and one that is done.
 func TestAFilterSelectsByTheAgeOfTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -262,6 +262,13 @@ const (
 	defaultLongWait = 7 * 24 * time.Hour
 )
 
+// The names of the graphs of threads that are only leases: those of registered workers, and of the
+// permits of graph.MaxConcurrentGlobal.
+const (
+	registryGraph = graph.ReservedPrefix + "worker"
+	permitGraph   = graph.ReservedPrefix + "limit"
+)
+
 // mostTasks is the number of tasks in queues that Complete reads at most.
 const mostTasks = 10
 
@@ -277,6 +284,8 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 			s.Text = "cancel pending: the end of its run"
 		}
 		return s
+	case t.Graph == registryGraph || t.Graph == permitGraph:
+		return Standing{} // nobody takes over the lease of a dead process, which is all of the thread
 	case t.Status == checkpoint.Running && t.Version > 0:
 		s.Kind, s.Text, s.Since, s.Stuck = KindLease, "lease of a dead process", utc(t.Wake), late || t.Wake.IsZero()
 		return s
