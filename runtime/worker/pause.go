@@ -37,7 +37,11 @@ const recheck = time.Second
 // calls, such as Invoke and Resume, continue to work.
 //
 // The name is that of the graph, or one of its former names. Pausing a paused graph does nothing.
+// A name that begins with graph.ReservedPrefix causes a *checkpoint.InvalidError.
 func Pause(ctx context.Context, saver checkpoint.Saver, graph string) error {
+	if err := checkName(graph); err != nil {
+		return err
+	}
 	return setPaused(ctx, saver, graph, checkpoint.Paused)
 }
 
@@ -48,14 +52,25 @@ func PauseQueue(ctx context.Context, saver checkpoint.Saver, queue string) error
 }
 
 // Resume ends the pause of a graph. Workers look for its threads again at most Options.Poll later.
-// Resuming a graph that is not paused does nothing.
+// Resuming a graph that is not paused does nothing. The name is that of Pause.
 func Resume(ctx context.Context, saver checkpoint.Saver, graph string) error {
+	if err := checkName(graph); err != nil {
+		return err
+	}
 	return unpause(ctx, saver, graph)
 }
 
 // ResumeQueue ends the pause of a queue, as Resume does for a graph.
 func ResumeQueue(ctx context.Context, saver checkpoint.Saver, queue string) error {
 	return unpause(ctx, saver, queuePrefix+queue)
+}
+
+// checkName refuses a reserved name of a graph, which could be that of the pause of a queue.
+func checkName(name string) error {
+	if strings.HasPrefix(name, graph.ReservedPrefix) {
+		return &checkpoint.InvalidError{Field: "graph", Found: name, Want: fmt.Sprintf("a name that does not begin with %q", graph.ReservedPrefix)}
+	}
+	return nil
 }
 
 // unpause removes the pause of a graph or a queue.

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -227,4 +228,16 @@ func TestNoWorkerBeginsATaskOfAPausedQueue(t *testing.T) {
 // finishedOf returns the tasks that have finished and are not committed.
 func finishedOf(snap *graph.Snapshot[Job]) []graph.TaskState {
 	return slices.DeleteFunc(slices.Clone(snap.Tasks), func(t graph.TaskState) bool { return !t.Finished })
+}
+
+func TestAReservedGraphIsNotPaused(t *testing.T) {
+	s := memory.New()
+	for _, call := range []func(context.Context, checkpoint.Saver, string) error{worker.Pause, worker.Resume} {
+		if err := call(t.Context(), s, "__queue/gpu"); !errors.As(err, new(*checkpoint.InvalidError)) {
+			t.Errorf("got %v, want an InvalidError", err)
+		}
+	}
+	if graphs, queues, err := worker.Paused(t.Context(), s); len(graphs)+len(queues) > 0 || err != nil {
+		t.Errorf("got paused %q and %q, %v; want none", graphs, queues, err)
+	}
 }
