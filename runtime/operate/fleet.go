@@ -88,7 +88,7 @@ func (o *Operator) Fleet(ctx context.Context, most int, names ...string) (f Flee
 			of(addQueue(queue), name)
 		}
 	}
-	f.Workers = slices.DeleteFunc(f.Workers, func(w worker.Registered) bool { return o.hides(w.Thread) })
+	f.Workers = slices.DeleteFunc(f.Workers, func(w worker.Registered) bool { return o.hides(w.Thread, registryGraph) })
 	for i := range f.Workers {
 		w := &f.Workers[i]
 		for _, name := range w.Graphs {
@@ -142,8 +142,8 @@ func stoppedGraphs(paused []string, workers []worker.Registered) map[string]bool
 }
 
 // hides reports whether Sees hides a thread that stores a worker or a schedule.
-func (o *Operator) hides(thread string) bool {
-	return o.Sees != nil && !o.Sees(&checkpoint.Thread{ID: thread})
+func (o *Operator) hides(thread, graph string) bool {
+	return o.Sees != nil && !o.Sees(&checkpoint.Thread{ID: thread, Graph: graph})
 }
 
 // serve adds a worker.
@@ -295,7 +295,7 @@ func (o *Operator) Schedules(ctx context.Context) iter.Seq2[Schedule, error] {
 	return func(yield func(Schedule, error) bool) {
 		err := o.scheduled(func(all *schedule.Schedules) error {
 			for d, err := range all.List(ctx, "") {
-				if d.ID != "" && o.hides(schedule.Thread(d.ID)) {
+				if d.ID != "" && o.hides(schedule.Thread(d.ID), schedule.Graph) {
 					continue
 				}
 				s := Schedule{ID: d.ID}

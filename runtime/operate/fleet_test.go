@@ -310,7 +310,7 @@ func TestAnUnreadableScheduleHasItsID(t *testing.T) {
 	if got, want := listed(), "a damaged false; b damaged true; c damaged false; "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	o.Sees = func(t *checkpoint.Thread) bool { return t.ID != s.thread }
+	o.Sees = func(t *checkpoint.Thread) bool { return t.Graph == schedule.Graph && t.ID != s.thread }
 	if got, want := listed(), "a damaged false; c damaged false; "; got != want {
 		t.Errorf("with a schedule out of sight: got %s, want %s", got, want)
 	}
