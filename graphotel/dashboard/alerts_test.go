@@ -184,7 +184,7 @@ func TestAlertsFire(t *testing.T) {
 		summary string
 	}{
 		"GraphgenDueTooLong":         {map[string]steps{`graphgen_due_age_seconds{graphgen_graph="orders"}`: per(60)}, "orders: no worker takes what has been due for 30m"},
-		"GraphgenQueueWithoutWorker": {map[string]steps{`graphgen_due_threads{graphgen_queue="gpu"}`: always(2)}, "queue gpu: tasks wait"},
+		"GraphgenQueueWithoutWorker": {map[string]steps{`graphgen_due_age_seconds{graphgen_queue="gpu"}`: always(20)}, "queue gpu: tasks wait"},
 		"GraphgenNoFreeSlot":         {map[string]steps{`graphgen_worker_slots{graphgen_graph="orders",graphgen_slot_state="free"}`: always(0)}, "orders: all slots"},
 		"GraphgenSlowStart":          {map[string]steps{`graphgen_start_latency_seconds_bucket{graphgen_graph="orders",le="1"}`: per(30)}, "orders: 5 % of the threads wait longer than 54"},
 		"GraphgenThreadsGaveUp":      {map[string]steps{`graphgen_threads{graphgen_graph="orders",graphgen_thread_status="failed"}`: always(4)}, "orders: 4 threads"},
@@ -202,6 +202,18 @@ func TestAlertsFire(t *testing.T) {
 				t.Errorf("got %v, want only the alert with %q", got, c.summary)
 			}
 		})
+	}
+	none := maps.Clone(works) // no worker has the option Register
+	none[`graphgen_due_age_seconds{graphgen_queue="gpu"}`] = always(20)
+	none[`graphgen_workers{graphgen_graph="orders"}`] = always(0)
+	none[`graphgen_worker_slots{graphgen_graph="orders",graphgen_slot_state="free"}`] = always(0)
+	if got := firing(t, history(t, none)); len(got) > 0 {
+		t.Errorf("no registered workers: got %v", got)
+	}
+	paused := maps.Clone(works)
+	paused[`graphgen_due_threads{graphgen_queue="gpu"}`] = always(2)
+	if got := firing(t, history(t, paused)); len(got) > 0 {
+		t.Errorf("a paused queue: got %v", got)
 	}
 	short := maps.Clone(works)
 	short[`graphgen_due_age_seconds{graphgen_graph="orders"}`] = once(90, 26, 29)
