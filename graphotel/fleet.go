@@ -17,7 +17,7 @@ import (
 // that workers serve. The gauges are:
 //
 //   - graphgen.due.age: seconds for which the oldest due thread of a graph, or task of a queue,
-//     has waited for a worker; 0 for a pause.
+//     has waited for a worker; 0 for a pause. If at least 100 are due, it can be a lower bound.
 //   - graphgen.due.threads: due threads of a graph, or tasks of a queue; at most 100 are counted.
 //   - graphgen.workers: workers that are alive.
 //   - graphgen.worker.slots: their slots, by state: used or free.
@@ -33,7 +33,7 @@ func (t *Telemetry) WatchFleet(o *operate.Operator, graphs ...string) (stop func
 	}
 	var errs [4]error
 	f.age, errs[0] = t.meter.Float64ObservableGauge("graphgen.due.age", metric.WithUnit("s"),
-		metric.WithDescription("Time for which the oldest due thread or task has waited for a worker."))
+		metric.WithDescription("Time for which the oldest due thread or task has waited for a worker. It can be a lower bound if at least 100 are due."))
 	f.due, errs[1] = t.meter.Int64ObservableGauge("graphgen.due.threads", metric.WithUnit("{thread}"),
 		metric.WithDescription("Number of due threads or tasks; at most 100 are counted."))
 	f.workers, errs[2] = t.meter.Int64ObservableGauge("graphgen.workers", metric.WithUnit("{worker}"),
