@@ -1,5 +1,6 @@
 // Simruntime changes a copy of the Go runtime, so that a seed repeats a simulation. It prints the
-// name of a file for the flag -overlay of go test.
+// name of a file for the flag -overlay of go test. The file and the changed ones are in the cache
+// folder of the user. The next call with the same patches replaces them.
 //
 // The changes apply to goroutines in a bubble of testing/synctest. There, a seed decides about
 // select statements, the order of maps and math/rand. Time passes while a goroutine waits for a
@@ -10,6 +11,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -69,37 +72,51 @@ func main() {
 
 // write writes the changed files, and prints the name of the overlay.
 func write(patches []string) error {
-	dir, err := os.MkdirTemp("", "overlay")
+	root, err := env("GOROOT")
 	if err != nil {
 		return err
 	}
-	replace := make(map[string]string)
-	root, err := env("GOROOT")
+	mod, err := env("GOMOD")
+	if err != nil {
+		return err
+	}
+	changed := make(map[string]string)
 	for _, e := range edits {
-		src := filepath.Join(root, "src", filepath.FromSlash(e.file))
-		if err == nil {
-			err = change(dir, replace, src, func(text string) (string, error) {
-				if n := strings.Count(text, e.old); n != 1 {
-					return "", fmt.Errorf("%s has %q %d times, want once; this version of Go needs other edits", e.file, e.old, n)
-				}
-				return strings.Replace(text, e.old, e.new, 1), nil
-			})
+		name := filepath.Join(root, "src", filepath.FromSlash(e.file))
+		text, err := read(changed, name)
+		if err != nil {
+			return err
 		}
+		if n := strings.Count(text, e.old); n != 1 {
+			return fmt.Errorf("%s has %q %d times, want once; this version of Go needs other edits", e.file, e.old, n)
+		}
+		changed[name] = strings.Replace(text, e.old, e.new, 1)
 	}
 	for _, p := range patches {
-		if err == nil {
-			err = apply(dir, replace, p)
+		if err := apply(changed, filepath.Dir(mod), p); err != nil {
+			return err
 		}
 	}
+	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", root, mod, patches))
+	dir := filepath.Join(cache, "graphgen-simruntime", hex.EncodeToString(key[:8]))
+	replace := make(map[string]string)
+	for name, text := range changed {
+		key := sha256.Sum256([]byte(name))
+		replace[name] = filepath.Join(dir, hex.EncodeToString(key[:8])+"_"+filepath.Base(name))
+		if err := put(replace[name], text); err != nil {
+			return err
+		}
 	}
 	index, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return err
 	}
 	name := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(name, index, 0o600); err != nil {
+	if err := put(name, string(index)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(os.Stdout, name)
@@ -112,35 +129,38 @@ func env(name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// change writes a changed copy of the file src, or changes the copy.
-func change(dir string, replace map[string]string, src string, edit func(string) (string, error)) error {
-	from := src
-	if replace[src] != "" {
-		from = replace[src]
+// read returns the text of a file, as it is changed so far.
+func read(changed map[string]string, name string) (string, error) {
+	if text, ok := changed[name]; ok {
+		return text, nil
 	}
-	b, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	text, err := edit(string(b))
-	if err != nil {
-		return err
-	}
-	replace[src] = filepath.Join(dir, fmt.Sprintf("%d_%s", len(replace), filepath.Base(src)))
-	return os.WriteFile(replace[src], []byte(text), 0o600)
+	b, err := os.ReadFile(name)
+	return string(b), err
 }
 
-// apply applies a patch to copies of the files that it names.
-func apply(dir string, replace map[string]string, patch string) error {
-	mod, err := env("GOMOD")
-	if err != nil {
+// put writes a file. Another process that reads the file finds the old text or the new one.
+func put(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
+	part := fmt.Sprint(name, ".", os.Getpid())
+	if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, name)
+}
+
+// apply applies a patch to the files of the module in the folder root that it names.
+func apply(changed map[string]string, root, patch string) error {
 	b, err := os.ReadFile(patch)
 	if err != nil {
 		return err
 	}
-	tree := filepath.Join(dir, "tree")
+	tree, err := os.MkdirTemp("", "overlay")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tree) }()
 	var names []string
 	for line := range strings.Lines(string(b)) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/")
@@ -148,12 +168,9 @@ func apply(dir string, replace map[string]string, patch string) error {
 			continue
 		}
 		names = append(names, name)
-		if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(name)), 0o700); err != nil {
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(mod), name))
+		text, err := read(changed, filepath.Join(root, name))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(tree, name), text, 0o600)
+			err = put(filepath.Join(tree, name), text)
 		}
 		if err != nil {
 			return err
@@ -165,7 +182,11 @@ func apply(dir string, replace map[string]string, patch string) error {
 		return fmt.Errorf("%s does not apply: %w", patch, err)
 	}
 	for _, name := range names {
-		replace[filepath.Join(filepath.Dir(mod), name)] = filepath.Join(tree, name)
+		text, err := os.ReadFile(filepath.Join(tree, name))
+		if err != nil {
+			return err
+		}
+		changed[filepath.Join(root, name)] = string(text)
 	}
 	return nil
 }
