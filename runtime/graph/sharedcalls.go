@@ -3,9 +3,9 @@ package graph
 import "sync"
 
 // sharedCalls makes calls of the saver that are about one thread each. Callers for a thread that
-// come while such a call is in progress share the next one. So the many tasks of one thread, which
-// a worker of a queue runs at the same time, do not make their calls one after another. The zero
-// value is ready, and safe for concurrent use.
+// come while such a call is in progress share the next one. A worker of a queue runs many tasks of
+// one thread at the same time. So these do not make their calls one after another. The zero value
+// is ready, and safe for concurrent use.
 type sharedCalls[A, R any] struct {
 	mu      sync.Mutex
 	threads map[string]*callTurn[A, R]
@@ -49,21 +49,29 @@ func (s *sharedCalls[A, R]) do(thread string, add func(*A), call func(A) (R, err
 	c.members++
 	first := c.members == 1
 	s.mu.Unlock()
-	if first {
-		s.make(t, c, call)
-	}
-	<-c.done
-	s.mu.Lock()
-	if t.users--; t.users == 0 {
-		delete(s.threads, thread)
-	}
-	s.mu.Unlock()
+	s.await(thread, t, c, first, call)
 	if c.err != nil && c.members > 1 {
 		var alone A
 		add(&alone)
 		return call(alone)
 	}
 	return c.got, c.err
+}
+
+// await makes the shared call c, or waits for its end. Then the caller no longer uses t, also if
+// the call panics.
+func (s *sharedCalls[A, R]) await(thread string, t *callTurn[A, R], c *sharedCall[A, R], first bool, call func(A) (R, error)) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(s.threads, thread)
+		}
+	}()
+	if first {
+		s.make(t, c, call)
+	}
+	<-c.done
 }
 
 // make makes a shared call after the one in progress.
