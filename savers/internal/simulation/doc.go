@@ -23,8 +23,8 @@
 // # The runtime
 //
 // The tests have the build tag deterministic, and need the runtime of internal/simruntime. In the
-// runtime of Go, no time passes in a bubble while a goroutine waits for a mutex that another one
-// holds during a call, and select statements are random.
+// runtime of Go, select statements are random. And no time passes in a bubble while a goroutine
+// waits for a mutex that another one holds during a call.
 //
 // # How to read a failure
 //
