@@ -18,7 +18,7 @@ type Event struct {
 	Attempts int           // EventClaimed: failed attempts before this run; EventEnded: those including it
 	Wake     time.Time     // EventEnded: when a failed thread runs again; EventIdle: when the next thread is due; zero for never
 	Took     time.Duration // EventEnded: the time of the run
-	Waited   time.Duration // EventClaimed: how long the thread was due before the worker found it
+	Waited   time.Duration // EventClaimed: how long the thread was due before the worker found it, pauses included
 	Err      error
 
 	Deleted int // EventCleaned: the threads that were removed

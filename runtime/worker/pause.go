@@ -33,8 +33,9 @@ const recheck = time.Second
 
 // Pause makes all workers of a saver begin no runs of a graph and no tasks of its queues, until
 // Resume. The saver stores the pause, so it outlives all processes. Runs and tasks in progress
-// finish. A worker begins nothing more about a second after Pause has returned. Submit and direct
-// calls, such as Invoke and Resume, continue to work.
+// finish. A worker begins nothing more about a second after Pause has returned. With an Engine, it
+// begins nothing more after its next poll: see Options.Poll. Submit and direct calls, such as
+// Invoke and Resume, continue to work.
 //
 // The name is that of the graph, or one of its former names. Pausing a paused graph does nothing.
 // A name that begins with graph.ReservedPrefix causes a *checkpoint.InvalidError.
@@ -46,7 +47,8 @@ func Pause(ctx context.Context, saver checkpoint.Saver, graph string) error {
 }
 
 // PauseQueue makes all workers of a saver begin no tasks of a queue, of any graph, until
-// ResumeQueue. It works like Pause. Runs hand out tasks, which wait.
+// ResumeQueue. It works like Pause. Runs hand out tasks, which wait. The time of
+// graph.StartTimeout passes during the pause, so attempts can fail.
 func PauseQueue(ctx context.Context, saver checkpoint.Saver, queue string) error {
 	return setPaused(ctx, saver, queuePrefix+queue, checkpoint.Paused)
 }
