@@ -137,7 +137,9 @@ func (r *run) take(n *node, index int) func(task.Awaited) ([]byte, error) {
 	}
 	return func(w task.Awaited) ([]byte, error) {
 		key := r.keys.Task(r.plan.Step+1, string(n.id), index)
-		return r.opt.box.receive(r, key, w, n.checkOf(w.Signal))
+		return r.opt.box.receive(r, key, w, func(payload []byte) error {
+			return r.opt.box.root.g.redactedError(n.checkOf(w.Signal)(payload))
+		})
 	}
 }
 
@@ -196,7 +198,7 @@ func (g *core) questions(open []checkpoint.Write) []inbox.Question {
 		q.At = g.position(&of, 0)
 		n := g.nodeAt(pathOf(of.Path), ID(of.Node))
 		if n != nil && n.receives(name) {
-			q.Check = n.checkOf(name)
+			q.Check = func(payload []byte) error { return g.redactedError(n.checkOf(name)(payload)) }
 		}
 	}
 	return all

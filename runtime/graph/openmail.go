@@ -53,7 +53,7 @@ func (r *opener) readMail(c *checkpoint.Chain) error {
 	r.mail.Read(all, newest)
 	for i := range all {
 		if unfit := r.run.opt.due.unfit(all[i].Number); unfit != nil {
-			r.adopt(r.mail.Refuse(&all[i], unfit.Error()))
+			r.adopt(r.mail.Refuse(&all[i], r.run.redacted(unfit.Error())))
 		}
 	}
 	r.run.log.See(r.mail.Known, r.mail.Waits())
@@ -209,7 +209,8 @@ func (r *opener) provide(
 		Graph: r.run.g.name, Signals: r.run.g.signals, Open: open, Counts: counts,
 		Given: writes, Skipped: r.run.skipped(counts), Base: r.run.log.Base, Now: now,
 		Check: func(q *inbox.Question, m *checkpoint.Message) error {
-			return r.run.g.checkAnswer(r.run.thread, r.run.plan.Step, &q.Stored, answer{id: m.Name, payload: m.Payload}, m.Posted)
+			err := r.run.g.checkAnswer(r.run.thread, r.run.plan.Step, &q.Stored, answer{id: m.Name, payload: m.Payload}, m.Posted)
+			return r.run.g.redactedError(err)
 		},
 	})
 	seeTaken(r.run.log, &a)

@@ -1,13 +1,20 @@
 package graph
 
+import (
+	"cmp"
+	"errors"
+)
+
 // RedactErrors changes the texts of errors before they are stored. f gets a whole text and returns
-// the one to store, for example without passwords. It must be safe for concurrent use. If f
-// panics, the text is replaced whole. The texts are those of failed attempts, of stacks of panics,
-// of the reasons why runs end, and of failed children and tasks of queues.
+// the one to store, for example without passwords. It must be safe for concurrent use. If f panics
+// or returns "", the text is replaced whole. The texts are those of failed attempts, of stacks of
+// panics, of the reasons why runs end, and of failed children and tasks of queues. The reasons why
+// a run refuses messages are such texts, too.
 //
 // Errors that calls return, and those that observers and logs get in the process of the run, are
 // as they were. For a subgraph, the option of the graph of the thread counts. For a task of a
-// queue, each worker applies that of its own graph.
+// queue, each worker applies that of its own graph. RedactErrors does not change the errors of
+// submits that package schedule stores. They are those of the saver.
 func RedactErrors(f func(text string) string) Option {
 	return singleOption("RedactErrors", func(o *options) { o.redact = f })
 }
@@ -22,7 +29,15 @@ func (g *core) redacted(text string) (stored string) {
 			stored = "(the text is hidden, because the function of RedactErrors panicked)"
 		}
 	}()
-	return g.opt.redact(text)
+	return cmp.Or(g.opt.redact(text), "(the text is hidden, because the function of RedactErrors returned none)")
+}
+
+// redactedError returns err with the text that the graph stores.
+func (g *core) redactedError(err error) error {
+	if err == nil || g.opt.redact == nil {
+		return err
+	}
+	return errors.New(g.redacted(err.Error()))
 }
 
 // redacted returns the text of an error as the graph of the thread stores it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -54,6 +55,7 @@ func TestRedactErrorsChangesAllStoredTexts(t *testing.T) {
 		"error":      {func() (update, error) { return update{}, errors.New("login with s3cret refused") }, hide, "login with *** refused"},
 		"panic":      {func() (update, error) { panic("s3cret") }, hide, "panic: ***"},
 		"bad redact": {func() (update, error) { return update{}, errors.New("s3cret") }, func(string) string { panic("s3cret") }, "the text is hidden"},
+		"no text":    {func() (update, error) { return update{}, errors.New("s3cret") }, func(string) string { return "" }, "the text is hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &spy{Saver: memory.New()}
@@ -71,5 +73,25 @@ func TestRedactErrorsChangesAllStoredTexts(t *testing.T) {
 				t.Errorf("the caller got %v, want the error itself", err)
 			}
 		})
+	}
+}
+
+// TestRedactErrorsChangesTheReasonsOfRefusals answers a question whose check became stricter.
+func TestRedactErrorsChangesTheReasonsOfRefusals(t *testing.T) {
+	s := memory.New()
+	asks := func(err error) (*app, graph.Question[wire.Int, wire.Int]) {
+		back := graph.NewQuestion[wire.Int, wire.Int]("back").Check(func(wire.Int, wire.Int) error { return err })
+		hide := graph.RedactErrors(func(text string) string { return strings.ReplaceAll(text, "s3cret", "***") })
+		return compile(t, paysBack(t, back, false), graph.Saver(s), hide), back
+	}
+	lax, back := asks(nil)
+	q := done(t, graph.Waiting)(lax.Thread("t").Invoke(t.Context(), input)).Questions[0]
+	if err := lax.Thread("t").Answer(t.Context(), back.Answer(q, 1)); err != nil {
+		t.Fatal(err)
+	}
+	strict, _ := asks(errors.New("the limit of s3cret"))
+	serve(t, strict, s)
+	if all := refusals(t, strict.Thread("t")); len(all) != 1 || !strings.Contains(all[0], "the limit of ***") {
+		t.Errorf("got refusals %q, want one with the limit of ***", all)
 	}
 }
