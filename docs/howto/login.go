@@ -1,6 +1,7 @@
 package howto
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -49,7 +50,7 @@ func LoginOptions() inspect.Options {
 	}
 }
 
-// AuditPages logs a line for each request that can change a thread: who, what, and its result.
+// AuditPages logs a line for each request that can change something: who, what, and its result.
 func AuditPages(pages http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -64,7 +65,8 @@ func AuditPages(pages http.Handler, log *slog.Logger) http.Handler {
 		} else {
 			pages.ServeHTTP(s, r)
 		}
-		log.Info("audit", "user", name, "page", r.URL.Path, "action", r.PostForm.Get("action"), "thread", r.PostForm.Get("id"), "status", s.status)
+		of := cmp.Or(r.PostForm.Get("of"), "thread") // the page of workers names a graph, a queue or a schedule
+		log.Info("audit", "user", name, "page", r.URL.Path, "action", r.PostForm.Get("action"), "of", of, "id", r.PostForm.Get("id"), "status", s.status)
 	})
 }
 

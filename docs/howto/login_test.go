@@ -61,6 +61,7 @@ func TestPagesBehindALogin(t *testing.T) {
 	proxy := newProxy(t, service.URL)
 	submit := url.Values{"graph": {"reader"}, "id": {"order-8"}, "json": {"{}"}, "request": {"r1"}}
 	remove := url.Values{"action": {"delete"}, "id": {"order-7"}}
+	pause := url.Values{"action": {"pause"}, "of": {"queue"}, "id": {"gpu"}}
 	for _, c := range []struct {
 		user, page string
 		form       url.Values
@@ -71,11 +72,12 @@ func TestPagesBehindALogin(t *testing.T) {
 		{"", "/", nil, http.StatusForbidden, "log in first", ""},
 		{"nina", "/", nil, http.StatusForbidden, "your groups do not allow this", ""},
 		{"vera", "/", nil, http.StatusOK, "order-7", ""},
-		{"vera", "/submit", submit, http.StatusForbidden, "your groups do not allow this", `user=vera page=/submit action="" thread=order-8 status=403`},
-		{"otto", "/act", remove, http.StatusForbidden, "your groups do not allow this", "user=otto page=/act action=delete thread=order-7 status=403"},
-		{"otto", "/submit", submit, http.StatusSeeOther, "", `user=otto page=/submit action="" thread=order-8 status=303`},
-		{"anna", "/act", remove, http.StatusSeeOther, "", "user=anna page=/act action=delete thread=order-7 status=303"},
-		{"", "/act", remove, http.StatusForbidden, "log in first", `user="" page=/act action=delete thread=order-7 status=403`},
+		{"vera", "/submit", submit, http.StatusForbidden, "your groups do not allow this", `user=vera page=/submit action="" of=thread id=order-8 status=403`},
+		{"otto", "/act", remove, http.StatusForbidden, "your groups do not allow this", "user=otto page=/act action=delete of=thread id=order-7 status=403"},
+		{"otto", "/submit", submit, http.StatusSeeOther, "", `user=otto page=/submit action="" of=thread id=order-8 status=303`},
+		{"vera", "/fleet", pause, http.StatusForbidden, "your groups do not allow this", "user=vera page=/fleet action=pause of=queue id=gpu status=403"},
+		{"anna", "/act", remove, http.StatusSeeOther, "", "user=anna page=/act action=delete of=thread id=order-7 status=303"},
+		{"", "/act", remove, http.StatusForbidden, "log in first", `user="" page=/act action=delete of=thread id=order-7 status=403`},
 	} {
 		log.Reset()
 		method := http.MethodGet
