@@ -160,7 +160,8 @@ func pauseRecord(name string, head checkpoint.ID, status checkpoint.Status) (che
 	}, err
 }
 
-// pauses knows which graphs and queues are paused. Worker.mu guards it.
+// pauses knows which graphs and queues are paused. Worker.mu guards it. Only
+// the goroutine of Run sets names and read, so it reads these two without the lock.
 type pauses struct {
 	names map[string]bool // as Pause and PauseQueue store them
 	read  time.Time
