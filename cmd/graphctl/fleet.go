@@ -150,7 +150,7 @@ func (a *app) scheduleCells(s *operate.Schedule) []string {
 		next = a.age(s.Next[0])
 	}
 	if s.Last != nil {
-		last, outcome = a.age(s.Last.At), s.Last.Status+s.Last.Error
+		last, outcome = a.age(s.Last.At), strings.Trim(s.Last.Status+": "+s.Last.Error, ": ")
 	}
 	if s.Paused {
 		state = strings.TrimSuffix("paused: "+s.Note, ": ")
