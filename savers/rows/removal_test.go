@@ -219,7 +219,7 @@ func TestAThreadThatIsLockedDoesNotHoldOtherRemovals(t *testing.T) {
 	})
 }
 
-// A failed removal of many threads does not become as many calls at once.
+// A failed removal of many threads does not become as many calls at the same time.
 func TestFewThreadsOfAFailedRemovalAreTriedAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		threads := make([]string, 20)
