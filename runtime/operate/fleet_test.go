@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,11 +46,11 @@ func text(f *operate.Fleet) string {
 // counted counts the calls that read what is due.
 type counted struct {
 	*memory.Saver
-	ready int
+	ready atomic.Int64
 }
 
 func (c *counted) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-	c.ready++
+	c.ready.Add(1)
 	return c.Saver.Ready(ctx, q)
 }
 
@@ -67,13 +68,13 @@ func TestTheFleetSaysWhatIsDueAndWhoServesIt(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		fleet := func() string {
-			s.ready = 0
+			s.ready.Store(0)
 			f, err := o.Fleet(t.Context(), 2, "letters")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if loads := len(f.Graphs) + len(f.Queues); s.ready != loads {
-				t.Errorf("%d loads took %d calls of Ready; want one for each", loads, s.ready)
+			if loads, calls := len(f.Graphs)+len(f.Queues), int(s.ready.Load()); calls != loads {
+				t.Errorf("%d loads took %d calls of Ready; want one for each", loads, calls)
 			}
 			return text(&f)
 		}
@@ -187,11 +188,11 @@ func TestAPausedGraphDoesNotMakeItsQueueStuck(t *testing.T) {
 // mortal has a switch that makes all writes of leases fail, as for a process that has died.
 type mortal struct {
 	*memory.Saver
-	dead bool
+	dead atomic.Bool
 }
 
 func (m *mortal) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	if m.dead {
+	if m.dead.Load() {
 		return checkpoint.PutResult{}, errors.New("the process has died")
 	}
 	return m.Saver.PutWrites(ctx, p)
@@ -210,7 +211,7 @@ func TestLeasesOfDeadProcessesAreNotStuck(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		s.dead = true
+		s.dead.Store(true)
 		time.Sleep(5 * time.Minute)
 		o := &operate.Operator{Saver: s}
 		leases := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,11 +37,11 @@ func fleet(tb testing.TB, s checkpoint.Saver) string {
 // mortal has a switch that makes all calls fail, as for a process that has died.
 type mortal struct {
 	*memory.Saver
-	dead bool
+	dead atomic.Bool
 }
 
 func (m *mortal) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
-	if m.dead {
+	if m.dead.Load() {
 		return checkpoint.PutResult{}, errBroken
 	}
 	return m.Saver.PutWrites(ctx, p)
@@ -60,7 +61,7 @@ func TestARegisteredWorkerShowsWhatItDoes(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		submit(t, s, "mails", "m1", "m2")
-		dies.dead = true
+		dies.dead.Store(true)
 		time.Sleep(30 * time.Second)
 		if got, want := fleet(t, s), "a alive true, 2/3 of [chain mails], 0/2 of gpu of [chain]; b alive false, 0/0 of [], 0/1 of gpu of [chain]"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -88,15 +89,16 @@ func TestARegisteredWorkerShowsWhatItDoes(t *testing.T) {
 // stores counts the heartbeats of workers, and those that store something.
 type stores struct {
 	*memory.Saver
-	beats, writes int
+	beats, writes atomic.Int64
 }
 
 func (s *stores) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
 	if !strings.HasPrefix(p.Thread, "__worker/") {
 		return s.Saver.PutWrites(ctx, p)
 	}
-	if s.beats++; len(p.Writes) > 0 {
-		s.writes++
+	s.beats.Add(1)
+	if len(p.Writes) > 0 {
+		s.writes.Add(1)
 	}
 	return s.Saver.PutWrites(ctx, p)
 }
@@ -108,7 +110,7 @@ func TestARegistrationStaysSmall(t *testing.T) {
 		dies := &mortal{Saver: s.Saver}
 		b := start(t, dies, worker.Options{Name: "b", Register: true}, line(t, "mails", dies, say("n")))
 		time.Sleep(time.Second)
-		dies.dead = true
+		dies.dead.Store(true)
 		if err := b.stop(); err != nil {
 			t.Error(err)
 		}
@@ -120,8 +122,8 @@ func TestARegistrationStaysSmall(t *testing.T) {
 		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]; b alive false, 0/64 of [mails]"; got != want {
 			t.Errorf("before an hour: got %s, want %s", got, want)
 		}
-		if s.beats < 500 || s.writes != 2 {
-			t.Errorf("%d of %d heartbeats stored a Status; want 2 of at least 500: the slot is used, and free again", s.writes, s.beats)
+		if beats, writes := s.beats.Load(), s.writes.Load(); beats < 500 || writes != 2 {
+			t.Errorf("%d of %d heartbeats stored a Status; want 2 of at least 500: the slot is used, and free again", writes, beats)
 		}
 		time.Sleep(80 * time.Minute)
 		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]"; got != want {
