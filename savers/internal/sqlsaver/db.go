@@ -66,7 +66,7 @@ type Rows interface {
 
 // each calls scan for every row and closes the rows.
 func each(rows Rows, scan func(Rows) error) error {
-	defer rows.Close() // also if scan panics; the first error is the one that says what was wrong
+	defer rows.Close() //nolint:errcheck // the first error says what was wrong; scan may also panic
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return err
