@@ -101,8 +101,8 @@ func (w *Worker) name() string {
 
 // Workers returns the workers that have registered in a saver, ordered by their names. A worker
 // that has died stays for an hour, and then until another one registers, which each one does once
-// an hour. An error of one worker alone
-// leaves it out. With another error it returns those that it could read.
+// an hour. An error of one worker alone leaves it out. With another error Workers returns those
+// that it could read, in no order.
 func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err error) {
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: registryPrefix}) {
 		if errors.Is(err, checkpoint.ErrDamaged) {
