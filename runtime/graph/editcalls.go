@@ -82,7 +82,7 @@ func (r *opener) openInside(e callEdit) error {
 	if err := r.run.idle(&c); err != nil {
 		return err
 	}
-	wake, err := r.run.wakeOf(&c)
+	wake, err := r.run.wakeOf(&c, reach.writes)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (r *opener) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if err != nil {
 		return err
 	}
-	wake, err := r.run.wakeOf(&c)
+	wake, err := r.run.wakeOf(&c, writes)
 	if err != nil {
 		return err
 	}

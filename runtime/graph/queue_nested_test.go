@@ -270,6 +270,9 @@ func TestALateWorkerOfASubgraphNeverCounts(t *testing.T) {
 					if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
 						t.Fatal(err)
 					}
+					if log[0] == "x" {
+						dueNow(t, th)
+					}
 					done(t, graph.Waiting)(th.Resume(t.Context()))
 				} else {
 					done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))

@@ -239,6 +239,14 @@ func TestTheFirstOutcomeOfATaskCounts(t *testing.T) {
 	}
 }
 
+// dueNow fails unless workers may take the thread.
+func dueNow(t *testing.T, th thread) {
+	t.Helper()
+	if d, err := th.Describe(t.Context()); err != nil || d.Wake.IsZero() || d.Wake.After(d.Now) {
+		t.Errorf("got a thread that is due at %s, and %v, want one that is due now, at %s", d.Wake, err, d.Now)
+	}
+}
+
 // TestALateWorkerNeverCounts lets a worker finish after its task was given up, by a Rerun, an
 // edit, a release, a deletion, or a commit. It tests rule 23.3.
 func TestALateWorkerNeverCounts(t *testing.T) {
@@ -253,6 +261,7 @@ func TestALateWorkerNeverCounts(t *testing.T) {
 			if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
 				t.Fatal(err)
 			}
+			dueNow(t, th)
 		}, nil, []string{"a", "edited", "new", "z"}},
 		"a release": {func(t *testing.T, th thread) {
 			t.Helper()

@@ -191,11 +191,16 @@ func (r *run) skipped(open []inbox.Question) (writes []checkpoint.Write) {
 }
 
 // wakeOf returns when the thread is due after an edit at its head, which leaves what is due. c is
-// the head before it. The timers of a cancelled thread do not count, nor those of tasks that lost
-// a race.
-func (r *run) wakeOf(c *checkpoint.Chain) (time.Time, error) {
-	if c.Thread.Status == Cancelled {
+// the head before it. A waiting thread is due now if writes, those of the edit, void the outcomes
+// of queued tasks: a run hands these out again. The timers of a cancelled thread do not count, nor
+// those of tasks that lost a race.
+func (r *run) wakeOf(c *checkpoint.Chain, writes []checkpoint.Write) (time.Time, error) {
+	voids := slices.ContainsFunc(writes, func(w checkpoint.Write) bool { return w.Kind == checkpoint.Outcome })
+	switch {
+	case c.Thread.Status == Cancelled:
 		return c.Thread.Wake, nil
+	case c.Thread.Status == Waiting && voids:
+		return c.Thread.Now, nil
 	}
 	open, err := r.counting(c, r.g.questions(openQuestions("", c)))
 	_, next := inbox.Expire(open, nil, time.Time{})
