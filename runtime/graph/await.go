@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -181,8 +182,8 @@ func (w *awaiting) find(ctx context.Context, c *checkpoint.Chain) error {
 		if v.Number == w.after.version {
 			floor = w.after.id
 		}
-		err := w.inputs(ctx, v.Number, floor, func(rec *checkpoint.Record) bool {
-			if rec.Request == w.request {
+		err := w.records(ctx, v.Number, floor, func(rec *checkpoint.Record) bool {
+			if beginsInput(rec) && rec.Request == w.request {
 				w.version, w.begun = v.Number, rec.ID
 			}
 			return w.version != 0
@@ -230,10 +231,17 @@ func (w *awaiting) passed(ctx context.Context, c *checkpoint.Chain) (*ended, err
 		if floor.IsZero() {
 			floor = w.begun
 		}
-		err := w.inputs(ctx, w.version, floor, func(rec *checkpoint.Record) bool {
-			w.next = rec.Parent
+		lost := make(map[checkpoint.ID]bool) // the run lines whose first records are gone
+		err := w.records(ctx, w.version, floor, func(rec *checkpoint.Record) bool {
+			if beginsInput(rec) {
+				w.next = rec.Parent
+			}
+			lost[rec.Line] = rec.Line != rec.ID && bytes.Compare(rec.Line[:], floor[:]) > 0
 			return false
 		})
+		if err == nil && slices.Contains(slices.Collect(maps.Values(lost)), true) { // one of them may be a later input
+			err = fmt.Errorf("%s: the checkpoint of the result: %w; keep more checkpoints", where(w.g.name, w.thread, -1), checkpoint.ErrNotFound)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -262,9 +270,14 @@ func (w *awaiting) passed(ctx context.Context, c *checkpoint.Chain) (*ended, err
 	return nil, w.missing()
 }
 
-// inputs calls yield with the first record of each input in a version, newest first, until yield
+// beginsInput reports whether a record is the first one of an input.
+func beginsInput(rec *checkpoint.Record) bool {
+	return rec.Source == checkpoint.Input && rec.Line == rec.ID
+}
+
+// records calls yield with the headers of the records of a version, newest first, until yield
 // returns true. It leaves out the records up to floor.
-func (w *awaiting) inputs(ctx context.Context, version int, floor checkpoint.ID, yield func(*checkpoint.Record) bool) error {
+func (w *awaiting) records(ctx context.Context, version int, floor checkpoint.ID, yield func(*checkpoint.Record) bool) error {
 	call, cancel := context.WithTimeout(ctx, w.g.opt.saverTimeout)
 	defer cancel()
 	ref := checkpoint.Ref{Thread: w.thread, Version: version}
@@ -278,7 +291,7 @@ func (w *awaiting) inputs(ctx context.Context, version int, floor checkpoint.ID,
 			return &SaverError{Graph: w.g.name, Thread: w.thread, Step: -1, Op: "history", Err: err}
 		case bytes.Compare(rec.ID[:], floor[:]) <= 0:
 			return nil
-		case rec.Source == checkpoint.Input && rec.Line == rec.ID && yield(&rec):
+		case yield(&rec):
 			return nil
 		}
 	}

@@ -135,6 +135,33 @@ func TestAResultIsThatOfTheInputsBeforeTheCall(t *testing.T) {
 	}
 }
 
+// TestAResultWhoseCheckpointIsPrunedIsAnError ends an input and begins another one between two
+// looks of a call, and prunes what the first one has stored (rule 26.4).
+func TestAResultWhoseCheckpointIsPrunedIsAnError(t *testing.T) {
+	for keep, want := range map[int]error{1: checkpoint.ErrNotFound, 100: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			s := silent{memory.New()}
+			here, there := compile(t, asker(new(counter)), graph.Saver(s)), compile(t, asker(new(counter)), graph.Saver(s)).Thread("t")
+			one := done(t, graph.Waiting)(there.Invoke(t.Context(), logged("one")))
+			ended := await(t, here.Thread("t"))
+			stillWaits(t, "a question", ended)
+			log := done(t, graph.Done)(there.Resume(t.Context(), refund.Answer(one.Questions[0], true))).State.Log
+			two := done(t, graph.Waiting)(there.Invoke(t.Context(), logged("two")))
+			if _, err := s.Prune(t.Context(), "t", checkpoint.Retention{Last: keep}); err != nil {
+				t.Fatal(err)
+			}
+			done(t, graph.Done)(there.Resume(t.Context(), refund.Answer(two.Questions[0], true)))
+			got := <-ended
+			if !errors.Is(got.err, want) {
+				t.Fatalf("%d checkpoints kept: got %v, want %v", keep, got.err, want)
+			}
+			if want == nil {
+				same(t, "log", got.res.State.Log, log)
+			}
+		})
+	}
+}
+
 // TestAResultOfAFailedRunHasItsErrors reads the failure of a run of another process (rule 26.3).
 func TestAResultOfAFailedRunHasItsErrors(t *testing.T) {
 	eachSaver(t, func(t *testing.T, s checkpoint.Saver) {
