@@ -399,10 +399,11 @@ type Retention struct {
 	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
 	// or all of its versions are released. The thread was last updated before this time on the
 	// saver's clock. No input waits, and all other messages that wait were posted before this
-	// time. A release is no update: the age of a thread without an open version is that of the
-	// newest run of its last version. Then the other fields have no effect, so Released does not
-	// protect a version from it. Zero removes no thread. Prune checks this and removes the thread
-	// in one act, so it loses no message, and no run.
+	// time. If no message waits, the thread is not due: a child reports its end first. A release
+	// is no update: the age of a thread without an open version is that of the newest run of its
+	// last version. Then the other fields have no effect, so Released does not protect a version
+	// from it. Zero removes no thread. Prune checks this and removes the thread in one act, so it
+	// loses no message, and no run.
 	Ended time.Time
 
 	// Fence is the fence of the run that prunes its own thread while it holds the thread, or after

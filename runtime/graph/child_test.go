@@ -378,6 +378,28 @@ func TestAChildReportsItsEndThoughItsCallerIsGone(t *testing.T) {
 	same(t, "parent", f.status(t, f.parent, "p"), graph.Done)
 }
 
+// TestAChildThatHasNotReportedStays removes ended threads while the report of a child fails.
+func TestAChildThatHasNotReportedStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := func(context.Context, work) (update, error) { return logged("worked"), nil }
+		f := newFamily(t, node)
+		done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+		found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+		if err != nil || len(found.Threads) != 1 {
+			t.Fatalf("got %+v, %v; want the child due", found, err)
+		}
+		if _, err := familyOn(t, postless{f.s}, node, nil).child.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
+			t.Fatalf("got %v, want a report that fails", err)
+		}
+		if _, err := f.s.Prune(t.Context(), found.Threads[0].ID, checkpoint.Retention{Ended: time.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		f.work(t)
+		same(t, "parent", f.status(t, f.parent, "p"), graph.Done)
+	})
+}
+
 // endsWith is a saver that calls cancel in the write that ends a run.
 type endsWith struct {
 	checkpoint.Saver

@@ -23,8 +23,9 @@ type Retention struct {
 	// Graph is the name of one of the graphs of the worker. Threads under its FormerNames count.
 	Graph string
 	// Ended removes whole threads this long after they became Done or Cancelled. A thread stays
-	// as long as inputs wait in its inbox. It also stays for this long after its newest message,
-	// such as a signal that no task has received. Zero removes none.
+	// as long as inputs wait in its inbox, or it is a child that has not reported its end. It also
+	// stays for this long after its newest message, such as a signal that no task has received.
+	// Zero removes none.
 	Ended time.Duration
 	// Last is the number of newest checkpoints of each thread that stay. Zero is no limit. If both
 	// Last and Age are set, a checkpoint stays if one of them keeps it.

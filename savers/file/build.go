@@ -252,7 +252,7 @@ func (v *volume) ended(keep *checkpoint.Retention) bool {
 	if updated.IsZero() {
 		updated = at.About.Created
 	}
-	return ledger.Ended(keep, status, updated, at.Mail.Inputs, at.Mail.Newest())
+	return ledger.Ended(keep, status, updated, at.Wake, at.Mail.Inputs, at.Mail.Newest())
 }
 
 // prune writes a new file with only the records that keep selects.

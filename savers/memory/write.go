@@ -215,9 +215,9 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 func (t *thread) ended(keep *checkpoint.Retention) bool {
 	v := t.current()
 	if v != t.next {
-		return ledger.Ended(keep, v.Status, v.Updated, v.Mail.Inputs, v.Mail.Newest())
+		return ledger.Ended(keep, v.Status, v.Updated, v.Wake, v.Mail.Inputs, v.Mail.Newest())
 	}
-	return ledger.Ended(keep, checkpoint.Done, t.newest(), v.Mail.Inputs, v.Mail.Newest())
+	return ledger.Ended(keep, checkpoint.Done, t.newest(), v.Wake, v.Mail.Inputs, v.Mail.Newest())
 }
 
 // newest returns when the newest run opened or ended, or when the thread was created if it had

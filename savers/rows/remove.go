@@ -86,5 +86,5 @@ func (t *thread) ended(keep *checkpoint.Retention, newest []Row) (bool, error) {
 		}
 		posted = m.Posted
 	}
-	return ledger.Ended(keep, status, updated, t.Inputs, posted), nil
+	return ledger.Ended(keep, status, updated, t.Wake, t.Inputs, posted), nil
 }

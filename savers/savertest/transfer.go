@@ -564,6 +564,13 @@ func testPruneEnded(tb testing.TB, place Storage) {
 	if all, err := s.Versions(ctx, "released"); err != nil || len(all) > 0 {
 		tb.Errorf("released, and removed: got the versions %+v, %v, want none", all, err)
 	}
+	r := begin(tb, s, "due", checkpoint.ID{})
+	if _, err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "due", Fence: r.fence, Status: checkpoint.Done, End: true, Wake: later()}); err != nil {
+		tb.Fatal(err)
+	}
+	if got, err := s.Prune(ctx, "due", checkpoint.Retention{Ended: later()}); err != nil || got.Deleted {
+		tb.Errorf("done, and due: got %+v, %v; want the thread to stay", got, err)
+	}
 	for _, kind := range []checkpoint.MessageKind{checkpoint.InputMessage, checkpoint.SignalMessage} {
 		thread := "with " + kind.String()
 		ended(thread, checkpoint.Done)

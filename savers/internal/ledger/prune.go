@@ -24,10 +24,14 @@ type Kept struct {
 }
 
 // Ended reports whether keep removes the whole thread. status is that of its open version, or Done
-// if none is open. updated is when its newest run opened or ended. inputs is how many untaken
-// inputs it has, and posted is when its newest other message was posted that is untaken.
-func Ended(keep *checkpoint.Retention, status checkpoint.Status, updated time.Time, inputs int, posted time.Time) bool {
+// if none is open. updated is when its newest run opened or ended, and wake is when it is due.
+// inputs is how many untaken inputs it has, and posted is when its newest other message was posted
+// that is untaken.
+func Ended(keep *checkpoint.Retention, status checkpoint.Status, updated, wake time.Time, inputs int, posted time.Time) bool {
 	over := status == checkpoint.Done || status == checkpoint.Cancelled
+	if !wake.IsZero() && posted.IsZero() { // it is due for another reason, such as a report to its caller
+		return false
+	}
 	return !keep.Ended.IsZero() && keep.Fence.IsZero() && over && inputs == 0 && updated.Before(keep.Ended) && posted.Before(keep.Ended)
 }
 
