@@ -3,9 +3,11 @@ package graph
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -156,11 +158,16 @@ func (r *opener) openReleased() error {
 	if rec.Meta == nil {
 		rec.Meta = make(map[string]string)
 	}
-	journal.SetReleased(rec.Meta)
 	if err := r.returnSignals(&c); err != nil {
 		return err
 	}
-	r.run.ending = &CancelledError{Graph: r.run.g.name, Thread: r.run.thread, Reason: releasedReason}
+	reason := releasedReason
+	if place := where(r.run.g.name, r.run.thread, -1); c.Thread.Status == Cancelled { // before the release
+		reason, _ = inbox.CancelReason(strings.TrimPrefix(reasonIn(&c), place+": "))
+	} else {
+		journal.SetReleased(rec.Meta)
+	}
+	r.run.ending = &CancelledError{Graph: r.run.g.name, Thread: r.run.thread, Reason: reason}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Change{Status: Cancelled, End: true, Closes: true})
 }
 

@@ -249,6 +249,15 @@ func TestAResultOfACancelledInput(t *testing.T) {
 		serve(t, g, s)
 		res, err = th.Result(t.Context(), graph.RequestID("three"))
 		check("a run that an input cancelled", res, err, []string{"one", "sibling", "three"})
+		if err := th.Cancel(t.Context(), "no stock"); err != nil {
+			t.Fatal(err)
+		}
+		serve(t, g, s)
+		if _, err := th.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		res, err = th.Result(t.Context())
+		check("a run that was released later", res, err, []string{"one", "sibling", "three", "sibling", "four", "sibling"})
 	})
 }
 
