@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -45,6 +46,101 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 		res := done(t, graph.Done)(again.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b"})
 	}
+}
+
+// unheard is losing, also for the writes without a record.
+type unheard struct{ losing }
+
+func (l unheard) PutWrites(ctx context.Context, w checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	done, err := l.losing.PutWrites(ctx, w)
+	if err == nil && w.End {
+		err = errCrash
+	}
+	return done, err
+}
+
+// The last write of a run is stored, though the run does not know. The run gives its lease up, and
+// the thread is due when that write says.
+func TestALastWriteWhoseAnswerIsLostKeepsWhenItsThreadIsDue(t *testing.T) {
+	run := func(t *testing.T, lost bool, in func(context.Context, thread) error, opts []graph.Option, node []graph.NodeOption) checkpoint.Thread {
+		t.Helper()
+		var s checkpoint.Saver = memory.New()
+		if lost {
+			s = unheard{losing{s}}
+		}
+		var th thread
+		b := newWork()
+		b.Node("a", func(ctx context.Context, _ work) (update, error) { return logged("a"), in(ctx, th) }, node...)
+		b.Node("b", say("b"))
+		th = compile(t, line(b, "a", "b"), append(opts, graph.Saver(s))...).Thread("t")
+		if _, err := th.Invoke(t.Context(), input, graph.ExecutionTimeout(2*day)); errors.Is(err, errCrash) != lost {
+			t.Fatalf("got %v, want the lost answer: %t", err, lost)
+		}
+		return described(t, th)
+	}
+	nothing := func(context.Context, thread) error { return nil }
+	for name, end := range map[string]struct {
+		in   func(context.Context, thread) error // node "a"
+		opts []graph.Option
+		node []graph.NodeOption
+	}{
+		"a drain": {in: func(ctx context.Context, th thread) error {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			_ = th.Drain(ctx) // it does not wait
+			return nil
+		}},
+		"another input": {in: func(ctx context.Context, th thread) error {
+			_, err := th.Submit(context.WithoutCancel(ctx), logged("more"))
+			return err
+		}},
+		"a stop with a deadline": {in: nothing, opts: []graph.Option{graph.InterruptBefore("b")}},
+		"a timer":                {in: func(ctx context.Context, _ thread) error { return graph.Sleep(ctx, day) }},
+		"a queue":                {in: nothing, node: []graph.NodeOption{graph.Queue("q")}},
+		"a queue with a limit":   {in: nothing, node: []graph.NodeOption{graph.Queue("q"), graph.StartTimeout(time.Minute)}},
+	} {
+		eachDurability(t, func(t *testing.T, d graph.Durability) {
+			if len(end.node) > 0 && d != graph.Sync {
+				return
+			}
+			synctest.Test(t, func(t *testing.T) {
+				opts := append(end.opts, d)
+				want, got := run(t, false, end.in, opts, end.node), run(t, true, end.in, opts, end.node)
+				if got.Status != want.Status || !got.Wake.Equal(want.Wake) {
+					t.Errorf("%s: got the thread %s, due at %v; want it %s, due at %v", name, got.Status, got.Wake, want.Status, want.Wake)
+				}
+			})
+		})
+	}
+}
+
+// A child that a person resumed is done, and the run does not know. A worker reports its end.
+func TestAChildWhoseLastCommitLosesItsAnswerReportsItsEnd(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New()
+			f := familyOn(t, s, say("worked"), nil)
+			done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+			kid := func(s checkpoint.Saver) *app {
+				b := graph.New("child", teststate.WorkSchema)
+				b.Node("work", say("worked"))
+				return compile(t, line(b, "work"), graph.Saver(s), graph.InterruptBefore("work"), d)
+			}
+			found, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run, err := kid(s).ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); err != nil || run.Status != graph.Paused {
+				t.Fatalf("got %+v, %v; want the child to stop", run, err)
+			}
+			if _, err := kid(losing{s}).Thread("kid").Resume(t.Context()); !errors.Is(err, errCrash) {
+				t.Fatalf("got %v, want the lost answer", err)
+			}
+			time.Sleep(2 * checkpoint.DefaultLease)
+			f.work(t)
+			same(t, "status of the caller", f.status(t, f.parent, "p"), graph.Done)
+		})
+	})
 }
 
 // The choice of a pending route is the run's last commit here, and its reply is lost. The thread

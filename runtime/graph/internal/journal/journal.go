@@ -68,7 +68,7 @@ type Log interface {
 	// the thread, read once the thread was taken.
 	Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error)
 	// Write stores e, or makes sure that it is stored later, in order. With End it returns when
-	// everything is stored.
+	// everything is stored. With End and no Status, the thread is due as for LetGo.
 	Write(ctx context.Context, e Entry) error
 	// Opened returns the number of the newest message of the thread when the run took it.
 	Opened() uint64
@@ -106,7 +106,8 @@ type Log interface {
 	// Over says that a subgraph call has ended, and that the run has the result of its task. The
 	// run does not load the call again.
 	Over(namespace string)
-	// LetGo gives up the lease without storing anything, as far as that succeeds. With
+	// LetGo gives up the lease without storing anything, as far as that succeeds. The thread is
+	// due when the last Write with End says, because that may be stored although it failed. With
 	// Config.Abandon it leaves the lease to run out.
 	LetGo(ctx context.Context)
 	// Close ends the renewals of the lease, and waits for writes in progress. It stores nothing

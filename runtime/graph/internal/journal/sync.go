@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,6 +19,7 @@ type Sync struct {
 	fence checkpoint.ID
 	base  checkpoint.ID // that of the newest record of the run itself that is stored
 	ended bool          // the lease is given up
+	wake  time.Time     // of the newest write with End, which may be stored although it failed
 	timer leaseTimer
 	now   time.Time // on the saver's clock, when the run opened the thread
 	since time.Time // the same instant or later, on the clock of this process
@@ -87,6 +89,10 @@ func (s *Sync) Write(ctx context.Context, e Entry) error {
 	}
 	s.quit()
 	defer s.lateness.set(false, s.Late)
+	if e.Status == 0 {
+		e.Wake = cmp.Or(s.wake, e.Wake)
+	}
+	s.wake = e.Wake
 	err := s.store(ctx, e)
 	s.ended = err == nil
 	return err
@@ -234,7 +240,7 @@ func (s *Sync) LetGo(ctx context.Context) {
 	}
 	call := s.calling(ctx, time.Now())
 	defer call.end()
-	_, err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true})
+	_, err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true, Wake: s.wake})
 	s.ended = err == nil
 }
 
