@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,17 +36,12 @@ type changedJSON struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
-// run calls f for each thread, with act reporting whether f may change the thread. f returns the
-// detail for the user.
-func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error)) error {
+// do does an operation with each thread, or says what it would do.
+func (m *many) do(cmd *cobra.Command, a *app, args []string, op operate.Operation) error {
 	if err := m.sel.explicit(args); err != nil {
 		return err
 	}
-	act := m.yes || len(args) > 0 && !m.always
-	verb := m.done
-	if !act {
-		verb = m.would
-	}
+	op.DryRun = !m.yes && (len(args) == 0 || m.always)
 	return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
 		l := a.list("THREAD", "ACTION", "DETAIL")
 		err := m.sel.each(ctx, a, s, args, func(id string) error {
@@ -55,19 +49,23 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 			if t.ID == "" || err != nil && !unreadable(err) {
 				return err
 			}
-			detail, err := f(ctx, ops(s), &t, act) // also with damaged data
-			detail, left := strings.CutPrefix(detail, skipped)
-			if err != nil || left && (detail == "" || len(args) == 0) {
+			done, err := ops(s).Do(ctx, op, &t) // also with damaged data
+			if err != nil || done.Skipped && (op.Action == operate.Prune || len(args) == 0) {
 				return err
 			}
-			verb := verb
-			if left {
-				verb = "left as it is"
+			verb, detail := m.done, detailOf(op, done)
+			switch {
+			case done.Skipped:
+				verb, detail = "left as it is", "is "+statusText(&t)
+			case op.DryRun:
+				verb = m.would
 			}
-			return l.add(changedJSON{id, idBytes(id), act && !left, detail}, func() []string { return []string{quoteID(id), verb, dash(cell(detail))} })
+			return l.add(changedJSON{id, idBytes(id), !op.DryRun && !done.Skipped, detail}, func() []string {
+				return []string{quoteID(id), verb, dash(cell(detail))}
+			})
 		})
 		endErr := l.end("no threads")
-		if err == nil && !act && l.rows > 0 {
+		if err == nil && op.DryRun && l.rows > 0 {
 			fmt.Fprintln(a.err, "nothing was changed; pass --yes to do it")
 		}
 		if err == nil {
@@ -77,27 +75,20 @@ func (m *many) run(cmd *cobra.Command, a *app, args []string, f func(ctx context
 	})
 }
 
-// skipped begins the detail of a thread that does not change. The thread is listed only if the
-// user has named it, and if there is more detail.
-const skipped = "\x00"
-
-// do is run for an operation of package operate.
-func (m *many) do(cmd *cobra.Command, a *app, args []string, op operate.Operation) error {
-	return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-		op.DryRun = !act
-		done, err := o.Do(ctx, op, t)
-		switch {
-		case done.Skipped:
-			return skipped + "is " + statusText(t), err
-		case done.Version > 0:
-			return fmt.Sprintf("version %d, %s", done.Version, count(done.Records, "record", "records")), err
-		case op.Action == operate.Delete && op.DryRun:
-			return count(done.Versions, "version", "versions") + ", " + count(done.Records, "record", "records"), err
-		case op.Action == operate.Delete:
-			return count(done.Versions, "version", "versions"), err
-		}
-		return op.Reason, err
-	})
+// detailOf says what an operation has changed or would change.
+func detailOf(op operate.Operation, done operate.Changed) string {
+	records := count(done.Records, "record", "records")
+	switch {
+	case done.Whole:
+		return "the whole thread"
+	case done.Version > 0:
+		return fmt.Sprintf("version %d, %s", done.Version, records)
+	case op.Action == operate.Prune, op.Action == operate.Delete && op.DryRun:
+		return count(done.Versions, "version", "versions") + ", " + records
+	case op.Action == operate.Delete:
+		return count(done.Versions, "version", "versions")
+	}
+	return op.Reason
 }
 
 func (a *app) cancelCommand() *cobra.Command {

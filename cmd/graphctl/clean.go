@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 	"github.com/graphgen-go/graphgen/runtime/operate"
-	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 const dryHelp = `The command only prints what it would do, unless --yes is given.`
@@ -61,9 +55,7 @@ func (a *app) pruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.run(cmd, a, args, func(ctx context.Context, o *operate.Operator, t *checkpoint.Thread, act bool) (string, error) {
-				return pruneOne(ctx, o.Saver, t.ID, keep, act)
-			})
+			return m.do(cmd, a, args, operate.Operation{Action: operate.Prune, Keep: keep})
 		},
 	}
 	m.flags(cmd)
@@ -96,63 +88,4 @@ func (f *pruneFlags) retention(now time.Time, released bool) (keep checkpoint.Re
 		}
 	}
 	return keep, nil
-}
-
-func pruneOne(ctx context.Context, s checkpoint.Saver, id string, keep checkpoint.Retention, act bool) (string, error) {
-	prune := prunable
-	if act {
-		prune = func(ctx context.Context, s checkpoint.Saver, id string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-			return s.Prune(ctx, id, keep)
-		}
-	}
-	removed, err := prune(ctx, s, id, keep)
-	switch {
-	case err != nil:
-		return "", err
-	case removed.Deleted:
-		return "the whole thread", nil
-	case removed.Records+removed.Versions == 0:
-		return skipped, nil
-	}
-	return fmt.Sprintf("%s, %s", count(removed.Versions, "version", "versions"), count(removed.Records, "record", "records")), nil
-}
-
-// prunable returns what Prune would remove. It prunes a copy of the thread in memory.
-func prunable(ctx context.Context, s checkpoint.Saver, id string, keep checkpoint.Retention) (result checkpoint.PruneResult, err error) {
-	versions, err := versionsOf(ctx, s, id, false)
-	if err != nil {
-		return result, err
-	}
-	if result.Deleted, err = over(ctx, s, versions, keep.Ended); err != nil || result.Deleted {
-		return result, err
-	}
-	trial := newGuard(memory.New())
-	defer func() { err = errors.Join(err, trial.Close()) }()
-	in := &importer{to: trial, progress: &progress{}}
-	for _, v := range versions {
-		if err := in.version(ctx, v, archive.Items(ctx, s, v)); err != nil {
-			return result, err
-		}
-	}
-	keep.Ended = time.Time{}
-	return trial.Prune(ctx, id, keep)
-}
-
-// over reports whether a Retention with this Ended removes the whole thread with these versions.
-func over(ctx context.Context, s checkpoint.Saver, versions []checkpoint.Version, ended time.Time) (bool, error) {
-	if ended.IsZero() || len(versions) == 0 {
-		return false, nil
-	}
-	last := &versions[len(versions)-1]
-	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: last.Thread})
-	keeps := func(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage || !m.Posted.Before(ended) }
-	if err != nil || slices.ContainsFunc(mail, keeps) {
-		return false, err
-	}
-	chain, err := s.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number})
-	if err != nil {
-		return false, err
-	}
-	finished := !last.Released.IsZero() || last.Status == checkpoint.Done || last.Status == checkpoint.Cancelled
-	return finished && chain.Thread.Updated.Before(ended), nil
 }

@@ -172,29 +172,3 @@ func (g guard) probe(ctx context.Context, thread string) (found bool, err error)
 	}
 	return true, sealed(c.Snapshot)
 }
-
-// Prune removes old records as [checkpoint.Saver] says. It returns a *sealedError before it would
-// fold encrypted records.
-func (g guard) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
-	if keep.Fold == nil {
-		keep.Fold = func(_ string, chain []checkpoint.Record) ([]byte, error) { return fold(chain) }
-	}
-	return g.Saver.Prune(ctx, thread, keep)
-}
-
-// fold returns the state at the last record of a chain.
-func fold(chain []checkpoint.Record) ([]byte, error) {
-	var state []byte
-	var deltas [][]byte
-	for i := range chain {
-		if err := sealed(chain[i].Payload); err != nil {
-			return nil, err
-		}
-		if chain[i].Snapshot {
-			state, deltas = chain[i].Payload, nil
-			continue
-		}
-		deltas = append(deltas, chain[i].Payload)
-	}
-	return checkpoint.Fold(state, deltas...)
-}

@@ -16,6 +16,7 @@ const (
 	Cancel  Action = "cancel"  // cancels its run and its pending inputs, as Cancel does
 	Release Action = "release" // closes its open version
 	Delete  Action = "delete"  // removes it with all versions and messages
+	Prune   Action = "prune"   // removes the parts that Operation.Keep does not keep
 )
 
 // Fits reports whether the action makes sense on a thread. Nothing of a thread that has ended can
@@ -37,21 +38,24 @@ type Operation struct {
 	Action Action
 	Reason string // of a cancel
 	IfHead string // of a release: it must be the head, named as for Checkpoint; empty is any
-	DryRun bool   // only say what would change
+	Keep   checkpoint.Retention
+	DryRun bool // only say what would change
 }
 
 // Changed is what Do has changed, or would change.
 type Changed struct {
-	Skipped  bool // the action does not fit the thread, and nothing changes
+	Skipped  bool // the action does not fit the thread or finds nothing to prune, and nothing changes
+	Whole    bool // a prune removes the whole thread, and counts nothing
 	Version  int  // that a release has closed
-	Versions int  // that a delete removes
-	Records  int  // of these versions; 0 if they were not counted
+	Versions int  // that a delete or a prune removes
+	Records  int  // of the closed or deleted versions, if they were counted, or that a prune removes
 }
 
 // Do does an operation with a listed or found thread. It leaves a thread that the action does not
 // fit as it is. A thread that a run holds is a *checkpoint.BusyError for a release and a delete. A
 // release returns checkpoint.ErrConflict if IfHead is not the head. A dry run of a delete counts
-// the records.
+// the records. A dry run of a prune reads the whole thread, and prunes a copy in memory. A prune
+// returns a *LockedError if it would fold records that cannot be read.
 func (o *Operator) Do(ctx context.Context, op Operation, t *checkpoint.Thread) (Changed, error) {
 	var changed Changed
 	switch {
@@ -67,6 +71,8 @@ func (o *Operator) Do(ctx context.Context, op Operation, t *checkpoint.Thread) (
 			changed.Records += versions[i].Records
 		}
 		return changed, err
+	case op.Action == Prune:
+		return o.prune(ctx, op, t.ID)
 	case op.DryRun:
 		return changed, nil
 	case op.Action == Wake:
@@ -81,5 +87,5 @@ func (o *Operator) Do(ctx context.Context, op Operation, t *checkpoint.Thread) (
 		v, err := o.Saver.Release(ctx, t.ID, head)
 		return Changed{Version: v.Number, Records: v.Records}, err
 	}
-	return changed, &RequestError{fmt.Sprintf("there is no action %q; want one of %s, %s, %s, %s", op.Action, Wake, Cancel, Release, Delete)}
+	return changed, &RequestError{fmt.Sprintf("there is no action %q; want one of %s, %s, %s, %s, %s", op.Action, Wake, Cancel, Release, Delete, Prune)}
 }

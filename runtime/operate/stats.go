@@ -1,0 +1,117 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+)
+
+// Count counts the threads of one graph with one status. Its names in JSON are stable.
+type Count struct {
+	Graph     string     `json:"graph"`
+	Status    string     `json:"status"`
+	Threads   int        `json:"threads"`
+	Held      int        `json:"held"` // by a run
+	Due       int        `json:"due"`
+	OldestDue *time.Time `json:"oldest_due,omitempty"`
+	Questions int        `json:"questions"`
+	Messages  int        `json:"messages"`
+	Oldest    *time.Time `json:"oldest_update,omitempty"`
+
+	// The following is counted only on demand.
+	Versions int   `json:"versions,omitempty"`
+	Records  int   `json:"records,omitempty"`
+	Bytes    int64 `json:"payload_bytes,omitempty"`
+}
+
+// Count counts the threads that a query and a filter select, ordered by graph and status. With
+// sizes, it also counts versions, records and bytes of payloads, and reads everything for that.
+// With an error, it returns the counts of the threads that it could read.
+func (o *Operator) Count(ctx context.Context, q checkpoint.ThreadQuery, f Filter, sizes bool) ([]Count, error) {
+	type key struct {
+		graph  string
+		status checkpoint.Status
+	}
+	all := make(map[key]*Count)
+	var failed []error
+	for t, err := range o.Threads(ctx, q, f) {
+		if err == nil {
+			k := key{t.Graph, t.Status}
+			if all[k] == nil {
+				all[k] = &Count{Graph: t.Graph, Status: t.Status.String()}
+			}
+			all[k].add(o, &t)
+			if sizes {
+				err = all[k].measure(ctx, o.Saver, t.ID)
+			}
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if err != nil && !Unreadable(err) {
+			break
+		}
+	}
+	var rows []Count
+	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.graph, b.graph), cmp.Compare(a.status, b.status))
+	}) {
+		rows = append(rows, *all[k])
+	}
+	return rows, errors.Join(failed...)
+}
+
+// add counts a listed thread.
+func (c *Count) add(o *Operator, t *checkpoint.Thread) {
+	c.Threads++
+	c.Questions += len(o.Questions(t))
+	c.Messages += t.Inputs + t.Others
+	if t.Holder != "" {
+		c.Held++
+	} else if !t.Wake.IsZero() && !t.Wake.After(now(t)) {
+		c.Due++
+		c.OldestDue = older(c.OldestDue, t.Wake)
+	}
+	c.Oldest = older(c.Oldest, t.Updated)
+}
+
+// older returns the older of two times; a zero time does not count.
+func older(than *time.Time, at time.Time) *time.Time {
+	if at.IsZero() || than != nil && than.Before(at) {
+		return than
+	}
+	return utc(at)
+}
+
+// measure counts the versions, records and bytes of a thread.
+func (c *Count) measure(ctx context.Context, s checkpoint.Saver, thread string) error {
+	versions, err := archive.Versions(ctx, s, thread)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if v.Number > 0 {
+			c.Versions++
+		}
+		for item, err := range archive.Items(ctx, s, v) {
+			switch {
+			case err != nil:
+				return err
+			case item.Record != nil:
+				c.Records++
+				c.Bytes += int64(len(item.Record.Payload))
+			case item.Write != nil:
+				c.Bytes += int64(len(item.Write.Payload))
+			case item.Message != nil:
+				c.Bytes += int64(len(item.Message.Payload))
+			}
+		}
+	}
+	return nil
+}
