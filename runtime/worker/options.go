@@ -39,7 +39,9 @@ type Options struct {
 	// Engine announces threads that may be due. The default is none.
 	Engine Engine
 	// Register makes the worker store its Status in the saver while it runs, for Workers and for
-	// the pages of package inspect. That costs a write each 5 seconds. The default is not to.
+	// the pages of package inspect. That costs a write each 5 seconds. While these writes fail,
+	// their pause grows to a minute. A worker that stops takes at most a second to remove its
+	// Status. The default is not to register.
 	Register bool
 	// SaverTimeout bounds one call of the saver by the worker itself. The default is 10 s.
 	SaverTimeout time.Duration

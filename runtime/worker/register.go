@@ -26,8 +26,10 @@ const (
 
 const (
 	heartbeat = checkpoint.DefaultLease / 3
-	reopening = time.Hour // a worker registers again so often, so that the writes of a thread stay few
-	forgotten = time.Hour // after which another worker removes a worker that has died
+	slowest   = time.Minute // the longest pause after heartbeats that have failed
+	farewell  = time.Second // the time in which a worker that stops removes its thread
+	reopening = time.Hour   // a worker registers again so often, so that the writes of a thread stay few
+	forgotten = time.Hour   // after which another worker removes a worker that has died
 )
 
 // Status describes a worker. Its names in JSON are stable.
@@ -101,9 +103,12 @@ func (w *Worker) name() string {
 
 // Workers returns the workers that have registered in a saver, ordered by their names. A worker
 // that has died stays for an hour, and then until another one registers, which each one does once
-// an hour. An error of one worker alone leaves it out. With another error Workers returns those
-// that it could read, in no order.
+// an hour. An error of one worker alone leaves it out. With another error, such as one that is
+// checkpoint.ErrPartial, Workers returns those that it could read.
 func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err error) {
+	defer func() {
+		slices.SortFunc(all, func(a, b Registered) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Thread, b.Thread)) })
+	}()
 	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: registryPrefix}) {
 		if errors.Is(err, checkpoint.ErrDamaged) {
 			continue
@@ -125,7 +130,6 @@ func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err
 		}
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b Registered) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Thread, b.Thread)) })
 	return all, nil
 }
 
@@ -139,22 +143,28 @@ type registration struct {
 }
 
 // register stores the Status of the worker at each heartbeat until the returned function is
-// called. That removes it.
+// called. That removes it. The pause doubles with each further heartbeat that fails.
 func (w *Worker) register() (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var r registration
-		for r.w = w; ; {
-			if err := r.beat(ctx); err != nil && ctx.Err() == nil {
+		r, pause := registration{w: w}, heartbeat
+		for next := pause; ; {
+			switch err := r.beat(ctx); {
+			case err == nil:
+				pause, next = heartbeat, heartbeat
+			case ctx.Err() == nil:
 				w.emit(Event{Kind: EventSaverFailed, Thread: r.thread, Err: err})
+				pause, next = next, min(2*next, slowest)
 			}
 			select {
 			case <-ctx.Done():
-				r.end()
+				last, cancel := context.WithTimeout(context.Background(), min(farewell, w.opt.SaverTimeout))
+				defer cancel()
+				r.end(last)
 				return
-			case <-time.After(heartbeat):
+			case <-time.After(pause):
 			}
 		}
 	}()
@@ -174,7 +184,7 @@ func (r *registration) beat(ctx context.Context) error {
 		return fmt.Errorf("worker: the status: %w", err)
 	}
 	if !r.fence.IsZero() && time.Since(r.opened) >= reopening {
-		r.end()
+		r.end(ctx)
 		r.fence = checkpoint.ID{}
 	}
 	status := checkpoint.Write{Base: r.fence, Task: "worker", Kind: checkpoint.Failure, Name: statusWrite, Payload: text}
@@ -225,12 +235,10 @@ func (r *registration) open(ctx context.Context, status checkpoint.Write) error 
 }
 
 // end removes the thread. If that fails, the next worker does it.
-func (r *registration) end() {
+func (r *registration) end(ctx context.Context) {
 	if r.fence.IsZero() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.w.opt.SaverTimeout)
-	defer cancel()
 	_, err := r.w.saver.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Status: checkpoint.Done, End: true})
 	if err == nil {
 		_ = r.w.saver.Delete(ctx, r.thread) // the next worker removes it, too

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -177,6 +178,82 @@ func TestARegistrationThatIsRemovedComesBack(t *testing.T) {
 		}
 		if err := w.stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// stubborn is a saver that refuses the registrations of workers, or does not answer them.
+type stubborn struct {
+	*memory.Saver
+	refuses, hangs atomic.Bool
+	mu             sync.Mutex
+	tries          []time.Time
+}
+
+func (s *stubborn) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	if s.refuses.Load() && strings.HasPrefix(a.Thread, "__worker/") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tries = append(s.tries, time.Now())
+		return checkpoint.AppendResult{}, errBroken
+	}
+	return s.Saver.Append(ctx, a)
+}
+
+func (s *stubborn) PutWrites(ctx context.Context, p checkpoint.PutWrites) (checkpoint.PutResult, error) {
+	if s.hangs.Load() && strings.HasPrefix(p.Thread, "__worker/") {
+		<-ctx.Done()
+		return checkpoint.PutResult{}, ctx.Err()
+	}
+	return s.Saver.PutWrites(ctx, p)
+}
+
+// TestARegistrationThatFailsIsRepeatedMoreAndMoreRarely: the pauses double up to a minute.
+func TestARegistrationThatFailsIsRepeatedMoreAndMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stubborn{Saver: memory.New()}
+		s.refuses.Store(true)
+		w := start(t, s, worker.Options{Name: "a", Register: true}, line(t, "mails", s, say("n")))
+		time.Sleep(4 * time.Minute)
+		var pauses []time.Duration
+		s.mu.Lock()
+		for i := range s.tries[1:] {
+			pauses = append(pauses, s.tries[i+1].Sub(s.tries[i])/time.Second)
+		}
+		s.mu.Unlock()
+		if got, want := fmt.Sprintf("%d", pauses), "[5 10 20 40 60 60]"; got != want {
+			t.Errorf("got pauses of %s seconds, want %s", got, want)
+		}
+		s.refuses.Store(false)
+		time.Sleep(time.Minute)
+		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]"; got != want {
+			t.Errorf("a minute after the last failure: got %s, want %s", got, want)
+		}
+		time.Sleep(time.Minute)
+		if got, want := fleet(t, s), "a alive true, 0/64 of [mails]"; got != want {
+			t.Errorf("with heartbeats again: got %s, want %s", got, want)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestARegistrationDoesNotHoldUpAStop stops a worker whose saver does not answer.
+func TestARegistrationDoesNotHoldUpAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stubborn{Saver: memory.New()}
+		w := start(t, s, worker.Options{Name: "a", Register: true, SaverTimeout: time.Minute}, line(t, "mails", s, say("n")))
+		time.Sleep(time.Second)
+		s.hangs.Store(true)
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		if err := w.stop(); err != nil || time.Since(began) > time.Second {
+			t.Errorf("the worker has stopped after %s, %v; want a second at most", time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+		if got, want := fleet(t, s), "a alive false, 0/64 of [mails]"; got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 }
