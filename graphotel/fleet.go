@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/runtime/worker"
 )
@@ -25,7 +27,9 @@ import (
 // Each gauge has the attribute of the graph or of the queue. Each collection costs one call of the
 // saver for each of them and for each worker, and reads at most 100 due threads of each. So one
 // process of a fleet should call it. stop removes the gauges. An error of the saver is an error of
-// the collection, and gives no values. WatchFleet returns an error if the meter refuses a gauge.
+// the collection, and gives no values. An error that is checkpoint.ErrPartial goes to the error
+// handler of OpenTelemetry, and the values are those of the parts of the storage that answer.
+// WatchFleet returns an error if the meter refuses a gauge.
 func (t *Telemetry) WatchFleet(o *operate.Operator, graphs ...string) (stop func() error, err error) {
 	f := fleet{o: o, graphs: graphs}
 	if s, ok := o.Saver.(interface{ attributes() []attribute.KeyValue }); ok {
@@ -65,7 +69,11 @@ type fleet struct {
 func (f *fleet) observe(ctx context.Context, o metric.Observer) error {
 	all, err := f.o.Fleet(ctx, 0, f.graphs...)
 	if err != nil {
-		return fmt.Errorf("graphotel: read the fleet: %w", err)
+		err = fmt.Errorf("graphotel: read the fleet: %w", err)
+		if !errors.Is(err, checkpoint.ErrPartial) {
+			return err
+		}
+		otel.Handle(err) // an error of the collection would end the export
 	}
 	for _, l := range append(all.Graphs, all.Queues...) {
 		of := QueueKey.String(l.Queue)

@@ -2,10 +2,14 @@ package graphotel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/operate"
@@ -83,6 +87,32 @@ func TestGaugesOfTheFleetReadAFewRowsOfEachGraph(t *testing.T) {
 	check("graphgen.workers", map[string]float64{orders: 0, mails: 0, idle: 0})
 	if err := stop(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// halfDown is a saver with two storages, of which one does not answer.
+type halfDown struct{ checkpoint.Saver }
+
+func (s *halfDown) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	got, err := s.Saver.Ready(ctx, q)
+	return got, errors.Join(err, fmt.Errorf("shard b: %w", checkpoint.ErrPartial))
+}
+
+// TestGaugesOfTheFleetAreThoseOfTheStorageThatAnswers: the error handler gets what is missing.
+func TestGaugesOfTheFleetAreThoseOfTheStorageThatAnswers(t *testing.T) {
+	p, s := receive(t).process(t), &halfDown{memory.New()}
+	var handled []error
+	before := otel.GetErrorHandler()
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { handled = append(handled, err) }))
+	t.Cleanup(func() { otel.SetErrorHandler(before) })
+	if _, err := p.WatchFleet(&operate.Operator{Saver: s}, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(p.metric(t, "graphgen.due.threads")); len(got) != 1 || got["graphgen.graph=orders"] != 0 {
+		t.Errorf("got %v, want the graph orders", got)
+	}
+	if len(handled) == 0 || !errors.Is(handled[0], checkpoint.ErrPartial) || !strings.Contains(handled[0].Error(), "shard b") {
+		t.Errorf("the error handler got %v; want an error about shard b", handled)
 	}
 }
 

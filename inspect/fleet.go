@@ -18,6 +18,7 @@ type fleetData struct {
 	Graphs    []loadRow
 	Queues    []loadRow
 	Schedules []scheduleRow
+	Missing   string // the error of a part of the storage, which the page lacks; empty for none
 }
 
 // loadRow is a graph or a queue in its list.
@@ -45,7 +46,7 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 	d := fleetData{head: in.head(r, "Workers")}
 	o, ctx := in.operator(r), r.Context()
 	f, err := o.Fleet(ctx, loadSize, in.namesFor(r, View)...)
-	if err != nil {
+	if err = d.lacks(err); err != nil {
 		return err
 	}
 	d.Workers, d.Graphs, d.Queues = f.Workers, in.visible(r, f.Graphs), in.visible(r, f.Queues)
@@ -53,8 +54,11 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for s, err := range o.Schedules(ctx) {
-		if err != nil && s.ID == "" {
-			return err
+		if s.ID == "" {
+			if err = d.lacks(err); err != nil {
+				return err
+			}
+			continue
 		}
 		row := scheduleRow{Schedule: s, May: in.mayTurn(r, "schedule", s.ID)}
 		if err != nil {
@@ -67,6 +71,14 @@ func (in *Inspector) fleetPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	in.render(w, http.StatusOK, "fleet", d)
 	return nil
+}
+
+// lacks notes the error of a part of the storage, and returns any other.
+func (d *fleetData) lacks(err error) error {
+	if errors.Is(err, checkpoint.ErrPartial) {
+		d.Missing, err = err.Error(), nil
+	}
+	return err
 }
 
 // mayTurn returns the actions that a request may do with a graph, a queue or a schedule.

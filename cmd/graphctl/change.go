@@ -44,7 +44,7 @@ func (m *many) do(cmd *cobra.Command, a *app, args []string, op operate.Operatio
 	op.DryRun = !m.yes && (len(args) == 0 || m.always)
 	return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
 		l := a.list("THREAD", "ACTION", "DETAIL")
-		err := m.sel.each(ctx, a, s, args, func(id string) error {
+		err := l.end("no threads", m.sel.each(ctx, a, s, args, func(id string) error {
 			t, err := findThread(ctx, s, id)
 			if t.ID == "" || err != nil && !unreadable(err) {
 				return err
@@ -63,13 +63,9 @@ func (m *many) do(cmd *cobra.Command, a *app, args []string, op operate.Operatio
 			return l.add(changedJSON{id, idBytes(id), !op.DryRun && !done.Skipped, detail}, func() []string {
 				return []string{quoteID(id), verb, dash(cell(detail))}
 			})
-		})
-		endErr := l.end("no threads")
+		}))
 		if err == nil && op.DryRun && l.rows > 0 {
 			fmt.Fprintln(a.err, "nothing was changed; pass --yes to do it")
-		}
-		if err == nil {
-			err = endErr
 		}
 		return err
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,10 +23,7 @@ worker that has died is gone, and stays in the list for an hour.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
-				all, err := worker.Workers(ctx, s)
-				if err != nil {
-					return err
-				}
+				all, failed := worker.Workers(ctx, s)
 				l := a.list("WORKER", "STATE", "SINCE", "SLOTS", "GRAPHS", "QUEUES", "PROGRAM")
 				for i := range all {
 					w := &all[i]
@@ -35,7 +31,7 @@ worker that has died is gone, and stays in the list for an hour.`,
 						return err
 					}
 				}
-				return l.end("no worker has registered; the option Register of a worker does it")
+				return l.end("no worker has registered; the option Register of a worker does it", failed)
 			})
 		},
 	}
@@ -80,17 +76,14 @@ paused ones. Each costs one call of the saver.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error {
-				f, err := ops(s).Fleet(ctx, most, graphs...)
-				if err != nil {
-					return err
-				}
+				f, failed := ops(s).Fleet(ctx, most, graphs...)
 				l := a.list("KIND", "NAME", "GRAPHS", "DUE", "OLDEST", "WORKERS", "SLOTS", "STATE")
 				for _, load := range append(f.Graphs, f.Queues...) {
 					if err := l.add(load, func() []string { return a.loadCells(&load, f.Now) }); err != nil {
 						return err
 					}
 				}
-				return l.end("no graph or queue is known; name graphs by --graph")
+				return l.end("no graph or queue is known; name graphs by --graph", failed)
 			})
 		},
 	}
@@ -132,13 +125,15 @@ func (a *app) schedulesCommand() *cobra.Command {
 				for one, err := range ops(s).Schedules(ctx) {
 					if err != nil {
 						failed = append(failed, err)
+					}
+					if one.When == "" { // it could not be read
 						continue
 					}
 					if err := l.add(one, func() []string { return a.scheduleCells(&one) }); err != nil {
 						return err
 					}
 				}
-				return errors.Join(l.end("no schedules"), errors.Join(failed...))
+				return l.end("no schedules", failed...)
 			})
 		},
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -146,7 +145,7 @@ func (h *historian) print(ctx context.Context, s checkpoint.Saver, at checkpoint
 	found := false
 	for r, err := range s.History(ctx, at, q) {
 		if err != nil {
-			return errors.Join(err, h.l.end(""))
+			return h.l.end("", err)
 		}
 		found = true
 		stop, err := h.record(&r)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -59,20 +60,22 @@ func (l *list) text(first string) {
 	fmt.Fprintln(l.table, first+strings.Repeat("\t", len(l.columns)-1))
 }
 
-// end prints the end of the list. none is the text of an empty table.
-func (l *list) end(none string) error {
+// end prints the end of the list, and returns errs. none is the text of an empty table, if nothing
+// has failed.
+func (l *list) end(none string, errs ...error) error {
+	failed := errors.Join(errs...)
+	var err error
 	switch {
 	case l.a.format == "json" && l.rows == 0:
-		_, err := fmt.Fprintln(l.a.out, "[]")
-		return err
+		_, err = fmt.Fprintln(l.a.out, "[]")
 	case l.a.format == "json":
-		_, err := fmt.Fprintln(l.a.out, "\n]")
-		return err
-	case l.a.format == "table" && l.rows == 0 && none != "":
+		_, err = fmt.Fprintln(l.a.out, "\n]")
+	case l.a.format == "table" && l.rows == 0 && none != "" && failed == nil:
 		fmt.Fprintln(l.a.err, none)
-		return nil
+	default:
+		err = l.table.Flush()
 	}
-	return l.table.Flush()
+	return errors.Join(failed, err)
 }
 
 // jsonLine prints a value as one line of JSON.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -48,7 +47,7 @@ func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, siz
 			return err
 		}
 	}
-	return errors.Join(l.end("no threads"), err)
+	return l.end("no threads", err)
 }
 
 func (a *app) statCells(row *operate.Count, sizes bool) []string {

@@ -91,7 +91,7 @@ func (a *app) tail(ctx context.Context, s checkpoint.Saver, args []string, f *ta
 	for {
 		busy, err := w.poll(ctx)
 		if err != nil {
-			return errors.Join(err, w.l.end(""))
+			return w.l.end("", err)
 		}
 		if f.end && !busy {
 			return w.l.end("")
@@ -104,7 +104,7 @@ func (a *app) tail(ctx context.Context, s checkpoint.Saver, args []string, f *ta
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return w.l.end("") // --timeout is one of the ways to end
 			}
-			return errors.Join(ctx.Err(), w.l.end(""))
+			return w.l.end("", ctx.Err())
 		case <-time.After(f.every):
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,7 +62,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 			damaged = append(damaged, err)
 			continue
 		case err != nil:
-			return errors.Join(err, l.end(""))
+			return l.end("", err)
 		}
 		j := threadOf(&t)
 		if j.Wait != nil && sel.Filter.Reads() { // the list would not say that a queue is stuck
@@ -73,7 +72,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 			err = ops(s).Complete(ctx, &t, t.Now, j.Wait)
 		}
 		if err != nil && !unreadable(err) {
-			return errors.Join(err, l.end(""))
+			return l.end("", err)
 		}
 		if err := l.add(j, func() []string { return a.threadCells(&t, j.Wait, wide) }); err != nil {
 			return err
@@ -83,7 +82,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 	if sel.narrow() {
 		none = "no threads match"
 	}
-	return errors.Join(l.end(none), errors.Join(damaged...))
+	return l.end(none, damaged...)
 }
 
 func (a *app) threadCells(t *checkpoint.Thread, w *operate.Standing, wide bool) []string {

@@ -82,7 +82,7 @@ func (a *app) verify(ctx context.Context, s checkpoint.Saver, args []string, sel
 		}
 		return err
 	})
-	err = errors.Join(err, v.l.end(""))
+	err = v.l.end("", err)
 	fmt.Fprintln(a.err, v.progress.text("verified"))
 	if v.found > 0 {
 		err = errors.Join(err, &problemsError{v.found})

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 		if unreadable(err) {
 			damaged = append(damaged, err)
 		} else if err != nil {
-			return errors.Join(err, l.end(""))
+			return l.end("", err)
 		}
 		for i := range waits {
 			if len(kinds) > 0 && !slices.Contains(kinds, string(waits[i].Kind)) {
@@ -65,7 +64,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 			}
 		}
 	}
-	return errors.Join(l.end("nothing waits"), errors.Join(damaged...))
+	return l.end("nothing waits", damaged...)
 }
 
 func (a *app) waitCells(w *waitJSON) []string {

@@ -54,13 +54,22 @@ type Fleet struct {
 // threads are counted for each; 0 is 100. Each graph and each queue costs one call of the saver.
 //
 // A queue is known if one of Graphs has it, if a worker serves it, or if it is paused. It is also
-// Paused if all of its graphs are. Due threads that Sees hides do not count.
+// Paused if all of its graphs are. Due threads that Sees hides do not count. With an error that is
+// checkpoint.ErrPartial, the Fleet is that of the parts of the storage that answer.
 func (o *Operator) Fleet(ctx context.Context, most int, names ...string) (f Fleet, err error) {
-	if f.Workers, err = worker.Workers(ctx, o.Saver); err != nil {
+	var lacks error
+	fatal := func(err error) bool {
+		partial := errors.Is(err, checkpoint.ErrPartial)
+		if partial {
+			lacks = err
+		}
+		return err != nil && !partial
+	}
+	if f.Workers, err = worker.Workers(ctx, o.Saver); fatal(err) {
 		return f, err
 	}
 	pausedGraphs, pausedQueues, err := worker.Paused(ctx, o.Saver)
-	if err != nil {
+	if fatal(err) {
 		return f, err
 	}
 	graphs, queues := make(map[string]*Load), make(map[string]*Load)
@@ -116,10 +125,13 @@ func (o *Operator) Fleet(ctx context.Context, most int, names ...string) (f Flee
 		all := !slices.ContainsFunc(l.Graphs, func(name string) bool { return !stopped[name] })
 		l.Paused = l.Paused || len(l.Graphs) > 0 && all
 	}
-	if f.Graphs, err = o.loads(ctx, graphs, nil, most, &f.Now); err == nil {
-		f.Queues, err = o.loads(ctx, queues, stopped, most, &f.Now)
+	if f.Graphs, err = o.loads(ctx, graphs, nil, most, &f.Now); fatal(err) {
+		return f, err
 	}
-	return f, err
+	if f.Queues, err = o.loads(ctx, queues, stopped, most, &f.Now); fatal(err) {
+		return f, err
+	}
+	return f, lacks
 }
 
 // stoppedGraphs returns the paused graphs, and the other names of those that have a queue. A pause
@@ -153,17 +165,21 @@ func (l *Load) serve(alive bool, slots, used int) {
 	}
 }
 
-// loads counts what is due, and returns the loads ordered by their names.
-func (o *Operator) loads(ctx context.Context, all map[string]*Load, stopped map[string]bool, most int, now *time.Time) (loads []Load, err error) {
+// loads counts what is due, and returns the loads ordered by their names. Its errors are those of
+// Fleet.
+func (o *Operator) loads(ctx context.Context, all map[string]*Load, stopped map[string]bool, most int, now *time.Time) (loads []Load, lacks error) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		l := all[name]
 		slices.Sort(l.Graphs)
-		if *now, err = o.count(ctx, l, stopped, most); err != nil {
+		at, err := o.count(ctx, l, stopped, most)
+		if errors.Is(err, checkpoint.ErrPartial) {
+			lacks = err
+		} else if err != nil {
 			return loads, err
 		}
-		loads = append(loads, *l)
+		*now, loads = at, append(loads, *l)
 	}
-	return loads, nil
+	return loads, lacks
 }
 
 // Due returns how much of a graph is due, by one call of the saver, and the time on its clock. It
@@ -288,9 +304,10 @@ type Firing struct {
 	Status string    `json:"status,omitempty"`
 }
 
-// Schedules yields the schedules that Sees does not hide, ordered by id. An error is that of one
-// schedule, which then has only an ID, or ends the sequence. Each schedule costs some calls of the
-// saver.
+// Schedules yields the schedules that Sees does not hide, ordered by id. An error with an ID is
+// that of one schedule, which has no When if it cannot be read. Any other ends the sequence, such
+// as one that is checkpoint.ErrPartial after the schedules of the storage that answers. Each
+// schedule costs some calls of the saver.
 func (o *Operator) Schedules(ctx context.Context) iter.Seq2[Schedule, error] {
 	return func(yield func(Schedule, error) bool) {
 		err := o.scheduled(func(all *schedule.Schedules) error {
@@ -324,7 +341,7 @@ func (o *Operator) schedule(ctx context.Context, d *schedule.Description) (Sched
 		s.Next = append(s.Next, at.UTC())
 		next, err := d.Spec.Next(at)
 		if err != nil {
-			return s, err
+			return Schedule{ID: d.ID}, err
 		}
 		at = next
 	}

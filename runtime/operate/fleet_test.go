@@ -370,3 +370,45 @@ func TestSchedulesSayWhatTheyFire(t *testing.T) {
 		}
 	})
 }
+
+// TestTheFleetKeepsWhatTheStorageThatAnswersSays has a worker, a pause, a due thread and a
+// schedule on the part of the storage that answers.
+func TestTheFleetKeepsWhatTheStorageThatAnswersSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		app := newApp(t, s, func(context.Context) error { return nil })
+		if _, err := app.Thread("t").Submit(t.Context(), fixtures.ParcelUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := worker.Pause(t.Context(), s, "parcels"); err != nil {
+			t.Fatal(err)
+		}
+		all, err := schedule.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := all.Create(t.Context(), "nightly", schedule.Spec{Cron: "@daily"}, schedule.Submit(app, fixtures.ParcelUpdate{})); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- worker.New(s, worker.Options{Name: "desk-1", Register: true, Slots: 3}, app).Run(ctx) }()
+		time.Sleep(time.Second)
+		o := &operate.Operator{Saver: &halfDown{s}}
+		f, err := o.Fleet(t.Context(), 0)
+		if got, want := text(&f), "[parcels]: 1 due for 1s, 0 of 3 slots of 1, paused"; !errors.Is(err, checkpoint.ErrPartial) || len(f.Workers) != 1 || got != want {
+			t.Errorf("got %q and the workers %v, %v; want %q, desk-1 and %v", got, f.Workers, err, want, checkpoint.ErrPartial)
+		}
+		var got []string
+		for s, err := range o.Schedules(t.Context()) {
+			got = append(got, fmt.Sprintf("%s %t", s.ID, errors.Is(err, checkpoint.ErrPartial)))
+		}
+		if fmt.Sprint(got) != "[nightly false  true]" {
+			t.Errorf("got the schedules and errors %q; want nightly, and then the error", got)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
