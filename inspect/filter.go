@@ -55,7 +55,9 @@ func cursorOf(q url.Values, byID bool) (c cursor, err error) {
 func filterOf(q url.Values) (f filter, err error) {
 	f.Selection = operate.Selection{
 		Prefix: q.Get("prefix"), Graph: q.Get("graph"), Status: q.Get("status"), Order: cmp.Or(q.Get("sort"), checkpoint.NewestFirst.String()),
-		Filter: operate.Filter{Text: q.Get("q"), Waits: operate.Kind(q.Get("waits")), Stuck: q.Get("stuck") != ""},
+		Filter: operate.Filter{
+			Text: q.Get("q"), Waits: operate.Kind(q.Get("waits")), Stuck: q.Get("stuck") != "", Node: q.Get("node"), Error: q.Get("error"),
+		},
 	}
 	if label := q.Get("label"); label != "" {
 		f.Labels = []string{label}
@@ -80,7 +82,7 @@ func filterOf(q url.Values) (f filter, err error) {
 // plain reports whether the saver applies no filter, so that it can list threads by their ids.
 func (f filter) plain() bool {
 	q := f.query(time.Time{})
-	return !q.Filtered()
+	return !q.Filtered() && !f.Searches()
 }
 
 // byID returns the filter of an action on many threads. It is in the order of the ids if it can
@@ -112,6 +114,8 @@ func (f filter) values() url.Values {
 		q.Set("made", f.After.Created.UTC().Format(time.RFC3339Nano))
 	}
 	set("waits", string(f.Waits))
+	set("node", f.Node)
+	set("error", f.Error)
 	if f.Stuck {
 		q.Set("stuck", "1")
 	}
@@ -150,8 +154,9 @@ func ofThread(err error) bool {
 	return operate.Unreadable(err) || errors.Is(err, checkpoint.ErrNotFound)
 }
 
-// scan returns up to want threads that match, and reads up to limit threads. It looks
-// at up to mostReads threads, and leaves out threads on which the request must not do a.
+// scan returns up to want threads that match, of up to limit threads of the list. It reads up to
+// mostReads of them, or those that a search reads. It leaves out threads on which the request must
+// not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
 	if f.Text != "" && f.After.ID == "" {
 		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
@@ -159,7 +164,10 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		}
 		out.read = 1
 	}
-	reads := 0
+	reads, most := 0, mostReads
+	if f.Searches() {
+		most, limit = operate.Searched, max(limit, operate.Searched)
+	}
 	q := f.query(now)
 	q.Limit = want + 1
 	if !f.Any() || in.opt.Authorize != nil {
@@ -175,7 +183,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			return out, err
 		}
 		// Damaged threads without a place come first, and no page can begin after them.
-		if (len(out.rows) >= want || out.read >= limit || reads >= mostReads) && out.last.ID != "" {
+		if (len(out.rows) >= want || out.read >= limit || reads >= most) && out.last.ID != "" {
 			out.more = true
 			return out, nil
 		}

@@ -44,6 +44,7 @@ type listData struct {
 	Missing  string // the error of a part of the storage, whose threads are not in the list; empty for none
 	Found    found
 	Read     int
+	Searched int    // how many threads a search by node or error reads
 	Whole    bool   // Read counts all threads that were read
 	More     string // the address of the next page; empty if there is none
 	First    string // the address of the first page; empty on the first page
@@ -70,7 +71,7 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: operate.Statuses(), Whole: in.opt.Authorize == nil}
+	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: operate.Statuses(), Whole: in.opt.Authorize == nil, Searched: operate.Searched}
 	d.Now = now
 	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
 		return err

@@ -42,10 +42,17 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.Stuck, "stuck", false, "only threads that nobody serves: due without a worker for a minute, given up, or waiting for 7 days; "+
 		"a queue counts if tasks wait for nothing else")
 	f.StringVar(&s.Text, "search", "", "only threads with this `text` in the id, the title or a label")
+	f.StringVar(&s.Node, "node", "", searchHelp("only threads with a due task of the node with this `name`"))
+	f.StringVar(&s.Error, "error", "", searchHelp("only failed threads with this `text` in the error of a task"))
 	f.StringVar(&s.after, "after", "", "only threads that follow the thread with this `id` in the order, for paging")
 	f.IntVar(&s.limit, "limit", 0, "at most this `number` of threads; 0 is all")
 	_ = cmd.RegisterFlagCompletionFunc("waits", cobra.FixedCompletions(texts(operate.Kinds()), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(texts(operate.Statuses()), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// searchHelp returns the help of a flag that reads each thread.
+func searchHelp(text string) string {
+	return fmt.Sprintf("%s, among the newest %d", text, operate.Searched)
 }
 
 // allFlag adds the flag that selects all threads, for commands that change them.
@@ -79,7 +86,7 @@ func (s *selection) query(ctx context.Context, saver checkpoint.Saver, now time.
 // follow checks the order of q and the place that it begins at.
 func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *checkpoint.ThreadQuery) (err error) {
 	switch {
-	case s.Order == checkpoint.ByID.String() && q.Filtered():
+	case s.Order == checkpoint.ByID.String() && (q.Filtered() || s.Searches()):
 		return &usageError{"--sort id is for lists without filters; leave it out, or the filters other than --prefix"}
 	case s.afterCreated != "" && !q.NewestFirst():
 		return &usageError{"--after-created has no effect with --sort id; leave it out"}

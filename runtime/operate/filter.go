@@ -3,11 +3,14 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // Filter selects threads by what no saver has an index for, so the threads that the saver lists
@@ -22,42 +25,85 @@ type Filter struct {
 	// Waited selects the threads that have waited for longer, for whatever they wait; 0 is any.
 	// For a task in a queue it counts from the last update of the thread.
 	Waited time.Duration
+	// Node selects the threads with a due task of this node that has not finished. Error selects
+	// the failed threads with this text in the error of a task; case does not count. Both read
+	// each thread, so a list searches the first Searched threads only.
+	Node, Error string
+}
+
+// Searched is the number of threads that a search by node or error reads at most.
+const Searched = 10_000
+
+// SearchError is the end of a list whose search by node or error has read Searched threads.
+type SearchError struct {
+	After checkpoint.Thread // the last one that was read
+}
+
+func (e *SearchError) Error() string {
+	return fmt.Sprintf("the search by node or error has read %d threads, and further ones follow thread %q; narrow it by other filters, or continue there",
+		Searched, e.After.ID)
 }
 
 // Any reports whether the filter selects all threads.
 func (f Filter) Any() bool { return f == Filter{} }
 
-// Reads reports whether Match may call Complete for a thread.
-func (f Filter) Reads() bool { return f.Waits == KindQueue || f.Waits == "" && f.Stuck }
+// Reads reports whether Match may read a thread.
+func (f Filter) Reads() bool { return f.Searches() || f.Waits == KindQueue || f.Waits == "" && f.Stuck }
+
+// Searches reports whether the filter has a Node or an Error.
+func (f Filter) Searches() bool { return f.Node != "" || f.Error != "" }
 
 // Finds reports whether a thread has the Text.
 func (f Filter) Finds(t *checkpoint.Thread) bool {
-	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
-	if has(t.ID) || has(t.Title) {
+	if has(t.ID, f.Text) || has(t.Title, f.Text) {
 		return true
 	}
 	for name, value := range t.Labels {
-		if has(name + "=" + value) {
+		if has(name+"="+value, f.Text) {
 			return true
 		}
 	}
 	return false
 }
 
+// has reports whether a text has a part. Case does not count.
+func has(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+// stands reports whether a thread has a due task that the Node and the Error of the filter select.
+func (o *Operator) stands(ctx context.Context, f Filter, t *checkpoint.Thread) (bool, error) {
+	p, err := o.position(ctx, checkpoint.Ref{Thread: t.ID}, false)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(p.Snap.Tasks, func(s graph.TaskState) bool {
+		return !s.Finished && (f.Node == "" || string(s.Node) == f.Node) && has(s.Failure, f.Error)
+	}), nil
+}
+
 // Match returns the Standing of a listed thread at the time now, and whether the filter selects
-// the thread. read reports that it has called Complete, which it does only for a thread that may
-// wait for a queue. With an error that is Unreadable, the results are those of the list alone.
+// the thread. read reports that it has read the thread. It does so for a Node or an Error, and
+// for a thread that may wait for a queue. With an error that is Unreadable, the results are those
+// of the list alone.
 func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok, read bool, err error) {
 	s = o.Standing(t, now)
 	if !f.Finds(t) {
 		return s, false, false, nil
 	}
-	read = s.queue && f.Reads() && (!f.Stuck || now.Sub(t.Updated) > overdue)
-	if read {
-		err = o.Complete(ctx, t, now, &s)
+	found := true
+	if f.Searches() {
+		ended := t.Version == 0 || t.Status == checkpoint.Done || t.Status == checkpoint.Cancelled
+		if read = !ended && (f.Error == "" || t.Status == checkpoint.Failed); !read {
+			return s, false, false, nil
+		}
+		found, err = o.stands(ctx, f, t)
 	}
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return s, false, read, nil // deleted since it was listed
+	if err == nil && found && s.queue && f.Reads() && (!f.Stuck || now.Sub(t.Updated) > overdue) {
+		read, err = true, o.Complete(ctx, t, now, &s)
+	}
+	if errors.Is(err, checkpoint.ErrNotFound) || !found && err == nil {
+		return s, false, read, nil // it may be deleted since it was listed
 	}
 	long := f.Waited == 0 || s.Since != nil && now.Sub(*s.Since) > f.Waited
 	return s, long && (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), read, err
@@ -65,7 +111,8 @@ func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, no
 
 // Threads yields the threads that a query and a filter select, unless Sees hides them. An error of
 // one thread alone does not end the list: see OfOneThread. Any other error has no thread, and ends
-// the list. The Limit of the query counts the selected threads.
+// the list. The Limit of the query counts the selected threads. A search by node or error ends
+// with a *SearchError after Searched threads.
 func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filter) iter.Seq2[checkpoint.Thread, error] {
 	if f.Any() && o.Sees == nil {
 		return o.Saver.Threads(ctx, q)
@@ -73,17 +120,27 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 	left := q.Limit
 	q.Limit = 0
 	return func(yield func(checkpoint.Thread, error) bool) {
+		searched := 0
+		var last checkpoint.Thread
 		for t, err := range o.Saver.Threads(ctx, q) {
-			damaged, ok := OfOneThread(&t, err), true
+			damaged, ok, read := OfOneThread(&t, err), true, false
 			switch {
 			case err != nil && !damaged:
 			case o.Sees != nil && (t.ID == "" || !o.Sees(&t)), damaged && !f.Finds(&t):
 				continue
 			case !damaged:
-				if _, ok, _, err = o.Match(ctx, f, &t, now(&t)); err != nil && !Unreadable(err) {
+				if searched == Searched {
+					yield(checkpoint.Thread{}, &SearchError{last})
+					return
+				}
+				if _, ok, read, err = o.Match(ctx, f, &t, now(&t)); err != nil && !Unreadable(err) {
 					yield(checkpoint.Thread{}, err)
 					return
 				}
+				if read && f.Searches() {
+					searched++
+				}
+				last = t
 			}
 			if !ok && err == nil {
 				continue

@@ -317,3 +317,95 @@ func TestALookAtManyTasksIsBounded(t *testing.T) {
 		t.Errorf("got %d waits after %d finds, %v; want 30", len(all), s.lists, err)
 	}
 }
+
+// TestASearchFindsThreadsByNodeAndError has threads that have failed at two nodes, one that waits,
+// and one that is done.
+func TestASearchFindsThreadsByNodeAndError(t *testing.T) {
+	s := memory.New()
+	g := graph.New("parcels", fixtures.ParcelSchema)
+	at := func(node graph.ID) func(context.Context, fixtures.Parcel) (fixtures.ParcelUpdate, error) {
+		return func(ctx context.Context, _ fixtures.Parcel) (u fixtures.ParcelUpdate, err error) {
+			id := graph.CurrentTask(ctx).Thread
+			if id == "waits" && node == "send" {
+				_, err = approve.Ask(ctx, "is it right?")
+			} else if strings.HasPrefix(id, string(node)) {
+				err = fmt.Errorf("the Broker refuses %s", id)
+			}
+			return u, err
+		}
+	}
+	g.Node("pack", at("pack"))
+	g.Node("send", at("send"), approve)
+	g.Chain(graph.Start, "pack", "send", graph.End)
+	app, err := g.Compile(graph.Saver(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"pack-1", "send-1", "send-2", "waits", "done"} {
+		if _, err := app.Thread(id).Invoke(t.Context(), fixtures.ParcelUpdate{}); (err != nil) != strings.Contains(id, "-") {
+			t.Fatalf("%s: %v", id, err)
+		}
+	}
+	o := &operate.Operator{Saver: s}
+	for _, c := range []struct {
+		operate.Selection
+		want string
+	}{
+		{operate.Selection{Filter: operate.Filter{Node: "send"}}, "waits send-2 send-1"},
+		{operate.Selection{Filter: operate.Filter{Node: "pack"}}, "pack-1"},
+		{operate.Selection{Filter: operate.Filter{Error: "broker REFUSES"}}, "send-2 send-1 pack-1"},
+		{operate.Selection{Filter: operate.Filter{Node: "send", Error: "broker"}}, "send-2 send-1"},
+		{operate.Selection{Filter: operate.Filter{Node: "send", Text: "wait"}}, "waits"},
+		{operate.Selection{Filter: operate.Filter{Error: "send-1"}, Status: "failed"}, "send-1"},
+		{operate.Selection{Filter: operate.Filter{Error: "timeout"}}, ""},
+	} {
+		q, err := c.Query(time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for th, err := range o.Threads(t.Context(), q, c.Filter) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, th.ID)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: got %q, want %q", c.Filter, got, c.want)
+		}
+	}
+	var request *operate.RequestError
+	wrong := operate.Selection{Status: "waiting", Filter: operate.Filter{Error: "broker"}}
+	if _, err := wrong.Query(time.Time{}); !errors.As(err, &request) {
+		t.Errorf("an error of waiting threads: got %v, want a RequestError", err)
+	}
+}
+
+// TestASearchEndsAfterItsBound has one failed thread more than a search reads.
+func TestASearchEndsAfterItsBound(t *testing.T) {
+	s := memory.New()
+	app := newApp(t, s, func(context.Context) error { return errors.New("broken") })
+	if _, err := app.Thread("0").Invoke(t.Context(), fixtures.ParcelUpdate{}); err == nil {
+		t.Fatal("the node did not fail")
+	}
+	for n := 1; n <= operate.Searched; n++ {
+		if err := checkpoint.Copy(t.Context(), s, "0", 1, s, fmt.Sprint(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, found := &operate.Operator{Saver: s}, 0
+	var end *operate.SearchError
+	for th, err := range o.Threads(t.Context(), checkpoint.ThreadQuery{Status: graph.Failed}, operate.Filter{Error: "broken"}) {
+		if end != nil {
+			t.Fatalf("after its end, the list yields %+v, %v", th, err)
+		}
+		if err == nil {
+			found++
+		} else if !errors.As(err, &end) {
+			t.Fatal(err)
+		}
+	}
+	if found != operate.Searched || end == nil || end.After.ID == "" {
+		t.Errorf("found %d threads, and the end %v; want %d and a SearchError", found, end, operate.Searched)
+	}
+}

@@ -23,7 +23,8 @@ type Selection struct {
 	Filter // that no saver applies
 }
 
-// Query returns the part of the selection that a saver applies, at the time now. It returns a
+// Query returns the part of the selection that a saver applies, at the time now. A search by node
+// or error is newest first, and a search by error is of failed threads. Query returns a
 // *RequestError for a word that names nothing. The Threads of an Operator apply the Filter.
 func (s *Selection) Query(now time.Time) (q checkpoint.ThreadQuery, err error) {
 	q.Graph, q.Prefix = s.Graph, s.Prefix
@@ -36,6 +37,15 @@ func (s *Selection) Query(now time.Time) (q checkpoint.ThreadQuery, err error) {
 		if q.Order, err = Choose("order", s.Order, checkpoint.NewestFirst, checkpoint.ByID); err != nil {
 			return q, err
 		}
+	}
+	if s.Searches() {
+		q.Order = checkpoint.NewestFirst
+	}
+	if s.Error != "" {
+		if q.Status != 0 && q.Status != checkpoint.Failed {
+			return q, &RequestError{fmt.Sprintf("only failed threads have an error; leave out the status %q or the error", s.Status)}
+		}
+		q.Status = checkpoint.Failed
 	}
 	if s.Waits != "" {
 		if _, err := Choose("wait", string(s.Waits), Kinds()...); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/inspect"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // crowded is a saver with more threads than one page reads.
@@ -65,4 +66,38 @@ func TestASearchForAWholeIDReadsNoOtherPage(t *testing.T) {
 		return nil
 	}})
 	denies.lacks("?q=order-019999", "thread?id=order-019999")
+}
+
+func TestASearchByErrorShowsFailedThreads(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
+		failing := func(name string, err error) *shop {
+			b := graph.New(name, ShopSchema)
+			b.Node("charge", func(context.Context, Shop) (u ShopUpdate, _ error) { return u, err })
+			b.Chain(graph.Start, "charge", graph.End)
+			app, compileErr := b.Compile(graph.Saver(saver))
+			if compileErr != nil {
+				t.Fatal(compileErr)
+			}
+			return app
+		}
+		cards, banks := failing("cards", errors.New("the card is <expired>")), failing("banks", errors.New("timeout"))
+		for id, app := range map[string]*shop{"order-1": cards, "order-2": banks} {
+			if _, err := app.Thread(id).Invoke(t.Context(), order("Ada")); err == nil {
+				t.Fatal("the node did not fail")
+			}
+		}
+		begin(t, newShop(t, saver), "order-3", "Ada")
+		s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, cards, banks)
+		body := s.has("?error=EXPIRED&node=charge", "thread?id=order-1", "newest 10000 failed threads", `value="EXPIRED"`, "bulk?action=wake&amp;error=EXPIRED&amp;node=charge")
+		if strings.Contains(body, "order-2") || strings.Contains(body, "order-3") || strings.Contains(body, "data-pulse") {
+			t.Errorf("got %s", body)
+		}
+		s.has("?node=charge&sort=id", "thread?id=order-1", "thread?id=order-2", "newest 10000 threads")
+		s.lacks("?node=charge", "order-3")
+		s.has("bulk?action=wake&error=timeout", "<strong>1 thread</strong>")
+		if status, _ := s.get("?error=timeout&status=done"); status != http.StatusBadRequest {
+			t.Errorf("errors of threads that are done: got status %d", status)
+		}
+	})
 }
