@@ -236,10 +236,10 @@ func snake(typeName string) string {
 	return b.String()
 }
 
-// parsed reports whether all files of the package could be parsed. Otherwise a missing type is not
-// a fault.
+// parsed reports whether the package has files, and all of them could be parsed. Otherwise a
+// missing type is not a fault.
 func (src *source) parsed() bool {
-	return !slices.ContainsFunc(src.pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError })
+	return len(src.pkg.Syntax) > 0 && !slices.ContainsFunc(src.pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError })
 }
 
 // role returns the role of a type. A directive decides. Without one, a type is a state if it is

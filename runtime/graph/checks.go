@@ -43,6 +43,9 @@ func (c *compiler) checkOptions() {
 	}
 	c.checkInterceptors()
 	c.checkPropagators()
+	if o.redact == nil && slices.Contains(o.given.once, "RedactErrors") {
+		c.fault("RedactErrors is given nil; pass a function, or leave the option out")
+	}
 	if o.holder == "" {
 		c.fault("Holder is empty; name who runs, or leave the option out")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -191,10 +192,31 @@ func TestZeroAndNilValues(t *testing.T) {
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
 	done(t, graph.Done)(compile(t, b, nil, graph.Saver(memory.New())).Thread("t").Invoke(t.Context(), input, nil))
-	same(t, "faults", faults(t, b, graph.Lease(-1), graph.SaverTimeout(0)), []string{
+	same(t, "faults", faults(t, b, graph.Lease(-1), graph.SaverTimeout(0), graph.RedactErrors(nil)), []string{
+		"RedactErrors is given nil; pass a function, or leave the option out",
 		"Lease is -1ns; want more than 0, or 0 for the default",
 		"SaverTimeout is 0s; want more than 0",
 	})
+}
+
+func TestZeroQuestionsAndSignalsAreErrors(t *testing.T) {
+	var question graph.Question[wire.String, wire.Bool]
+	var signal graph.Signal[wire.String]
+	var asked graph.ReplySignal[wire.String, wire.Bool]
+	var got graph.Received[wire.String, wire.Bool]
+	th := compile(t, chain("a"), graph.Saver(memory.New())).Thread("t")
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
+	_, ask := question.Ask(t.Context(), "?")
+	_, decode := question.Decode(graph.OpenQuestion{})
+	_, reply := asked.Ask(t.Context(), th, "?")
+	for call, err := range map[string]error{
+		"Ask": ask, "Decode": decode, "Answer": th.Answer(t.Context(), question.Answer(graph.OpenQuestion{}, true)),
+		"Signal": th.Signal(t.Context(), signal.With("?")), "Ask of a signal": reply, "Reply": got.Reply(t.Context(), true),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "declare it by") {
+			t.Errorf("%s: got %v, want an error that says how to declare one", call, err)
+		}
+	}
 }
 
 func TestALeaseOfZeroIsTheDefault(t *testing.T) {

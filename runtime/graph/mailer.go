@@ -229,10 +229,10 @@ func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkp
 		return checkpoint.Posted{}, err
 	}
 	posted, err := Mailer[S, U]{m.t.g, m.by}.post(ctx, []checkpoint.Post{p})
-	if err == nil {
-		err = posted[0].Err
-	}
 	if err != nil {
+		return checkpoint.Posted{}, err
+	}
+	if err := posted[0].Err; err != nil {
 		return checkpoint.Posted{}, m.postError(err)
 	}
 	return posted[0], nil
@@ -258,10 +258,7 @@ func (m Mailer[S, U]) post(ctx context.Context, posts []checkpoint.Post) ([]chec
 
 // postError returns the error of a Post that the saver refused.
 func (m ThreadMailer[S, U]) postError(err error) error {
-	var saver *SaverError
 	switch {
-	case errors.As(err, &saver):
-		return err
 	case errors.Is(err, checkpoint.ErrInboxFull):
 		return m.t.fail("%w; submit again after a worker has taken some of its inputs", err)
 	case errors.Is(err, checkpoint.ErrNotIdle):

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -93,6 +94,20 @@ func TestViaStoresMessagesByAnotherPoster(t *testing.T) {
 	tx.commit(t)
 	serve(t, g, s)
 	same(t, "log", snapshot(t, g.Thread("one")).State.Log, []string{"in", "paid cash"})
+}
+
+// TestACallThatItsContextEndsIsNoFailureOfTheSaver: the error names the thread once.
+func TestACallThatItsContextEndsIsNoFailureOfTheSaver(t *testing.T) {
+	th := compile(t, chain("a"), graph.Saver(memory.New())).Thread("t")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, submitted := th.Submit(ctx, input)
+	for call, err := range map[string]error{"Submit": submitted, "Cancel": th.Cancel(ctx, ""), "Wake": th.Wake(ctx)} {
+		var saver *graph.SaverError
+		if !errors.Is(err, context.Canceled) || errors.As(err, &saver) || strings.Count(err.Error(), `thread "t"`) != 1 {
+			t.Errorf("%s: got %v, want the end of the context, of thread \"t\"", call, err)
+		}
+	}
 }
 
 func TestViaWithoutAPosterIsAnError(t *testing.T) {

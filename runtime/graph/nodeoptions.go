@@ -198,8 +198,14 @@ type RetryPolicy struct {
 }
 
 // RetryAfter returns err with a delay after which Retry runs the node again, for example that of a
-// Retry-After header. The text is that of err, and errors.Is and errors.As find err.
-func RetryAfter(err error, delay time.Duration) error { return &delayedError{err, delay} }
+// Retry-After header. The text is that of err, and errors.Is and errors.As find err. RetryAfter
+// returns nil if err is nil.
+func RetryAfter(err error, delay time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &delayedError{err, delay}
+}
 
 type delayedError struct {
 	error

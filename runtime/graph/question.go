@@ -57,23 +57,38 @@ type Question[Q, A any] struct {
 
 // codec is the codec of a payload, bound when the question is declared.
 type codec[T any] struct {
-	append func(b []byte, v *T) ([]byte, error)
-	decode func(b []byte, v *T) error
-	shape  func() shape.Payload
+	of    func(v *T) coded // nil in a zero Question or Signal
+	shape func() shape.Payload
+}
+
+// coded is a value with its generated codec.
+type coded interface {
+	AppendWire(b []byte) ([]byte, error)
+	DecodeWire(b []byte) error
 }
 
 func codecOf[T any, P wire.Generated[T]]() codec[T] {
-	return codec[T]{
-		shape: shape.Of[T, P],
-		append: func(b []byte, v *T) (_ []byte, err error) {
-			defer rescue(&err)
-			return P(v).AppendWire(b)
-		},
-		decode: func(b []byte, v *T) (err error) {
-			defer rescue(&err)
-			return P(v).DecodeWire(b)
-		},
+	return codec[T]{of: func(v *T) coded { return P(v) }, shape: shape.Of[T, P]}
+}
+
+var errUndeclared = errors.New("a zero value has no codec; declare it by NewQuestion, NewSignal or NewReplySignal")
+
+// append appends the encoded v to b.
+func (c codec[T]) append(b []byte, v *T) (_ []byte, err error) {
+	if c.of == nil {
+		return nil, errUndeclared
 	}
+	defer rescue(&err)
+	return c.of(v).AppendWire(b)
+}
+
+// decode decodes b into v.
+func (c codec[T]) decode(b []byte, v *T) (err error) {
+	if c.of == nil {
+		return errUndeclared
+	}
+	defer rescue(&err)
+	return c.of(v).DecodeWire(b)
 }
 
 // NewQuestion declares a question. Its name is stored with each question that is asked. The name

@@ -15,6 +15,8 @@ import (
 // as they were. For a subgraph, the option of the graph of the thread counts. For a task of a
 // queue, each worker applies that of its own graph. RedactErrors does not change the errors of
 // submits that package schedule stores. They are those of the saver.
+//
+// A nil f is a fault of Compile.
 func RedactErrors(f func(text string) string) Option {
 	return singleOption("RedactErrors", func(o *options) { o.redact = f })
 }

@@ -103,6 +103,9 @@ func TestAnErrorCanCarryThePause(t *testing.T) {
 	if !errors.Is(carrying, errBroken) || carrying.Error() != errBroken.Error() {
 		t.Errorf("got %v, want it to be and to read like %v", carrying, errBroken)
 	}
+	if err := graph.RetryAfter(nil, time.Second); err != nil {
+		t.Errorf("got the error %#v for a call that has succeeded, want nil", err)
+	}
 }
 
 // The first policy that is for the error counts, and an error that no policy is for is not

@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/internal/news"
+	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
 // App is a compiled graph: a *graph.Graph of any state.
@@ -128,7 +129,7 @@ func (w *Worker) begin() (err error) {
 	switch {
 	case w.started:
 		return errors.New("worker: Run is called twice; make another Worker")
-	case w.saver == nil:
+	case value.IsNil(w.saver):
 		return errors.New("worker: no saver; pass the saver of the graphs to New")
 	case len(w.given) == 0:
 		return errors.New("worker: no graphs; pass compiled graphs to New")
@@ -165,6 +166,9 @@ func (w *Worker) begin() (err error) {
 }
 
 func (w *Worker) add(app App) error {
+	if value.IsNil(app) {
+		return errors.New("worker: a graph is nil; pass what Compile returned")
+	}
 	names, err := app.Serves(w.saver)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)

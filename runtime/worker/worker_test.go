@@ -437,6 +437,9 @@ func TestWrongOptionsAreErrorsOfRun(t *testing.T) {
 	for want, w := range map[string]*worker.Worker{
 		"no saver":               worker.New(nil, worker.Options{}, g),
 		"no graphs":              worker.New(s, worker.Options{}),
+		"no saver; pass":         worker.New((*memory.Saver)(nil), worker.Options{}, g),
+		"a graph is nil":         worker.New(s, worker.Options{}, g, nil),
+		"a graph is nil; pass":   worker.New(s, worker.Options{}, (*graph.Graph[Job, JobUpdate])(nil)),
 		"Slots is -1":            worker.New(s, worker.Options{Slots: -1}, g),
 		"Poll is -1s":            worker.New(s, worker.Options{Poll: -time.Second}, g),
 		"another saver":          worker.New(memory.New(), worker.Options{}, g),
