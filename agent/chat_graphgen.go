@@ -1233,7 +1233,7 @@ func (graphgenCodecContent) append(b []byte, v *Content, depth int) ([]byte, err
 		b = graphwire.AppendTag(b, "Result")
 		return graphgenCodecResult{}.append(b, x, depth)
 	}
-	return b, graphwire.NotMember("Content")
+	return b, graphwire.NotMember("Content", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -204,6 +204,6 @@ func (e *emitter) appendUnion(t *typ) []jen.Code {
 	}
 	return []jen.Code{
 		jen.Switch(x.define(expr(e.n.v).deref().dot("(type)").code())).Block(cases...),
-		jen.Return(b.code(), wireCall("NotMember", jen.Lit(e.show(t)))),
+		jen.Return(b.code(), wireCall("NotMember", jen.Lit(e.show(t)), expr(e.n.v).deref().code())),
 	}
 }

@@ -618,7 +618,7 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("Part")
+	return b, graphwire.NotMember("Part", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -1111,7 +1111,7 @@ func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("Message")
+	return b, graphwire.NotMember("Message", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -13,11 +13,13 @@ import (
 func AppendTag(b []byte, tag string) []byte { return AppendString(append(b, 0x81), tag) }
 
 // ErrNotMember reports a union that holds a type it was not declared to hold. Test with errors.Is.
-var ErrNotMember = errors.New("holds a type that is not in its list; add it to //graphgen:union and run go generate")
+var ErrNotMember = errors.New("which is not in its list; add the type to //graphgen:union and run go generate")
 
-// NotMember returns the error for a union called name that holds a type it was not declared to
-// hold.
-func NotMember(name string) error { return fmt.Errorf("%s %w", name, ErrNotMember) }
+// NotMember returns the error for a union called name that holds v, whose type it was not declared
+// to hold.
+func NotMember(name string, v any) error {
+	return fmt.Errorf("%s holds a value of type %T, %w", name, v, ErrNotMember)
+}
 
 // ErrNilMember reports a union that holds a nil pointer. Test with errors.Is.
 var ErrNilMember = errors.New("which stored data cannot tell from a union without a value; leave the union nil instead")

@@ -340,7 +340,7 @@ func (SourceCodec) Append(b []byte, v *Source) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Page")
 		return graphgenCodecPage{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("Source")
+	return b, graphwire.NotMember("Source", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -1878,7 +1878,7 @@ func (testGraphgenOfInt32CodecFigure) Append(b []byte, v *figure) ([]byte, error
 		b = graphwire.AppendTag(b, "square")
 		return testGraphgenOfInt32CodecSquare{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("figure")
+	return b, graphwire.NotMember("figure", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.
@@ -1948,7 +1948,7 @@ func (testGraphgenOfInt32CodecMoreFigures) Append(b []byte, v *moreFigures) ([]b
 		b = graphwire.AppendTag(b, "line")
 		return testGraphgenOfInt32CodecLine{}.Append(b, &x)
 	}
-	return b, graphwire.NotMember("moreFigures")
+	return b, graphwire.NotMember("moreFigures", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -814,7 +814,7 @@ func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Count")
 		return graphwire.AppendInt(b, int64(x)), nil
 	}
-	return b, graphwire.NotMember("Item")
+	return b, graphwire.NotMember("Item", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

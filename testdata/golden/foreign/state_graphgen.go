@@ -997,7 +997,7 @@ func (graphgenCodecMessage) Append(b []byte, v *unions.Message) ([]byte, error) 
 		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, &x)
 	}
-	return b, graphwire.NotMember("unions.Message")
+	return b, graphwire.NotMember("unions.Message", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -1529,7 +1529,7 @@ func (graphgenCodecExpr) append(b []byte, v *Expr, depth int) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Neg")
 		return graphgenCodecNeg{}.append(b, &x, depth)
 	}
-	return b, graphwire.NotMember("Expr")
+	return b, graphwire.NotMember("Expr", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

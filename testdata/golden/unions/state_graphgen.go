@@ -657,7 +657,7 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("Part")
+	return b, graphwire.NotMember("Part", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.
@@ -1022,7 +1022,7 @@ func (graphgenCodecMessage) append(b []byte, v *Message, depth int) ([]byte, err
 		b = graphwire.AppendTag(b, "Group")
 		return graphgenCodecGroup{}.append(b, &x, depth)
 	}
-	return b, graphwire.NotMember("Message")
+	return b, graphwire.NotMember("Message", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.
@@ -1227,7 +1227,7 @@ func (graphgenCodecValue) Append(b []byte, v *Value) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Flag")
 		return graphwire.AppendBool(b, bool(x)), nil
 	}
-	return b, graphwire.NotMember("Value")
+	return b, graphwire.NotMember("Value", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

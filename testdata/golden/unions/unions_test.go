@@ -2,6 +2,7 @@ package unions
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -69,8 +70,8 @@ type stranger struct{ *User }
 
 func TestStrangerCannotBeStored(t *testing.T) {
 	_, err := (&Envelope{Content: stranger{}}).AppendWire(nil)
-	if !errors.Is(err, wire.ErrNotMember) {
-		t.Errorf("AppendWire of a type that is not listed: %v, want ErrNotMember", err)
+	if !errors.Is(err, wire.ErrNotMember) || !strings.Contains(err.Error(), "of type unions.stranger") {
+		t.Errorf("AppendWire of a type that is not listed: %v, want ErrNotMember with the type", err)
 	}
 	var u StateUpdate
 	u.Messages.Append(stranger{})

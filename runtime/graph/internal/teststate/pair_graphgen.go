@@ -3733,7 +3733,7 @@ func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Note")
 		return graphgenCodecNote{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("Part")
+	return b, graphwire.NotMember("Part", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.
@@ -3849,7 +3849,7 @@ func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
 		b = graphwire.AppendTag(b, "Doc")
 		return graphgenCodecDoc{}.Append(b, x)
 	}
-	return b, graphwire.NotMember("NewerPart")
+	return b, graphwire.NotMember("NewerPart", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.

@@ -323,7 +323,7 @@ func (BlockCodec) append(b []byte, v *Block, depth int) ([]byte, error) {
 		b = graphwire.AppendTag(b, "stamp")
 		return graphgenCodecStamp{}.Append(b, &x)
 	}
-	return b, graphwire.NotMember("Block")
+	return b, graphwire.NotMember("Block", *v)
 }
 
 // Read decodes the next value of r into *v, which must be zero.
