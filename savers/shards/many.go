@@ -259,15 +259,11 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	some, indexes := s.group(len(posts), func(i int) string { return posts[i].Thread })
 	all := make([]checkpoint.Posted, len(posts))
 	post := func(k int, sh *shard) error {
-		part := posts
-		if len(some) > 1 {
-			part = picked(posts, indexes[k])
-		}
 		in, err := sh.saver(ctx)
 		if err != nil {
 			return err
 		}
-		posted, err := in.Post(ctx, part...)
+		posted, err := in.Post(ctx, picked(posts, indexes[k])...)
 		for j, i := range indexes[k] {
 			if err == nil {
 				all[i] = posted[j]
@@ -320,26 +316,15 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, 
 	some, indexes := s.group(len(threads), func(i int) string { return threads[i] })
 	all := make([]checkpoint.News, len(threads))
 	errs := s.each(some, func(k int, sh *shard) error {
-		ask := func(ctx context.Context, in checkpoint.Saver) error {
+		return sh.brief(ctx, func(ctx context.Context, in checkpoint.Saver) error {
 			found, err := in.News(ctx, picked(threads, indexes[k]))
 			for j := range found {
 				all[indexes[k][j]] = found[j]
 			}
 			return err
-		}
-		if len(some) > 1 {
-			return sh.brief(ctx, ask)
-		}
-		in, err := sh.saver(ctx)
-		if err == nil {
-			err = sh.failed(ask(ctx, in))
-		}
-		return err
+		})
 	})
-	if err := partial(errs, len(some)); err != nil {
-		return all, err
-	}
-	return all, nil
+	return all, partial(errs, len(some))
 }
 
 // Threads yields threads, as checkpoint.Saver says. A page reads a page of each shard.
