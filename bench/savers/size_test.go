@@ -1,6 +1,12 @@
 package savers_test
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
 
 // TestMessagesTakeLittleRoom runs a graph that appends a message of 200 bytes a step. It counts
 // the growth of all files, headers and snapshots included.
@@ -21,5 +27,26 @@ func TestMessagesTakeLittleRoom(t *testing.T) {
 				t.Errorf("%.2f times the messages, want at most %.2f", got, limit)
 			}
 		})
+	}
+}
+
+// BenchmarkStored counts what each of 2,000 finished threads takes, with headers, indexes and a
+// message of 200 bytes for each step.
+func BenchmarkStored(b *testing.B) {
+	const threads = 2000
+	for _, where := range venues {
+		if !slices.Contains([]string{"file", "sqlite", "redis", "mysql", "postgres"}, where.name) {
+			continue
+		}
+		for _, steps := range []int{1, 10} {
+			b.Run(fmt.Sprint(where.name, "/", steps), func(b *testing.B) {
+				for b.Loop() {
+					v := where.open(b)
+					before := must(v.stored())(b)
+					crowd(b, v.saver, "t", threads, steps, graph.Sync)
+					b.ReportMetric(float64(must(v.stored())(b)-before)/threads, "B/thread")
+				}
+			})
+		}
 	}
 }
