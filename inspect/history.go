@@ -129,6 +129,16 @@ func (h *steps) older(v *view, filters ...string) string {
 	return v.at(checkpoint.ID{}).link("history", next...)
 }
 
+// given returns the names and values of those parameters that are not empty.
+func given(params url.Values, names ...string) (pairs []string) {
+	for _, name := range names {
+		if value := params.Get(name); value != "" {
+			pairs = append(pairs, name, value)
+		}
+	}
+	return pairs
+}
+
 // stepOf returns a record as a history shows it.
 func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time) step {
 	s := step{
@@ -242,12 +252,7 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 			d.Nodes = append(d.Nodes, desc.Nodes[i].ID)
 		}
 	}
-	var filters []string
-	for _, name := range []string{"source", "node", "step", "failed", "a"} {
-		if value := params.Get(name); value != "" {
-			filters = append(filters, name, value)
-		}
-	}
+	filters := given(params, "source", "node", "step", "failed", "a")
 	if h.more {
 		d.More = h.older(&v, filters...)
 	}
@@ -255,7 +260,14 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if f.whole() {
-		if d.Timeline = timelineOf(h.records, &v, d.Now); d.Timeline != nil && h.more {
+		here := slices.Clip(given(params, "a", "before", "lanes"))
+		w, err := windowOf(params, func(pairs ...string) string {
+			return v.at(checkpoint.ID{}).link("history", append(here, pairs...)...)
+		})
+		if err != nil {
+			return err
+		}
+		if d.Timeline = timelineOf(h.records, &v, d.Now, w); d.Timeline != nil && h.more {
 			d.Timeline.Older = d.More + "#timeline"
 		}
 	}

@@ -168,7 +168,11 @@ func (in *Inspector) addPosition(r *http.Request, v *view, d *threadData) (err e
 		return err
 	}
 	d.History, d.More = h.steps, h.more
-	if d.Timeline = timelineOf(h.records, v, d.Now); d.Timeline != nil && h.more {
+	w, err := windowOf(r.URL.Query(), func(pairs ...string) string { return v.at(checkpoint.ID{}).link("thread", pairs...) })
+	if err != nil {
+		return err
+	}
+	if d.Timeline = timelineOf(h.records, v, d.Now, w); d.Timeline != nil && h.more {
 		d.Timeline.Older = h.older(v) + "#timeline"
 	}
 	return nil

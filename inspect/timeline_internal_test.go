@@ -19,8 +19,8 @@ func TestBarsHaveTheProportionsOfTheirTimes(t *testing.T) {
 		}
 		layOut(spans)
 		long, pause, short := spans[0].width, spans[1].width, spans[2].width
-		if short >= pause || pause >= long || spans[1].idle != c.gap || !c.gap && pause < long/3 {
-			t.Errorf("a pause of %s: got the widths %d, %d and %d, a break: %t", c.pause, long, pause, short, spans[1].idle)
+		if short >= pause || pause >= long || spans[1].gap != c.gap || !c.gap && pause < long/3 {
+			t.Errorf("a pause of %s: got the widths %.0f, %.0f and %.0f, a break: %t", c.pause, long, pause, short, spans[1].gap)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 		searched := 0
 		var last checkpoint.Thread
 		for t, err := range o.Saver.Threads(ctx, q) {
-			damaged, ok, read := OfOneThread(&t, err), true, false
+			damaged, ok := OfOneThread(&t, err), true
 			switch {
 			case err != nil && !damaged:
 			case o.Sees != nil && (t.ID == "" || !o.Sees(&t)), damaged && !f.Finds(&t):
@@ -133,6 +133,7 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 					yield(checkpoint.Thread{}, &SearchError{last})
 					return
 				}
+				var read bool
 				if _, ok, read, err = o.Match(ctx, f, &t, now(&t)); err != nil && !Unreadable(err) {
 					yield(checkpoint.Thread{}, err)
 					return

@@ -189,6 +189,9 @@ func TestPagesHaveTheirLayout(t *testing.T) {
 	saver := newSaver(t)
 	apps := fleetOf(t, saver)
 	pages["fleet"] = serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, apps...).url + "fleet"
+	travel, travels := travelled(t)
+	pages["timeline"] = serve(t, travel, inspect.Options{}, travels).url + "thread?id=t"
+	pages["zoomed"] = pages["timeline"] + "&from=2026-11-23T12:30:30Z&to=2026-11-23T12:30:40Z"
 	for name, page := range pages {
 		open(b, page)
 		var got strings.Builder
@@ -274,6 +277,19 @@ func TestLayoutsNoticeBrokenPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A click on the axis of a timeline shows that part, and a link leads back.
+func TestATimelineIsZoomedInABrowser(t *testing.T) {
+	saver, app := travelled(t)
+	s := serve(t, saver, inspect.Options{}, app)
+	b := browser.Open(t)
+	b.Visit(s.url + "thread?id=t")
+	b.Await(`document.querySelector(".timeline rect.zoom")`)
+	b.Do(`[...document.querySelectorAll(".timeline rect.zoom")].find((e) => e.textContent.startsWith("Zoom to 12:30:30")).dispatchEvent(new MouseEvent("click", { bubbles: true })); 0`)
+	b.Await(`location.search.includes("from=") && document.querySelectorAll(".timeline .bar").length === 2`)
+	b.Do(`[...document.querySelectorAll(".timeline a.button")].find((e) => e.textContent === "Show all").click(); 0`)
+	b.Await(`!location.search.includes("from=") && document.querySelectorAll(".timeline .bar").length === 4`)
 }
 
 // A person answers the question, and the page of another reader follows. Keys move in the list.
