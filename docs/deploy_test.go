@@ -2,6 +2,7 @@ package docs
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,41 @@ import (
 
 // verifier is the command that verifies units.
 const verifier = "systemd-analyze" //nolint:misspell // its name
+
+// TestTheImageHasProgramsOfTheRepository reads the arguments of the build in deploy/Dockerfile:
+// the defaults, and those of its examples. Nothing builds the image, because that needs a network.
+func TestTheImageHasProgramsOfTheRepository(t *testing.T) {
+	image := string(read(t, "../deploy/Dockerfile"))
+	set := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)^ARG (\w+)=(\S+)$`).FindAllStringSubmatch(image, -1) {
+		set[m[1]] = m[2]
+	}
+	builds := []map[string]string{set}
+	for _, example := range regexp.MustCompile(`(?m)^# +docker build .*--build-arg.*$`).FindAllString(image, -1) {
+		with := maps.Clone(set)
+		for _, m := range regexp.MustCompile(`--build-arg (\w+)=(\S+)`).FindAllStringSubmatch(example, -1) {
+			if set[m[1]] == "" {
+				t.Errorf("%q sets %s, which is no ARG", example, m[1])
+			}
+			with[m[1]] = m[2]
+		}
+		builds = append(builds, with)
+	}
+	if len(builds) != 2 || !strings.Contains(image, `go build -C "$MODULE" -trimpath -buildvcs=false -o /out/program "$PACKAGE"`) {
+		t.Fatalf("got the builds %v; want the default and one example of: %s", builds, image)
+	}
+	for _, b := range builds {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-C", filepath.Join("..", b["MODULE"]), "-f", "{{.Name}}", b["PACKAGE"]).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != "main" {
+			t.Errorf("%v: got the package %s, %v; want a program", b, out, err)
+		}
+	}
+	from := regexp.MustCompile(`(?m)^FROM golang:(\d+\.\d+) AS build$`).FindStringSubmatch(image)
+	want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(read(t, "../go.mod")))
+	if from == nil || want == nil || from[1] != want[1] {
+		t.Errorf("the image has Go %v, and go.mod %v; want the same", from, want)
+	}
+}
 
 // TestUnitsOfSystemd verifies the units of deploy by systemd, if the machine has it. A unit names
 // programs that are not installed here, so another one stands for them.

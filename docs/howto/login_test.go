@@ -48,6 +48,10 @@ func TestPagesBehindALogin(t *testing.T) {
 	if _, err := app.Thread("order-7").Invoke(t.Context(), howto.StateUpdate{}); err != nil {
 		t.Fatal(err)
 	}
+	snap, err := app.Thread("order-7").State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	pages, err := inspect.New(saver, howto.LoginOptions(), app)
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +65,8 @@ func TestPagesBehindALogin(t *testing.T) {
 	proxy := newProxy(t, service.URL)
 	submit := url.Values{"graph": {"reader"}, "id": {"order-8"}, "json": {"{}"}, "request": {"r1"}}
 	remove := url.Values{"action": {"delete"}, "id": {"order-7"}}
+	edit := url.Values{"id": {"order-7"}, "from": {snap.Checkpoint.String()}, "json": {`{"Cents": 5}`}}
+	wake := url.Values{"action": {"wake"}, "confirm": {"wake"}}
 	pause := url.Values{"action": {"pause"}, "of": {"queue"}, "id": {"gpu"}}
 	for _, c := range []struct {
 		user, page string
@@ -76,6 +82,10 @@ func TestPagesBehindALogin(t *testing.T) {
 		{"otto", "/act", remove, http.StatusForbidden, "your groups do not allow this", "user=otto page=/act action=delete of=thread id=order-7 status=403"},
 		{"otto", "/submit", submit, http.StatusSeeOther, "", `user=otto page=/submit action="" of=thread id=order-8 status=303`},
 		{"vera", "/fleet", pause, http.StatusForbidden, "your groups do not allow this", "user=vera page=/fleet action=pause of=queue id=gpu status=403"},
+		{"otto", "/edit", edit, http.StatusForbidden, "your groups do not allow this", `user=otto page=/edit action="" of=thread id=order-7 status=403`},
+		{"anna", "/edit", edit, http.StatusSeeOther, "", `user=anna page=/edit action="" of=thread id=order-7 status=303`},
+		{"vera", "/bulk", wake, http.StatusForbidden, "your groups do not allow this", `user=vera page=/bulk action=wake of=thread id="" status=403`},
+		{"otto", "/bulk", wake, http.StatusSeeOther, "", `user=otto page=/bulk action=wake of=thread id="" status=303`},
 		{"anna", "/act", remove, http.StatusSeeOther, "", "user=anna page=/act action=delete of=thread id=order-7 status=303"},
 		{"", "/act", remove, http.StatusForbidden, "log in first", `user="" page=/act action=delete of=thread id=order-7 status=403`},
 	} {

@@ -91,7 +91,8 @@ func TestNoWorkerTakesThreadsOfAPausedGraph(t *testing.T) {
 }
 
 func TestAPauseIsStoredInEachSaver(t *testing.T) {
-	files, err := file.Open(t.TempDir())
+	dir := t.TempDir()
+	files, err := file.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +116,14 @@ func TestAPauseIsStoredInEachSaver(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	again, err := file.Open(dir) // as after a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPaused(t, again, "a", "b", "c")
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

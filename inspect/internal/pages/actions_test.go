@@ -213,6 +213,25 @@ func TestPagesWithoutAnActionDoNotOfferIt(t *testing.T) {
 }
 
 // TestAWrongAnswerStaysInItsForm shows why it is wrong, and stores nothing.
+// A thread that is done has nothing to resume, wake, cancel or signal.
+func TestPagesOfAnEndedThreadOfferNoActionOnItsRun(t *testing.T) {
+	saver, app := travelled(t)
+	f := &fixture{site: serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app), saver: saver}
+	f.has("thread?id=t", "Submit like this", `value="release"`, `value="delete"`, `href="edit?id=t"`)
+	for _, a := range []inspect.Action{inspect.Resume, inspect.Wake, inspect.Cancel, inspect.Signal} {
+		f.lacks("thread?id=t", `name="action" value="`+string(a)+`"`)
+	}
+	before := f.stored("t")
+	for _, a := range []inspect.Action{inspect.Wake, inspect.Cancel} {
+		if status, body := f.act(a, "t"); status != http.StatusConflict || !strings.Contains(body, "submit an input") {
+			t.Errorf("%s: got status %d: %s", a, status, body)
+		}
+	}
+	if after := f.stored("t"); after.Posted != before.Posted || after.Head != before.Head {
+		t.Errorf("got %+v, want %+v", after, before)
+	}
+}
+
 func TestAWrongAnswerStaysInItsForm(t *testing.T) {
 	f := newFixture(t, newSaver(t), inspect.Options{Allow: inspect.AllActions()})
 	q := f.res.Questions[0]

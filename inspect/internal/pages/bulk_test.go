@@ -138,3 +138,27 @@ func TestAnActionOnManyThreadsStops(t *testing.T) {
 		t.Error("the stopped job deleted all threads")
 	}
 }
+
+// Two threads gave up, one waits, and one is done.
+func TestAllThatGaveUpAreRetried(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
+		app := newShop(t, saver)
+		fail(t, app, "order-1")
+		fail(t, app, "order-2")
+		begin(t, app, "order-3", "Ada")
+		f := &fixture{site: serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app), saver: saver, app: app}
+		body := f.has("?waits=gave-up", "order-1", "order-2", `href="bulk?action=wake&amp;waits=gave-up">Retry all</a>`)
+		if strings.Contains(body, "order-3") {
+			t.Errorf("the list has a thread that did not give up:\n%s", body)
+		}
+		f.has("bulk?action=wake&waits=gave-up", "<strong>2 threads</strong>")
+		page := jobOf(t, f.site, http.Header{}, url.Values{"action": {"wake"}, "waits": {"gave-up"}, "confirm": {"wake"}})
+		if body := ended(t, f.site, nil, page); !strings.Contains(body, `<dd id="done">2</dd>`) {
+			t.Errorf("the job: %s", body)
+		}
+		if !f.due("order-1") || !f.due("order-2") || f.due("order-3") {
+			t.Error("want order-1 and order-2 due, and order-3 as it was")
+		}
+	})
+}
