@@ -10,7 +10,7 @@ import (
 // Limits on what an opening stores about a run and its thread. All but MaxLabels are in bytes.
 const (
 	MaxHolder     = 1 << 10
-	MaxGraph      = 200 // of the record that opens a run
+	MaxGraph      = 200 // the name of the graph
 	MaxTitle      = 1 << 10
 	MaxLabels     = 32 // of one thread
 	MaxLabelName  = 100

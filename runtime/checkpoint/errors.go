@@ -25,9 +25,9 @@ var (
 	// deadlock or a lost connection. It is unknown whether a write was stored. The caller may
 	// repeat the call.
 	ErrUnavailable = errors.New("the server is unavailable for now")
-	// ErrPartial is the error of a call for many threads that lacks those of a part of the
-	// storage, which did not answer. What the call returns or yields of the other threads is
-	// complete. Only Threads, Ready and News of a saver with several storages return it.
+	// ErrPartial is the error of a call for many threads if a part of the storage did not answer.
+	// The result lacks the threads of that part, and is complete for all others. Only Threads,
+	// Ready and News of a saver with several storages return it.
 	ErrPartial = errors.New("a part of the storage did not answer; the rest is complete")
 	// ErrTooLarge is the error of a call with a value that the storage never stores, because of
 	// its size. The call stored nothing, and fails each time. A *SizeError has the details.

@@ -53,9 +53,9 @@ type Inbox interface {
 	// a thread that does not exist, without a version.
 	//
 	// A new message makes the thread due now, except that a thread without an open version
-	// becomes due only by an InputMessage or a WakeMessage. A Wake that has come already stays.
-	// The Wake of a thread with a live lease stays too, because a run that ends with messages that
-	// it has not seen is due immediately.
+	// becomes due only by an InputMessage or a WakeMessage. A thread that is due already keeps its
+	// Wake. So does a thread with a live lease, because it is due as soon as its run ends with
+	// messages that the run has not seen.
 	//
 	// Post returns an error if the outcome of all posts is unknown, or if one of them is an
 	// *InvalidError; then nothing is stored. If the outcome of some is unknown, because a part of
@@ -80,7 +80,7 @@ type News struct {
 	Version int    // of the open version; 0 if none is open
 	Status  Status // of the open version; 0 if none is open
 	Fence   ID     // the record that opened the newest run of the open version; zero for none
-	Due     bool   // the thread has a Wake
+	Due     bool   // the thread has a Wake: it is due now or later
 	Cancels int    // as in Thread
 	Inputs  int    // as in Thread
 	Replies uint64 // how many replies the thread has given; it only grows while the thread exists
@@ -147,10 +147,10 @@ type Post struct {
 	// Base, the Post is refused with ErrNotFound. This is also the case if the version of the base
 	// was released, or its thread deleted.
 	//
-	// A Post with Outcomes has no Messages, or one WakeMessage. The WakeMessage has an effect if
-	// an outcome is stored, the Status is Running, Waiting or Ready, and the Wake has not come.
-	// Under a live lease, it has one if the Wake is later than the opening of the run, and makes
-	// it that time. So of many outcomes, only the first that no run has seen changes the thread.
+	// A Post with Outcomes has no Messages, or one WakeMessage. The WakeMessage has an effect only
+	// if an outcome is stored, the Status is Running, Waiting or Ready, and the Wake has not come.
+	// Under a live lease, it sets a Wake later than the opening of the run to the time of that
+	// opening. So of many outcomes, only the first that no run has seen changes the thread.
 	Outcomes []Write
 
 	// Idle refuses the Post with ErrNotIdle if the thread has untaken inputs, a live lease, or an

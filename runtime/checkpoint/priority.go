@@ -14,7 +14,7 @@ const (
 	Low
 )
 
-// Priorities is the number of classes.
+// Priorities is the number of priorities.
 const Priorities = int(Low)
 
 // String returns "urgent", "high", "normal" or "low".

@@ -14,8 +14,8 @@ type ReadyQuery struct {
 	Mail    int           // with Reserve: also return the untaken messages of threads that have at most so many; less than 1 is none
 }
 
-// MaxReadyMail is how many bytes of messages one Ready returns at most, in payloads as they are
-// stored. It leaves out the messages of further threads.
+// MaxReadyMail is the maximum size of the messages that one Ready returns: the bytes of their
+// stored payloads. Ready leaves out the messages of further threads.
 const MaxReadyMail = 1 << 20
 
 // ReadyThreads are threads that are due.

@@ -165,7 +165,7 @@ const (
 	Failed    Status = 4 // the run ended with an error other than the end of its context
 	Done      Status = 5 // nothing is due
 	Ready     Status = 6 // work is due: the thread was drained, its context ended, or it was forked
-	Cancelled Status = 7 // somebody cancelled what the thread was asked
+	Cancelled Status = 7 // somebody cancelled its pending work
 )
 
 // String returns "running", "waiting", "paused", "failed", "done", "ready" or "cancelled". Zero is

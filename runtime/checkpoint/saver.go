@@ -8,6 +8,17 @@
 // as bytes. It never sees a state, a node or a graph, so every saver works with every graph.
 // Package savertest tests any saver.
 //
+// Programs use this package to list threads ([Saver] with a [ThreadQuery]), to read a [Thread] or
+// a history ([Query]), to copy threads ([Copy]) and to test errors. The rest is for savers,
+// workers and tools.
+//
+// # Runs and messages
+//
+// A run holds its thread by a lease, which it renews until it ends. If its process dies, the lease
+// expires, and another run can take the thread. The inbox of a thread has the messages that wait
+// for a run: inputs, answers, signals and cancels. The Wake of a thread is the time at which it is
+// due, so that a worker runs it: see [Saver] and its Ready.
+//
 // # The commit protocol
 //
 // A version has one fence: the id of the record that opened its current run. A run begins with an
@@ -20,8 +31,8 @@
 // caller has appended to the log, or has released, deleted or recreated it.
 //
 // A thread id can be used again after a Delete. So each thread has a Birth, an id that no other
-// thread has. A caller passes the Birth where the head and the fence of the old thread and of the
-// new one can be equal.
+// thread has. The head and the fence of a thread without records are zero. So a caller passes the
+// Birth to tell such a thread from an earlier one with its id.
 //
 // Savers do not interpret records. They compare ids, keep bytes, and number the records.
 package checkpoint
@@ -212,8 +223,8 @@ type Append struct {
 	End     bool          // the run ends with this Append, which ends the lease
 	Release bool          // with End: also releases the version
 	Wake    time.Time     // with End: when the thread is due, as Thread.Wake; zero is never, a time in the past is now, and one after the year 9999 is its end
-	// Progress sets Attempts to 0. It is for the first write of a run with Attempts that stores a
-	// result or a record.
+	// Progress sets the Attempts of the thread to 0. A run sets it in its first write of a result
+	// or a record, if the thread has Attempts.
 	Progress bool
 
 	// Messages are the messages that the write takes or refuses.
@@ -396,14 +407,16 @@ type Retention struct {
 	Since    time.Time // keep the records from the oldest one that was created at or after this time; zero is no limit
 	Released int       // the number of newest released versions to keep; 0 keeps all, less than 0 removes all
 
-	// Ended removes the whole thread, with all versions, if its open version is Done or Cancelled
-	// or all of its versions are released. The thread was last updated before this time on the
-	// saver's clock. No input waits, and all other messages that wait were posted before this
-	// time. If no message waits, the thread is not due: a child reports its end first. A release
-	// is no update: the age of a thread without an open version is that of the newest run of its
-	// last version. Then the other fields have no effect, so Released does not protect a version
-	// from it. Zero removes no thread. Prune checks this and removes the thread in one act, so it
-	// loses no message, and no run.
+	// Ended removes the whole thread, with all versions, if all of these are true:
+	//   - Its open version is Done or Cancelled, or all of its versions are released.
+	//   - It was last updated before this time, on the saver's clock.
+	//   - No input waits, and all other messages that wait were posted before this time.
+	//   - If no message waits, the thread is not due: a child reports its end first.
+	//
+	// A release is no update: the age of a thread without an open version is that of the newest
+	// run of its last version. If Prune removes the thread, the other fields have no effect, so
+	// Released does not protect a version. Zero removes no thread. Prune checks and removes the
+	// thread in one act, so it loses no message, and no run.
 	Ended time.Time
 
 	// Fence is the fence of the run that prunes its own thread while it holds the thread, or after

@@ -26,11 +26,12 @@ func (a answer) given() answer { return a }
 // with them. A call of Resume takes them, too. If the answers come while a run is in progress, the
 // thread is due when that run ends.
 //
-// The first answer to a question counts, unless a run refuses it. Answer accepts the questions
-// that OpenQuestions returns. It returns ErrNotAsked if the thread does not ask a question, if
-// somebody has answered it, or if the answer has another type. If the question has expired, the
-// error is ErrExpired, too. An answer with an error is not stored. If Answer has several answers,
-// it may have stored those to other questions.
+// The first answer to a question counts, unless a run refuses it, or a Resume answers the question
+// before a run takes the answer. Answer accepts answers to the questions that OpenQuestions
+// returns. It returns ErrNotAsked if the thread does not ask a question, if somebody has answered
+// it, or if the answer has another type. If the question has expired, the error is ErrExpired,
+// too. An answer with an error is not stored. If Answer has several answers, it may have stored
+// those to other questions.
 //
 // A run refuses an answer that has become invalid before the run takes it, for example because the
 // thread was cancelled. Inbox lists the refused answer with the reason.
@@ -67,7 +68,8 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 // Cancelled when that superstep has committed.
 //
 // Input that is submitted later begins as on a finished thread. Resume continues a cancelled
-// thread where it stopped. A worker does not resume it.
+// thread where it stopped. A worker does not resume it. The cancel of a thread that is finished,
+// or does not exist, has no effect, and Cancel returns nil.
 //
 // The reason has at most checkpoint.MaxReason bytes, and can be empty.
 func (t Thread[S, U]) Cancel(ctx context.Context, reason string) error {

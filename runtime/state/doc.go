@@ -47,13 +47,8 @@
 // changed: set, append, put, delete, set at an index, remove at indexes, clear. The stored
 // operation alone defines its effect. Reading therefore runs no reducer, so a changed reducer
 // affects no checkpoint. But stored results of tasks contain updates, which merge later by the
-// changed reducer. A stored field that
-// the code does not have is kept unchanged and written back.
+// changed reducer. A stored field that the code does not have is kept unchanged and written back.
 //
-// # Other packages
-//
-// Generated code calls package cell, which merges and stores. A graph uses a state through its
-// [Schema]. This package imports neither package cell nor package graph. Operation sets have no
-// exported fields, and no methods for package cell or package graph: cell reads them through an
-// internal package. A node therefore sees only the methods that it may call.
+// A graph uses a state through its [Schema]. Generated code calls package cell, which merges and
+// stores.
 package state

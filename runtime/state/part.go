@@ -9,6 +9,6 @@ type Part[S, U, P, V any] struct {
 	Schema *Schema[P, V] // of the struct
 
 	Of     func(s S) P // the struct in a state, which shares memory with the state
-	Widen  func(v V) U // the update of the state that has the operations of an update of the struct
-	Narrow func(u U) V // the operations of an update of the state on fields of the struct
+	Widen  func(v V) U // an update of the struct, as an update of the state
+	Narrow func(u U) V // an update of the state, without its operations on other fields than those of the struct
 }

@@ -60,7 +60,7 @@ func (k key) LastProgress(*graph.Task) (string, bool) { return "", false }
 // Run runs node once on a copy of s, in the context of a task, as a graph would. It returns the
 // update, and the state after merging the update. If the node returns an error, Run returns the
 // error and s. The test fails if the node modifies its copy of s, or if the update cannot be
-// merged.
+// merged. Run does not recover a panic of node.
 //
 // given are the answers to questions that the node asks, and the signals that it receives. Create
 // each answer by the Answer method of its Question with a zero [graph.OpenQuestion]. The first

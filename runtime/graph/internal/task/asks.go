@@ -13,7 +13,7 @@ import (
 
 // Errors of Ask. See graph.ErrWaiting and graph.ErrNotAskable, which are these.
 var (
-	ErrWaiting    = errors.New("the node waits for an answer")
+	ErrWaiting    = errors.New("the node waits for an answer, a signal, a time or a child; return this error")
 	ErrNotAskable = errors.New("the question cannot be asked")
 )
 
