@@ -5,8 +5,9 @@
 //
 // Several workers run the threads of two graphs. The threads live on shards. Half of the shards
 // are savers in memory, and the others are savers of package rows over rows in memory. Each
-// process has its own connection to each shard. Clients submit inputs, answer questions, send
-// signals, cancel and release.
+// process has its own connection to each shard. Clients submit inputs, some with an
+// ExecutionTimeout, and wait for their results. They answer questions, send signals, edit states,
+// cancel, release, and pause graphs and a queue. Workers remove old checkpoints and threads.
 //
 // For some minutes things go wrong. Calls are slow, fail, lose their replies, or happen after the
 // caller has given up. Processes die, stop for longer than a lease, and lose the connection to a
@@ -19,6 +20,8 @@
 //   - Nothing twice: each line is in the state once, and each effect outside has had one key.
 //   - Nothing stuck: all threads end, and nothing is due or waits.
 //   - Nothing out of order: the inputs of a thread run in the order of their submits.
+//   - A result is that of its input, also if later inputs have run.
+//   - Workers begin nothing that is paused, and remove each ended thread of a Retention.
 //
 // # The runtime
 //

@@ -46,7 +46,7 @@ func input(name string) (u update) {
 }
 
 // branches are what an input can be worked on by, each by a node or several.
-var branches = []graph.ID{"pay", "lift", "split", "call", "ask", "hear", "nap", "sub"}
+var branches = []graph.ID{"pay", "lift", "split", "call", "ask", "hear", "nap", "sub", "race", "again"}
 
 // chosen returns the branches of an input. All processes choose the same.
 func (s *sim) chosen(name string) []graph.ID {
@@ -69,6 +69,8 @@ func (s *sim) wanted(name string) []string {
 			}
 		case "sub":
 			lines = append(lines, name+".inner", name+".deep")
+		case "race":
+			lines = append(lines, name+".race", name+".won")
 		default:
 			lines = append(lines, name+"."+string(b))
 		}
@@ -80,12 +82,13 @@ func (s *sim) wanted(name string) []string {
 // program is the graphs that a process compiles.
 type program struct {
 	p             *process
+	saver         checkpoint.Saver
 	orders, items *app
 }
 
 // compile compiles a version of the program: 1 or 2.
 func (p *process) compile(saver checkpoint.Saver, version int) (*program, error) {
-	prog, opts := &program{p: p}, p.s.options(saver)
+	prog, opts := &program{p: p, saver: saver}, p.s.options(saver)
 	b := graph.New("items", graphmodel.StateSchema)
 	b.Node("item", prog.plain("item"), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second}))
 	b.Node("box", prog.plain("box"), p.s.queue()...)
@@ -115,7 +118,12 @@ func (p *process) compile(saver checkpoint.Saver, version int) (*program, error)
 	b = graph.New("orders", graphmodel.StateSchema)
 	b.Node("begin", func(context.Context, state) (update, error) { return update{}, nil })
 	b.Node("pay", prog.pay, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: time.Second}))
-	b.Node("lift", prog.plain("lift"), p.s.queue()...)
+	lift := p.s.queue()
+	if len(lift) > 0 {
+		lift = append(lift, graph.StartTimeout(20*time.Second))
+		b.Fallback("lift", func(ctx context.Context, view state, _ error) (update, error) { return prog.node(ctx, "lift", view) })
+	}
+	b.Node("lift", prog.plain("lift"), lift...)
 	part := graph.TaskNode(b, "part", func(ctx context.Context, view state, n wire.Int) (update, error) {
 		return prog.node(ctx, fmt.Sprint("part", n), view)
 	}, p.s.queue()...)
@@ -134,22 +142,34 @@ func (p *process) compile(saver checkpoint.Saver, version int) (*program, error)
 	}
 	b.Node(nap, prog.nap, opt...)
 	b.Subgraph("sub", inner)
+	b.Node("again", prog.again, graph.Retry(graph.RetryPolicy{If: func(err error) bool { return errors.Is(err, errLater) }, Attempts: 5}))
+	b.Node("left", prog.runner("left"))
+	b.Node("right", prog.runner("right"), p.s.queue()...)
+	b.Node("won", prog.plain("won"))
+	b.JoinAny([]graph.ID{"left", "right"}, "won")
 	b.Node("finish", prog.plain("end"), graph.Deferred())
 	targets := slices.Clone(branches)
 	targets[slices.Index(targets, "nap")] = nap
+	targets[slices.Index(targets, "race")] = "left"
+	targets = append(targets, "right")
 	b.Edge(graph.Start, "begin")
 	b.Route("begin", func(_ context.Context, view state) (graph.Next, error) {
 		var next graph.Next
 		for _, id := range p.s.chosen(view.Turn[0]) {
-			if id == "nap" {
-				id = nap
+			switch id {
+			case "nap":
+				next.Add(graph.To(nap))
+			case "race":
+				next.Add(graph.To("left"))
+				next.Add(graph.To("right"))
+			default:
+				next.Add(graph.To(id))
 			}
-			next.Add(graph.To(id))
 		}
 		return next, nil
 	}, targets...)
-	for _, id := range append(targets, "part") {
-		if id != "split" {
+	for _, id := range append(targets, "part", "won") {
+		if !slices.Contains([]graph.ID{"split", "left", "right"}, id) {
 			b.Edge(id, "finish")
 		}
 	}
@@ -202,6 +222,9 @@ func (g *program) node(ctx context.Context, name string, view state) (u update, 
 // work works for some time, and has an effect outside.
 func (g *program) work(ctx context.Context, line string) error {
 	p := g.p
+	if graph.CurrentTask(ctx).Node == "part" && p.s.durability == graph.Sync {
+		p.begins(queue, line)
+	}
 	r := p.draw("work " + line)
 	d := time.Duration(r.Int64N(int64(p.s.pace)))
 	if r.IntN(20) == 0 && !p.s.calm() {

@@ -56,6 +56,7 @@ type process struct {
 	cut     map[int]time.Time // it does not reach a shard before this time
 	drawn   map[string]int    // how often each draw was made
 	opened  map[string]time.Time
+	blind   time.Time // when it last did not reach a shard
 }
 
 // newProcess starts a process.
