@@ -126,7 +126,7 @@ func wireBasic(t types.Type) string {
 	return map[string]string{"String": "string", "Bool": "bool", "Int": "int64"}[named.Obj().Name()]
 }
 
-// layer returns a type without regard to its name.
+// layer returns the text of a pointer, an array, a map or a slice, without regard to its name.
 func (l *locker) layer(t *typ, hint string) string {
 	switch t.kind {
 	case kindPointer:
@@ -149,7 +149,8 @@ func (l *locker) recursive(t *typ, hint string) string {
 	return label
 }
 
-// label returns the label of a struct, a union or a type that stores itself.
+// label returns the label of a struct, a union or a type that stores itself. It adds a new one to
+// the file, with what is stored of its type.
 func (l *locker) label(t *typ, hint string) string {
 	label, known := l.newLabel(t, hint)
 	if known {
@@ -226,8 +227,8 @@ func (l *locker) newLabel(t *typ, hint string) (label string, known bool) {
 	return label, false
 }
 
-// plainLabel returns a name without characters that separate words in the file, and with a start
-// that no other type has.
+// plainLabel returns a name without characters that separate words in the file. It does not begin
+// like a pointer, a list or a map.
 func plainLabel(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

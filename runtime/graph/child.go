@@ -24,10 +24,6 @@ import (
 // stored. That write makes the child due after a lease. If the process dies before it has sent the
 // signal, a worker finds the child and sends it. Then the child is due no more.
 
-// ErrChildExists is returned by Child if the thread of the id exists and was not begun by the same
-// task.
-var ErrChildExists = errors.New("the thread exists, and this task has not begun it")
-
 // ChildError is the error of Child if the child has failed or was cancelled.
 type ChildError struct {
 	Graph  string // of the child

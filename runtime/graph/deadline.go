@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"errors"
 	"maps"
 	"time"
 
@@ -11,10 +10,6 @@ import (
 
 // The deadline of a run line is metadata of its checkpoints, so it survives every crash. The wake
 // of a thread that rests is never later than its deadline, and a run in progress has a timer.
-
-// ErrExecutionTimeout is the reason of a cancel by ExecutionTimeout. errors.Is finds it in a
-// *CancelledError, and in the *ChildError of a child.
-var ErrExecutionTimeout = errors.New("its ExecutionTimeout has passed")
 
 // Metadata of the deadline of a run line.
 const (

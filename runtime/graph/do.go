@@ -10,15 +10,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// ErrNotDurable is returned by Do and DoNamed if the call cannot be made durable. The call was not
-// made. There are five causes:
-//   - the context is not that of a node
-//   - the name is not valid
-//   - the call is made inside another call
-//   - another call by Do, or a call by DoNamed with the same name, is in progress
-//   - an earlier execution of the node made other calls
-var ErrNotDurable = task.ErrNotDurable
-
 // Do calls f and stores its result, on behalf of the node that runs under ctx. If the node runs
 // again, Do returns the stored result and does not call f. A node runs again after a crash or a
 // failure, by Retry or Rerun, and after each answer to its questions. Use Do for calls that are

@@ -2,14 +2,9 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
-
-// ErrDraining is returned by calls that would start a run after a Drain of the graph, or during a
-// Drain of the thread. A run that a drain ends has the status Ready and no error.
-var ErrDraining = errors.New("the graph or the thread is draining")
 
 // Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after
 // it has committed its current superstep. From then on, calls that would start a run return

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // Errors of calls, wrapped in the returned errors; test with errors.Is.
@@ -37,9 +39,82 @@ var (
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
 	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
+	// ErrRequestReused is returned by Invoke and Stream if RequestID names a request that the
+	// thread has stored with another input. Nothing runs.
+	ErrRequestReused = errors.New("the request id was used with another input")
+	// ErrDraining is returned by calls that would start a run after a Drain of the graph, or
+	// during a Drain of the thread. A run that a drain ends has the status Ready and no error.
+	ErrDraining = errors.New("the graph or the thread is draining")
+	// ErrNotAsked is returned for an answer to a question that the thread does not ask, or does
+	// not ask any more.
+	ErrNotAsked = errors.New("the thread does not ask this question")
 	// ErrGoexit is the error of a node or an Observer that called runtime.Goexit instead of
 	// returning.
 	ErrGoexit = exec.ErrGoexit
+)
+
+// Errors of what a node calls; test with errors.Is.
+var (
+	// ErrWaiting is returned by Ask while the question has no answer, by Receive while no signal
+	// has come, by Sleep until its time has come, and by Child until the child has ended. The
+	// node returns it, or any other error, and runs again after that.
+	ErrWaiting = task.ErrWaiting
+	// ErrExpired is returned by Ask and Receive after the time of ExpireAfter has passed without
+	// an answer or a signal. Resume returns it for an answer that is given later.
+	ErrExpired = task.ErrExpired
+	// ErrNotAskable is returned by Ask, Receive, Sleep and Child if the call cannot wait. There
+	// are four causes:
+	//   - the node does not list the question or signal
+	//   - the context is not that of a node
+	//   - the run has no thread, except for Sleep
+	//   - the node asked another question at this place before
+	ErrNotAskable = task.ErrNotAskable
+	// ErrNotDurable is returned by Do and DoNamed if the call cannot be made durable. The call was
+	// not made. There are five causes:
+	//   - the context is not that of a node
+	//   - the name is not valid
+	//   - the call is made inside another call
+	//   - another call by Do, or a call by DoNamed with the same name, is in progress
+	//   - an earlier execution of the node made other calls
+	ErrNotDurable = task.ErrNotDurable
+	// ErrChildExists is returned by Child if the thread of the id exists and was not begun by the
+	// same task.
+	ErrChildExists = errors.New("the thread exists, and this task has not begun it")
+	// ErrNoLabel is returned by ThreadLabel if the thread has no label of that name.
+	ErrNoLabel = errors.New("the thread has no such label")
+	// ErrTooManyLabels says that the thread would have more than checkpoint.MaxLabels labels.
+	ErrTooManyLabels = task.ErrTooManyLabels
+	// ErrProgressTooLong is returned by Progress for a note of more than MaxProgress bytes.
+	ErrProgressTooLong = errors.New("the note is too long")
+	// ErrNoTask says that no node runs under the context: it is that of a route, the node has
+	// returned, or it is the context of no run.
+	ErrNoTask = task.ErrNoTask
+)
+
+// Errors of options that limit time; test with errors.Is.
+var (
+	// ErrExecutionTimeout is the reason of a cancel by ExecutionTimeout. errors.Is finds it in a
+	// *CancelledError, and in the *ChildError of a child.
+	ErrExecutionTimeout = errors.New("its ExecutionTimeout has passed")
+	// ErrIdleTimeout is the error of an attempt whose IdleTimeout has passed. errors.Is finds it
+	// in the *NodeError, and context.DeadlineExceeded too. A worker of a Queue reports only the
+	// latter.
+	ErrIdleTimeout = exec.ErrIdle
+	// ErrStartTimeout is the error of a task whose StartTimeout has passed. errors.Is finds it in
+	// the *NodeError.
+	ErrStartTimeout = errors.New("no worker has taken the task in time")
+)
+
+// Errors of Interceptors; test with errors.Is.
+var (
+	// ErrNextNotCalled is the error of work whose Interceptor returned nil without calling next.
+	ErrNextNotCalled = errors.New("an Interceptor returned nil without calling next; return an error to refuse")
+	// ErrNextCalledAgain is returned by the next of an Interceptor if it was called before, or if
+	// the function of the Interceptor has returned.
+	ErrNextCalledAgain = errors.New("an Interceptor called next again; call it once, before the Interceptor returns")
+	// ErrForeignContext is returned by the next of an Interceptor's Task if its context is not a
+	// child of the context that Task got.
+	ErrForeignContext = errors.New("an Interceptor called next with a foreign context; pass a child of its own context")
 )
 
 // CompileError lists the faults of a graph, in the order of declaration.
@@ -303,13 +378,17 @@ func (e *SaverError) Error() string {
 // Unwrap returns the saver's error.
 func (e *SaverError) Unwrap() error { return e.Err }
 
-// where returns the beginning of every error of a run. A negative step is left out.
+// where returns the beginning of every error of a run. A negative step is left out. An id that no
+// saver accepts is cut.
 func where(graph, thread string, step int) string {
 	s := "graph"
 	if graph != "" {
 		s += ": " + graph
 	}
-	if thread != "" {
+	switch {
+	case len(thread) > checkpoint.MaxThread:
+		s += fmt.Sprintf(": thread %q...", thread[:64])
+	case thread != "":
 		s += fmt.Sprintf(": thread %q", thread)
 	}
 	if step >= 0 {

@@ -79,8 +79,8 @@ func (r *run) restoreLeft(c *checkpoint.Chain) error {
 	return r.restoreFinished(r.checkFormat(&c.Last) == nil)
 }
 
-// passOver ends the superstep that is due at c after its finished tasks were merged, except those
-// in unfit. It follows no edge.
+// passOver ends the superstep that is due at c, whose finished tasks were merged, and follows no
+// edge. It drops the other tasks, and those in unfit, whose results did not merge.
 func (r *opener) passOver(c *checkpoint.Chain, unfit map[int]bool) {
 	over := make(map[string]bool) // the tasks that are not dropped, by key
 	r.left.taken = make(taken)

@@ -219,6 +219,19 @@ func TestZeroQuestionsAndSignalsAreErrors(t *testing.T) {
 	}
 }
 
+func TestAnErrorDoesNotRepeatAHugeThreadID(t *testing.T) {
+	th := compile(t, chain("a"), graph.Saver(memory.New())).Thread(strings.Repeat("x", 1<<20))
+	_, invoke := th.Invoke(t.Context(), input)
+	_, submit := th.Submit(t.Context(), input)
+	_, read := th.State(t.Context())
+	for call, err := range map[string]error{"Invoke": invoke, "Submit": submit, "State": read, "Cancel": th.Cancel(t.Context(), "")} {
+		var invalid *checkpoint.InvalidError
+		if !errors.As(err, &invalid) || len(err.Error()) > 500 {
+			t.Errorf("%s: got an error of %d bytes, %.200v; want a short *checkpoint.InvalidError", call, len(err.Error()), err)
+		}
+	}
+}
+
 func TestALeaseOfZeroIsTheDefault(t *testing.T) {
 	s, g := &counting{Saver: memory.New()}, newGated()
 	th := g.graph(t, "one", graph.Saver(s), graph.Lease(0)).Thread("t")

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"slices"
 )
 
@@ -94,17 +93,6 @@ type RouteInfo struct {
 	Step   int           // the number of the superstep that ran the node
 	Node   ID            // the node that the route leaves
 }
-
-// ErrNextNotCalled is the error of work whose Interceptor returned nil without calling next.
-var ErrNextNotCalled = errors.New("an Interceptor returned nil without calling next; return an error to refuse")
-
-// ErrNextCalledAgain is returned by the next of an Interceptor if it was called before, or if the
-// function of the Interceptor has returned.
-var ErrNextCalledAgain = errors.New("an Interceptor called next again; call it once, before the Interceptor returns")
-
-// ErrForeignContext is returned by the next of an Interceptor's Task if its context is not a child
-// of the context that Task got.
-var ErrForeignContext = errors.New("an Interceptor called next with a foreign context; pass a child of its own context")
 
 // Intercept adds interceptors to the runs of the graph and of its subgraphs, in order. It can be
 // given several times. Compile reports an Interceptor without a function. It also reports a Run

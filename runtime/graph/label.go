@@ -2,16 +2,12 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
-
-// ErrNoLabel is returned by ThreadLabel if the thread has no label of that name.
-var ErrNoLabel = errors.New("the thread has no such label")
 
 // Title gives the thread a title for people, such as "Refund of order 7". It replaces an earlier
 // title. Thread.Describe, Snapshot.Title and the listing of the saver return it.

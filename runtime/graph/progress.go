@@ -2,23 +2,14 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// ErrIdleTimeout is the error of an attempt whose IdleTimeout has passed. errors.Is finds it in
-// the *NodeError, and context.DeadlineExceeded too. A worker of a Queue reports only the latter.
-var ErrIdleTimeout = exec.ErrIdle
-
 // MaxProgress is how many bytes a note of Progress may have.
 const MaxProgress = 1 << 10
-
-// ErrProgressTooLong is returned by Progress for a note of more than MaxProgress bytes.
-var ErrProgressTooLong = errors.New("the note is too long")
 
 // Progress notes how far the task is whose node runs under ctx, for example "page 7 of 20". It is
 // the heartbeat of a long node: it starts the time of IdleTimeout again. The next attempt gets the

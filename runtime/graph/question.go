@@ -15,21 +15,6 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// Errors of questions; test with errors.Is.
-var (
-	// ErrWaiting is returned by Ask while the question has no answer, by Receive while no signal
-	// has come, and by Sleep until its time has come. The node returns it, or any other error, and
-	// runs again after that.
-	ErrWaiting = task.ErrWaiting
-	// ErrNotAskable is returned by Ask in four cases: the node does not list the question, the
-	// context is not that of a node, the run has no thread, or the node asked another question at
-	// this place before.
-	ErrNotAskable = task.ErrNotAskable
-	// ErrNotAsked is returned for an answer to a question that the thread does not ask, or does
-	// not ask any more.
-	ErrNotAsked = errors.New("the thread does not ask this question")
-)
-
 // AnswerError reports that the Check of a question refused an answer. Nothing was stored, and the
 // question is still open. Give another answer.
 type AnswerError struct {

@@ -170,7 +170,7 @@ func TestAStoredAnswerIsNotCheckedAgain(t *testing.T) {
 	back := graph.NewQuestion[wire.String, wire.Int]("back")
 	res := done(t, graph.Waiting)(with(100).Thread("t").Invoke(t.Context(), input))
 	res = done(t, graph.Waiting)(with(100).Thread("t").Resume(t.Context(), back.Answer(res.Questions[0], 80)))
-	if _, err := with(50).Rehearse(t.Context(), s, "t"); err != nil {
+	if err := with(50).Rehearse(t.Context(), s, "t"); err != nil {
 		t.Errorf("Rehearse: got %v", err)
 	}
 	if _, err := with(50).Thread("t").Resume(t.Context(), back.Answer(res.Questions[0], 80)); !errors.Is(err, errTooMuch) {

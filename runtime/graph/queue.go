@@ -39,10 +39,6 @@ func Queue(name string) NodeOption {
 	return singleNodeOption("Queue", func(o *nodeOptions) { o.queue = name })
 }
 
-// ErrStartTimeout is the error of a task whose StartTimeout has passed. errors.Is finds it in the
-// *NodeError.
-var ErrStartTimeout = errors.New("no worker has taken the task in time")
-
 // StartTimeout makes an attempt of a node with a Queue fail if no worker holds the task d after it
 // was handed out. The error is ErrStartTimeout. Retry hands the task out again as the next
 // attempt, for another d. A Fallback runs in the process of the thread. The time is measured on

@@ -17,12 +17,6 @@ import (
 // errRehearsed stops a run before a route is called.
 var errRehearsed = errors.New("the run is a rehearsal")
 
-// Rehearsal is the outcome of Graph.Rehearse.
-type Rehearsal struct {
-	Status      Status // of the stored thread
-	Checkpoints int    // the number of checkpoints that were decoded
-}
-
 // Rehearse checks that the graph can continue a thread of saver. Package graphtest calls it for
 // exported threads. Rehearse does the work of a worker that resumes the thread, up to the first
 // call of a node. It calls no route, fallback, cache or limiter, and no function that maps the
@@ -35,41 +29,38 @@ type Rehearsal struct {
 //
 // It returns the errors that Resume returns before it calls a node. An error that wraps
 // ErrGraphChanged says that the graph does not fit the thread.
-func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) (Rehearsal, error) {
+func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) error {
 	g = g.on(saver)
 	t := g.Thread(thread)
-	var done Rehearsal
 	c, err := loadChain(ctx, &g.core, saver, checkpoint.Ref{Thread: thread})
 	if err != nil {
-		return done, err
+		return err
 	}
-	done.Status = c.Thread.Status
 	if !c.Empty() {
 		if err := g.owns(thread, &c.Last); err != nil {
-			return done, err
+			return err
 		}
 	}
 	for snap, err := range t.History(ctx, checkpoint.Query{}) {
 		if err != nil {
-			return done, fmt.Errorf("%w (checkpoint %s, or one before it)", err, snap.Checkpoint)
+			return fmt.Errorf("%w (checkpoint %s, or one before it)", err, snap.Checkpoint)
 		}
-		done.Checkpoints++
 	}
 	if err := g.checkPending(ctx, thread, &c); err != nil {
-		return done, err
+		return err
 	}
 	opts, err := calling(t, nil, ResumeOption.resume)
 	if err != nil {
-		return done, err
+		return err
 	}
 	opts.rehearse, opts.durability, opts.own = true, Sync, new(runs)
 	opts.due = &due{found: &checkpoint.ReadyThread{ID: thread, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
 	_, err = driver[S, U]{t}.runStored(ctx, opts, new(stream[S, U]), nil)
 	var cancelled *CancelledError
 	if errors.Is(err, errRehearsed) || errors.As(err, &cancelled) {
-		err = nil
+		return nil
 	}
-	return done, err
+	return err
 }
 
 // on returns the graph with another saver, without what its options attach to runs.

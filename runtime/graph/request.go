@@ -10,10 +10,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// ErrRequestReused is returned by Invoke and Stream if RequestID names a request that the thread
-// has stored with another input. Nothing runs.
-var ErrRequestReused = errors.New("the request id was used with another input")
-
 // RequestID names the input. For Submit and Signal it is the id of the message. For
 // Result it names the input whose result the caller wants. If the
 // thread's newest input has the same id, Invoke does not start a second run. It resumes an

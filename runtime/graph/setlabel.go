@@ -13,15 +13,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// Errors of SetLabel.
-var (
-	// ErrNoTask says that no node runs under the context: it is that of a route, the node has
-	// returned, or it is the context of no run.
-	ErrNoTask = task.ErrNoTask
-	// ErrTooManyLabels says that the thread would have more than checkpoint.MaxLabels labels.
-	ErrTooManyLabels = task.ErrTooManyLabels
-)
-
 // SetLabel gives the thread a label when the superstep of the node that runs under ctx commits,
 // for example SetLabel(ctx, "phase", "review"). So lists of threads find the progress of a node:
 // see checkpoint.ThreadQuery. An empty value removes the label. The label is as one of Label.

@@ -74,7 +74,7 @@ func (s *sharedCalls[A, R]) await(thread string, t *callTurn[A, R], c *sharedCal
 	<-c.done
 }
 
-// make makes a shared call after the one in progress.
+// make waits until the call in progress has ended, and makes the shared call c.
 func (s *sharedCalls[A, R]) make(t *callTurn[A, R], c *sharedCall[A, R], call func(A) (R, error)) {
 	<-t.free
 	s.mu.Lock()

@@ -13,10 +13,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// ErrExpired is returned by Ask and Receive after the time of ExpireAfter has passed without an
-// answer or a signal. Resume returns it for an answer that is given later.
-var ErrExpired = task.ErrExpired
-
 // Sleep waits for d on behalf of the node that runs under ctx. On a thread it returns ErrWaiting
 // until the time has passed, and the node must return, as with Ask. The node then runs again from
 // its start, and Sleep returns nil.

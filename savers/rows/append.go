@@ -217,8 +217,9 @@ func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, s
 	return done, err
 }
 
-// tryAppend stores a after the head h of t. It returns ErrChanged if that is not so any more.
-// blind says that t and h are only known: then an error may come from facts that are out of date.
+// tryAppend stores a after the head h of t. It returns ErrChanged if the storage has another head.
+// blind says that t and h were not read by this call, so they can be out of date. The caller then
+// reads them, and tries again, also after another error.
 func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, h head, blind bool) (done checkpoint.AppendResult, err error) {
 	if blind {
 		if err := refuse(a, t, h); err != nil {

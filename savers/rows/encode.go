@@ -236,7 +236,7 @@ func (r *Row) version() (version, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal appends the checksum of a key and of its value, which b has from an index on.
+// seal appends the checksum of a row to b: of its key and its value, which is b[from:].
 func seal(b []byte, from int, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b[from:]))
 }

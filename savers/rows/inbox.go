@@ -158,7 +158,7 @@ type goneMessage struct {
 	key []byte
 }
 
-// gone reads the stored messages that have the numbers and the ids of all, by one read. places has
+// gone reads by one call those of the messages in all that a run has taken or refused. places has
 // the rows that find them by their ids.
 func (w *writer) gone(ctx context.Context, all []checkpoint.Message, places [][]Row) ([]goneMessage, error) {
 	found := make([]goneMessage, len(all))

@@ -71,8 +71,8 @@ func (l *log) last(r *Row) (*checkpoint.Record, error) {
 	return &all[len(all)-1].Record, nil
 }
 
-// records returns the records of rows that are in descending order, newest first. Committed says
-// whether the record after it commits its tasks; that of the first is unknown.
+// records returns the records of rows, newest first, as the rows are. It sets Committed of each
+// record that the next newer one commits. The newest record has only what its row says.
 func (l *log) records(rows []Row) (all []pack.Record, err error) {
 	for i := range rows {
 		in, err := l.unpack(&rows[i])
@@ -118,7 +118,8 @@ func (l *log) find(id checkpoint.ID, upTo []Row) (*pack.Record, error) {
 	return nil, nil
 }
 
-// commits reports whether the record after a base commits it, given the rows of after and upTo.
+// commits reports whether the record after a base commits it. That record is in the row after, or
+// in the row of the base, which upTo has.
 func (l *log) commits(base checkpoint.ID, after, upTo []Row) (bool, error) {
 	if len(after) > 0 {
 		all, err := l.unpack(&after[0])

@@ -289,7 +289,8 @@ func (l *loader) extendByPack(chain *checkpoint.Chain, deltas *[][]byte, p *pack
 	return all.Whole, nil
 }
 
-// base sets what the base of the last record says. writes are the rows of pending writes.
+// base sets Due and Committed of chain, which are those of the base of its last record. writes are
+// the rows of pending writes.
 func (l *loader) base(ctx context.Context, chain *checkpoint.Chain, records []pack.Record, writes []Row) error {
 	id := chain.Last.Base
 	mark := l.v.root.mark(id)

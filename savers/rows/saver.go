@@ -181,7 +181,8 @@ func (s *Saver) call(ctx context.Context, invalid error, f func() error) error {
 // 10 s.
 const mostTries = 1000
 
-// pause waits before another try. Calls that met do not meet again.
+// pause waits before another try, after some tries for a random time, so that calls that changed
+// the same rows do not meet again.
 func pause(ctx context.Context, tries int) error {
 	if tries < 4 {
 		return ctx.Err()

@@ -12,7 +12,7 @@ import (
 // writesOf selects the pending writes of a version, with those of bases that are committed.
 func writesOf(id string, r root) Range { return within(Key{Writes, id, r[:]}) }
 
-// liveWritesOf is writesOf without schemas, whose base is zero.
+// liveWritesOf selects the pending writes of writesOf. It leaves out schemas, whose base is zero.
 func liveWritesOf(id string, r root) Range {
 	all := writesOf(id, r)
 	all.Bytes = after(r.base(checkpoint.ID{}))

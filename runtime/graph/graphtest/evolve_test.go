@@ -84,15 +84,15 @@ func TestRehearsalsDecodeWhatIsStored(t *testing.T) {
 		var err error
 		switch program {
 		case "retyped":
-			_, err = basketGraph(t, saver, retypedSchema, "lamp?", retypedUpdate{}, old).Rehearse(t.Context(), saver, "t")
+			err = basketGraph(t, saver, retypedSchema, "lamp?", retypedUpdate{}, old).Rehearse(t.Context(), saver, "t")
 		case "smaller":
-			_, err = basketGraph(t, saver, smallerSchema, "lamp?", smallerUpdate{}, old).Rehearse(t.Context(), saver, "t")
+			err = basketGraph(t, saver, smallerSchema, "lamp?", smallerUpdate{}, old).Rehearse(t.Context(), saver, "t")
 		case "another answer":
-			_, err = basketGraph(t, saver, basketSchema, "lamp?", basketUpdate{}, otherAnswer).Rehearse(t.Context(), saver, "t")
+			err = basketGraph(t, saver, basketSchema, "lamp?", basketUpdate{}, otherAnswer).Rehearse(t.Context(), saver, "t")
 		case "another question":
-			_, err = basketGraph(t, saver, basketSchema, true, basketUpdate{}, otherQuestion).Rehearse(t.Context(), saver, "t")
+			err = basketGraph(t, saver, basketSchema, true, basketUpdate{}, otherQuestion).Rehearse(t.Context(), saver, "t")
 		default:
-			_, err = basketGraph(t, saver, basketSchema, "lamp?", basketUpdate{}, old).Rehearse(t.Context(), saver, "t")
+			err = basketGraph(t, saver, basketSchema, "lamp?", basketUpdate{}, old).Rehearse(t.Context(), saver, "t")
 		}
 		return err
 	}

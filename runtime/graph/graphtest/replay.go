@@ -11,7 +11,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
-	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
 // archiveFiles are the files in a folder that Replay reads.
@@ -19,7 +18,7 @@ const archiveFiles = "*.graphgen"
 
 // Rehearser is a compiled graph: a *graph.Graph[S, U] of any state.
 type Rehearser interface {
-	Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) (graph.Rehearsal, error)
+	Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) error
 }
 
 // Replay checks that app can continue threads that graphctl export has written. It reads each file
@@ -110,6 +109,6 @@ func rehearse(ctx context.Context, app Rehearser, scratch checkpoint.Saver, v ch
 		return errors.Is(err, archive.ErrIncomplete), fmt.Errorf("thread %q: %w", v.Thread, err)
 	}
 	defer func() { err = errors.Join(err, scratch.Delete(context.WithoutCancel(ctx), v.Thread)) }()
-	_, err = app.Rehearse(ctx, scratch, v.Thread)
+	err = app.Rehearse(ctx, scratch, v.Thread)
 	return err != nil, err
 }

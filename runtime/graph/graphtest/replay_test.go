@@ -136,10 +136,10 @@ func TestRehearsalsRefuseWhatResumesRefuse(t *testing.T) {
 			from, _ := waiting(t, 1)
 			after := newShop()
 			test.change(after)
-			done, err := after.build(t, memory.New()).Rehearse(t.Context(), imported(t, from), "order-00000")
+			err := after.build(t, memory.New()).Rehearse(t.Context(), imported(t, from), "order-00000")
 			if test.want == "" {
-				if err != nil || done.Status != graph.Waiting || done.Checkpoints != 3 {
-					t.Errorf("got %+v, %v; want 3 checkpoints of a waiting thread", done, err)
+				if err != nil {
+					t.Errorf("got %v, want no error", err)
 				}
 				return
 			}
@@ -242,8 +242,8 @@ func TestRehearsalsCallNoNode(t *testing.T) {
 	g.closed = true
 	copies := imported(t, saver)
 	for _, id := range []string{"lamp", "broken", "quick", "done"} {
-		if done, err := app.Rehearse(t.Context(), copies, id); err != nil || done.Checkpoints == 0 {
-			t.Errorf("%s: got %+v, %v; want no error", id, done, err)
+		if err := app.Rehearse(t.Context(), copies, id); err != nil {
+			t.Errorf("%s: got %v, want no error", id, err)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func TestRehearsalsRefuseSignalsThatNobodyListens(t *testing.T) {
 	}
 	after := newShop()
 	after.noSignal = true
-	_, err := after.build(t, memory.New()).Rehearse(t.Context(), imported(t, saver), "order-00000")
+	err := after.build(t, memory.New()).Rehearse(t.Context(), imported(t, saver), "order-00000")
 	if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "paid") {
 		t.Errorf("got %v, want an ErrGraphChanged that names the signal", err)
 	}
@@ -326,7 +326,7 @@ func BenchmarkReplay(b *testing.B) {
 		if err := copies.Import(b.Context(), id, from.Export(b.Context(), id, 0)); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := app.Rehearse(b.Context(), copies, id); err != nil {
+		if err := app.Rehearse(b.Context(), copies, id); err != nil {
 			b.Fatal(err)
 		}
 		if err := copies.Delete(b.Context(), id); err != nil {
