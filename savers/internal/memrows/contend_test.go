@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
@@ -26,7 +25,7 @@ func (s *refusing) Apply(context.Context, *rows.Change) (uint64, [][]rows.Row, e
 // TestACallIsNotTriedForEver makes calls whose changes are refused for ever.
 func TestACallIsNotTriedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &refusing{Store: memrows.New()}
+		store := &refusing{Store: newStore()}
 		s := rows.New("rows", store, rows.Options{})
 		p := checkpoint.Post{Thread: "t", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}}
 		if _, err := s.Post(t.Context(), p); !errors.Is(err, checkpoint.ErrUnavailable) || store.tries < 100 {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
@@ -21,7 +20,7 @@ func (failing) Read(context.Context, ...rows.Range) ([][]rows.Row, time.Time, er
 }
 
 func TestAFailedReadIsTheErrorOfTheCall(t *testing.T) {
-	ctx, s := t.Context(), rows.New("test", failing{memrows.New()}, rows.Options{})
+	ctx, s := t.Context(), rows.New("test", failing{newStore()}, rows.Options{})
 	head := checkpoint.Ref{Thread: "t"}
 	message := checkpoint.Message{ID: "1", Kind: checkpoint.InputMessage}
 	for name, call := range map[string]func() error{

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // gate is a Store whose changes wait until the test lets them pass. It counts them, by how many
 // threads each has.
 type gate struct {
-	*memrows.Store
+	rows.Store
 	pass chan struct{} // gets a value for each change, or is closed
 
 	mu     sync.Mutex
@@ -57,7 +56,7 @@ type crowd struct {
 // newCrowd returns a crowd whose first change waits at the gate.
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	g := &gate{Store: memrows.New(), pass: make(chan struct{})}
+	g := &gate{Store: newStore(), pass: make(chan struct{})}
 	c := &crowd{T: t, gate: g, s: rows.New("test", g, rows.Options{Join: true}), errs: make(map[string]error)}
 	if _, err := c.s.News(t.Context(), []string{"else"}); err != nil { // for the time: then an opening reads nothing
 		t.Fatal(err)

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // hooked is a Store that calls a function before each read.
 type hooked struct {
-	*memrows.Store
+	rows.Store
 	before func()
 }
 
@@ -76,7 +75,7 @@ func TestReadsWhileRecordsMove(t *testing.T) {
 		},
 	} {
 		for at := range 6 {
-			store := memrows.New()
+			store := newStore()
 			want := long(t, rows.New("writer", packed{store, never}, rows.Options{}), n)
 			reads, packer := 0, rows.New("packer", packed{store, pack.Policy{Every: 16, Keep: 1}}, rows.Options{})
 			s := rows.New("reader", &hooked{store, func() {
@@ -97,7 +96,7 @@ func TestReadsWhileRecordsMove(t *testing.T) {
 // A Prune and packs at the same time leave each record that stays once.
 func TestPruneWhileRecordsMove(t *testing.T) {
 	for at := range 6 {
-		store := memrows.New()
+		store := newStore()
 		want := long(t, rows.New("writer", packed{store, pack.Policy{Every: 1 << 20, Keep: 1}}, rows.Options{}), 100)
 		reads, packer := 0, rows.New("packer", packed{store, pack.Policy{Every: 16, Keep: 1}}, rows.Options{})
 		s := rows.New("pruner", &hooked{store, func() {

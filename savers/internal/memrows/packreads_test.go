@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/rows"
@@ -16,7 +15,7 @@ import (
 // packing is a Store whose saver packs before an Append returns. It counts the rows of records
 // that are read, and those with packs among them.
 type packing struct {
-	*memrows.Store
+	rows.Store
 	mu           sync.Mutex
 	packs, reads int
 }
@@ -45,7 +44,7 @@ func (p *packing) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row,
 // A long conversation is packed at a cost that does not depend on its length: what is packed is
 // not read again.
 func TestPackingReadsNoPacks(t *testing.T) {
-	store := &packing{Store: memrows.New()}
+	store := &packing{Store: newStore()}
 	s := rows.New("rows", store, rows.Options{})
 	var head checkpoint.ID
 	var err error

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
@@ -30,7 +29,7 @@ func (b *between) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row,
 // read before.
 func racing(t *testing.T) (s, other *rows.Saver, at *between) {
 	t.Helper()
-	store := memrows.New()
+	store := newStore()
 	at = &between{Store: store}
 	s, other = rows.New("test", at, rows.Options{}), rows.New("test", store, rows.Options{})
 	if _, err := s.News(t.Context(), []string{"else"}); err != nil {

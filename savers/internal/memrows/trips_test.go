@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // counted is a Store that counts round trips, and the rows that they write.
 type counted struct {
-	*memrows.Store
+	rows.Store
 	reads, applies, rows int
 }
 
@@ -32,7 +31,7 @@ func (c *counted) Apply(ctx context.Context, change *rows.Change) (uint64, [][]r
 // A Saver makes few round trips, and most writes of a run read nothing.
 func TestRoundTrips(t *testing.T) {
 	ctx := t.Context()
-	store := &counted{Store: memrows.New()}
+	store := &counted{Store: newStore()}
 	s := rows.New("rows", store, rows.Options{})
 	newID := func() checkpoint.ID {
 		id, err := checkpoint.NewID()
@@ -144,7 +143,7 @@ func TestRoundTrips(t *testing.T) {
 // An opening that takes a thread for a new one is refused. Its first record has the key of the
 // thread's own first record, which a Prune may have removed.
 func TestAPrunedThreadIsNotNew(t *testing.T) {
-	ctx, s := t.Context(), rows.New("rows", memrows.New(), rows.Options{})
+	ctx, s := t.Context(), rows.New("rows", newStore(), rows.Options{})
 	newID := func() checkpoint.ID {
 		id, err := checkpoint.NewID()
 		if err != nil {

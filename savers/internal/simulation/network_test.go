@@ -14,6 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/internal/intercept"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/memrows"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows/strict"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/rows"
 	"github.com/graphgen-go/graphgen/savers/shards"
@@ -246,7 +247,7 @@ func (p *process) connect(i int, sv *server) checkpoint.Saver {
 			return p.call(ctx, i, op, thread, do)
 		}}
 	default:
-		return rows.New("rows", &remote{skewed{unclosedRows{sv.store}, sv.skew}, p, i}, rows.Options{Join: p.s.join})
+		return rows.New("rows", &remote{skewed{strict.Store{Store: unclosedRows{sv.store}}, sv.skew}, p, i}, rows.Options{Join: p.s.join})
 	}
 }
 
