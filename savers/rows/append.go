@@ -99,7 +99,7 @@ func (s *Saver) readAppend(ctx context.Context, a *checkpoint.Append) (done chec
 		if stored != nil && (a.Open == nil || t.Fence == a.Records[0].ID) {
 			return s.repeated(ctx, a, t, stored)
 		}
-		if h = *headOf(&rec); !t.runs() && h.id == t.Head {
+		if h = headOf(&rec); !t.runs() && h.id == t.Head {
 			h.chain = t.Chain
 		}
 	}
@@ -204,9 +204,11 @@ func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, s
 	if !t.Until.IsZero() && (a.Open != nil || a.Fence == t.Fence) {
 		next := t.threadRow
 		next.Until = ledger.Micro(t.now.Add(ledger.LeaseOf(a.Lease)))
-		if t, _, err = s.apply(ctx, new(Change), t, &next); err != nil {
+		stored, _, err := s.apply(ctx, new(Change), t, &next)
+		if err != nil {
 			return done, err
 		}
+		t = &stored
 		s.keep(t, "", nil)
 	}
 	if a.Open != nil {
@@ -226,7 +228,8 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 			return done, err
 		}
 	}
-	next := t.threadRow
+	w := newWriter(s, t)
+	next := &w.next
 	if a.Open != nil {
 		if err := next.opens(a, t); err != nil {
 			return done, err
@@ -234,7 +237,6 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 	} else if next.About, _, err = t.About.After(a, t.now); err != nil {
 		return done, err
 	}
-	w := writer{s: s, t: t, next: &next}
 	w.records(a, h)
 	if err := w.writes(ctx, a.Writes, blind || t.Open == 0); err != nil {
 		return done, err
@@ -250,14 +252,14 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		return done, err
 	}
 	w.renew(a.Lease, a.Open != nil)
-	newest := &h
+	newest := h
 	for i := range a.Records {
 		newest = newest.then(&a.Records[i])
 	}
 	newest.packed = h.seq
 	var root *head
 	if a.Namespace == "" {
-		root = newest
+		root = &newest
 	}
 	if a.End {
 		w.ends(a.Wake, a.Messages.Seen, a.Records)
@@ -300,11 +302,11 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 	if a.Open != nil {
 		done.Attempts = next.Attempts
 	}
-	stored, rows, err := s.apply(ctx, &w.c, t, &next)
+	stored, rows, err := s.apply(ctx, &w.c, t, next)
 	if err != nil {
 		return done, err
 	}
-	s.keep(stored, a.Namespace, newest)
+	s.keep(&stored, a.Namespace, &newest)
 	s.noteWrites(t.ID, a.Writes, a.Records)
 	if a.Open != nil || a.End {
 		s.hold(t.ID, !a.End)
@@ -318,7 +320,7 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		s.noteSpent(t.ID, spent)
 	}
 	if a.End || s.packing.AtOnce {
-		err = s.packEnded(ctx, &next)
+		err = s.packEnded(ctx, next)
 	}
 	return done, err
 }
@@ -343,12 +345,22 @@ func (t *threadRow) opens(a *checkpoint.Append, old *thread) (err error) {
 // writer collects what one write of a run stores.
 type writer struct {
 	s    *Saver
-	t    *thread    // as it was
-	next *threadRow // as it will be
+	t    *thread   // as it was
+	next threadRow // as it will be
 	c    Change
+
+	check [1]Check // room for the checks of c
+	first [1]Put   // room for its puts, if there is one
 
 	committed map[checkpoint.ID]bool // bases that the records of the write commit
 	based     bool                   // the bases of pending writes must be records
+}
+
+// newWriter returns a writer of a thread.
+func newWriter(s *Saver, t *thread) *writer {
+	w := &writer{s: s, t: t, next: t.threadRow}
+	w.c.Checks, w.c.Puts = w.check[:0], w.first[:0]
+	return w
 }
 
 // put adds a row to the change.
@@ -362,13 +374,14 @@ func (w *writer) records(a *checkpoint.Append, h head) {
 	if a.Open != nil {
 		room += 6 // the thread, its places in indexes, and a message
 	}
-	w.c.Puts = make([]Put, 0, room)
+	w.c.Puts = slices.Grow(w.c.Puts, room)
 	l := logOf(w.next.ID, w.next.Root, a.Namespace)
 	before := h.id
 	for i := range a.Records {
-		r := &recordRow{ledger.Normal(a.Records[i])}
+		r := recordRow{ledger.Normal(a.Records[i])}
 		r.Seq = h.seq + uint64(i) + 1
-		w.put(Records, l.key(before), r, true)
+		key := l.key(before)
+		w.c.Puts = append(w.c.Puts, Put{Key: Key{Records, w.next.ID, key}, Value: r.appendTo(r.room(), key), New: true})
 		if !r.Commits.IsZero() {
 			w.commits(r.Commits, before, len(a.Writes) > 0)
 		}
@@ -438,7 +451,8 @@ func (w *writer) rest(ctx context.Context, root *head) (*head, error) {
 		if err != nil {
 			return nil, err
 		}
-		root = headOf(r)
+		at := headOf(r)
+		root = &at
 	}
 	w.next.Head, w.next.Step, w.next.Chain = root.id, root.step, root.chain
 	return root, nil
@@ -499,8 +513,8 @@ func (s *Saver) knownForPut(p *checkpoint.PutWrites) *thread {
 
 // tryPut stores p in the thread t. blind is that of tryAppend.
 func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, blind bool) (done checkpoint.PutResult, err error) {
-	next := t.threadRow
-	w := writer{s: s, t: t, next: &next}
+	w := newWriter(s, t)
+	next := &w.next
 	if err := w.writes(ctx, p.Writes, blind); err != nil {
 		return done, err
 	}
@@ -530,22 +544,22 @@ func (s *Saver) tryPut(ctx context.Context, p *checkpoint.PutWrites, t *thread, 
 	if p.Progress || p.End && next.Status != checkpoint.Failed {
 		next.Attempts = 0
 	}
-	stored, rows, err := s.apply(ctx, &w.c, t, &next)
+	stored, rows, err := s.apply(ctx, &w.c, t, next)
 	if err != nil {
 		return done, err
 	}
-	s.keep(stored, "", nil)
+	s.keep(&stored, "", nil)
 	s.noteWrites(t.ID, p.Writes, nil)
 	if p.End {
 		s.hold(t.ID, false)
 	}
 	if known != nil {
-		if err := s.correct(ctx, stored, rows[0]); err != nil {
+		if err := s.correct(ctx, &stored, rows[0]); err != nil {
 			return done, err
 		}
 	}
 	if p.End {
-		if err := s.packEnded(ctx, &next); err != nil {
+		if err := s.packEnded(ctx, next); err != nil {
 			return done, err
 		}
 	}

@@ -32,6 +32,15 @@ func (r *recordRow) appendTo(b, key []byte) []byte {
 	return seal(codec.AppendBody(b, &r.Record), from, key)
 }
 
+// room returns an empty slice that has room for the stored form of most records.
+func (r *recordRow) room() []byte {
+	n := 64 + len(r.Graph) + len(r.Payload)
+	for i := range r.Due {
+		n += 8 + len(r.Due[i].Node) + len(r.Due[i].Payload)
+	}
+	return make([]byte, 0, n)
+}
+
 // The first byte of the value of a row of Records.
 const (
 	oneRecord = 1

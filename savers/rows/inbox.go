@@ -405,8 +405,9 @@ func (s *Saver) postOutcomes(ctx context.Context, p *checkpoint.Post, done *chec
 			}
 			s.keep(t, "", nil)
 		}
-		next := t.threadRow
-		w := writer{s: s, t: t, next: &next, based: true}
+		w := newWriter(s, t)
+		next := &w.next
+		w.based = true
 		if err := w.writes(ctx, p.Outcomes, blind); err != nil || len(w.c.Puts) == 0 {
 			return err
 		}
@@ -414,9 +415,9 @@ func (s *Saver) postOutcomes(ctx context.Context, p *checkpoint.Post, done *chec
 			next.Posted, next.Wake, next.Attempts = t.Posted+1, wake, 0
 			done.Messages[0].Number = next.Posted
 		}
-		stored, _, err := s.apply(ctx, &w.c, t, &next)
+		stored, _, err := s.apply(ctx, &w.c, t, next)
 		if err == nil {
-			s.keep(stored, "", nil)
+			s.keep(&stored, "", nil)
 		}
 		return err
 	})
@@ -434,8 +435,8 @@ func (s *Saver) post(p *checkpoint.Post, row []Row, ids [][]Row, now time.Time, 
 		return err
 	}
 	*done = checkpoint.Posted{}
-	next := t.threadRow
-	w := writer{s: s, t: t, next: &next}
+	w := newWriter(s, t)
+	next := &w.next
 	done.Messages = make([]checkpoint.PostedMessage, len(p.Messages))
 	var inputs, others int
 	due := false
@@ -479,7 +480,7 @@ func (s *Saver) post(p *checkpoint.Post, row []Row, ids [][]Row, now time.Time, 
 	if next.About, err = t.About.Posted(p, now); err != nil {
 		return err
 	}
-	w.c.changeThread(t, &next)
+	w.c.changeThread(t, next)
 	c.add(&w.c)
 	return nil
 }

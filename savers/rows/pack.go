@@ -73,8 +73,9 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 			}
 			changed := t.threadRow
 			changed.Rewrites++
-			if t, _, err = s.apply(ctx, c, t, &changed); err == nil {
-				s.keep(t, "", nil)
+			var stored thread
+			if stored, _, err = s.apply(ctx, c, t, &changed); err == nil {
+				s.keep(&stored, "", nil)
 			}
 		}
 		switch {

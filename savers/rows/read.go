@@ -147,7 +147,7 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	if l.p.Namespace == "" && l.v.number == l.t.Open && chain.Last.ID == chain.Thread.Head {
 		h := headOf(&chain.Last)
 		h.chain = chain.Chained + 1
-		l.s.keep(l.t, "", h)
+		l.s.keep(l.t, "", &h)
 	}
 	if !l.p.At.IsZero() {
 		if records[0].Committed, err = l.log.commits(l.p.At, rows[5], rows[3]); err != nil {
@@ -186,7 +186,8 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 		}
 		chain.Thread.Head, chain.Thread.Step = r.ID, r.Step
 		if l.v.number == l.t.Open {
-			l.s.keep(l.t, "", headOf(r))
+			h := headOf(r)
+			l.s.keep(l.t, "", &h)
 		}
 	}
 	newest := rows[3]

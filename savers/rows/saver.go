@@ -120,11 +120,11 @@ type head struct {
 }
 
 // headOf returns the head of a log that begins with r.
-func headOf(r *checkpoint.Record) *head { return (&head{packed: r.Seq, seq: r.Seq - 1}).then(r) }
+func headOf(r *checkpoint.Record) head { return head{packed: r.Seq, seq: r.Seq - 1}.then(r) }
 
 // then returns the head after r.
-func (h *head) then(r *checkpoint.Record) *head {
-	next := &head{id: r.ID, seq: h.seq + 1, step: r.Step, packed: h.packed, pack: h.pack}
+func (h head) then(r *checkpoint.Record) head {
+	next := head{id: r.ID, seq: h.seq + 1, step: r.Step, packed: h.packed, pack: h.pack}
 	switch {
 	case r.Snapshot:
 		next.chain = 1
@@ -240,15 +240,15 @@ func (s *Saver) letGo(ctx context.Context, id string, fence checkpoint.ID) error
 	if err != nil || t.Fence != fence || t.Until.IsZero() {
 		return err
 	}
-	next := t.threadRow
-	w := writer{s: s, t: t, next: &next}
+	w := newWriter(s, t)
+	next := &w.next
 	if _, err := w.rest(ctx, nil); err != nil {
 		return err
 	}
 	if !next.Wake.IsZero() {
 		next.Wake = t.now
 	}
-	w.c.changeThread(t, &next)
+	w.c.changeThread(t, next)
 	_, _, err = s.store.Apply(ctx, &w.c)
 	return err
 }
@@ -308,13 +308,13 @@ func of(id string, err error) error {
 }
 
 // apply stores the change c of a thread, which is next after it.
-func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *threadRow) (stored *thread, rows [][]Row, err error) {
+func (s *Saver) apply(ctx context.Context, c *Change, old *thread, next *threadRow) (stored thread, rows [][]Row, err error) {
 	c.changeThread(old, next)
 	rev, rows, err := s.applyChange(ctx, c)
 	if err != nil {
-		return nil, nil, of(old.ID, err)
+		return thread{}, nil, of(old.ID, err)
 	}
-	stored = &thread{threadRow: *next, rev: old.rev, now: old.now}
+	stored = thread{threadRow: *next, rev: old.rev, now: old.now}
 	if old.rev == 0 || !next.equal(&old.threadRow) {
 		stored.rev = rev
 	}

@@ -214,24 +214,43 @@ const (
 )
 
 // index returns the keys that the row of t has in the table Index.
-func (t *threadRow) index() [][]byte {
-	var keys [][]byte
-	if !t.Wake.IsZero() {
-		keys = append(keys, wakeKey(t))
+func (t *threadRow) index() [][]byte { return t.indexLists(t.indexWake(nil)) }
+
+// indexWake appends the key by which Ready finds t, if it has one.
+func (t *threadRow) indexWake(keys [][]byte) [][]byte {
+	if t.Wake.IsZero() {
+		return keys
 	}
+	return append(keys, wakeKey(t))
+}
+
+// sameWake reports whether indexWake returns the same for u, the row of the same thread.
+func (t *threadRow) sameWake(u *threadRow) bool {
+	return t.Wake.Equal(u.Wake) && t.About.Graph == u.About.Graph && t.About.Rank() == u.About.Rank()
+}
+
+// indexLists appends the keys by which lists find t.
+func (t *threadRow) indexLists(keys [][]byte) [][]byte {
 	status := t.shown()
 	if status == 0 || strings.HasPrefix(t.ID, checkpoint.TaskPrefix) { // no list with an index has it
 		return keys
 	}
 	order := listKey(t.About.Created, t.ID)
-	keys = append(keys, append([]byte{byAge}, order...), append(graphIndex(t.About.Graph), order...))
+	keys = append(keys, slices.Concat([]byte{byAge}, order), slices.Concat(graphIndex(t.About.Graph), order))
 	for name, value := range t.About.Labels {
-		keys = append(keys, append(labelIndex(name, value), order...))
+		keys = append(keys, slices.Concat(labelIndex(name, value), order))
 	}
 	if hasIndex(status) {
-		keys = append(keys, append([]byte{byStatus, byte(status)}, order...))
+		keys = append(keys, slices.Concat([]byte{byStatus, byte(status)}, order))
 	}
 	return keys
+}
+
+// sameLists reports whether indexLists returns the same for u, the row of the same thread.
+func (t *threadRow) sameLists(u *threadRow) bool {
+	a, b := t.shown(), u.shown()
+	return (a == b || a != 0 && b != 0 && !hasIndex(a) && !hasIndex(b)) && t.About.Graph == u.About.Graph &&
+		t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }
 
 // hasIndex reports whether threads with a status are in the index. Most threads are Done, and all
@@ -286,17 +305,26 @@ func (c *Change) changeThread(old *thread, next *threadRow) {
 	if old.exists() && next.equal(&old.threadRow) {
 		return
 	}
+	key := threadKey(old.ID)
 	c.Puts = append(c.Puts, Put{
-		Key: threadKey(old.ID), Value: next.appendTo(nil, []byte(old.ID)), Columns: &Columns{
+		Key: key, Value: next.appendTo(make([]byte, 0, 256), key.Bytes), Columns: &Columns{
 			Graph: next.About.Graph, Title: next.About.Title, Version: next.Open, Status: next.shown(),
 			Created: next.About.Created, Updated: next.Updated, Wake: next.Wake,
 		},
 	})
-	var before [][]byte
-	if old.exists() {
-		before = old.index()
+	var before, now [][]byte
+	if !old.exists() || !next.sameWake(&old.threadRow) {
+		now = next.indexWake(now)
+		if old.exists() {
+			before = old.indexWake(before)
+		}
 	}
-	now := next.index()
+	if !old.exists() || !next.sameLists(&old.threadRow) {
+		now = next.indexLists(now)
+		if old.exists() {
+			before = old.indexLists(before)
+		}
+	}
 	has := func(keys [][]byte, key []byte) bool {
 		return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
 	}

@@ -34,8 +34,8 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 		case keep.Fence.IsZero() && t.leased():
 			return t.busy()
 		}
-		next := t.threadRow
-		w := writer{s: s, t: t, next: &next}
+		w := newWriter(s, t)
+		next := &w.next
 		done = checkpoint.PruneResult{}
 		if t.Open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
 			if done.Records, err = w.pruneRecords(ctx, keep); err != nil {
@@ -51,7 +51,7 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention)
 			return nil
 		}
 		w.c.Once = true
-		_, _, err = s.apply(ctx, &w.c, t, &next)
+		_, _, err = s.apply(ctx, &w.c, t, next)
 		return err
 	})
 	if err != nil {
@@ -350,14 +350,14 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 			}
 			return t.conflict("exists", "", checkpoint.ID{}, v.head)
 		}
-		next := t.threadRow
-		w := writer{s: s, t: t, next: &next}
+		w := newWriter(s, t)
+		next := &w.next
 		if err := w.imports(ctx, in); err != nil {
 			return err
 		}
-		imported = next
+		imported = *next
 		w.c.Once = true
-		_, _, err = s.apply(ctx, &w.c, t, &next)
+		_, _, err = s.apply(ctx, &w.c, t, next)
 		return err
 	})
 	if err != nil {
@@ -427,7 +427,7 @@ func takeIn(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportIte
 
 // imports adds what an Import has read to the change.
 func (w *writer) imports(ctx context.Context, in *intake) (err error) {
-	t := w.next
+	t := &w.next
 	if t.About, err = w.t.About.Imported(&in.thread, w.t.now); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func versionsOf(id string) Range { return within(Key{Versions, id, threadHash(id
 // release closes the open version, whose head and size v has, and returns it whole. It refuses the
 // messages for the version.
 func (w *writer) release(ctx context.Context, v version) (version, error) {
-	t := w.next
+	t := &w.next
 	v.number, v.root, v.status, v.updated, v.released = t.Open, t.Root, t.Status, t.Updated, w.t.now
 	if err := w.refuseOthers(ctx); err != nil {
 		return v, err
@@ -79,13 +79,13 @@ func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (o
 		if !ifHead.IsZero() && ifHead != v.head {
 			return t.conflict("head", "", ifHead, v.head)
 		}
-		next := t.threadRow
-		w := writer{s: s, t: t, next: &next}
+		w := newWriter(s, t)
+		next := &w.next
 		if v, err = w.release(ctx, v); err != nil {
 			return err
 		}
 		w.c.Once = true
-		if _, _, err := s.apply(ctx, &w.c, t, &next); err != nil {
+		if _, _, err := s.apply(ctx, &w.c, t, next); err != nil {
 			return err
 		}
 		s.forget(id)

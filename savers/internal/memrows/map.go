@@ -21,6 +21,7 @@ type Row[V any] struct {
 type Map[V any] struct {
 	mu     sync.RWMutex
 	tables tables[V]
+	key    []byte // a key to look up
 }
 
 type tables[V any] [rows.Tables]*btree.BTreeG[Row[V]]
@@ -37,10 +38,11 @@ func NewMap[V any]() *Map[V] {
 // Holds reports whether the Checks of c and the demands of its New puts hold. They still hold at
 // an Apply if the caller prevents others meanwhile.
 func (m *Map[V]) Holds(c *rows.Change) bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for i := range c.Checks {
-		stored, _ := m.tables[rows.Threads].Get(Row[V]{Key: []byte(c.Checks[i].Thread)})
+		m.key = append(m.key[:0], c.Checks[i].Thread...)
+		stored, _ := m.tables[rows.Threads].Get(Row[V]{Key: m.key})
 		if stored.Rev != c.Checks[i].Rev { // the revision of a stored row is not 0
 			return false
 		}
