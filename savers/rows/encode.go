@@ -78,31 +78,50 @@ func (p *packRow) in(l *log) pack.Place {
 }
 
 // records returns the record of a row, or the pack.
-func (r *Row) records() (*checkpoint.Record, *packRow, error) {
-	body, err := unseal(r.Value, r.Key)
+func (r *Row) records() (single *checkpoint.Record, several *packRow, err error) {
+	several, err = r.decode(func(in *codec.Reader, header checkpoint.Record) {
+		in.Body(&header)
+		single = &header
+	})
 	if err != nil {
 		return nil, nil, err
+	}
+	return single, several, nil
+}
+
+// payload returns the payload of the record of a row, and whether it is a snapshot, or the pack.
+func (r *Row) payload() (payload []byte, snapshot bool, several *packRow, err error) {
+	several, err = r.decode(func(in *codec.Reader, header checkpoint.Record) {
+		payload, snapshot = in.Payload(), header.Snapshot
+	})
+	return payload, snapshot, several, err
+}
+
+// decode calls single with the header of the record of a row, to read its body, or returns the
+// pack.
+func (r *Row) decode(single func(in *codec.Reader, header checkpoint.Record)) (several *packRow, err error) {
+	body, err := unseal(r.Value, r.Key)
+	if err != nil {
+		return nil, err
 	}
 	in := codec.NewReader(body)
 	switch kind := in.Byte(); kind {
 	case oneRecord:
 		before := recordBefore(r.Key)
-		rec := in.Header(&before)
-		in.Body(&rec)
-		err = in.End()
-		if err == nil {
-			return &rec, nil, nil
+		single(in, in.Header(&before))
+		if err = in.End(); err == nil {
+			return nil, nil
 		}
 	case packed:
 		p := &packRow{first: in.Uvarint(), last: in.Uvarint()}
 		if err = in.Err(); err == nil {
 			p.body = body[in.Offset():]
-			return nil, p, nil
+			return p, nil
 		}
 	default:
 		err = fmt.Errorf("a record of kind %d", kind)
 	}
-	return nil, nil, damaged(r.Key, err)
+	return nil, damaged(r.Key, err)
 }
 
 // name is the value of a row of Logs: a namespace.

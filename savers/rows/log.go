@@ -46,10 +46,15 @@ func (l *log) upTo(id checkpoint.ID, limit int) Range {
 // unpack returns the records of a row, oldest first.
 func (l *log) unpack(r *Row) ([]pack.Record, error) {
 	single, several, err := r.records()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, of(l.id, err)
-	case several == nil:
+	}
+	return l.expand(r, single, several)
+}
+
+// expand returns the record of a row, or those of its pack, oldest first.
+func (l *log) expand(r *Row, single *checkpoint.Record, several *packRow) ([]pack.Record, error) {
+	if several == nil {
 		return []pack.Record{{Record: *single}}, nil
 	}
 	all, err := pack.Decode(several.in(l), several.body)

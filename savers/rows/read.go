@@ -102,6 +102,7 @@ type loader struct {
 	log log
 
 	page  int     // how many rows to read first
+	based bool    // the base of the newest record is decoded: others need only their payloads
 	newer *thread // the thread as it was read, if it has changed since it was located
 }
 
@@ -206,7 +207,7 @@ func (l *loader) heads(chain *checkpoint.Chain, root log, rows [][]Row) error {
 
 // restore sets the payloads of the chain that ends at the record that is asked for. rows are the
 // first rows of the log up to there. It returns the records that it decoded, newest first: those
-// of the first rows, and none of packs further back.
+// down to the base of the newest, and none of packs further back.
 func (l *loader) restore(ctx context.Context, chain *checkpoint.Chain, rows []Row) (decoded []pack.Record, err error) {
 	var newestFirst [][]byte // the deltas
 	for limit, page := l.page, rows; ; {
@@ -242,11 +243,24 @@ func (l *loader) restore(ctx context.Context, chain *checkpoint.Chain, rows []Ro
 // snapshot, or the log does not have the record that is asked for. first says that the row has
 // that record.
 func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas *[][]byte, row *Row, first bool) (over bool, err error) {
-	_, several, err := row.records()
-	if err == nil && several != nil && !first {
+	if !first && l.based {
+		payload, snapshot, several, err := row.payload()
+		switch {
+		case err != nil:
+			return false, of(l.p.Thread, err)
+		case several != nil:
+			return l.extendByPack(chain, deltas, several)
+		}
+		return extend(chain, deltas, payload, snapshot), nil
+	}
+	single, several, err := row.records()
+	if err != nil {
+		return false, of(l.p.Thread, err)
+	}
+	if several != nil && !first {
 		return l.extendByPack(chain, deltas, several)
 	}
-	all, err := l.log.unpack(row)
+	all, err := l.log.expand(row, single, several)
 	if err != nil {
 		return false, err
 	}
@@ -263,14 +277,23 @@ func (l *loader) extend(chain *checkpoint.Chain, decoded *[]pack.Record, deltas 
 			r.Committed = r.Committed || (*decoded)[n-1].Commits == r.ID
 		}
 		*decoded = append(*decoded, r)
-		if r.Snapshot {
-			chain.Snapshot = r.Payload
+		l.based = l.based || r.ID == (*decoded)[0].Base
+		if extend(chain, deltas, r.Payload, r.Snapshot) {
 			return true, nil
 		}
-		*deltas = append(*deltas, r.Payload)
-		chain.Chained++
 	}
 	return false, nil
+}
+
+// extend adds the payload before those of a chain to it. It reports whether that is its snapshot.
+func extend(chain *checkpoint.Chain, deltas *[][]byte, payload []byte, snapshot bool) (over bool) {
+	if snapshot {
+		chain.Snapshot = payload
+		return true
+	}
+	*deltas = append(*deltas, payload)
+	chain.Chained++
+	return false
 }
 
 // extendByPack is extend for a pack whose records need not be decoded: it adds their payloads.
