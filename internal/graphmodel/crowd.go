@@ -254,7 +254,7 @@ func (c *Crowd) check(ctx context.Context, t Thread) error {
 			continue
 		}
 		ran++
-		if want = m.enter(n, 0, "", nil); want.Status != "done" {
+		if want = m.enter(n, 0, "", nil, time.Time{}); want.Status != "done" {
 			want = m.toEnd(want)
 		}
 	}

@@ -134,7 +134,12 @@ func (m *machine) run() Outcome {
 // is not committed.
 func (m *machine) superstep() (stop bool, out *Outcome) {
 	tasks := m.tasksOf(m.runnable())
-	failed := m.execute(tasks)
+	var failed []string
+	if box := m.fate.box; m.root && m.due[0].node != Start && box.late() {
+		box.stopped, box.expired = true, true // the input has begun too late
+	} else {
+		failed = m.execute(tasks)
+	}
 	for len(failed) == 0 && !m.fate.box.stopped && m.rest(tasks) {
 		failed = m.execute(tasks)
 	}

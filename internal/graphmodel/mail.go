@@ -44,11 +44,12 @@ type post struct {
 	request   string // of an input: its id
 	input     int    // of an input: its number
 	policy    policy
-	question  string // of an answer: the text of the question; empty for one that nobody asks
-	id        string // of an answer: that of the question
-	wrong     bool   // of an answer: the check of the question refuses it
-	name, key string // of a signal
-	number    int    // of a cancel; of a signal it is that of its message
+	limit     time.Duration // of an input: its ExecutionTimeout; zero for none
+	question  string        // of an answer: the text of the question; empty for one that nobody asks
+	id        string        // of an answer: that of the question
+	wrong     bool          // of an answer: the check of the question refuses it
+	name, key string        // of a signal
+	number    int           // of a cancel; of a signal it is that of its message
 }
 
 // reason is that of a cancel, and of the cancel before an input.
@@ -212,12 +213,12 @@ func (m *machine) asked() []place {
 
 // shown is what a snapshot shows of those waits: those that have not expired (rule 21.25).
 func (m *machine) shown() (o Outcome) {
-	o.waitFor(slices.DeleteFunc(m.waiting(""), func(p place) bool { return m.fate.box.late(p.wait) }))
+	o.waitFor(slices.DeleteFunc(m.waiting(""), func(p place) bool { return m.fate.box.tooLate(p.wait) }))
 	return o
 }
 
-// late reports whether an answer or a signal would come too late now (rules 21.18 and 22.8).
-func (m *mailbox) late(w *wait) bool { return !w.timer() && !w.due.IsZero() && m.now.After(w.due) }
+// tooLate reports whether an answer or a signal would come too late now (rules 21.18 and 22.8).
+func (m *mailbox) tooLate(w *wait) bool { return !w.timer() && !w.due.IsZero() && m.now.After(w.due) }
 
 // storeQuestions is the end of a run. With OnExit it does not store what tasks have waited for in
 // that run before they lost a race (rule 14.6).
@@ -278,7 +279,7 @@ func (m *mailbox) interrupts() bool {
 // closes ends a run that has opened the thread.
 func (m *Model) closes(out *Outcome, pause time.Duration) {
 	box := m.fate.box
-	if box.stopped && !box.leaves {
+	if box.stopped && !box.leaves && !box.expired {
 		var h handling
 		newest, _ := box.newestCancel(&h)
 		h.take(newest.number)
@@ -289,7 +290,7 @@ func (m *Model) closes(out *Outcome, pause time.Duration) {
 	}
 	m.ends(out, pause)
 	m.storeQuestions(m.onExit)
-	box.stopped, box.leaves, box.worker, box.arrive = false, false, false, nil
+	box.stopped, box.leaves, box.expired, box.worker, box.arrive = false, false, false, false, nil
 }
 
 // ends notes when the thread is due after a run. pause is that before the next run of a worker
@@ -303,13 +304,19 @@ func (m *Model) ends(o *Outcome, pause time.Duration) {
 	case box.posted > box.seen, begins:
 		box.wake = box.now
 	case o.Status == "waiting":
-		if box.wake = nextDue(o.open); !box.wake.IsZero() && box.wake.Before(box.now) {
-			box.wake = box.now
-		}
+		box.wake = box.limited(nextDue(o.open))
 	case o.Status == "ready" && pause > 0: // rule 15.8
 		box.wake = box.now
 	case o.Status == "failed" && pause > 0:
-		box.wake = box.now.Add(pause)
+		box.wake = box.limited(box.now.Add(pause))
+	case o.Status == "ready" || o.Status == "paused": // rule 14.9
+		box.wake = box.expires
+	}
+	if !box.wake.IsZero() && box.wake.Before(box.now) {
+		box.wake = box.now
+	}
+	if o.Status == "cancelled" { // rule 14.10
+		box.expires = time.Time{}
 	}
 }
 

@@ -3,6 +3,7 @@ package graphmodel
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Model is a thread on which a Spec runs by the rules.
@@ -73,15 +74,15 @@ func (m *Model) checkpoint() {
 }
 
 // Invoke gives the thread its next input, with stops of this call. It begins before the posted
-// inputs (rule 21.4).
-func (m *Model) Invoke(stops *CallStops, request string) Outcome {
+// inputs (rule 21.4). limit is its ExecutionTimeout; zero for none.
+func (m *Model) Invoke(stops *CallStops, request string, limit time.Duration) Outcome {
 	m.inputs++
 	first := !m.begun() && m.fate.box.posted > 0
 	inputs := m.begun() && len(m.fate.box.left(new(handling), anInput)) > 0
 	if inputs {
 		m.fate.box.obeyBefore(m.fate.box.posted)
 	}
-	out := m.enter(m.inputs, m.fate.box.posted, request, stops)
+	out := m.enter(m.inputs, m.fate.box.posted, request, stops, deadline(m.fate.box.now, limit))
 	switch {
 	case inputs: // the opening looks
 	case !first: // the run knows the number of the newest message, and need not look
@@ -101,14 +102,23 @@ func (m *Model) Invoke(stops *CallStops, request string) Outcome {
 	return out
 }
 
+// deadline is when an input with an ExecutionTimeout ends whose time begins at since (rule 14.9).
+func deadline(since time.Time, limit time.Duration) (at time.Time) {
+	if limit > 0 {
+		at = since.Add(limit)
+	}
+	return at
+}
+
 // enter begins a run line with an input (rules 10.1, 10.2 and 10.3). mark is the number of the
-// newest message that is older (rule 21.9).
-func (m *Model) enter(input int, mark uint64, request string, stops *CallStops) Outcome {
+// newest message that is older (rule 21.9). expires is the deadline; zero for none.
+func (m *Model) enter(input int, mark uint64, request string, stops *CallStops, expires time.Time) Outcome {
 	m.machine.leave(false) // rule 21.17
 	m.leaveBranch()
 	ran, drops := m.passOver()
 	m.newRunLine()
 	m.mark, m.request, m.fate.box.running, m.fate.box.seen = mark, request, true, m.fate.box.posted
+	m.fate.box.expires = expires
 	m.stopAt(stops)
 	m.begin(m.step+1, m.spec.input(input))
 	m.checkpoint()
@@ -126,10 +136,10 @@ func (m *Model) leaveBranch() {
 	m.fate.box.handle(&h)
 }
 
-// newRunLine forgets what belongs to the run line before (rules 10.5, 17.2 and 22.9).
+// newRunLine forgets what belongs to the run line before (rules 10.5, 14.10, 17.2 and 22.9).
 func (m *Model) newRunLine() {
 	m.runLines++
-	m.mark = m.fate.box.posted
+	m.mark, m.fate.box.expires = m.fate.box.posted, time.Time{}
 	m.name = fmt.Sprint("run line ", m.runLines)
 	m.cleared, m.stopped, m.own, m.tasks, m.status, m.done = nil, false, nil, nil, "", false
 }
@@ -142,7 +152,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool, stops *Cal
 		return m.outcome("done") // rule 15.2
 	}
 	var h handling
-	if m.attend(&h) {
+	if m.attend(&h) || m.late(&h) {
 		m.withEdit = false // it is stored, and runs nothing (rule 16.15)
 		m.fate.box.endsOpening(&h)
 		out := m.end("cancelled")

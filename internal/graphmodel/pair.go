@@ -28,12 +28,14 @@ type Pair struct {
 	last   checkpoint.ID
 
 	// These are of a Pair that corresponds.
-	app      *App
-	saver    checkpoint.Saver
-	rerun    []string // the nodes whose results have to be dropped
-	requests []string // the ids of the inputs that were submitted
-	cancels  int
-	leave    context.CancelFunc // ends the context of the call in progress
+	corresponds bool
+	app         *App
+	saver       checkpoint.Saver
+	limits      int      // how many inputs have an ExecutionTimeout
+	rerun       []string // the nodes whose results have to be dropped
+	requests    []string // the ids of the inputs that were submitted
+	cancels     int
+	leave       context.CancelFunc // ends the context of the call in progress
 }
 
 // NewPair returns a thread called name on s, and its Model.
@@ -72,8 +74,12 @@ func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	stops, d := p.stops(), p.durability()
-	want := p.Model.Invoke(stops, "")
+	limit := p.limit()
+	want := p.Model.Invoke(stops, "", limit)
 	opts := withStops[graph.InvokeOption](stops.options(p.spec), d, graph.DiscardPending())
+	if limit > 0 {
+		opts = append(opts, graph.ExecutionTimeout(limit))
+	}
 	res, err := p.Thread.Invoke(p.during(ctx), update(p.spec.input(p.Model.inputs)), opts...)
 	return want, p.compare(ctx, fmt.Sprintf("invoke %s with stops %s", d, stops.text(p.spec)), want, res, err)
 }

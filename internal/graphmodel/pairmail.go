@@ -21,7 +21,7 @@ const pause = 8 * time.Second
 // persons run it. Then it sends what is missing, until nothing is left to do. whole says that the
 // durability of the graph stores all checkpoints, which are compared at the end.
 func (p *Pair) Correspond(ctx context.Context, rounds int, whole bool) error {
-	p.timed, p.whole, p.World.Settles = true, whole, true
+	p.timed, p.corresponds, p.whole, p.World.Settles = true, true, whole, true
 	p.Model.fate.box.now = clock()
 	for range rounds {
 		if err := p.round(ctx); err != nil {

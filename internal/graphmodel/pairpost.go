@@ -37,13 +37,24 @@ func (p *Pair) posts(n int) (posts []*post, err error) {
 // drawInput draws an input: a new one, or one with a request id that was used before.
 func (p *Pair) drawInput(one *post) {
 	p.Model.inputs++
-	one.kind, one.input, one.policy = anInput, p.Model.inputs, policy(p.rand.IntN(4))
+	one.kind, one.input, one.policy, one.limit = anInput, p.Model.inputs, policy(p.rand.IntN(4)), p.limit()
 	if n := len(p.requests); n > 0 && p.rand.IntN(5) == 0 {
 		one.request = p.requests[p.rand.IntN(n)]
 		return
 	}
 	one.request = fmt.Sprint("r", one.input)
 	p.requests = append(p.requests, one.request)
+}
+
+// limit draws the ExecutionTimeout of an input; zero for none. All deadlines have other fractions
+// of a second, so that nothing else happens at the same time.
+func (p *Pair) limit() time.Duration {
+	if !p.corresponds || p.World.Arrive != nil || p.rand.IntN(3) > 0 {
+		return 0
+	}
+	p.limits++
+	fraction := time.Duration(p.limits) * time.Second / most
+	return fraction + []time.Duration{soon, lease, later, 5 * later}[p.rand.IntN(4)]
 }
 
 // drawAnswer draws an answer: to an open question, or to one that nobody asks.
@@ -102,6 +113,9 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 		return stored, err
 	}
 	opts := []graph.SubmitOption{graph.RequestID(one.request)}
+	if one.limit > 0 {
+		opts = append(opts, graph.ExecutionTimeout(one.limit))
+	}
 	switch one.policy {
 	case ifIdle:
 		opts = append(opts, graph.IfIdle())
@@ -124,7 +138,13 @@ func (p *Pair) do(ctx context.Context, one *post) (result string, err error) {
 // after the call.
 func (p *Pair) arriving(ctx context.Context) (check func() error, err error) {
 	none := func() error { return nil }
-	next, soon := nextDue(p.Model.stored()), p.Model.fate.box.now.Add(time.Minute)
+	box := p.Model.fate.box
+	next, soon := box.limited(nextDue(p.Model.stored())), box.now.Add(time.Minute)
+	for _, l := range box.letters {
+		if l.limit > 0 && (next.IsZero() || l.posted.Add(l.limit).Before(next)) {
+			next = l.posted.Add(l.limit)
+		}
+	}
 	if p.rand.IntN(5) > 1 || !next.IsZero() && next.Before(soon) {
 		return none, nil // a time that comes while tasks run changes their order
 	}

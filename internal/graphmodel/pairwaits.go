@@ -24,7 +24,7 @@ func (p *Pair) meanwhile(ctx context.Context, open []place) error {
 	}
 	box := p.Model.fate.box
 	now := time.Now().Truncate(time.Second).Add(time.Second) // pauses of Retry take nanoseconds
-	if next := nextDue(open); !next.IsZero() && next.After(now) {
+	if next := box.limited(nextDue(open)).Truncate(time.Second); next.After(now) {
 		switch p.rand.IntN(4) {
 		case 0:
 			now = next
@@ -33,6 +33,9 @@ func (p *Pair) meanwhile(ctx context.Context, open []place) error {
 		case 2:
 			now = now.Add(next.Sub(now) / 2).Truncate(time.Second)
 		}
+	}
+	if p.World.Arrive != nil && now.Before(box.expires) && now.Add(time.Minute).After(box.expires) {
+		now = box.expires.Truncate(time.Second).Add(time.Second) // not while tasks run
 	}
 	time.Sleep(time.Until(now)) //nolint:forbidigo // in a bubble
 	box.now = now
@@ -96,7 +99,7 @@ func (p *Pair) sendSignal(ctx context.Context, s *post) error {
 // answerable are the texts of the open questions that have not expired (rule 22.8).
 func (p *Pair) answerable(open []place) (texts []string) {
 	for _, w := range open {
-		if w.kind == forAnswer && !p.Model.fate.box.late(w.wait) {
+		if w.kind == forAnswer && !p.Model.fate.box.tooLate(w.wait) {
 			texts = append(texts, w.name)
 		}
 	}

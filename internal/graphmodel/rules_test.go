@@ -46,8 +46,6 @@ var elsewhere = map[string]struct{ why, test string }{
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},
 	"12.10": {"all questions are declared", "TestQuestionsThatCannotBeAsked"},
 	"14.8":  {"a model without storage keeps no checkpoints", "TestALongRunKeepsItsNewestCheckpoints"},
-	"14.9":  {"no time passes while a task of the model runs", "TestAnInputEndsAtItsDeadline"},
-	"14.10": {"no time passes while a task of the model runs", "TestADeadlineBelongsToItsInput"},
 	"26.1":  {"a model has no caller who waits", "TestAResultIsThatOfAnInvokeElsewhere"},
 	"26.2":  {"a model has no caller who waits", "TestALaterInputDoesNotChangeAResult"},
 	"26.3":  {"a model has no caller who waits", "TestAResultOfAFailedRunHasItsErrors"},

@@ -17,7 +17,7 @@ import (
 // must make, whatever interrupts it (rule 15.3). It must not be called for a Spec that is Exact.
 func (s *Spec) Alone() []Point {
 	m := NewModel(s)
-	for out := m.Invoke(nil, ""); out.Status != "done"; {
+	for out := m.Invoke(nil, "", 0); out.Status != "done"; {
 		if len(out.rerun) > 0 {
 			m.fate.mended = true
 		}

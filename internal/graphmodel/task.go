@@ -3,6 +3,7 @@ package graphmodel
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // task is what is known of a task of the superstep in progress. Its result, waits and the results
@@ -183,7 +184,7 @@ func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
 // 25.2).
 func (m *machine) child(d doing) int64 {
 	below := NewModel(m.below)
-	return ended(below.toEnd(below.enter(m.spec.beginning(d, m.state.State), 0, "", nil)).State)
+	return ended(below.toEnd(below.enter(m.spec.beginning(d, m.state.State), 0, "", nil, time.Time{})).State)
 }
 
 // performCall runs, or continues, the call of a task (rules 18.1, 18.9 and 18.11).

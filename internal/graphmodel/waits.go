@@ -22,6 +22,8 @@ type mailbox struct {
 	seen    uint64    // the newest message that the run knows
 	stopped bool      // and that was a cancel; or the context of the run has ended
 	leaves  bool      // it was the context
+	expires time.Time // the deadline of the run line; zero for none
+	expired bool      // it has ended the run
 	worker  bool      // the run is that of a worker
 	arrive  func()    // called when an attempt begins; nil for none
 }
@@ -333,11 +335,26 @@ func (m *machine) rest(tasks []*task) bool {
 	if next.IsZero() || wait > lease || wait > 0 && answerable {
 		return false
 	}
+	if box.limited(next).Before(next) { // rule 14.9
+		box.now, box.stopped, box.expired = box.expires, true, true
+		return false
+	}
 	if wait > 0 {
 		box.now = next
 	}
 	return m.wake(open)
 }
+
+// limited returns the earlier of a time and the deadline of the run line. Zero is never.
+func (m *mailbox) limited(at time.Time) time.Time {
+	if at.IsZero() || !m.expires.IsZero() && m.expires.Before(at) {
+		return m.expires
+	}
+	return at
+}
+
+// late reports whether the deadline of the run line has passed.
+func (m *mailbox) late() bool { return !m.expires.IsZero() && !m.now.Before(m.expires) }
 
 // nextDue is when the next of some waits is due; zero for never.
 func nextDue(open []place) (next time.Time) {

@@ -16,10 +16,20 @@ func (m *Model) Work(pause time.Duration) (out Outcome, opened bool) {
 		return out, true
 	}
 	m.fate.box.wake, m.fate.box.worker = time.Time{}, false // rule 21.8
-	if out.Status == "waiting" {
-		m.fate.box.wake = nextDue(out.open)
+	if out.Status == "waiting" || out.Status == "paused" {
+		m.fate.box.wake = m.fate.box.limited(nextDue(out.open))
 	}
 	return out, false
+}
+
+// late reports whether the deadline of what is due has passed. It then ends that as a cancel does
+// (rule 14.9).
+func (m *Model) late(h *handling) bool {
+	if m.rests() || !m.fate.box.late() {
+		return false
+	}
+	m.refuseStray(h, nil)
+	return true
 }
 
 // attend looks for a cancel. ended reports that it ends what is due (rules 21.9 and 21.10).
@@ -82,7 +92,7 @@ func (m *mailbox) obey(h *handling, newest letter) (some bool) {
 // (rules 15.9 and 21.8).
 func (m *Model) openDue() (out Outcome, opened bool) {
 	var h handling
-	if m.attend(&h) {
+	if m.attend(&h) || m.late(&h) {
 		m.fate.box.endsOpening(&h)
 		return m.end("cancelled"), true
 	}
@@ -92,7 +102,7 @@ func (m *Model) openDue() (out Outcome, opened bool) {
 		h.take(next.number)
 		m.refuseStray(&h, nil)
 		m.fate.box.handle(&h)
-		return m.enter(next.input, next.number, next.request, nil), true
+		return m.enter(next.input, next.number, next.request, nil, deadline(next.posted, next.limit)), true
 	case m.rests():
 		return m.openAtRest(&h)
 	case m.status == "paused":

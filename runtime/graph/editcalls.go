@@ -65,6 +65,7 @@ func (r *opener) openInside(e callEdit) error {
 	if err != nil {
 		return err
 	}
+	r.run.carry(&c)
 	if err := r.run.restore(&c); err != nil {
 		return err
 	}

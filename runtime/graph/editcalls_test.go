@@ -40,6 +40,20 @@ func stored[S, U any](t *testing.T, th graph.Thread[S, U]) graph.Snapshot[S] {
 	return snap
 }
 
+// TestAnEditOfACallKeepsTheDeadline: rule 14.10. The same metadata has the caller of a child.
+func TestAnEditOfACallKeepsTheDeadline(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		child := compilePair(t, pairs(nil, "a", "b"), graph.InterruptBefore("b"))
+		th, _ := newThread(t, around(t, nil, child), d)
+		done(t, graph.Paused)(th.Invoke(t.Context(), input, graph.ExecutionTimeout(day)))
+		before := stored(t, th).Deadline
+		updated(t)(callOf(t, th, "sub", child).UpdateState(t.Context(), pairUpdate{Bar: state.Append("edit")}))
+		if after := stored(t, th).Deadline; before.IsZero() || !after.Equal(before) {
+			t.Errorf("got the deadline %v after the edit, want %v", after, before)
+		}
+	})
+}
+
 // TestAnEditOfAStoppedCall: the call continues with it, in another process, however it stopped
 // (rules 18.18 and 18.19).
 func TestAnEditOfAStoppedCall(t *testing.T) {
