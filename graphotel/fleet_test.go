@@ -90,7 +90,7 @@ func TestGaugesOfTheFleetReadAFewRowsOfEachGraph(t *testing.T) {
 	}
 }
 
-// halfDown is a saver with two storages, of which one does not answer.
+// halfDown is a saver whose second storage does not answer.
 type halfDown struct{ checkpoint.Saver }
 
 func (s *halfDown) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {

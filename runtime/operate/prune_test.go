@@ -97,7 +97,7 @@ func TestAPruneFoldsNothingThatItCannotRead(t *testing.T) {
 	}
 }
 
-// halfDown is a saver with two storages, of which one does not answer.
+// halfDown is a saver whose second storage does not answer.
 type halfDown struct{ checkpoint.Saver }
 
 var errDown = fmt.Errorf("shard b: %w", checkpoint.ErrPartial)

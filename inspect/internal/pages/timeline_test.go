@@ -139,8 +139,8 @@ func (s *spread) History(ctx context.Context, ref checkpoint.Ref, q checkpoint.Q
 	}
 }
 
-// travelled stores a thread t that worked for 55 ms and for 25 s, paused for 3 hours at a stop,
-// and worked for 10 s and for 20 s.
+// travelled stores a thread t that worked for 55 ms and for 25 s. It paused for 3 hours at a stop.
+// Then it worked for 10 s and for 20 s.
 func travelled(tb testing.TB) (checkpoint.Saver, *shop) {
 	tb.Helper()
 	saver := &spread{newSaver(tb), []time.Duration{0, 55 * time.Millisecond, 25 * time.Second, 3 * time.Hour, 10 * time.Second, 20 * time.Second, time.Minute}}
