@@ -52,10 +52,11 @@ type Changed struct {
 }
 
 // Do does an operation with a listed or found thread. It leaves a thread that the action does not
-// fit as it is. A thread that a run holds is a *checkpoint.BusyError for a release and a delete. A
-// release returns checkpoint.ErrConflict if IfHead is not the head. A dry run of a delete counts
-// the records. A dry run of a prune reads the whole thread, and prunes a copy in memory. A prune
-// returns a *LockedError if it would fold records that cannot be read.
+// fit as it is. A thread that a run holds is a *checkpoint.BusyError for a release, a prune and a
+// delete, but not for their dry runs. A release returns checkpoint.ErrConflict if IfHead is not
+// the head. A dry run of a delete counts the records. A dry run of a prune reads the whole thread,
+// and prunes a copy in memory. A prune returns a *LockedError if it would fold records that cannot
+// be read.
 func (o *Operator) Do(ctx context.Context, op Operation, t *checkpoint.Thread) (Changed, error) {
 	var changed Changed
 	switch {

@@ -51,12 +51,14 @@ func (o *Operator) prunable(ctx context.Context, thread string, keep checkpoint.
 	if result.Deleted, err = o.over(ctx, versions, keep.Ended); err != nil || result.Deleted {
 		return result, err
 	}
+	// Prune keeps messages.
+	versions = slices.DeleteFunc(versions, func(v checkpoint.Version) bool { return v.Number == 0 })
+	if len(versions) == 0 {
+		return result, nil
+	}
 	trial := memory.New()
 	defer func() { err = errors.Join(err, trial.Close()) }()
 	for _, v := range versions {
-		if v.Number == 0 {
-			continue // Prune keeps inputs
-		}
 		if err = checkpoint.Copy(ctx, o.Saver, thread, v.Number, trial, thread); err == nil && !v.Released.IsZero() {
 			_, err = trial.Release(ctx, thread, v.Head)
 		}
@@ -69,17 +71,25 @@ func (o *Operator) prunable(ctx context.Context, thread string, keep checkpoint.
 }
 
 // over reports whether a Retention with this Ended removes the whole thread with these versions.
+// The last of them has the Number 0 if there are only messages, or if they follow a release.
 func (o *Operator) over(ctx context.Context, versions []checkpoint.Version, ended time.Time) (bool, error) {
 	if ended.IsZero() {
 		return false, nil
 	}
-	last := &versions[len(versions)-1]
+	last := versions[len(versions)-1]
 	mail, err := o.Saver.Mail(ctx, checkpoint.MailQuery{Thread: last.Thread})
 	keeps := func(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage || !m.Posted.Before(ended) }
 	if err != nil || slices.ContainsFunc(mail, keeps) {
 		return false, err
 	}
+	finished := last.Number == 0 || !last.Released.IsZero() || last.Status == checkpoint.Done || last.Status == checkpoint.Cancelled
+	if last.Number == 0 && len(versions) > 1 {
+		last = versions[len(versions)-2]
+	}
+	if !finished || last.Number == 0 {
+		return finished, nil
+	}
 	chain, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number, Namespace: noCall})
-	finished := !last.Released.IsZero() || last.Status == checkpoint.Done || last.Status == checkpoint.Cancelled
-	return err == nil && finished && chain.Thread.Updated.Before(ended), err
+	due := len(mail) == 0 && !chain.Thread.Wake.IsZero() // such as a child that has not reported its end
+	return err == nil && !due && chain.Thread.Updated.Before(ended), err
 }

@@ -32,7 +32,7 @@ func TestADryRunOfAPruneCountsWhatThePruneRemoves(t *testing.T) {
 		{0, true, checkpoint.Retention{Released: -1, Ended: later}, operate.Changed{Whole: true}},
 		{0, false, checkpoint.Retention{Ended: later}, operate.Changed{Whole: true}},
 		{0, true, checkpoint.Retention{Ended: later.Add(-2 * time.Hour)}, operate.Changed{Skipped: true}},
-		{checkpoint.WakeMessage, true, checkpoint.Retention{Ended: later}, operate.Changed{Whole: true}},
+		{checkpoint.WakeMessage, true, checkpoint.Retention{Ended: later}, operate.Changed{Skipped: true}},
 		{checkpoint.InputMessage, true, checkpoint.Retention{Last: 1, Ended: later}, operate.Changed{Records: 2}},
 		{checkpoint.InputMessage, false, checkpoint.Retention{Released: -1}, operate.Changed{Versions: 1}},
 	} {
@@ -161,5 +161,69 @@ parcels ready 1, held 0, due 1 true, questions 0, messages 1, versions 0, record
 	got, err = o.Count(t.Context(), checkpoint.ThreadQuery{Status: graph.Waiting}, operate.Filter{Text: "b"}, false)
 	if !errors.Is(err, checkpoint.ErrPartial) || len(got) != 1 || got[0].Threads != 1 || got[0].Records != 0 {
 		t.Errorf("with a filter: got %+v, %v", got, err)
+	}
+}
+
+// TestADryRunOfAPruneKeepsWhatThePruneKeeps has a thread without a version, one with a message
+// after its release, and a child that has ended and not reported its end.
+func TestADryRunOfAPruneKeepsWhatThePruneKeeps(t *testing.T) {
+	ctx, later := t.Context(), time.Now().Add(time.Hour)
+	signal := checkpoint.Message{ID: "m", Kind: checkpoint.SignalMessage, Name: "go"}
+	input := checkpoint.Message{ID: "m", Kind: checkpoint.InputMessage}
+	for _, c := range []struct {
+		name    string
+		due     bool // the thread is done, and due
+		release bool // the thread has a released version
+		message *checkpoint.Message
+		keep    checkpoint.Retention
+		want    operate.Changed
+	}{
+		{"an input", false, false, &input, checkpoint.Retention{Last: 1}, operate.Changed{Skipped: true}},
+		{"an input", false, false, &input, checkpoint.Retention{Ended: later}, operate.Changed{Skipped: true}},
+		{"a signal", false, false, &signal, checkpoint.Retention{Ended: later}, operate.Changed{Whole: true}},
+		{"a signal", false, false, &signal, checkpoint.Retention{Ended: later.Add(-2 * time.Hour)}, operate.Changed{Skipped: true}},
+		{"a signal after a release", false, true, &signal, checkpoint.Retention{Ended: later}, operate.Changed{Whole: true}},
+		{"a signal after a release", false, true, &signal, checkpoint.Retention{Released: -1}, operate.Changed{Versions: 1}},
+		{"a child", true, false, nil, checkpoint.Retention{Ended: later}, operate.Changed{Skipped: true}},
+		{"a child and a signal", true, false, &signal, checkpoint.Retention{Ended: later}, operate.Changed{Whole: true}},
+	} {
+		s := memory.New()
+		if c.release {
+			app := newApp(t, s, func(context.Context) error { return nil })
+			if _, err := app.Thread("t").Invoke(ctx, fixtures.ParcelUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.release {
+			if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.due {
+			id, err := checkpoint.NewID()
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := checkpoint.Record{ID: id, Base: id, Line: id, Source: checkpoint.Input, Created: time.Now(), Snapshot: true}
+			if _, err := s.Append(ctx, checkpoint.Append{
+				Thread: "t", Open: &checkpoint.Opening{Holder: "me"}, Records: []checkpoint.Record{first}, Status: checkpoint.Done, End: true, Wake: later,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.message != nil {
+			post(t, s, checkpoint.Post{Thread: "t", Graph: "parcels", Messages: []checkpoint.Message{*c.message}})
+		}
+		o := &operate.Operator{Saver: s}
+		th, err := o.Find(ctx, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dry := range []bool{true, false} {
+			got, err := o.Do(ctx, operate.Operation{Action: operate.Prune, Keep: c.keep, DryRun: dry}, &th)
+			if err != nil || got != c.want {
+				t.Errorf("%s, keep %+v, dry %t: got %+v, %v; want %+v", c.name, c.keep, dry, got, err, c.want)
+			}
+		}
 	}
 }
