@@ -74,6 +74,9 @@ const (
 	maxLineRows = 30
 )
 
+// longest is the longest time between two marks of the axis, in nanoseconds.
+const longest = float64(100 * 365 * 24 * time.Hour)
+
 // window is the part of a timeline that a reader has chosen. The zero window is the whole.
 type window struct {
 	from, to time.Time
@@ -207,7 +210,7 @@ func (t *timeline) draw(s *span, lines map[string]int) {
 
 // axis adds the marks of the parts between breaks. scale is the width of a nanosecond.
 func (t *timeline) axis(spans []span, scale float64, w *window) {
-	step := stepOfAxis(time.Duration(markWidth / scale))
+	step := stepOfAxis(time.Duration(min(markWidth/scale, longest)))
 	free, day := 0, t.From.UTC().YearDay() // where the next text can begin, and the day of the last one
 	for i := 0; i < len(spans); i++ {
 		if spans[i].gap {
@@ -355,23 +358,23 @@ func classOf(state string, idle bool) string {
 // more than a second that is longer than all work together is a break of a fixed width. The others
 // share the rest by their duration.
 func layOut(spans []span) (scale float64) {
-	var work, total time.Duration
+	var work, total float64 // a sum of durations could overflow
 	for _, s := range spans {
 		if !s.idle {
-			work += s.to.Sub(s.from)
+			work += float64(s.to.Sub(s.from))
 		}
 	}
 	left := innerWidth
 	for i := range spans {
 		s := &spans[i]
 		d := s.to.Sub(s.from)
-		if s.gap = s.idle && work > 0 && d > work && d > time.Second; s.gap {
+		if s.gap = s.idle && work > 0 && float64(d) > work && d > time.Second; s.gap {
 			left -= gapWidth
 		} else {
-			total += d
+			total += float64(d)
 		}
 	}
-	scale = float64(max(left, innerWidth/4)) / float64(max(total, 1))
+	scale = float64(max(left, innerWidth/4)) / max(total, 1)
 	x := float64(labelWidth)
 	for i := range spans {
 		s := &spans[i]

@@ -24,3 +24,22 @@ func TestBarsHaveTheProportionsOfTheirTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAxisOfCenturiesHasFewMarks: an import can bring records of any time.
+func TestTheAxisOfCenturiesHasFewMarks(t *testing.T) {
+	at := time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, n := range []int{1, 2, 3, 20} {
+		spans := make([]span, n)
+		for i := range spans {
+			spans[i] = span{from: at.AddDate(250*i, 0, 0), to: at.AddDate(250*(i+1), 0, 0)}
+		}
+		scale := layOut(spans)
+		if last := spans[n-1]; last.x+last.width > 2*innerWidth || last.x < labelWidth {
+			t.Fatalf("%d spans: the last one is at %f, %f wide", n, last.x, last.width)
+		}
+		w, line := window{link: func(...string) string { return "" }}, timeline{From: spans[0].from, To: spans[n-1].to}
+		if line.axis(spans, scale, &w); len(line.Marks) == 0 || len(line.Marks) > 100 {
+			t.Errorf("%d spans: got %d marks", n, len(line.Marks))
+		}
+	}
+}
