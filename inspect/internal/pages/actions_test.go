@@ -212,7 +212,6 @@ func TestPagesWithoutAnActionDoNotOfferIt(t *testing.T) {
 	}
 }
 
-// TestAWrongAnswerStaysInItsForm shows why it is wrong, and stores nothing.
 // A thread that is done has nothing to resume, wake, cancel or signal.
 func TestPagesOfAnEndedThreadOfferNoActionOnItsRun(t *testing.T) {
 	saver, app := travelled(t)
@@ -232,6 +231,7 @@ func TestPagesOfAnEndedThreadOfferNoActionOnItsRun(t *testing.T) {
 	}
 }
 
+// TestAWrongAnswerStaysInItsForm shows why it is wrong, and stores nothing.
 func TestAWrongAnswerStaysInItsForm(t *testing.T) {
 	f := newFixture(t, newSaver(t), inspect.Options{Allow: inspect.AllActions()})
 	q := f.res.Questions[0]

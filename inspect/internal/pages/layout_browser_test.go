@@ -279,6 +279,20 @@ func TestLayoutsNoticeBrokenPages(t *testing.T) {
 	}
 }
 
+// TestNoColumnIsCutOnAPhone looks for tables of rows that are wider than their place.
+func TestNoColumnIsCutOnAPhone(t *testing.T) {
+	b := browser.Open(t)
+	s, pages := gallery(t, b)
+	for _, name := range []string{"list", "thread", "inside", "history", "choose"} {
+		open(b, s.url+pages[name])
+		show(b, 420, false)
+		got := b.Do(`[...document.querySelectorAll(".scroll:has(table[data-keys])")].map((e) => e.scrollWidth > e.clientWidth).join()`)
+		if !strings.Contains(got, "false") || strings.Contains(got, "true") {
+			t.Errorf("%s: wider than its place: got %s, want false", name, got)
+		}
+	}
+}
+
 // A click on the axis of a timeline shows that part, and a link leads back.
 func TestATimelineIsZoomedInABrowser(t *testing.T) {
 	saver, app := travelled(t)
