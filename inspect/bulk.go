@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -87,6 +88,7 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 	if all.missing != nil {
 		return all.missing
 	}
+	all.rows = slices.DeleteFunc(all.rows, func(r row) bool { return r.Unread != "" }) // the action reports them
 	d := bulkData{head: in.head(r, text), Action: a, Text: text, Filter: f, Count: len(all.rows), More: all.more}
 	for i := range all.rows {
 		if all.rows[i].Holder != "" {

@@ -212,10 +212,19 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 			reads++
 		}
 		if ok {
-			out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Wait: wait})
+			out.rows = append(out.rows, f.row(t, wait, err))
 		}
 	}
 	return out, nil
+}
+
+// row returns the row of a thread. err is that of Match.
+func (f *filter) row(t checkpoint.Thread, wait operate.Standing, err error) row {
+	out := row{Thread: t, Place: place{Thread: t.ID}, Wait: wait}
+	if f.Searches() && err != nil {
+		out.Unread = err.Error()
+	}
+	return out
 }
 
 // exact returns the row of the thread whose whole id is the text of the search, or none. A scan
@@ -239,7 +248,7 @@ func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Ac
 	if !ok {
 		return nil, nil // the page of the thread shows an error
 	}
-	return []row{{Thread: t, Place: place{Thread: t.ID}, Wait: wait}}, nil
+	return []row{f.row(t, wait, err)}, nil
 }
 
 // selects reports whether the saver would list a thread for the query of the filter.

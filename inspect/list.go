@@ -21,6 +21,7 @@ type row struct {
 	Place   place
 	Wait    operate.Standing
 	Damaged string // the error of a thread that cannot be read
+	Unread  string // the error of a search that cannot read the thread; empty for none
 }
 
 // Asks returns the number of open questions.

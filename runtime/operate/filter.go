@@ -72,8 +72,12 @@ func has(text, part string) bool {
 }
 
 // stands reports whether a thread has a due task that the Node and the Error of the filter select.
+// It returns a *LockedError if it cannot read the errors.
 func (o *Operator) stands(ctx context.Context, f Filter, t *checkpoint.Thread) (bool, error) {
 	p, err := o.position(ctx, checkpoint.Ref{Thread: t.ID}, false)
+	if err == nil && f.Error != "" {
+		err = p.Locked
+	}
 	if err != nil {
 		return false, err
 	}

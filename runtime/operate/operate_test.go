@@ -409,3 +409,29 @@ func TestASearchEndsAfterItsBound(t *testing.T) {
 		t.Errorf("found %d threads, and the end %v; want %d and a SearchError", found, end, operate.Searched)
 	}
 }
+
+// TestASearchByErrorReportsErrorsThatAreLocked has a key for nothing. The reason is no error of a
+// task, so no search finds it.
+func TestASearchByErrorReportsErrorsThatAreLocked(t *testing.T) {
+	s := memory.New()
+	app := newApp(t, s, func(context.Context) error { return errors.New("broken") })
+	if _, err := app.Thread("t").Invoke(t.Context(), fixtures.ParcelUpdate{}); err == nil {
+		t.Fatal("the node did not fail")
+	}
+	o := &operate.Operator{Saver: s, Explain: func([]byte) error { return errors.New("pass the key") }}
+	for _, c := range []struct {
+		operate.Filter
+		locked bool
+	}{{operate.Filter{Error: "broken"}, true}, {operate.Filter{Error: "key"}, true}, {operate.Filter{Node: "work"}, false}} {
+		listed := 0
+		for th, err := range o.Threads(t.Context(), checkpoint.ThreadQuery{Status: graph.Failed}, c.Filter) {
+			listed++
+			if locked := errors.As(err, new(*operate.LockedError)); locked != c.locked || th.ID != "t" || !locked && err != nil {
+				t.Errorf("%+v: got %q, %v; want t, and that it is locked: %t", c.Filter, th.ID, err, c.locked)
+			}
+		}
+		if listed != 1 {
+			t.Errorf("%+v: got %d threads, want 1", c.Filter, listed)
+		}
+	}
+}

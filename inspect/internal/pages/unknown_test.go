@@ -98,6 +98,11 @@ func TestEncryptedDataIsExplained(t *testing.T) {
 	}
 	s := serve(t, inner, inspect.Options{Allow: inspect.AllActions(), Explain: explain})
 	s.has("", "order-1", "order-2", `class="status waiting"`)
+	for _, text := range []string{"refused", "key"} { // the latter is in the explanation
+		s.has("?error="+text, "order-2", "not searched", "sealed with k1, pass the key")
+		s.has("?q=order-2&error="+text, "order-2", "not searched")
+		s.has("bulk?action=wake&error="+text, "<strong>0 threads</strong>")
+	}
 	for thread, due := range map[string]string{"order-1": "approve", "order-2": "check"} {
 		body := s.has("thread?id="+thread, "The stored data cannot be read here", "sealed with k1, pass the key", due, "Timeline", "loop")
 		for _, unwanted := range []string{"<h2>State</h2>", "Open questions", "Due tasks", "damaged", "\ufffd", "Why it stopped"} {
