@@ -3,10 +3,12 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // Causes of the end of a job.
@@ -144,8 +146,12 @@ func (j *job) data(h head, sees func(t *checkpoint.Thread) bool) jobData {
 			d.Errors = append(d.Errors, choice{e.thread.ID, e.text})
 		}
 	}
+	var end *operate.SearchError
 	if j.err != nil {
 		d.Err = j.err.Error()
+	}
+	if errors.As(j.err, &end) && !sees(&end.After) {
+		d.Err = fmt.Sprintf("the search by node or error has read %d threads, and further ones follow; narrow it by other filters", operate.Searched)
 	}
 	if d.Running {
 		d.Every, d.Took = 1, h.Now.Sub(j.began)
