@@ -114,6 +114,34 @@ func TestALastWriteWhoseAnswerIsLostKeepsWhenItsThreadIsDue(t *testing.T) {
 	}
 }
 
+// A person's run fails, and the answer to its last write is lost. Messages that an earlier run has
+// taken do not make the thread due: no worker repeats the run.
+func TestAFailedRunWhoseAnswerIsLostIsNotDueForOldMessages(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		s, fails := memory.New(), false
+		on := func(s checkpoint.Saver) *app {
+			b := newWork()
+			b.Node("a", func(context.Context, work) (update, error) {
+				if fails {
+					return update{}, errBroken
+				}
+				return logged("a"), nil
+			})
+			return compile(t, line(b, "a"), graph.Saver(s), d)
+		}
+		g := on(s)
+		submit(t, g.Thread("t"), "in")
+		same(t, "runs of the worker", serve(t, g, s), 1)
+		fails = true
+		if _, err := on(unheard{losing{s}}).Thread("t").Invoke(t.Context(), input); !errors.Is(err, errBroken) || !errors.Is(err, errCrash) {
+			t.Fatalf("got %v, want the failure and the lost answer", err)
+		}
+		if got := described(t, g.Thread("t")); got.Status != graph.Failed || !got.Wake.IsZero() {
+			t.Errorf("got the thread %s, due at %v; want it failed, and not due", got.Status, got.Wake)
+		}
+	})
+}
+
 // A child that a person resumed is done, and the run does not know. A worker reports its end.
 func TestAChildWhoseLastCommitLosesItsAnswerReportsItsEnd(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {

@@ -35,7 +35,7 @@ func Dropped(meta map[string]string) (tasks []checkpoint.Task, err error) {
 	return tasks, err
 }
 
-// SetReleased notes in a record that a release has stored it.
+// SetReleased notes in a record that a release has stored it, which ended what was due.
 func SetReleased(meta map[string]string) { meta[metaClosed] = "" }
 
 // Released reports whether SetReleased noted that.

@@ -107,7 +107,8 @@ type Log interface {
 	// run does not load the call again.
 	Over(namespace string)
 	// LetGo gives up the lease without storing anything, as far as that succeeds. The thread is
-	// due when the last Write with End says, because that may be stored although it failed. With
+	// due when the last Write with End says, because that may be stored although it failed. If no
+	// Write had End, or one handled messages, the thread is due now if it ever had a message. With
 	// Config.Abandon it leaves the lease to run out.
 	LetGo(ctx context.Context)
 	// Close ends the renewals of the lease, and waits for writes in progress. It stores nothing

@@ -20,6 +20,8 @@ type Sync struct {
 	base  checkpoint.ID // that of the newest record of the run itself that is stored
 	ended bool          // the lease is given up
 	wake  time.Time     // of the newest write with End, which may be stored although it failed
+	tried bool          // there was a write with End
+	acts  bool          // a write with End handles messages
 	timer leaseTimer
 	now   time.Time // on the saver's clock, when the run opened the thread
 	since time.Time // the same instant or later, on the clock of this process
@@ -92,7 +94,7 @@ func (s *Sync) Write(ctx context.Context, e Entry) error {
 	if e.Status == 0 {
 		e.Wake = cmp.Or(s.wake, e.Wake)
 	}
-	s.wake = e.Wake
+	s.wake, s.tried, s.acts = e.Wake, true, s.acts || !e.Messages.Empty()
 	err := s.store(ctx, e)
 	s.ended = err == nil
 	return err
@@ -240,7 +242,11 @@ func (s *Sync) LetGo(ctx context.Context) {
 	}
 	call := s.calling(ctx, time.Now())
 	defer call.end()
-	_, err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true, Wake: s.wake})
+	end := checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true, Wake: s.wake}
+	if s.tried && !s.acts { // else messages that the run has seen may still wait
+		end.Messages.Seen = s.seen.Load()
+	}
+	_, err := s.Saver.PutWrites(call, end)
 	s.ended = err == nil
 }
 
