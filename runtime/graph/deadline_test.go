@@ -244,3 +244,20 @@ func TestAnExecutionTimeoutMustBePositive(t *testing.T) {
 		t.Error("got no error for a timeout of 0")
 	}
 }
+
+// TestAForkAtTheHeadHasNoDeadline: rule 14.10.
+func TestAForkAtTheHeadHasNoDeadline(t *testing.T) {
+	for name, opt := range map[string]graph.UpdateOption{"as a node": graph.AsNode("a"), "with Goto": graph.Goto(graph.To("b"))} {
+		t.Run(name, func(t *testing.T) {
+			th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
+			done(t, graph.Paused)(th.Invoke(t.Context(), input, graph.ExecutionTimeout(day)))
+			updated(t)(th.UpdateState(t.Context(), logged("fork"), opt))
+			if snap := stored(t, th); !snap.Deadline.IsZero() {
+				t.Errorf("got the deadline %v, want none", snap.Deadline)
+			}
+			if d := described(t, th); !d.Wake.IsZero() {
+				t.Errorf("got a thread that is due at %v, want it not due", d.Wake)
+			}
+		})
+	}
+}
