@@ -54,7 +54,7 @@ type Inbox interface {
 	//
 	// A new message makes the thread due now, except that a thread without an open version
 	// becomes due only by an InputMessage or a WakeMessage. A thread that is due already keeps its
-	// Wake. So does a thread with a live lease, because it is due as soon as its run ends with
+	// Wake. A thread with a live lease keeps its Wake too: it is due as soon as its run ends with
 	// messages that the run has not seen.
 	//
 	// Post returns an error if the outcome of all posts is unknown, or if one of them is an

@@ -8,8 +8,8 @@
 // as bytes. It never sees a state, a node or a graph, so every saver works with every graph.
 // Package savertest tests any saver.
 //
-// Programs use this package to list threads ([Saver] with a [ThreadQuery]), to read a [Thread] or
-// a history ([Query]), to copy threads ([Copy]) and to test errors. The rest is for savers,
+// Programs use this package to list threads ([Saver] with a [ThreadQuery]) and to read a [Thread]
+// or a history ([Query]). They copy threads ([Copy]), and test errors. The rest is for savers,
 // workers and tools.
 //
 // # Runs and messages

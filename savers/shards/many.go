@@ -316,13 +316,21 @@ func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, 
 	some, indexes := s.group(len(threads), func(i int) string { return threads[i] })
 	all := make([]checkpoint.News, len(threads))
 	errs := s.each(some, func(k int, sh *shard) error {
-		return sh.brief(ctx, func(ctx context.Context, in checkpoint.Saver) error {
+		ask := func(ctx context.Context, in checkpoint.Saver) error {
 			found, err := in.News(ctx, picked(threads, indexes[k]))
 			for j := range found {
 				all[indexes[k][j]] = found[j]
 			}
 			return err
-		})
+		}
+		if len(some) > 1 {
+			return sh.brief(ctx, ask)
+		}
+		in, err := sh.saver(ctx) // nobody else waits for this shard
+		if err == nil {
+			err = sh.failed(ask(ctx, in))
+		}
+		return err
 	})
 	return all, partial(errs, len(some))
 }
