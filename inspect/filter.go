@@ -219,7 +219,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 }
 
 // row returns the row of a thread. err is that of Match.
-func (f *filter) row(t checkpoint.Thread, wait operate.Standing, err error) row {
+func (f filter) row(t checkpoint.Thread, wait operate.Standing, err error) row {
 	out := row{Thread: t, Place: place{Thread: t.ID}, Wait: wait}
 	if f.Searches() && err != nil {
 		out.Unread = err.Error()

@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
-// TestTheEndOfASearchNamesNoHiddenThread has a reader who may not see the last thread.
+// TestTheEndOfASearchNamesNoHiddenThread has a reader who must not see the last thread.
 func TestTheEndOfASearchNamesNoHiddenThread(t *testing.T) {
 	j := &job{err: &operate.SearchError{After: checkpoint.Thread{ID: "order-7"}}}
 	for _, may := range []bool{true, false} {

@@ -51,13 +51,13 @@ func TestAHistoryFilterIsBounded(t *testing.T) {
 		if rows := c.rows.Load(); rows > 10_100 {
 			t.Fatalf("page %d read %d rows", pages, rows)
 		}
-		matches += strings.Count(body, `<td class="num">100</td>`)
+		matches += strings.Count(body, `<td class="num" data-l="Step">100</td>`)
 		page = nextPage(body)
 	}
 	if matches != 1 || pages != 2 {
 		t.Errorf("got %d matches on %d pages", matches, pages)
 	}
-	s.has("history?id=long&step=10400", `<td class="num">10400</td>`)
+	s.has("history?id=long&step=10400", `<td class="num" data-l="Step">10400</td>`)
 	s.has("history?id=long&step=100", "No checkpoint matches", "10000 checkpoints read; older ones follow")
 	c.rows.Store(0)
 	s.page("history?id=long")

@@ -38,7 +38,7 @@ func TestAThreadShowsWhereItStands(t *testing.T) {
 	s.lacks("thread?id=order-1", "<button class=\"primary\">Answer", `value="wake"`)
 	s.has("picture.svg?id=order-1", "<svg", "approve", "waiting")
 	s.has("state.json?id=order-1", `"Name": "Ada"`)
-	s.has("history?id=order-1", "<circle", "loop", "<td>Start</td>")
+	s.has("history?id=order-1", "<circle", "loop", `<td data-l="Due next">Start</td>`)
 	s.lacks("history?id=order-1", "__start__")
 	if status, _ := s.get("thread?id=none"); status != http.StatusNotFound {
 		t.Errorf("a thread that does not exist: got status %d", status)

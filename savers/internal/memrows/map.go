@@ -24,6 +24,7 @@ type Map[V any] struct {
 	key    []byte // a key to look up
 }
 
+// tables are the tables of a Map.
 type tables[V any] [rows.Tables]*btree.BTreeG[Row[V]]
 
 // NewMap returns an empty Map.
