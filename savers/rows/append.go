@@ -413,13 +413,12 @@ func (w *writer) mark(base checkpoint.ID) {
 	w.put(Writes, key, mark{}, false)
 }
 
-// renew renews the lease if a quarter of it is over, or if the change does nothing else. So most
-// writes do not change the row of the thread.
+// renew renews the lease if a quarter of it is over. So most writes do not change the row of the
+// thread.
 func (w *writer) renew(lease time.Duration, opens bool) {
 	lease = ledger.LeaseOf(lease)
 	left := w.next.Until.Sub(w.t.now)
-	late := left < lease-lease/4 || left > lease || len(w.c.Puts)+len(w.c.Deletes) == 0
-	if !opens && !w.next.Until.IsZero() && late {
+	if !opens && !w.next.Until.IsZero() && (left < lease-lease/4 || left > lease) {
 		w.next.Until = ledger.Micro(w.t.now.Add(lease))
 	}
 }
