@@ -115,6 +115,9 @@ func (w *awaiting) check(ctx context.Context) (*ended, error) {
 			if err := w.first(ctx, &c, mail); err != nil {
 				return nil, err
 			}
+			if c.Version == 0 && w.version != 0 {
+				continue // c can be older than the version that first has found
+			}
 		}
 		queued := slices.ContainsFunc(mail, func(m checkpoint.Message) bool {
 			return m.Kind == checkpoint.InputMessage && m.ID == w.request

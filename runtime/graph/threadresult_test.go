@@ -81,6 +81,18 @@ func TestAResultIsThatOfAnInvokeElsewhere(t *testing.T) {
 	})
 }
 
+// TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease begins the first input of a thread after a
+// call of Result has read that no version is open, and before it reads the messages (rule 26.1).
+func TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease(t *testing.T) {
+	m := &meddled{Saver: memory.New(), at: 2} // 1 is Load, 2 is Mail
+	there := compile(t, asker(new(counter)), graph.Saver(m.Saver))
+	submit(t, there.Thread("t"), "one")
+	m.meddle = func() { serve(t, there, m.Saver) }
+	here := compile(t, asker(new(counter)), graph.Saver(m)).Thread("t")
+	res := done(t, graph.Waiting)(here.Result(t.Context(), graph.UntilWaiting()))
+	same(t, "log", res.State.Log, []string{"one"})
+}
+
 // TestALaterInputDoesNotChangeAResult reads results after later inputs and releases (rule 26.2).
 func TestALaterInputDoesNotChangeAResult(t *testing.T) {
 	for name, opts := range map[string][]graph.Option{"one version": nil, "released": {graph.ReleaseOnDone()}} {
