@@ -192,26 +192,36 @@ func testConcurrent(tb testing.TB, place Place) {
 func testMemory(tb testing.TB, place Place) {
 	tb.Helper()
 	e := place.Open(tb)
-	const sent, size = 5000, 1 << 10
+	const warm, sent, size = 200, 1500, 1 << 10
 	name := strings.Repeat("t", size)
-	wake(tb, place, e, "orders", name)
 	l := listen(tb, place, e, "mails")
+	for i := range warm { // buffers of connections grow to their size
+		wake(tb, place, e, "orders", fmt.Sprint(name, i))
+	}
 	before := heap()
 	for i := range sent {
 		wake(tb, place, e, "orders", fmt.Sprint(name, i))
 	}
 	wake(tb, place, e, "mails", "last")
 	l.await("the last hint", hint{"mails", "last"})
-	if grown := heap() - before; grown > sent*size/2 {
-		tb.Errorf("the heap has grown by %d bytes after %d hints of %d bytes that nobody heard", grown, sent, size)
+	for deadline := time.Now().Add(place.patience()); ; time.Sleep(10 * time.Millisecond) {
+		grown := heap() - before // a client can hold buffers for a moment
+		if grown <= sent*size/2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			tb.Errorf("the heap has grown by %d bytes after %d hints of %d bytes that nobody heard", grown, sent, size)
+			break
+		}
 	}
 	goroutines := runtime.NumGoroutine()
-	for range 50 {
+	const listeners = 20
+	for range listeners {
 		listen(tb, place, e, "orders").end()
 	}
-	for deadline := time.Now().Add(place.patience()); runtime.NumGoroutine() > goroutines+25; runtime.Gosched() {
+	for deadline := time.Now().Add(place.patience()); runtime.NumGoroutine() > goroutines+listeners/2; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			tb.Fatalf("got %d goroutines after 50 listeners have ended, want about %d as before", runtime.NumGoroutine(), goroutines)
+			tb.Fatalf("got %d goroutines after %d listeners have ended, want about %d as before", runtime.NumGoroutine(), listeners, goroutines)
 		}
 	}
 }
