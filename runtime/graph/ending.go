@@ -45,7 +45,11 @@ const (
 // is committed.
 func (r *run) decide(turn plan.Decision) journal.Change {
 	interrupted := r.ctx.Err() != nil || r.drains.stopping()
-	asked, messages := r.opt.listen.cancelled(r) // after the context, which a cancel can end meanwhile
+	var asked *CancelledError
+	var messages checkpoint.Handled
+	if interrupted { // the context first, which a cancel can end meanwhile
+		asked, messages = r.opt.listen.cancelled(r)
+	}
 	status := ending.Reasons{
 		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps, Interrupted: interrupted, Cancelled: asked != nil,
 	}.Status()

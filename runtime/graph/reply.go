@@ -85,7 +85,7 @@ func (r Received[T, R]) Reply(ctx context.Context, v R) error {
 func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress != exec.Succeeded {
+		if t.Progress != exec.Succeeded || len(t.Parts) == 0 {
 			continue
 		}
 		of, err := journal.Replies(t.Parts)
@@ -94,10 +94,10 @@ func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
 		}
 		replies = append(replies, of...)
 	}
-	slices.SortStableFunc(replies, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 	if len(replies) == 0 || r.log == nil {
 		return nil, nil
 	}
+	slices.SortStableFunc(replies, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })
 	return replies, r.saving("put writes", r.log.WaitStored()) // a message must be taken before its reply
 }
 

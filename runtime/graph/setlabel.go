@@ -71,7 +71,7 @@ func storedParts(all map[string][]byte) (parts map[string]string) {
 func (r *run) stepLabels() (labels map[string]string) {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress == exec.Beaten {
+		if t.Progress == exec.Beaten || len(t.Parts) == 0 {
 			continue
 		}
 		for part, value := range t.Parts {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -12,8 +13,9 @@ const ProgressName = "progress"
 // Heartbeats are the newest notes of Progress of the tasks of a run. The writes of the run store
 // them. It is safe for concurrent use. The zero Heartbeats has none, and a nil one keeps none.
 type Heartbeats struct {
-	mu sync.Mutex
-	of map[string]*heartbeat // by task
+	used atomic.Bool // a task has had a note
+	mu   sync.Mutex
+	of   map[string]*heartbeat // by task
 }
 
 // heartbeat is the newest note of one task.
@@ -29,6 +31,7 @@ func (h *Heartbeats) Set(key string, of checkpoint.Write, note string) {
 		return
 	}
 	of.Kind, of.Name, of.Payload = checkpoint.Failure, ProgressName, []byte(note)
+	h.used.Store(true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.of == nil {
@@ -59,7 +62,7 @@ func (h *Heartbeats) Write(key string) (w checkpoint.Write, ok bool) {
 
 // None reports whether no task has a note.
 func (h *Heartbeats) None() bool {
-	if h == nil {
+	if h == nil || !h.used.Load() {
 		return true
 	}
 	h.mu.Lock()
