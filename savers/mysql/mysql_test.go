@@ -159,27 +159,6 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-func TestCorners(t *testing.T) {
-	s, err := mysql.Open(t.Context(), testenv.MySQL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.Corners(t, s)
-}
-
-func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
-	dsn := testenv.MySQL(t)
-	first, err := mysql.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := mysql.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.TwoSavers(t, first, other)
-}
-
 // TestARunMakesNoTemporaryTables makes the calls of a run and its readers. It asks the server how
 // many temporary tables it made on the disk.
 func TestARunMakesNoTemporaryTables(t *testing.T) {

@@ -227,24 +227,3 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
-
-func TestCorners(t *testing.T) {
-	s, err := postgres.Open(t.Context(), testenv.Postgres(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.Corners(t, s)
-}
-
-func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
-	dsn := testenv.Postgres(t)
-	first, err := postgres.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := postgres.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.TwoSavers(t, first, other)
-}

@@ -137,16 +137,3 @@ func openOn(tb testing.TB, client goredis.UniversalClient, options ...redis.Opti
 	})
 	return s
 }
-
-func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
-	addr, prefix := testenv.Redis(t)
-	var savers [2]checkpoint.Saver
-	for i := range savers {
-		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AllowUnsafeSettings(nil), redis.CloseClient())
-		if err != nil {
-			t.Fatal(err)
-		}
-		savers[i] = s
-	}
-	sqltest.TwoSavers(t, savers[0], savers[1])
-}

@@ -150,24 +150,3 @@ func TestOpenWaitsForALock(t *testing.T) {
 		t.Error("no connection met the lock")
 	}
 }
-
-func TestCorners(t *testing.T) {
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "threads.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.Corners(t, s)
-}
-
-func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "threads.db")
-	first, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sqltest.TwoSavers(t, first, other)
-}

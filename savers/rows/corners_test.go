@@ -1,4 +1,4 @@
-package sqltest
+package rows_test
 
 import (
 	"errors"
@@ -7,30 +7,40 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// Corners makes calls of a saver and of the memory saver where tables could easily say something
-// else, and compares what they return. It closes the saver.
-func Corners(t *testing.T, s checkpoint.Saver) {
+// onMemory returns a saver on the rows of a Store.
+func onMemory(store rows.Store) checkpoint.Saver { return rows.New("rows", store, rows.Options{}) }
+
+// newIDs returns n ids.
+func newIDs(t *testing.T, n int) []checkpoint.ID {
 	t.Helper()
-	want := memory.New()
+	ids := make([]checkpoint.ID, n)
+	for i := range ids {
+		var err error
+		if ids[i], err = checkpoint.NewID(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ids
+}
+
+// TestCornersAreThoseOfTheMemorySaver makes calls where rows could easily say something else than
+// the memory saver.
+func TestCornersAreThoseOfTheMemorySaver(t *testing.T) {
 	for name, corner := range map[string]func(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string{
 		"prune does not bring committed writes back": pruneCommitted,
 		"a base that does not stand is committed":    commitUnknown,
 		"an opening that released is sent again":     repeatReleased,
 		"a record that follows one has no parent":    noParent,
 	} {
-		var ids []checkpoint.ID
-		for range 8 {
-			ids = append(ids, newID(t))
-		}
-		if got, want := corner(t, s, ids), corner(t, want, ids); got != want {
+		ids := newIDs(t, 8)
+		if got, want := corner(t, onMemory(memrows.New()), ids), corner(t, memory.New(), ids); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -132,29 +142,21 @@ func noParent(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	return said
 }
 
-// TwoSavers continues a run on another saver than the one that knows its heads, or has another run
-// take its thread over. The first saver must then refuse a record after a head that it knows.
-// TwoSavers closes both.
-func TwoSavers(t *testing.T, first, other checkpoint.Saver) {
-	t.Helper()
+// TestAHeadThatASaverKnowsMayBeNoneAnyMore continues a run on another saver than the one that
+// knows its heads, or has another run take its thread over. The first saver must then refuse a
+// record after a head that it knows.
+func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
 	for name, late := range map[string]func(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append{
 		"records after it have gone": staleHead, "its run has lost the thread": zombieChild, "its run has gone on": movedHead,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var ids []checkpoint.ID
-			for range 5 {
-				ids = append(ids, newID(t))
-			}
-			a := late(t, first, other, ids)
+			store := memrows.New()
+			first := onMemory(store)
+			a := late(t, first, onMemory(store), newIDs(t, 5))
 			if done, err := first.Append(t.Context(), a); !errors.Is(err, checkpoint.ErrConflict) {
 				t.Errorf("got %+v, %v; want a conflict", done, err)
 			}
 		})
-	}
-	for _, s := range []checkpoint.Saver{first, other} {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -169,8 +171,8 @@ func following(thread, namespace string, ids []checkpoint.ID, n int) checkpoint.
 	return a
 }
 
-// opens begins a run with record 0 on a new thread.
-func opens(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID) {
+// begins begins a run with record 0 on a new thread.
+func begins(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID) {
 	t.Helper()
 	var none checkpoint.ID
 	appends(t, s, checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)}})
@@ -181,7 +183,7 @@ func opens(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID)
 func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	const thread = "stale"
-	opens(t, first, thread, ids)
+	begins(t, first, thread, ids)
 	appends(t, first, following(thread, "", ids, 1))
 	appends(t, other, following(thread, "", ids, 2))
 	last := following(thread, "", ids, 3)
@@ -198,7 +200,7 @@ func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID)
 func movedHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	const thread = "moved"
-	opens(t, first, thread, ids)
+	begins(t, first, thread, ids)
 	appends(t, first, following(thread, "", ids, 1))
 	appends(t, other, following(thread, "", ids, 2))
 	ids[2] = ids[4]
@@ -209,11 +211,45 @@ func movedHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID)
 func zombieChild(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	const thread = "zombie"
-	opens(t, first, thread, ids)
+	begins(t, first, thread, ids)
 	appends(t, first, following(thread, "child", ids, 1))
 	appends(t, first, following(thread, "child", ids, 2))
 	appends(t, other, checkpoint.Append{
 		Thread: thread, After: ids[0], Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[4], ids[0], checkpoint.ID{})},
 	})
 	return following(thread, "child", ids, 3)
+}
+
+// TestTheIDsOfTakenMessagesAreForgotten posts and takes more messages than the saver keeps.
+// Package savertest has the ids that must stay known.
+func TestTheIDsOfTakenMessagesAreForgotten(t *testing.T) {
+	const all, step = 2*checkpoint.KeepTaken + 200, 100
+	s, ids := onMemory(memrows.New()), newIDs(t, 1)
+	begins(t, s, "t", ids)
+	for first := 1; first <= all; first += step {
+		p, h := checkpoint.Post{Thread: "t"}, checkpoint.Handled{}
+		for n := first; n < first+step; n++ {
+			p.Messages = append(p.Messages, checkpoint.Message{ID: fmt.Sprint(n), Kind: checkpoint.SignalMessage})
+			h.Take, h.Seen = append(h.Take, uint64(n)), uint64(n)
+		}
+		_, err := s.Post(t.Context(), p)
+		if err == nil {
+			_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: ids[0], Messages: h})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for item, err := range s.Export(t.Context(), "t", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Message != nil {
+			kept++
+		}
+	}
+	if kept < checkpoint.KeepTaken || kept > checkpoint.KeepTaken+2*step {
+		t.Errorf("%d messages that were taken are kept, want %d or a few more", kept, checkpoint.KeepTaken)
+	}
 }
