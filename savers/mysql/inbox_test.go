@@ -33,16 +33,10 @@ func TestPostRoundTrips(t *testing.T) {
 
 func TestWritesReportNews(t *testing.T) { sqltest.HeldWithMail(t, backend()) }
 
-func TestTakenMessagesAreForgottenInTheEnd(t *testing.T) {
-	sqltest.TakenMail(t, openMailbox(t, testenv.MySQL(t)))
-}
-
 func TestConcurrentPostsOfManyThreads(t *testing.T) {
 	dsn := testenv.MySQL(t)
 	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return mysql.Open(t.Context(), dsn) })
 }
-
-func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.MySQL(t))) }
 
 // TestInTx has transactions at the isolation that is the server's default, REPEATABLE READ.
 func TestInTx(t *testing.T) {
@@ -95,8 +89,4 @@ func beginning(t *testing.T, s *mysql.Saver, db *sql.DB, o *sql.TxOptions) func(
 			Commit: tx.Commit, Rollback: tx.Rollback,
 		}
 	}
-}
-
-func TestInboxMatchesTheMemorySaver(t *testing.T) {
-	sqltest.InboxModel(t, openMailbox(t, testenv.MySQL(t)), 400)
 }

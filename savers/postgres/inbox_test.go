@@ -29,10 +29,6 @@ func TestPostRoundTrips(t *testing.T) {
 
 func TestWritesReportNews(t *testing.T) { sqltest.HeldWithMail(t, backend()) }
 
-func TestTakenMessagesAreForgottenInTheEnd(t *testing.T) {
-	sqltest.TakenMail(t, openMailbox(t, testenv.Postgres(t)))
-}
-
 func TestConcurrentPostsOfManyThreads(t *testing.T) {
 	dsn := testenv.Postgres(t)
 	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), dsn) })
@@ -42,8 +38,6 @@ func TestPostsBehindAPooler(t *testing.T) {
 	dsn := testenv.PostgresPooler(t)
 	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return postgres.Open(t.Context(), dsn) })
 }
-
-func TestLargeMessages(t *testing.T) { sqltest.LargeMail(t, openMailbox(t, testenv.Postgres(t))) }
 
 func TestInTx(t *testing.T) {
 	dsn := testenv.Postgres(t)
@@ -76,8 +70,4 @@ func beginning(t *testing.T, s *postgres.Saver, dsn string) func() sqltest.Calle
 			Rollback: func() error { return tx.Rollback(t.Context()) },
 		}
 	}
-}
-
-func TestInboxMatchesTheMemorySaver(t *testing.T) {
-	sqltest.InboxModel(t, openMailbox(t, testenv.Postgres(t)), 400)
 }

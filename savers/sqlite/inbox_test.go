@@ -11,17 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-func TestTakenMessagesAreForgottenInTheEnd(t *testing.T) {
-	sqltest.TakenMail(t, open(t, filepath.Join(t.TempDir(), "threads.db"), sqlite.Synchronous(sqlite.Normal)))
-}
-
 func TestConcurrentPostsOfManyThreads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	sqltest.ManyPosts(t, func() (checkpoint.Saver, error) { return sqlite.Open(path) })
-}
-
-func TestLargeMessages(t *testing.T) {
-	sqltest.LargeMail(t, open(t, filepath.Join(t.TempDir(), "threads.db")))
 }
 
 func TestInTx(t *testing.T) {
@@ -74,8 +66,4 @@ func beginning(t *testing.T, s *sqlite.Saver, path, mode string) func() sqltest.
 			Commit: tx.Commit, Rollback: tx.Rollback,
 		}
 	}
-}
-
-func TestInboxMatchesTheMemorySaver(t *testing.T) {
-	sqltest.InboxModel(t, open(t, filepath.Join(t.TempDir(), "threads.db"), sqlite.Synchronous(sqlite.Normal)), 400)
 }

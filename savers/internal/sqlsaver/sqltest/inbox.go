@@ -163,48 +163,6 @@ func (r *run) commitSeen(ctx context.Context, seen uint64) (uint64, error) {
 	return done.Posted, err
 }
 
-// TakenMail posts and takes more messages than a saver keeps. The ids of those taken last must
-// stay known, and the others must be removed.
-func TakenMail(t *testing.T, s checkpoint.Saver) {
-	t.Helper()
-	const all, step = 2*checkpoint.KeepTaken + 200, 100
-	r := opening(t, s, "t", checkpoint.ID{})
-	id := func(number int) string { return fmt.Sprint("message ", number) }
-	for first := 1; first <= all; first += step {
-		p := checkpoint.Post{Thread: "t"}
-		var h checkpoint.Handled
-		for n := first; n < first+step; n++ {
-			p.Messages = append(p.Messages, checkpoint.Message{ID: id(n), Kind: checkpoint.SignalMessage})
-			h.Take, h.Seen = append(h.Take, uint64(n)), uint64(n)
-		}
-		posts(t, s, p)
-		if _, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: r.fence, Messages: h}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	again := checkpoint.Post{Thread: "t"}
-	for n := all - checkpoint.KeepTaken + 1; n <= all; n++ {
-		again.Messages = append(again.Messages, checkpoint.Message{ID: id(n), Kind: checkpoint.SignalMessage})
-	}
-	for i, m := range posts(t, s, again)[0].Messages {
-		if want := uint64(all - checkpoint.KeepTaken + 1 + i); !m.Known || m.Number != want {
-			t.Fatalf("a message that was taken is stored again as %+v, want the known number %d", m, want)
-		}
-	}
-	kept := 0
-	for item, err := range s.Export(t.Context(), "t", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if item.Message != nil {
-			kept++
-		}
-	}
-	if kept < checkpoint.KeepTaken || kept > checkpoint.KeepTaken+2*step {
-		t.Errorf("%d messages that were taken are kept, want %d or a few more", kept, checkpoint.KeepTaken)
-	}
-}
-
 // ManyPosts posts to the same threads from several savers concurrently, in different orders, while
 // runs commit. Each message must be stored once, and the numbers must have no gaps.
 func ManyPosts(t *testing.T, open func() (checkpoint.Saver, error)) {
@@ -251,34 +209,6 @@ func ManyPosts(t *testing.T, open func() (checkpoint.Saver, error)) {
 		all, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: name(n)})
 		if want := (posters + 1) * rounds; err != nil || len(all) != want || all[want-1].Number != uint64(want) {
 			t.Errorf("%s has %d messages, %v; want %d with numbers from 1", name(n), len(all), err, want)
-		}
-	}
-}
-
-// LargeMail posts payloads of many sizes in one call. They must return as they were.
-func LargeMail(t *testing.T, s checkpoint.Saver) {
-	t.Helper()
-	sizes := []int{0, 1, 100_000, 1 << 20, 3 << 20, 10, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000}
-	p := checkpoint.Post{Thread: strings.Repeat("long", 100), Title: "title", Labels: map[string]string{"user": "\x00é"}}
-	for i, n := range sizes {
-		payload := make([]byte, n)
-		for k := range payload {
-			payload[k] = byte(rand.Uint32())
-		}
-		p.Messages = append(p.Messages, checkpoint.Message{
-			ID: fmt.Sprint(i), Kind: checkpoint.SignalMessage, Name: "name\xff", Key: "key'", Payload: payload,
-		})
-	}
-	posts(t, s, p)
-	got, err := s.Mail(t.Context(), checkpoint.MailQuery{Thread: p.Thread})
-	if err != nil || len(got) != len(sizes) {
-		t.Fatalf("got %d messages, %v; want %d", len(got), err, len(sizes))
-	}
-	for i := range got {
-		want := p.Messages[i]
-		if string(got[i].Payload) != string(want.Payload) || got[i].ID != want.ID || got[i].Name != want.Name || got[i].Key != want.Key {
-			t.Errorf("message %d: got %d bytes and %q, %q, %q; want %d bytes and %q, %q, %q", i+1,
-				len(got[i].Payload), got[i].ID, got[i].Name, got[i].Key, len(want.Payload), want.ID, want.Name, want.Key)
 		}
 	}
 }
