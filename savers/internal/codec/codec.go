@@ -153,15 +153,6 @@ func (r *Reader) header(id checkpoint.ID, before *checkpoint.Record, first, seco
 	return h
 }
 
-// Link reads the id, the parent and the snapshot flag of a header, and leaves the rest unread. The
-// header was written without a record before it.
-func (r *Reader) Link() (id, parent checkpoint.ID, snapshot bool) {
-	first := r.Byte()
-	r.Byte()
-	id = r.ID()
-	return id, r.pick(first, checkpoint.ID{}, parentIsBefore, checkpoint.ID{}, 0), first&isSnapshot != 0
-}
-
 // pick returns a when its bit is set, b when its bit is set, and else the id that comes next.
 func (r *Reader) pick(flags byte, a checkpoint.ID, aBit byte, b checkpoint.ID, bBit byte) checkpoint.ID {
 	switch {

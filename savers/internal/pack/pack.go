@@ -166,16 +166,6 @@ func (p *Payloads) Len() int { return len(p.marks) }
 // ID returns the id of a record, by its index in the pack.
 func (p *Payloads) ID(i int) checkpoint.ID { return checkpoint.ID(p.ids[i*idSize : (i+1)*idSize]) }
 
-// Index returns the index of the record with an id, or -1.
-func (p *Payloads) Index(id checkpoint.ID) int {
-	for i := range p.Len() {
-		if p.ID(i) == id {
-			return i
-		}
-	}
-	return -1
-}
-
 // Open checks the checksum of a pack and returns its payloads.
 func Open(in Place, b []byte) (p Payloads, err error) {
 	p, r, err := open(in, b)
