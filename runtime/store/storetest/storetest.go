@@ -97,17 +97,8 @@ func Cases() []Case {
 		{"a put sets or keeps the lifetime", testKeepExpiry},
 		{"sweep removes expired items only", testSweep},
 
-		{"a cache keeps values until they expire", testCache},
-		{"a cache is filled by many tasks", testCacheFills},
-
-		{"typed values", testTyped},
 		{"typed operators", testOperators},
-		{"a typed batch", testTypedBatch},
-		{"a value of another release", testEvolution},
 		{"updates under many writers lose nothing", testUpdates},
-		{"an update once", testUpdateOnce},
-		{"an update sets or keeps the lifetime", testUpdateLife},
-		{"a scope confines", testScoped},
 
 		{"a watch sees all changes", testWatch},
 		{"a watch is bounded, and ends", testWatchLimit},

@@ -323,32 +323,10 @@ func faults() map[string]*broken {
 				r.Record.Version++
 			}
 		}},
-		"a put sets or keeps the lifetime":       {op: func(op *store.Op) { op.KeepExpiry = false }},
-		"sweep removes expired items only":       {sweep: func(ctx context.Context, b store.Backend, _ int) (int, error) { return b.Sweep(ctx, 500) }},
-		"a cache keeps values until they expire": {op: func(op *store.Op) { op.TTL = 0 }},
-		"a cache is filled by many tasks": {do: func(ctx context.Context, b store.Backend, ops []store.Op) ([]store.Result, error) {
-			ops = slices.Clone(ops)
-			for i := range ops {
-				ops[i].IfAbsent = ops[i].Kind == store.OpPut
-			}
-			return b.Do(ctx, ops)
-		}},
-		"typed values": {op: func(op *store.Op) {
-			if op.Kind == store.OpPut {
-				op.Value = append(slices.Clone(op.Value), 0)
-			}
-		}},
-		"typed operators": {op: func(op *store.Op) { op.Index = op.Index[:min(len(op.Index), 1)] }},
-		"a typed batch":   {do: onEach},
-		"a value of another release": {op: func(op *store.Op) {
-			if op.Kind == store.OpIndex {
-				op.Index = nil
-			}
-		}},
-		"an update once":                       {op: func(op *store.Op) { op.Once = "" }},
-		"an update sets or keeps the lifetime": {op: func(op *store.Op) { op.KeepExpiry = false }},
-		"a scope confines":                     {op: func(op *store.Op) { op.Namespace = op.Namespace[len(op.Namespace)-1:] }},
-		"a watch sees all changes":             {find: backwards()},
+		"a put sets or keeps the lifetime": {op: func(op *store.Op) { op.KeepExpiry = false }},
+		"sweep removes expired items only": {sweep: func(ctx context.Context, b store.Backend, _ int) (int, error) { return b.Sweep(ctx, 500) }},
+		"typed operators":                  {op: func(op *store.Op) { op.Index = op.Index[:min(len(op.Index), 1)] }},
+		"a watch sees all changes":         {find: backwards()},
 		"a watch is bounded, and ends": {find: func(context.Context, store.Backend, store.Query) ([]store.Record, error) {
 			return nil, errors.New("no items")
 		}},

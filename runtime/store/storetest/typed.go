@@ -1,12 +1,9 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,40 +22,6 @@ func collection[T any, P wire.Generated[T]](tb testing.TB, b store.Backend, opts
 		tb.Fatal(err)
 	}
 	return c
-}
-
-func testTyped(tb testing.TB, place Storage) {
-	tb.Helper()
-	facts := collection[fact.Fact](tb, open(tb, place)).In("ada")
-	ctx := tb.Context()
-	values := map[string]fact.Fact{
-		"full":  {Kind: "k", Text: "t", Score: 1.5, Count: -3, At: past, Tags: []string{"x", ""}, Data: []byte{0, 1}, From: &fact.Source{Name: "n"}},
-		"zero":  {},
-		"empty": {Tags: []string{}, Data: []byte{}, From: &fact.Source{}},
-	}
-	for key, value := range values {
-		version, err := facts.Put(ctx, key, value)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		got, err := facts.Get(ctx, key)
-		if err != nil || !reflect.DeepEqual(got.Value, value) || got.Key != key || got.Version != version {
-			tb.Errorf("%s: got %+v, %v, want version %d of %+v", key, got, err, version, value)
-		}
-	}
-	many, err := facts.GetMany(ctx, []string{"full", "missing", "zero"})
-	if err != nil || len(many) != 2 || !reflect.DeepEqual(many["full"].Value, values["full"]) {
-		tb.Errorf("GetMany: got %+v, %v, want two items", many, err)
-	}
-	if err := facts.Delete(ctx, "full"); err != nil {
-		tb.Error(err)
-	}
-	var missing *store.NotFoundError
-	_, err = facts.Get(ctx, "full")
-	wantErr(tb, "get of a deleted item", err, store.ErrNotFound)
-	if !errors.As(err, &missing) || missing.Key != "full" || missing.Namespace.String() != "facts/ada" {
-		tb.Errorf("got %v, want an error that names the item", err)
-	}
 }
 
 // keysOf returns the keys of the items that a selection lists.
@@ -128,101 +91,6 @@ func testOperators(tb testing.TB, place Storage) {
 	}
 }
 
-func testTypedBatch(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	facts, others := collection[fact.Fact](tb, b).In("ada"), collection[wire.String](tb, b).In("names")
-	ctx := tb.Context()
-	var batch store.Batch
-	put := facts.QueuePut(&batch, "k", fact.Fact{Kind: "a"}, store.IfAbsent())
-	others.QueuePut(&batch, "n", "Ada")
-	read, missing := facts.QueueGet(&batch, "k"), others.QueueGet(&batch, "missing")
-	others.QueueDelete(&batch, "n")
-	if _, err := read.Item(); !errors.Is(err, store.ErrNotRun) {
-		tb.Errorf("a result before Do: got %v, want ErrNotRun", err)
-	}
-	if err := batch.Do(ctx); err != nil {
-		tb.Fatal(err)
-	}
-	version, err := put.Version()
-	got, readErr := read.Item()
-	if err != nil || readErr != nil || got.Value.Kind != "a" || got.Version != version {
-		tb.Errorf("got version %d, %v, and %+v, %v", version, err, got, readErr)
-	}
-	_, err = missing.Item()
-	wantErr(tb, "a missing item", err, store.ErrNotFound)
-	wantErr(tb, "a second Do", batch.Do(ctx), store.ErrRan)
-
-	var again store.Batch
-	others.QueuePut(&again, "n", "Bob")
-	put = facts.QueuePut(&again, "k", fact.Fact{}, store.IfAbsent())
-	wantErr(tb, "a batch with a conflict", again.Do(ctx), store.ErrConflict)
-	_, err = put.Version()
-	wantErr(tb, "a result of a failed batch", err, store.ErrNotRun)
-	_, err = others.Get(ctx, "n")
-	wantErr(tb, "the other item of a failed batch", err, store.ErrNotFound)
-}
-
-func testEvolution(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	ctx := tb.Context()
-	old, newer, other := collection[fact.Fact](tb, b), collection[fact.NewerFact](tb, b), collection[fact.OtherFact](tb, b)
-	if _, err := newer.Put(ctx, "k", fact.NewerFact{Kind: "a", Shade: "red", Body: "text", Score: 2}); err != nil {
-		tb.Fatal(err)
-	}
-	it, err := old.Get(ctx, "k")
-	if err != nil || it.Value.Kind != "a" || it.Value.Score != 2 {
-		tb.Fatalf("a value with an unknown field: got %+v, %v", it, err)
-	}
-	if _, err := old.Update(ctx, "k", func(f *fact.Fact) error { f.Score++; return nil }); err != nil {
-		tb.Fatal(err)
-	}
-	got, err := newer.Get(ctx, "k")
-	if want := (fact.NewerFact{Kind: "a", Shade: "red", Score: 3, Body: "text"}); err != nil || !reflect.DeepEqual(got.Value, want) {
-		tb.Errorf("after an update by the older release: got %+v, %v, want %+v", got.Value, err, want)
-	}
-	if _, err := old.Put(ctx, "number", fact.Fact{Count: 3, Text: "renamed"}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err = newer.Get(ctx, "number"); err == nil {
-		got, err = newer.Update(ctx, "number", func(*fact.NewerFact) error { return nil })
-	}
-	if err != nil || got.Value.Body != "renamed" {
-		tb.Errorf("a renamed field: got %+v, %v", got.Value, err)
-	}
-	var value *store.ValueError
-	_, err = other.Get(ctx, "number")
-	var at *wire.Error
-	if !errors.As(err, &value) || value.Key != "number" || !errors.As(err, &at) || !strings.Contains(at.Path, "Count") {
-		tb.Errorf("a field of another type: got %v, want a *ValueError that names Count", err)
-	}
-	if _, err := newer.Put(ctx, "nested", fact.NewerFact{From: &fact.NewerSource{Page: 7}}); err != nil {
-		tb.Fatal(err)
-	}
-	_, err = old.Get(ctx, "nested")
-	if !errors.As(err, &value) || !errors.Is(err, wire.ErrUnknownField) {
-		tb.Errorf("an unknown nested field: got %v, want a *ValueError that is ErrUnknownField", err)
-	}
-	var read, failed []string
-	for it, err := range old.List(ctx) {
-		if err != nil {
-			failed = append(failed, it.Key)
-		} else {
-			read = append(read, it.Key)
-		}
-	}
-	wantNames(tb, "a list reads", read, "k", "number")
-	wantNames(tb, "a list fails at", failed, "nested")
-	kind := store.NewIndex("kind", func(f *fact.NewerFact) string { return f.Kind })
-	indexed := collection(tb, b, kind)
-	wantNames(tb, "by an index before Reindex", keysOf(tb, indexed.Filter(kind.Equal("a"))))
-	if n, err := indexed.Reindex(ctx); n < 2 {
-		tb.Errorf("reindex: got %d items, %v", n, err)
-	}
-	wantNames(tb, "by an index after Reindex", keysOf(tb, indexed.Filter(kind.Equal("a"))), "k")
-}
-
 func testUpdates(tb testing.TB, place Storage) {
 	tb.Helper()
 	facts := collection[fact.Fact](tb, open(tb, place)).In("ada")
@@ -245,53 +113,5 @@ func testUpdates(tb testing.TB, place Storage) {
 	stop := errors.New("stop")
 	if _, err := facts.Update(tb.Context(), "n", func(*fact.Fact) error { return stop }); !errors.Is(err, stop) {
 		tb.Errorf("an error of the change: got %v, want %v", err, stop)
-	}
-}
-
-type userKey struct{}
-
-func testScoped(tb testing.TB, place Storage) {
-	tb.Helper()
-	b := open(tb, place)
-	mine := store.Scoped(b, func(ctx context.Context) (store.Namespace, error) {
-		if user, ok := ctx.Value(userKey{}).(string); ok {
-			return store.Namespace{"users", user}, nil
-		}
-		return nil, errors.New("no user")
-	})
-	kind := store.NewIndex("kind", func(f *fact.Fact) string { return f.Kind })
-	facts := collection(tb, mine, kind)
-	ada, bob := context.WithValue(tb.Context(), userKey{}, "ada"), context.WithValue(tb.Context(), userKey{}, "bob")
-	for _, ctx := range []context.Context{ada, bob} {
-		if _, err := facts.Put(ctx, "k", fact.Fact{Kind: ctx.Value(userKey{}).(string)}); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if _, err := facts.In("..", "bob").Put(ada, "k", fact.Fact{Kind: "ada"}); err != nil {
-		tb.Fatal(err)
-	}
-	got, err := facts.Get(bob, "k")
-	if err != nil || got.Value.Kind != "bob" || got.Namespace.String() != "facts" {
-		tb.Errorf("bob's item: got %+v, %v", got, err)
-	}
-	all, err := store.NewCollection[fact.Fact](mine, nil, kind)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for it, err := range all.Filter(kind.Exists()).List(ada) {
-		if err != nil || it.Value.Kind != "ada" {
-			tb.Errorf("ada lists %+v, %v", it, err)
-		}
-	}
-	names := collect(tb, all.Namespaces(ada, store.NamespaceQuery{Suffix: []store.Part{{Name: "facts"}}}))
-	if len(names) != 1 || !slices.Equal(names[0], []string{"facts"}) {
-		tb.Errorf("ada's namespaces: got %q, want facts", names)
-	}
-	if got := collect(tb, all.Filter(kind.Equal("bob")).List(ada)); len(got) != 0 {
-		tb.Errorf("ada finds %+v by bob's value, want nothing", got)
-	}
-	_, err = facts.Get(tb.Context(), "k")
-	if err == nil {
-		tb.Error("a call without a user succeeds")
 	}
 }
