@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,10 +54,10 @@ func collect[V any](t *testing.T, seq iter.Seq2[V, error]) (all []V) {
 }
 
 // wantKeys fails unless a selection lists the items with these keys.
-func wantKeys[T any](t *testing.T, what string, s *store.Selection[T], want ...string) {
+func wantKeys[T any](t *testing.T, what string, s *store.Selection[T], opts []store.ListOption, want ...string) {
 	t.Helper()
 	var keys []string
-	for _, it := range collect(t, s.List(t.Context())) {
+	for _, it := range collect(t, s.List(t.Context(), opts...)) {
 		keys = append(keys, it.Key)
 	}
 	if !slices.Equal(keys, want) {
@@ -94,6 +97,91 @@ func TestTypedValues(t *testing.T) {
 	wantErr(t, "get of a deleted item", err, store.ErrNotFound)
 	if !errors.As(err, &missing) || missing.Key != "full" || missing.Namespace.String() != "facts/ada" {
 		t.Errorf("got %v, want an error that names the item", err)
+	}
+}
+
+func TestFiltersByTypedIndexes(t *testing.T) {
+	b := memory.NewStore()
+	kind := store.NewIndex("kind", func(f *Fact) string { return f.Kind })
+	score := store.NewIndex("score", func(f *Fact) float64 { return f.Score })
+	count := store.NewIndex("count", func(f *Fact) int { return f.Count })
+	at := store.NewIndex("at", func(f *Fact) time.Time { return f.At })
+	tags := store.NewListIndex("tags", func(f *Fact) []string { return f.Tags })
+	sourced := store.NewIndex("sourced", func(f *Fact) bool { return f.From != nil })
+	facts := collection(t, b, kind, score, count, at, tags, sourced)
+	for i, f := range []Fact{
+		{Kind: "a", Score: math.Inf(-1), Count: math.MinInt, At: past.Add(-time.Hour), Tags: []string{"x", "x", "y"}},
+		{Kind: "b", Score: -1.5, Count: -256, At: past},
+		{Kind: "ab", Score: 0, Count: 0, At: past.Add(time.Microsecond), Tags: []string{"y"}, From: &fact.Source{}},
+		{Kind: "", Score: 2, Count: 255, At: past.Add(time.Hour), Tags: []string{""}},
+		{Kind: "a'; --", Score: math.Inf(1), Count: math.MaxInt, At: past.Add(1e6 * time.Hour)},
+	} {
+		if _, err := facts.Put(t.Context(), fmt.Sprint(i), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		got  *store.Selection[Fact]
+		want string
+	}{
+		"kind = a":           {facts.Filter(kind.Equal("a")), "0"},
+		"kind = injection":   {facts.Filter(kind.Equal("a'; --")), "4"},
+		"kind in":            {facts.Filter(kind.In("a", "b", "zz")), "0,1"},
+		"kind in none":       {facts.Filter(kind.In()), ""},
+		"kind < ab":          {facts.Filter(kind.Less("ab")), "0,3,4"},
+		"kind exists":        {facts.Filter(kind.Exists()), "0,1,2,3,4"},
+		"score < 0":          {facts.Filter(score.Less(0)), "0,1"},
+		"score <= 0":         {facts.Filter(score.AtMost(0)), "0,1,2"},
+		"score > 0":          {facts.Filter(score.Greater(0)), "3,4"},
+		"score = -0":         {facts.Filter(score.Equal(math.Copysign(0, -1))), "2"},
+		"count >= -256":      {facts.Filter(count.AtLeast(-256)), "1,2,3,4"},
+		"count = min":        {facts.Filter(count.Equal(math.MinInt)), "0"},
+		"at > past":          {facts.Filter(at.Greater(past)), "2,3,4"},
+		"at <= past":         {facts.Filter(at.AtMost(past)), "0,1"},
+		"tags = y":           {facts.Filter(tags.Equal("y")), "0,2"},
+		"tags exist":         {facts.Filter(tags.Exists()), "0,2,3"},
+		"sourced":            {facts.Filter(sourced.Equal(true)), "2"},
+		"between, and tags":  {facts.Filter(count.AtLeast(-300), count.Less(256), tags.Exists()), "2,3"},
+		"no filter":          {facts.Filter(), "0,1,2,3,4"},
+		"filters below a ns": {facts.In("x").Filter(kind.Exists()), ""},
+	} {
+		var want []string
+		if c.want != "" {
+			want = strings.Split(c.want, ",")
+		}
+		wantKeys(t, name, c.got, nil, want...)
+	}
+	wantKeys(t, "limit 2", facts.Filter(), []store.ListOption{store.Limit(2)}, "0", "1")
+	wantKeys(t, "after 1", facts.Filter(score.Exists()), []store.ListOption{store.Limit(2), store.After(facts.Namespace(), "1")}, "2", "3")
+	other := store.NewIndex("kind", func(f *Fact) string { return f.Text })
+	for _, err := range facts.Filter(other.Equal("a")).List(t.Context()) {
+		if !errors.As(err, new(*store.InvalidError)) {
+			t.Errorf("a filter of an undeclared index: got %v, want an *InvalidError", err)
+		}
+	}
+}
+
+func TestUpdatesUnderManyWritersLoseNothing(t *testing.T) {
+	facts := collection[Fact](t, memory.NewStore()).In("ada")
+	var all sync.WaitGroup
+	each := 10
+	for range 8 {
+		all.Go(func() {
+			for range each {
+				if _, err := facts.Update(t.Context(), "n", func(f *Fact) error { f.Count++; return nil }); err != nil {
+					t.Errorf("update: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got, err := facts.Get(t.Context(), "n")
+	if err != nil || got.Value.Count != 8*each {
+		t.Errorf("got %d, %v, want %d", got.Value.Count, err, 8*each)
+	}
+	stop := errors.New("stop")
+	if _, err := facts.Update(t.Context(), "n", func(*Fact) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("an error of the change: got %v, want %v", err, stop)
 	}
 }
 
@@ -184,11 +272,11 @@ func TestAValueOfAnotherRelease(t *testing.T) {
 	}
 	kind := store.NewIndex("kind", func(f *fact.NewerFact) string { return f.Kind })
 	indexed := collection(t, b, kind)
-	wantKeys(t, "by an index before Reindex", indexed.Filter(kind.Equal("a")))
+	wantKeys(t, "by an index before Reindex", indexed.Filter(kind.Equal("a")), nil)
 	if n, err := indexed.Reindex(ctx); n < 2 {
 		t.Errorf("reindex: got %d items, %v", n, err)
 	}
-	wantKeys(t, "by an index after Reindex", indexed.Filter(kind.Equal("a")), "k")
+	wantKeys(t, "by an index after Reindex", indexed.Filter(kind.Equal("a")), nil, "k")
 }
 
 func TestAnUpdateOnce(t *testing.T) {

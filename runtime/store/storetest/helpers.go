@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // open opens a backend and closes it at the end of the test.
@@ -170,6 +171,16 @@ func namespaces(tb testing.TB, b store.Backend, q store.NamespaceQuery) (names [
 		}
 		q.After = page[len(page)-1]
 	}
+}
+
+// collection returns a collection of facts in a backend.
+func collection[T any, P wire.Generated[T]](tb testing.TB, b store.Backend, opts ...store.CollectionOption[T]) *store.Collection[T] {
+	tb.Helper()
+	c, err := store.NewCollection[T, P](b, store.Namespace{"facts"}, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
 }
 
 // wantNames fails unless got equals want, in order.

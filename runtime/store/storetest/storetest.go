@@ -97,9 +97,6 @@ func Cases() []Case {
 		{"a put sets or keeps the lifetime", testKeepExpiry},
 		{"sweep removes expired items only", testSweep},
 
-		{"typed operators", testOperators},
-		{"updates under many writers lose nothing", testUpdates},
-
 		{"a watch sees all changes", testWatch},
 		{"a watch is bounded, and ends", testWatchLimit},
 		{"a watch is notified", testNotify},
