@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -23,22 +22,19 @@ import (
 // Graph is the name of the graph of all schedules.
 const Graph = graph.ReservedPrefix + "schedules"
 
-// pruneEvery is how many decisions are kept in the history of a schedule, at least.
-const pruneEvery = 32
+// kept is how many checkpoints are kept in the history of a schedule, at least.
+const kept = 32
 
 // Schedules are the schedules in a saver. It is a worker.App: a worker that has it fires the
 // schedules. It is safe for concurrent use, and any number of processes can have one.
 type Schedules struct {
 	saver checkpoint.Saver
 	graph *graph.Graph[entry, entryUpdate]
-
-	mu   sync.Mutex
-	long map[string]bool // threads whose history has grown
 }
 
 // New returns the schedules in saver.
 func New(saver checkpoint.Saver) (*Schedules, error) {
-	s := &Schedules{saver: saver, long: make(map[string]bool)}
+	s := &Schedules{saver: saver}
 	b := graph.New(Graph, entrySchema)
 	wait := b.Node("wait", s.wait, tick)
 	fire := b.Node("fire", s.fire)
@@ -54,7 +50,7 @@ func New(saver checkpoint.Saver) (*Schedules, error) {
 	}, wait, fire, graph.End)
 	b.Edge(fire, wait)
 	var err error
-	s.graph, err = b.Compile(graph.Saver(saver), graph.HotThreads(0), graph.MaxSteps(math.MaxInt32))
+	s.graph, err = b.Compile(graph.Saver(saver), graph.HotThreads(0), graph.KeepCheckpoints(kept), graph.MaxSteps(math.MaxInt32))
 	return s, err
 }
 
@@ -65,12 +61,7 @@ func (s *Schedules) Serves(saver checkpoint.Saver) ([]string, error) { return s.
 // the cause is never the schedule itself.
 func (s *Schedules) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, o graph.DueOptions) (graph.DueRun, error) {
 	o.Retry.Attempts = 0
-	run, err := s.graph.ResumeDue(ctx, found, o)
-	if run.Opened && s.takeLong(found.ID) {
-		// If it fails, a later decision makes the history shorter.
-		_, _ = s.saver.Prune(context.WithoutCancel(ctx), found.ID, checkpoint.Retention{Last: 1})
-	}
-	return run, err
+	return s.graph.ResumeDue(ctx, found, o)
 }
 
 // Queues returns nothing, because no node of a schedule has a queue.
@@ -79,21 +70,6 @@ func (s *Schedules) Queues() []string { return s.graph.Queues() }
 // RunQueued implements worker.App. A worker calls it only for queues that Queues returned.
 func (s *Schedules) RunQueued(ctx context.Context, task []byte, again bool) error {
 	return s.graph.RunQueued(ctx, task, again)
-}
-
-// takeLong reports whether the history of a thread has grown, once for each note.
-func (s *Schedules) takeLong(thread string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	long := s.long[thread]
-	delete(s.long, thread)
-	return long
-}
-
-func (s *Schedules) noteLong(thread string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.long[thread] = true
 }
 
 // wait waits for the next tick or command, and decides what fires.
@@ -133,9 +109,6 @@ func (s *Schedules) wait(ctx context.Context, e entry) (u entryUpdate, err error
 	}
 	d.ticks = &t
 	d.decide()
-	if e.Progress.Rounds%pruneEvery == 0 {
-		s.noteLong(graph.CurrentTask(ctx).Thread)
-	}
 	u.Progress.Set(e.Progress)
 	return u, nil
 }
