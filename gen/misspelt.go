@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,7 +33,7 @@ func meantGraph(key, value string) bool {
 	switch {
 	case key == want, key == "graphql", key == "grpc":
 		return false
-	case strings.EqualFold(key, want), distance(key, want) == 1:
+	case strings.EqualFold(key, want), edits(key, want) == 1:
 		return true
 	}
 	t, faults := parseTag(want + ":" + strconv.Quote(value))
@@ -42,21 +43,25 @@ func meantGraph(key, value string) bool {
 	return key == "graphgen" || edits(key, want) == 2 || t.hasKey || t.run || t.fn != "" || t.name != "" || t.was != nil
 }
 
-// edits returns the number of letters to insert, delete or replace to turn a into b.
+// edits returns how many edits turn a into b. An edit inserts, deletes or replaces a letter, or
+// swaps two neighbours.
 func edits(a, b string) int {
+	var before, last []int // of the letters of a before the last two, and before the last one
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last = last, slices.Clone(row)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+			row[j+1] = 1 + min(row[j], last[j], last[j+1])
+			if a[i] == b[j] {
+				row[j+1] = last[j]
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], 1+before[j-1])
+			}
 		}
 	}
 	return row[len(b)]

@@ -136,36 +136,12 @@ func isReducer(word string) bool {
 func suggest(word string) string {
 	words := append(append([]string(nil), reducers...), "key", "name", "was", "run", "json", "text")
 	for _, w := range words {
-		if strings.EqualFold(w, word) || distance(w, strings.ToLower(word)) == 1 {
+		if strings.EqualFold(w, word) || edits(w, strings.ToLower(word)) == 1 {
 			return fmt.Sprintf("did you mean %q?", w)
 		}
 	}
 	return "the reducers are " + strings.Join(reducers[:len(reducers)-3], ", ") +
 		", reduce=func, ephemeral and untracked, the options key=, name=, was=, run, json and text"
-}
-
-// distance returns 1 if one edit turns a into b, and another number otherwise. An edit inserts,
-// deletes or replaces a letter, or swaps two neighbours.
-func distance(a, b string) int {
-	if a == b {
-		return 0
-	}
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		i++
-	}
-	j := 0
-	for j < len(a)-i && j < len(b)-i && a[len(a)-1-j] == b[len(b)-1-j] {
-		j++
-	}
-	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
-	if len(restA) <= 1 && len(restB) <= 1 {
-		return 1
-	}
-	if len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0] {
-		return 1
-	}
-	return 2
 }
 
 // needName returns the fault of an option whose value must be a Go name.
