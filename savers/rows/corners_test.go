@@ -171,7 +171,7 @@ func following(thread, namespace string, ids []checkpoint.ID, n int) checkpoint.
 	return a
 }
 
-// begins begins a run with record 0 on a new thread.
+// begins opens a new thread for a run, with record 0.
 func begins(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID) {
 	t.Helper()
 	var none checkpoint.ID
