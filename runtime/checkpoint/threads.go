@@ -84,6 +84,11 @@ type ThreadQuery struct {
 	CreatedSince time.Time         // only threads created at or after this time; zero is all
 	CreatedUntil time.Time         // only threads created before this time; zero is all
 
+	// Brief asks for the ID, the Graph, the Status and the Created of each thread. A saver may
+	// leave out the rest, and damage that it does not read. The savers of package rows then read
+	// a list by Status from an index alone.
+	Brief bool
+
 	// Released also selects threads whose versions are all released. It is not a filter. Such a
 	// thread has Version 0, Status 0 and no Updated, so a query with a Status or with IdleSince
 	// selects none. A saver may have no index of these threads, and then each query reads all

@@ -133,7 +133,7 @@ func TestKeysOfListsAreNewestFirst(t *testing.T) {
 	slices.SortFunc(all, func(a, b listed) int { return ledger.Newer(a.id, b.id, a.created, b.created) })
 	for i := range all {
 		key := listKey(all[i].created, all[i].id)
-		if got, ok := listedID(key); !ok || string(got) != all[i].id {
+		if got, rest, ok := listedID(append(key, "graph"...)); !ok || string(got) != all[i].id || string(rest) != "graph" {
 			t.Errorf("the key of %q is that of %q", all[i].id, got)
 		}
 		if i > 0 && all[i] != all[i-1] && bytes.Compare(listKey(all[i-1].created, all[i-1].id), key) >= 0 {

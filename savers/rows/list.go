@@ -14,8 +14,12 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// listPage is how many threads a list reads by one call.
-const listPage = 128
+// listPage is how many threads a list reads by one call, and briefPage how many a brief one reads
+// by the index alone.
+const (
+	listPage  = 128
+	briefPage = 4096
+)
 
 // Threads yields threads, as checkpoint.Saver says.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
@@ -62,6 +66,7 @@ type walk struct {
 	cut  int   // the length of what precedes the key of listKey; 0 if the rows are those of the threads
 	sort bool  // the rows have another order, so the list is one page
 	few  bool  // the threads with the prefix may be so few that all of them are read and sorted
+	sure bool  // the index of statuses says all that the query filters by, and all that it wants
 	over bool
 }
 
@@ -80,6 +85,7 @@ func newWalk(s *Saver, q *checkpoint.ThreadQuery) *walk {
 		index(labelIndex(name, q.Labels[name]))
 	case q.Status != 0 && hasIndex(q.Status):
 		index([]byte{byStatus, byte(q.Status)})
+		w.sure = q.Brief && q.IdleSince.IsZero()
 	case q.Graph != "":
 		index(graphIndex(q.Graph))
 	case q.NewestFirst():
@@ -116,7 +122,7 @@ func followers(q *checkpoint.ThreadQuery) []byte {
 	if !q.AfterCreated.Equal(ledger.Micro(q.AfterCreated)) { // later than all threads of its microsecond
 		return k[:8]
 	}
-	return append(k, 0)
+	return after(k) // its graph may follow
 }
 
 // ids makes the walk one over the rows of threads, in the order of their ids.
@@ -141,8 +147,11 @@ func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 	}
 	for !w.over {
 		w.r.Limit = listPage
+		if w.sure {
+			w.r.Limit = briefPage
+		}
 		if most > 0 && !w.sort {
-			w.r.Limit = min(max(most-len(all), 16), listPage)
+			w.r.Limit = min(max(most-len(all), 16), w.r.Limit)
 		}
 		rows, now, err := w.s.read(ctx, w.r)
 		if err != nil {
@@ -161,11 +170,18 @@ func (w *walk) page(ctx context.Context, most int) ([]listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		more, err := w.describe(ctx, threads)
-		if err != nil {
-			return nil, err
+		if w.sure {
+			for i := range threads {
+				all = append(all, threads[i].listing)
+			}
+		} else {
+			more, err := w.describe(ctx, threads)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
 		}
-		if all = append(all, more...); !w.sort && len(all) > 0 {
+		if !w.sort && len(all) > 0 {
 			break
 		}
 	}
@@ -203,25 +219,31 @@ type read struct {
 
 // threads returns the threads of rows, which are theirs or those of an index.
 func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, error) {
-	ids := make([]string, len(rows))
-	created := make([]time.Time, len(rows))
 	all := make([]read, 0, len(rows))
-	points := make([]Range, len(rows))
+	found := make([][]Row, 0, len(rows))
+	var points []Range
 	for i := range rows {
-		ids[i] = string(rows[i].Key)
+		t := checkpoint.Thread{ID: string(rows[i].Key)}
 		if w.cut > 0 {
 			key := rows[i].Key[w.cut:]
-			id, ok := listedID(key)
+			id, graph, ok := listedID(key)
 			if !ok {
 				return nil, damaged(rows[i].Key, errIndex)
 			}
-			ids[i], created[i] = string(id), moment(int64(^binary.BigEndian.Uint64(key)))
-			points[i] = point(threadKey(ids[i]))
+			t = checkpoint.Thread{ID: string(id), Created: moment(int64(^binary.BigEndian.Uint64(key)))}
+			if w.sure {
+				t.Graph, t.Status, t.Now = string(graph), w.q.Status, now
+			}
+			if len(graph) > 0 && w.q.Graph != "" && w.q.Graph != string(graph) {
+				continue
+			}
+		}
+		if w.q.SelectsID(t.ID) {
+			all, found, points = append(all, read{listing: listing{t: t}}), append(found, rows[i:i+1]), append(points, point(threadKey(t.ID)))
 		}
 	}
-	found := make([][]Row, len(rows))
-	for i := range rows {
-		found[i] = rows[i : i+1]
+	if w.sure || len(all) == 0 {
+		return all, nil
 	}
 	if w.cut > 0 {
 		var err error
@@ -229,16 +251,13 @@ func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, 
 			return nil, err
 		}
 	}
-	for i := range found {
-		t, err := asThread(ids[i], found[i], now)
-		if w.cut == 0 && !w.q.SelectsID(ids[i]) {
-			continue
-		}
-		if err != nil || t.exists() {
-			all = append(all, read{t, listing{checkpoint.Thread{ID: ids[i], Created: created[i]}, err}})
+	there := all[:0]
+	for i, t := range all {
+		if t.thread, t.err = asThread(t.t.ID, found[i], now); t.err != nil || t.exists() {
+			there = append(there, t)
 		}
 	}
-	return all, nil
+	return there, nil
 }
 
 // describe returns the threads that the list selects, with their heads and questions.

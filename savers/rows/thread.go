@@ -209,7 +209,7 @@ const (
 	byAge    = 'a' // each thread that lists have, unless it is a task of a queue
 	byGraph  = 'g' // the same, with its graph
 	byLabel  = 'l' // with the name and the value of a label
-	byStatus = 's' // with its status, unless that is Done or Running
+	byStatus = 's' // with its status, unless that is Done or Running; its graph follows listKey
 	byWake   = 'w' // each thread with a Wake: its graph, priority, Wake and id
 )
 
@@ -241,7 +241,7 @@ func (t *threadRow) indexLists(keys [][]byte) [][]byte {
 		keys = append(keys, slices.Concat(labelIndex(name, value), order))
 	}
 	if hasIndex(status) {
-		keys = append(keys, slices.Concat([]byte{byStatus, byte(status)}, order))
+		keys = append(keys, slices.Concat([]byte{byStatus, byte(status)}, order, []byte(t.About.Graph)))
 	}
 	return keys
 }
@@ -284,19 +284,18 @@ func listKey(created time.Time, id string) []byte {
 	return append(k, 0xff, 0xff)
 }
 
-// listedID returns the id of the thread in a key that listKey made.
-func listedID(key []byte) (id []byte, ok bool) {
-	if len(key) < 10 {
-		return nil, false
-	}
-	key, ok = bytes.CutSuffix(key[8:], []byte{0xff, 0xff})
+// listedID returns the id of the thread in a key that begins with a listKey, and what follows.
+func listedID(key []byte) (id, rest []byte, ok bool) {
 	id = make([]byte, 0, len(key))
-	for i := 0; i < len(key); i++ {
+	for i := 8; i+1 < len(key); i++ {
+		if key[i] == 0xff && key[i+1] == 0xff {
+			return id, key[i+2:], true
+		}
 		if id = append(id, ^key[i]); key[i] == 0xff {
 			i++
 		}
 	}
-	return id, ok
+	return nil, nil, false
 }
 
 // changeThread adds the new row of a thread to c, with what changes in its indexes.

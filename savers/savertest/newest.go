@@ -115,6 +115,14 @@ func testThreadsNewest(tb testing.TB, place Storage) {
 	} {
 		c.q.Order = checkpoint.NewestFirst
 		wantPages(tb, other, name, c.q, c.want)
+		whole := threads(tb, other, c.q)
+		c.q.Brief = true
+		wantPages(tb, other, name+", brief", c.q, c.want)
+		for i, t := range threads(tb, other, c.q) {
+			if w := whole[i]; t.Graph != w.Graph || t.Status != w.Status || !t.Created.Equal(w.Created) || t.Now.IsZero() {
+				tb.Errorf("%s, brief: got %+v, want the graph, status and times of %+v", name, t, w)
+			}
+		}
 	}
 	for what, q := range map[string]checkpoint.ThreadQuery{
 		"an unknown order":       {Order: checkpoint.NewestFirst + 1},

@@ -142,6 +142,34 @@ func TestRoundTrips(t *testing.T) {
 
 // An opening that takes a thread for a new one is refused. Its first record has the key of the
 // thread's own first record, which a Prune may have removed.
+// A brief list by status reads rows of one index, and none of a thread.
+func TestABriefListReadsOnlyAnIndex(t *testing.T) {
+	store := &counted{Store: newStore()}
+	s := rows.New("rows", store, rows.Options{})
+	for i := range 300 {
+		post := checkpoint.Post{Thread: fmt.Sprint("t", i), Graph: "g", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}}
+		if i%3 == 0 {
+			post.Graph = "other"
+		}
+		if _, err := s.Post(t.Context(), post); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, q := range []checkpoint.ThreadQuery{{Status: checkpoint.Ready, Brief: true}, {Status: checkpoint.Ready, Graph: "g", Brief: true}} {
+		store.reads = 0
+		graphs := make(map[string]int)
+		for th, err := range s.Threads(t.Context(), q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			graphs[th.Graph]++
+		}
+		if graphs["g"] != 200 || q.Graph == "" && graphs["other"] != 100 || store.reads != 1 {
+			t.Errorf("%+v: got %v by %d reads; want 200 of g, the 100 others without the filter, and one read", q, graphs, store.reads)
+		}
+	}
+}
+
 func TestAPrunedThreadIsNotNew(t *testing.T) {
 	ctx, s := t.Context(), rows.New("rows", newStore(), rows.Options{})
 	newID := func() checkpoint.ID {
