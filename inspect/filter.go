@@ -18,6 +18,8 @@ const (
 	pageSize  = 100  // threads on one page
 	scanSize  = 5000 // threads that one page reads at most
 	mostReads = 200  // threads that a filter reads for one page, at most
+
+	searchTime = 2 * time.Second // after which a filter that reads threads ends a page
 )
 
 // filter selects threads. Its words are the parameters of the list.
@@ -141,6 +143,8 @@ func (f filter) query(now time.Time) checkpoint.ThreadQuery {
 type found struct {
 	rows    []row
 	read    int    // threads that were read
+	reads   int    // those that the filter has read themselves
+	late    bool   // the scan has stopped after searchTime
 	last    cursor // the place of the last thread that was read
 	hidden  bool   // the request must not see the last thread
 	more    bool   // threads may follow
@@ -154,111 +158,71 @@ func ofThread(err error) bool {
 	return operate.Unreadable(err) || errors.Is(err, checkpoint.ErrNotFound)
 }
 
-// scan returns up to want threads that match, of up to limit threads of the list. It reads up to
-// mostReads of them, or those that a search reads. It leaves out threads on which the request must
-// not do a.
+// scan returns up to want threads that match, of up to limit threads of the list. A filter reads
+// up to mostReads of them, or those that a search reads, and for searchTime at most. It leaves out
+// threads on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
-	if f.Text != "" && f.After.ID == "" {
-		if out.rows, err = in.exact(ctx, r, &f, a, now); err != nil {
-			return out, err
+	o, q := in.ops, f.query(now)
+	if in.opt.Authorize != nil {
+		o.Sees = func(t *checkpoint.Thread) bool { return in.sees(r, a, t) == nil }
+	}
+	if f.Text != "" && f.After.ID == "" { // a scan could take many pages to find the thread with this id
+		exact := q
+		exact.ID = f.Text
+		for s, err := range o.Search(ctx, exact, f.Filter) {
+			if err == nil && s.Match && s.Damaged == nil { // else the scan lists it, or reports the error
+				out.rows = append(out.rows, f.row(&s))
+			}
 		}
 		out.read = 1
 	}
-	reads, most := 0, mostReads
+	most := mostReads
 	if f.Searches() {
 		most, limit = operate.Searched, max(limit, operate.Searched)
 	}
-	q := f.query(now)
 	q.Limit = want + 1
 	if !f.Any() || in.opt.Authorize != nil {
 		q.Limit = limit + 1 - out.read
 	}
-	for t, err := range in.saver.Threads(ctx, q) {
-		damaged := operate.OfOneThread(&t, err)
-		if errors.Is(err, checkpoint.ErrPartial) && !damaged {
-			out.missing = err
-			return out, nil
-		}
-		if err != nil && !damaged {
+	began := time.Now()
+	for s, err := range o.Search(ctx, q, f.Filter) {
+		if err != nil {
+			if errors.Is(err, checkpoint.ErrPartial) {
+				out.missing, err = err, nil
+			}
 			return out, err
 		}
 		// Damaged threads without a place come first, and no page can begin after them.
-		if (len(out.rows) >= want || out.read >= limit || reads >= most) && out.last.ID != "" {
-			out.more = true
-			return out, nil
+		if out.last.ID != "" {
+			out.late = f.Reads() && time.Since(began) > searchTime
+			if out.more = out.late || len(out.rows) >= want || out.read >= limit || out.reads >= most; out.more {
+				return out, nil
+			}
 		}
 		if out.read == pulseSize {
 			out.pulsing = len(out.rows)
 		}
 		out.read++
-		denied := in.opt.Authorize != nil && (t.ID == "" || in.sees(r, a, &t) != nil)
-		if t.ID != "" && (f.ByID() || !t.Created.IsZero()) {
-			out.last, out.hidden = cursor{t.ID, t.Created}, denied
+		if s.Read {
+			out.reads++
 		}
-		if denied || t.ID == f.Text && !damaged { // the latter is the first row of the first page
-			continue
+		if s.ID != "" && (f.ByID() || !s.Created.IsZero()) {
+			out.last, out.hidden = cursor{s.ID, s.Created}, s.Hidden
 		}
-		if damaged {
-			if f.Finds(&t) && f.Waits == "" {
-				out.rows = append(out.rows, row{Thread: t, Place: place{Thread: t.ID}, Damaged: err.Error()})
-			}
-			continue
-		}
-		wait, ok, read, err := in.ops.Match(ctx, f.Filter, &t, now)
-		if err != nil && !ofThread(err) {
-			return out, err
-		}
-		if read {
-			reads++
-		}
-		if ok {
-			out.rows = append(out.rows, f.row(t, wait, err))
+		if s.Match && (s.ID != f.Text || s.Damaged != nil) || s.Unread != nil && f.Searches() { // the exact one is the first row of the first page
+			out.rows = append(out.rows, f.row(&s))
 		}
 	}
 	return out, nil
 }
 
-// row returns the row of a thread. err is that of Match.
-func (f filter) row(t checkpoint.Thread, wait operate.Standing, err error) row {
-	out := row{Thread: t, Place: place{Thread: t.ID}, Wait: wait}
-	if f.Searches() && err != nil {
-		out.Unread = err.Error()
+// row returns the row of a thread.
+func (f filter) row(s *operate.Found) row {
+	out := row{Thread: s.Thread, Place: place{Thread: s.ID}, Wait: s.Wait}
+	if s.Damaged != nil {
+		out.Damaged = s.Damaged.Error()
+	} else if s.Unread != nil && f.Searches() {
+		out.Unread = s.Unread.Error()
 	}
 	return out
-}
-
-// exact returns the row of the thread whose whole id is the text of the search, or none. A scan
-// could take many pages to find the thread.
-func (in *Inspector) exact(ctx context.Context, r *http.Request, f *filter, a Action, now time.Time) ([]row, error) {
-	t, err := checkpoint.FindThread(ctx, in.saver, f.Text)
-	switch {
-	case errors.As(err, new(*checkpoint.InvalidError)) || errors.Is(err, checkpoint.ErrNotFound): // no thread has the id
-		return nil, nil
-	case operate.OfOneThread(&t, err) || errors.Is(err, checkpoint.ErrUnavailable): // the scan lists it, or reports the error
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !f.selects(&t, now) || in.opt.Authorize != nil && in.sees(r, a, &t) != nil:
-		return nil, nil //nolint:nilerr // the request must not see the thread
-	}
-	wait, ok, _, err := in.ops.Match(ctx, f.Filter, &t, now)
-	if err != nil && !ofThread(err) {
-		return nil, err
-	}
-	if !ok {
-		return nil, nil // the page of the thread shows an error
-	}
-	return []row{f.row(t, wait, err)}, nil
-}
-
-// selects reports whether the saver would list a thread for the query of the filter.
-func (f filter) selects(t *checkpoint.Thread, now time.Time) bool {
-	q := f.query(now)
-	for name, value := range q.Labels {
-		if v, ok := t.Labels[name]; !ok || v != value {
-			return false
-		}
-	}
-	return strings.HasPrefix(t.ID, q.Prefix) && (q.Graph == "" || t.Graph == q.Graph) && (q.Status == 0 || t.Status == q.Status) &&
-		!t.Created.Before(q.CreatedSince) && (q.IdleSince.IsZero() || t.Holder == "" && t.Updated.Before(q.IdleSince))
 }

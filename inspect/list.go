@@ -45,12 +45,14 @@ type listData struct {
 	Missing  string // the error of a part of the storage, whose threads are not in the list; empty for none
 	Found    found
 	Read     int
-	Searched int    // how many threads a search by node or error reads
-	Whole    bool   // Read counts all threads that were read
-	More     string // the address of the next page; empty if there is none
-	First    string // the address of the first page; empty on the first page
-	Newest   string // the address of the list in the order of creation
-	ByID     string // the address of the list in the order of the ids; empty with a filter
+	Searched int           // how many threads a search by node or error reads at most
+	Looked   int           // how many threads the filter has read
+	Late     time.Duration // after which the filter has stopped; 0 if it has not
+	Whole    bool          // Read counts all threads that were read
+	More     string        // the address of the next page; empty if there is none
+	First    string        // the address of the first page; empty on the first page
+	Newest   string        // the address of the list in the order of creation
+	ByID     string        // the address of the list in the order of the ids; empty with a filter
 	Bulk     []bulkLink
 	Created  []choice
 	Kinds    []operate.Kind // that the filter can name
@@ -85,7 +87,10 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	d.Rows, d.Read = d.Found.rows, d.Found.read
+	d.Rows, d.Read, d.Looked = d.Found.rows, d.Found.read, d.Found.reads
+	if d.Found.late {
+		d.Late = searchTime
+	}
 	d.Graphs = in.graphsOf(r, d.Rows, f.Graph)
 	if in.opt.Authorize != nil {
 		d.Read = len(d.Rows) // the number of the other threads is not for the reader

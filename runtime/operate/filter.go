@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type Filter struct {
 	Waited time.Duration
 	// Node selects the threads with a due task of this node that has not finished. Error selects
 	// the failed threads with this text in the error of a task; case does not count. Both read
-	// each thread, so a list searches the first Searched threads only.
+	// each thread, so Threads searches the first Searched ones only.
 	Node, Error string
 }
 
@@ -113,6 +114,46 @@ func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, no
 	return s, long && (f.Waits == "" || s.Kind == f.Waits) && (!f.Stuck || s.Stuck), read, err
 }
 
+// Found is a thread that a search has read.
+type Found struct {
+	checkpoint.Thread // of a damaged one only the ID and Created, each if it can be read
+
+	Wait    Standing
+	Match   bool  // the filter selects the thread, and Sees does not hide it
+	Hidden  bool  // Sees hides it, and the rest of Found but the Thread is not set
+	Read    bool  // the filter has read the thread itself: see Operator.Match
+	Damaged error // why the list could not read the thread; nil if it could
+	Unread  error // why the filter could not read it, so that Match is unknown; nil if it could
+}
+
+// Search yields all threads that a query lists, with what the filter says of them. So a caller can
+// stop after a number of threads or a time, and continue later after the last one. Any error but
+// that of a single thread ends the list.
+func (o *Operator) Search(ctx context.Context, q checkpoint.ThreadQuery, f Filter) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		for t, err := range o.Saver.Threads(ctx, q) {
+			s := Found{Thread: t}
+			switch {
+			case err != nil && !OfOneThread(&t, err):
+				yield(Found{}, err)
+				return
+			case o.Sees != nil && (t.ID == "" || !o.Sees(&t)):
+				s.Hidden = true
+			case err != nil:
+				s.Damaged, s.Match = err, f.Finds(&t)
+			default:
+				if s.Wait, s.Match, s.Read, s.Unread = o.Match(ctx, f, &t, now(&t)); s.Unread != nil && !Unreadable(s.Unread) {
+					yield(Found{}, s.Unread)
+					return
+				}
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Threads yields the threads that a query and a filter select, unless Sees hides them. An error of
 // one thread alone does not end the list: see OfOneThread. Any other error has no thread, and ends
 // the list. The Limit of the query counts the selected threads. A search by node or error ends
@@ -126,34 +167,25 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 	return func(yield func(checkpoint.Thread, error) bool) {
 		searched := 0
 		var last checkpoint.Thread
-		for t, err := range o.Saver.Threads(ctx, q) {
-			damaged, ok := OfOneThread(&t, err), true
-			switch {
-			case err != nil && !damaged:
-			case o.Sees != nil && (t.ID == "" || !o.Sees(&t)), damaged && !f.Finds(&t):
-				continue
-			case !damaged:
-				if searched == Searched {
-					yield(checkpoint.Thread{}, &SearchError{last})
-					return
-				}
-				var read bool
-				if _, ok, read, err = o.Match(ctx, f, &t, now(&t)); err != nil && !Unreadable(err) {
-					yield(checkpoint.Thread{}, err)
-					return
-				}
-				if read && f.Searches() {
-					searched++
-				}
-				last = t
+		for s, err := range o.Search(ctx, q, f) {
+			if searched == Searched && err == nil && s.Read {
+				err = &SearchError{last}
 			}
-			if !ok && err == nil {
-				continue
-			}
-			if !yield(t, err) {
+			if err != nil {
+				yield(checkpoint.Thread{}, err)
 				return
 			}
-			if damaged {
+			last = s.Thread
+			if s.Read && f.Searches() {
+				searched++
+			}
+			if !s.Match && s.Unread == nil {
+				continue
+			}
+			if !yield(s.Thread, cmp.Or(s.Damaged, s.Unread)) {
+				return
+			}
+			if s.Damaged != nil {
 				continue
 			}
 			if left--; left == 0 {

@@ -3,6 +3,7 @@ package pages_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"regexp"
 	"strings"
@@ -126,6 +127,16 @@ func (s laterSaver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpo
 	due, err := s.Saver.Ready(ctx, q)
 	due.Now = due.Now.Add(5 * time.Minute)
 	return due, err
+}
+
+func (s laterSaver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		for t, err := range s.Saver.Threads(ctx, q) {
+			if t.Now = t.Now.Add(5 * time.Minute); !yield(t, err) {
+				return
+			}
+		}
+	}
 }
 
 // Only pages whose place can change are live.

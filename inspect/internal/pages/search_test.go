@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/graphgen-go/graphgen/inspect"
@@ -36,7 +39,8 @@ func (s *crowded) Threads(_ context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		}
 		for i := from; i < s.n; i++ {
 			th := checkpoint.Thread{ID: fmt.Sprintf("order-%06d", i), Version: 1, Versions: 1, Graph: "shop", Status: checkpoint.Done, Created: time.Now().Add(-time.Duration(i) * time.Second)}
-			if strings.HasPrefix(th.ID, q.Prefix) && (q.Status == 0 || q.Status == th.Status) {
+			if q.SelectsID(th.ID) && (q.Status == 0 || q.Status == th.Status) && (q.Graph == "" || q.Graph == th.Graph) && len(q.Labels) == 0 &&
+				!th.Created.Before(q.CreatedSince) {
 				if yielded++; !yield(th, nil) || yielded == q.Limit {
 					return
 				}
@@ -66,6 +70,54 @@ func TestASearchForAWholeIDReadsNoOtherPage(t *testing.T) {
 		return nil
 	}})
 	denies.lacks("?q=order-019999", "thread?id=order-019999")
+}
+
+// A search ends a page after 2 seconds, says how far it has come, and continues on the next page.
+func TestASearchIsBoundedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		saver := newSaver(t)
+		b := graph.New("cards", ShopSchema)
+		b.Node("charge", func(context.Context, Shop) (u ShopUpdate, _ error) { return u, errors.New("the card is expired") })
+		b.Chain(graph.Start, "charge", graph.End)
+		app, err := b.Compile(graph.Saver(saver))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			if _, err := app.Thread(fmt.Sprintf("order-%02d", i)).Invoke(t.Context(), order("Ada")); err == nil {
+				t.Fatal("the node did not fail")
+			}
+			time.Sleep(time.Second) // the newest one is known
+		}
+		pages, err := inspect.New(slowSaver{saver}, inspect.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pages.Close()
+		get := func(address string) string {
+			r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil), httptest.NewRecorder()
+			pages.ServeHTTP(w, r)
+			return w.Body.String()
+		}
+		first := get("/?error=declined")
+		if !strings.Contains(first, "Searched 20 of the newest 10000 failed threads in 2 s; the next page continues") {
+			t.Errorf("the first page: got %s", first)
+		}
+		_, rest, _ := strings.Cut(first, `<nav class="pages"`)
+		_, next, _ := strings.Cut(rest, `href="`)
+		next, _, _ = strings.Cut(next, `" rel="next"`)
+		if got := get("/" + html.UnescapeString(next)); !strings.Contains(got, "Searched 10 of the next 10000 failed threads.") {
+			t.Errorf("the next page %s: got %s", next, got)
+		}
+	})
+}
+
+// slowSaver is a saver that takes 100 ms to load a thread.
+type slowSaver struct{ checkpoint.Saver }
+
+func (s slowSaver) Load(ctx context.Context, ref checkpoint.Ref) (checkpoint.Chain, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.Saver.Load(ctx, ref)
 }
 
 func TestASearchByErrorShowsFailedThreads(t *testing.T) {
