@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -202,10 +203,40 @@ func (in *Inspector) loads(r *http.Request, graphs []string) (all []load, err er
 	return all, partial
 }
 
-// Limits of the due threads that a page counts.
+// tally has the counts of the unfinished threads of a graph, as links.
+type tally struct {
+	Graph  string
+	Counts []choice
+}
+
+// tallies returns the counts of unfinished threads by graph.
+func (in *Inspector) tallies(r *http.Request) (all []tally, err error) {
+	most := tallySize
+	if in.opt.Authorize != nil { // it reads the threads
+		most = fewTallies
+	}
+	counts, err := in.operator(r).Tallies(r.Context(), most)
+	for _, c := range counts {
+		if len(all) == 0 || all[len(all)-1].Graph != c.Graph {
+			all = append(all, tally{Graph: c.Graph})
+		}
+		text := fmt.Sprint(c.Threads, " ", c.Status)
+		if c.More {
+			text = fmt.Sprint("at least ", text)
+		}
+		f := filter{Selection: operate.Selection{Graph: c.Graph, Status: c.Status.String()}}
+		last := &all[len(all)-1]
+		last.Counts = append(last.Counts, choice{"?" + f.values().Encode(), text})
+	}
+	return all, err
+}
+
+// Limits of the threads that a page counts.
 const (
-	loadSize   = 100 // threads of a graph
-	loadGraphs = 12  // graphs of the list of threads; each costs a query
+	loadSize   = 100    // due threads of a graph
+	loadGraphs = 12     // graphs of the list of threads; each costs a query
+	tallySize  = 10_000 // threads of a status, by the rows of an index
+	fewTallies = 1000   // threads of a status that Authorize checks
 )
 
 // load is what is due of a graph.

@@ -42,6 +42,7 @@ type listData struct {
 	Rows     []row
 	Loads    []load
 	Counted  string // the graphs that Loads is about
+	Tallies  []tally
 	Missing  string // the error of a part of the storage, whose threads are not in the list; empty for none
 	Found    found
 	Read     int
@@ -91,11 +92,16 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if d.Found.late {
 		d.Late = searchTime
 	}
+	missing := d.Found.missing
+	if d.Tallies, err = in.tallies(r); errors.Is(err, checkpoint.ErrPartial) {
+		missing = err
+	} else if err != nil {
+		return err
+	}
 	d.Graphs = in.graphsOf(r, d.Rows, f.Graph)
 	if in.opt.Authorize != nil {
 		d.Read = len(d.Rows) // the number of the other threads is not for the reader
 	}
-	missing := d.Found.missing
 	d.Loads, err = in.loads(r, d.Graphs)
 	switch {
 	case errors.Is(err, checkpoint.ErrPartial): // also if the list ends before it would report the error

@@ -67,6 +67,42 @@ func (o *Operator) Count(ctx context.Context, q checkpoint.ThreadQuery, f Filter
 	return rows, errors.Join(failed...)
 }
 
+// Tally is the number of threads of a graph with a status.
+type Tally struct {
+	Graph   string
+	Status  checkpoint.Status
+	Threads int
+	More    bool // further threads have the status, of this graph or of others
+}
+
+// Tallies counts the threads that have failed, wait, are paused or are ready, ordered by graph. Of
+// each status it counts the newest threads up to most. Without Sees, the savers of package rows
+// read so many rows of an index, and no thread. That index has no threads that are done or
+// running. Count counts those, and reads all threads. With an error that is checkpoint.ErrPartial,
+// the tallies are those of the parts of the storage that answer.
+func (o *Operator) Tallies(ctx context.Context, most int) (all []Tally, lacks error) {
+	for _, status := range []checkpoint.Status{checkpoint.Failed, checkpoint.Waiting, checkpoint.Paused, checkpoint.Ready} {
+		graphs, read := make(map[string]int), 0
+		q := checkpoint.ThreadQuery{Status: status, Limit: most + 1, Brief: o.Sees == nil}
+		for s, err := range o.Search(ctx, q, Filter{}) {
+			if errors.Is(err, checkpoint.ErrPartial) {
+				lacks = err
+				break
+			} else if err != nil {
+				return all, err
+			}
+			if read++; read <= most && s.Match && s.Damaged == nil {
+				graphs[s.Graph]++
+			}
+		}
+		for name, n := range graphs {
+			all = append(all, Tally{name, status, n, read > most})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Tally) int { return cmp.Compare(a.Graph, b.Graph) })
+	return all, lacks
+}
+
 // add counts a listed thread.
 func (c *Count) add(o *Operator, t *checkpoint.Thread) {
 	c.Threads++

@@ -100,3 +100,31 @@ func TestTheOldestThreadOfABacklog(t *testing.T) {
 		s.lacks("?graph=alike", "<strong>alike</strong> 100+ due, the oldest for at least")
 	})
 }
+
+// Counts of unfinished threads stand above the list, exact up to a bound that the page names.
+func TestUnfinishedThreadsAreCounted(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
+		app := newShop(t, saver)
+		begin(t, app, "order-1", "Ada")
+		begin(t, app, "order-2", "Bob")
+		fail(t, app, "order-3")
+		var posts []checkpoint.Post
+		for i := range 1010 {
+			posts = append(posts, checkpoint.Post{Thread: fmt.Sprint("bulk-", i), Graph: "mail",
+				Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.InputMessage}}})
+		}
+		if _, err := saver.Post(t.Context(), posts...); err != nil {
+			t.Fatal(err)
+		}
+		shop := `<strong>shop</strong> <a href="?graph=shop&amp;status=failed">1 failed</a> <a href="?graph=shop&amp;status=waiting">2 waiting</a></span>`
+		serve(t, saver, inspect.Options{}).has("", `<strong>mail</strong> <a href="?graph=mail&amp;status=ready">1010 ready</a></span>`, shop)
+		some := serve(t, saver, inspect.Options{Authorize: func(_ *http.Request, a inspect.Access) error {
+			if a.Thread == "order-2" {
+				return errors.New("foreign")
+			}
+			return nil
+		}})
+		some.has("", `<a href="?graph=mail&amp;status=ready">at least 1000 ready</a></span>`, `<a href="?graph=shop&amp;status=waiting">1 waiting</a></span>`)
+	})
+}
