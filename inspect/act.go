@@ -169,17 +169,21 @@ func (in *Inspector) signalForms(v *view) (all []signalForm) {
 // signal sends a signal to a thread, from its form or from JSON.
 func (in *Inspector) signal(r *http.Request, o *operate.Operator, t *checkpoint.Thread) error {
 	name := r.PostForm.Get("signal")
-	var opts []graph.SignalOption
-	if key := strings.TrimSpace(r.PostForm.Get("key")); key != "" {
-		opts = append(opts, graph.For(key))
-	}
 	_, err := o.Signal(r.Context(), t, name, func(p *shape.Payload) ([]byte, error) {
 		if p == nil && in.apps[t.Graph] == nil {
 			return nil, bad("no node of the graph %q receives the signal %q", t.Graph, clip(100, name))
 		}
 		return payloadOf(r.PostForm)(p)
-	}, opts...)
+	}, keyed(r.PostForm)...)
 	return err
+}
+
+// keyed returns the option of the key in the form of a signal.
+func keyed(form url.Values) []graph.SignalOption {
+	if key := strings.TrimSpace(form.Get("key")); key != "" {
+		return []graph.SignalOption{graph.For(key)}
+	}
+	return nil
 }
 
 // payloadOf returns the JSON in a form: that of its inputs, or that in "json" if "as" says so.

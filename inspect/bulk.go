@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -24,13 +25,13 @@ var bulkActions = []struct {
 	action Action
 	text   string
 }{
-	{Wake, "Retry all"}, {Cancel, "Cancel all"}, {Delete, "Delete all"},
+	{Wake, "Retry all"}, {Signal, "Signal all"}, {Replay, "Replay all"}, {Cancel, "Cancel all"}, {Delete, "Delete all"},
 }
 
 // bulkLinks returns the addresses of the confirmations for a filter.
 func (in *Inspector) bulkLinks(f filter) (links []bulkLink) {
 	for _, b := range bulkActions {
-		if in.allowed[b.action] {
+		if in.allowed[b.action] && (b.action != Replay || len(in.apps) > 0) {
 			q := f.values()
 			q.Set("action", string(b.action))
 			links = append(links, bulkLink{b.text, "bulk?" + q.Encode()})
@@ -126,13 +127,11 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j := &job{id: id.String(), action: a, text: text, reason: r.PostForm.Get("reason"), began: time.Now(), filter: f}
-	if err := operate.CheckReason(j.reason); err != nil {
+	op, err := in.operation(r, a)
+	if err != nil {
 		return err
 	}
-	if in.opt.Actor != nil {
-		j.actor = in.opt.Actor(r)
-	}
+	j := &job{id: id.String(), action: a, text: text, op: op, began: time.Now(), filter: f, actor: op.Metadata["actor"]}
 	// Authorize gets a copy of the request, because the server ends the request itself.
 	kept := r.Clone(context.WithoutCancel(r.Context()))
 	kept.Body = http.NoBody
@@ -141,6 +140,24 @@ func (in *Inspector) startBulk(w http.ResponseWriter, r *http.Request) error {
 	}
 	redirect(w, "job?job="+j.id)
 	return nil
+}
+
+// operation returns the operation in the form of a request.
+func (in *Inspector) operation(r *http.Request, a Action) (op operate.Operation, err error) {
+	form := r.PostForm
+	op = operate.Operation{Action: operate.Action(a), Reason: form.Get("reason"), Metadata: in.actor(r)}
+	switch a {
+	case Signal:
+		op.Signal, op.Options, op.JSON = form.Get("signal"), keyed(form), operate.JSON(form.Get("json"))
+		if op.Signal == "" {
+			return op, bad("the form has no signal; write its name")
+		}
+	case Replay:
+		if op.To = strings.TrimSpace(form.Get("to")); op.To == "" {
+			return op, bad("the form has no checkpoint; write head~1, or due: and the name of a node")
+		}
+	}
+	return op, operate.CheckReason(op.Reason)
 }
 
 // work performs the action of a job on all threads that its filter matches. It reports damaged
@@ -161,7 +178,7 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		if err == nil {
-			_, err = o.Do(ctx, operate.Operation{Action: operate.Action(j.action), Reason: j.reason}, &t)
+			_, err = o.Do(ctx, j.op, &t)
 		}
 		if ctx.Err() != nil {
 			break

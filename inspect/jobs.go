@@ -32,7 +32,7 @@ type job struct {
 	id     string
 	action Action
 	text   string
-	reason string
+	op     operate.Operation
 	actor  string
 	filter filter
 	began  time.Time

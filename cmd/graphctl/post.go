@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -77,11 +78,12 @@ func (a *app) posted(thread string, p operate.Posted) error {
 // payload returns the JSON of an answer or a signal whose type is described, or of any other if
 // unchecked is set.
 func (a *app) payload(what, arg string, unchecked bool) operate.Source {
+	read := sync.OnceValues(func() ([]byte, error) { return a.jsonArg(arg) }) // of many threads, too
 	return func(p *shape.Payload) ([]byte, error) {
 		if p == nil && !unchecked {
 			return nil, fmt.Errorf("the thread stores no description of %s; pass --unchecked to store the JSON as it is", what)
 		}
-		return a.jsonArg(arg)
+		return read()
 	}
 }
 

@@ -192,29 +192,59 @@ func (f *submitFlags) options(cancels bool) ([]graph.SubmitOption, error) {
 type signalFlags struct {
 	key, request    string
 	unchecked, wait bool
+	many            many
 }
 
 func (a *app) signalCommand() *cobra.Command {
-	var f signalFlags
+	f := signalFlags{many: many{done: "signalled", would: "would signal"}}
 	cmd := &cobra.Command{
-		Use:   "signal THREAD NAME JSON",
+		Use:   "signal [THREAD] NAME JSON",
 		Short: "Send a signal",
-		Long: `Send a signal to a thread. The thread need not wait for it yet.
+		Long: `Send a signal to a thread, or to all threads that flags select. The threads need not wait for it yet. With flags the
+command only prints the selected threads, unless --yes is given. With --request, a repeated command signals each thread once.
 
 ` + jsonHelp + "\n\n" + laterHelp,
 		Example: `  graphctl signal order-7 paid '{"Number": "r-12"}' --request r-12
-  graphctl signal order-7 "change address" '"Main Street 1"' --request f-9 --wait --timeout 1m`,
-		Args: cobra.ExactArgs(3),
+  graphctl signal order-7 "change address" '"Main Street 1"' --request f-9 --wait --timeout 1m
+  graphctl signal "bank is open" null --status waiting --graph orders --request 2026-03-01 --yes`,
+		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.wait && len(args) == 2 {
+				return &usageError{"--wait is for one thread; name it"}
+			}
+			if err := f.many.sel.explicit(args[:len(args)-2]); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return f.many.do(cmd, a, nil, operate.Operation{Action: operate.Signal, Signal: args[0], JSON: f.payload(a, args), Options: f.options()})
+			}
 			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.signal(ctx, s, args, &f) })
 		},
 	}
+	f.many.flags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.key, "key", "", "the `key`: only a task that waits for this key receives the signal")
 	flags.StringVar(&f.request, "request", "", "the request `id`: a signal with the same id is stored once; the default is a new id")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the reply of the node that receives the signal; --timeout limits it")
 	uncheckedFlag(cmd, &f.unchecked)
 	return cmd
+}
+
+// payload returns the JSON of the last argument, for the signal that the argument before names.
+func (f *signalFlags) payload(a *app, args []string) operate.Source {
+	name, text := args[len(args)-2], args[len(args)-1]
+	return a.payload("signal "+cell(name), text, f.unchecked)
+}
+
+// options returns the options of the signal.
+func (f *signalFlags) options() (opts []graph.SignalOption) {
+	if f.key != "" {
+		opts = append(opts, graph.For(f.key))
+	}
+	if f.request != "" {
+		opts = append(opts, graph.RequestID(f.request))
+	}
+	return opts
 }
 
 func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *signalFlags) error {
@@ -226,14 +256,7 @@ func (a *app) signal(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return err
 	}
-	var opts []graph.SignalOption
-	if f.key != "" {
-		opts = append(opts, graph.For(f.key))
-	}
-	if f.request != "" {
-		opts = append(opts, graph.RequestID(f.request))
-	}
-	p, err := ops(s).Signal(ctx, &t, args[1], a.payload("signal "+cell(args[1]), args[2], f.unchecked), opts...)
+	p, err := ops(s).Signal(ctx, &t, args[1], f.payload(a, args), f.options()...)
 	if err != nil {
 		return err
 	}

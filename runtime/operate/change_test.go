@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/fixtures"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -48,6 +49,9 @@ func TestDoChangesAThreadOnlyWithoutADryRun(t *testing.T) {
 		{operate.Operation{Action: operate.Cancel, Reason: "late"}, operate.Changed{}},
 		{operate.Operation{Action: operate.Release, IfHead: "head"}, operate.Changed{Version: 1, Records: 2}},
 		{operate.Operation{Action: operate.Delete}, operate.Changed{Versions: 1}},
+		{operate.Operation{Action: operate.Signal, Signal: "paid", JSON: operate.JSON(`{"Card": "1"}`)}, operate.Changed{}},
+		{operate.Operation{Action: operate.Replay, To: "due:work", Metadata: map[string]string{"actor": "ann"}}, operate.Changed{}},
+		{operate.Operation{Action: operate.Replay, To: "head~0"}, operate.Changed{}},
 	} {
 		s := memory.New()
 		app := newApp(t, s, func(context.Context) error { return errors.New("broken") })
@@ -55,6 +59,9 @@ func TestDoChangesAThreadOnlyWithoutADryRun(t *testing.T) {
 			t.Fatal("the node did not fail")
 		}
 		o := &operate.Operator{Saver: s}
+		if c.op.Action == operate.Replay {
+			o.Graphs = map[string]graph.Untyped{"parcels": app.Untyped()}
+		}
 		stand := func() string {
 			th, err := o.Find(t.Context(), "t")
 			return fmt.Sprint(th.Version, th.Versions, th.Others, th.Wake.IsZero(), err)
@@ -69,12 +76,19 @@ func TestDoChangesAThreadOnlyWithoutADryRun(t *testing.T) {
 		if _, err := o.Do(t.Context(), dry, &th); err != nil || stand() != before {
 			t.Errorf("%s, dry: got %v, %s; want %s", c.op.Action, err, stand(), before)
 		}
-		if got, err := o.Do(t.Context(), c.op, &th); err != nil || got != c.want || stand() == before {
+		got, err := o.Do(t.Context(), c.op, &th)
+		if replayed := !got.At.IsZero(); replayed != (c.op.Action == operate.Replay) {
+			t.Errorf("%s: got the checkpoint %s", c.op.Action, got.At)
+		}
+		if got.At = (checkpoint.ID{}); err != nil || got != c.want || stand() == before {
 			t.Errorf("%s: got %+v, %v, %s; want %+v and a change", c.op.Action, got, err, stand(), c.want)
 		}
 	}
 	var wrong *operate.RequestError
 	o := &operate.Operator{Saver: memory.New()}
+	if _, err := o.Do(t.Context(), operate.Operation{Action: operate.Signal, Signal: "paid", JSON: operate.JSON("{"), DryRun: true}, &checkpoint.Thread{ID: "t"}); err == nil {
+		t.Error("a dry run of a signal took a payload that is no JSON")
+	}
 	if _, err := o.Do(t.Context(), operate.Operation{Action: "shake"}, &checkpoint.Thread{ID: "t"}); !errors.As(err, &wrong) {
 		t.Errorf("an unknown action: got %v, want a RequestError", err)
 	}

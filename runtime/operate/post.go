@@ -181,6 +181,11 @@ func (o *Operator) Answer(ctx context.Context, t *checkpoint.Thread, question st
 // Signal stores a signal for a thread. It returns a *value.JSONError if the JSON does not fit the
 // signal. The description of the signal is that of Graphs, of the thread, or of its graph.
 func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string, json Source, opts ...graph.SignalOption) (Posted, error) {
+	return o.signalled(ctx, t, name, json, false, opts)
+}
+
+// signalled is Signal. A dry run stores nothing.
+func (o *Operator) signalled(ctx context.Context, t *checkpoint.Thread, name string, json Source, dry bool, opts []graph.SignalOption) (Posted, error) {
 	d, err := o.signal(ctx, t, name)
 	if err != nil {
 		return Posted{}, err
@@ -205,6 +210,9 @@ func (o *Operator) Signal(ctx context.Context, t *checkpoint.Thread, name string
 	}
 	if err != nil {
 		return Posted{}, &RequestError{err.Error()}
+	}
+	if dry {
+		return Posted{}, nil
 	}
 	if g, known := o.Graphs[t.Graph]; known {
 		return Posted{Kind: checkpoint.SignalMessage, ID: post.Messages[0].ID}, g.Signal(ctx, t.ID, name, payload, named...)

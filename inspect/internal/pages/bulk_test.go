@@ -162,3 +162,40 @@ func TestAllThatGaveUpAreRetried(t *testing.T) {
 		}
 	})
 }
+
+// Threads are signalled, and replayed from the checkpoint at which a node is due.
+func TestManyThreadsAreSignalledAndReplayed(t *testing.T) {
+	onSavers(t, func(t *testing.T, saver checkpoint.Saver) {
+		t.Helper()
+		app := newShop(t, saver)
+		fail(t, app, "order-1")
+		fail(t, app, "order-2")
+		begin(t, app, "order-3", "Ada")
+		s := serve(t, saver, inspect.Options{Allow: inspect.AllActions(), Actor: func(*http.Request) string { return "ann" }}, app)
+		s.has("?status=failed", `href="bulk?action=signal&amp;status=failed">Signal all</a>`, `href="bulk?action=replay&amp;status=failed">Replay all</a>`)
+		s.has("bulk?action=replay&status=failed", "<strong>2 threads</strong>", `name="to" required`)
+		do := func(form url.Values, done, failed string) {
+			t.Helper()
+			form.Set("confirm", form.Get("action"))
+			body := ended(t, s, nil, jobOf(t, s, http.Header{}, form))
+			if !strings.Contains(body, `<dd id="done">`+done+`</dd>`) || !strings.Contains(body, `<dd id="failed">`+failed+`</dd>`) {
+				t.Errorf("%v: %s", form, body)
+			}
+		}
+		do(url.Values{"action": {"signal"}, "signal": {"paid"}, "json": {`{"Card": 1}`}}, "0", "3") // Card is a string
+		do(url.Values{"action": {"signal"}, "signal": {"paid"}, "json": {`{"Card": "12"}`}, "status": {"waiting"}}, "1", "0")
+		if th, err := checkpoint.FindThread(t.Context(), saver, "order-3"); err != nil || th.Others != 1 {
+			t.Errorf("order-3: got %d messages, %v; want the signal", th.Others, err)
+		}
+		do(url.Values{"action": {"replay"}, "to": {"due:approve"}, "status": {"failed"}}, "2", "0")
+		for _, id := range []string{"order-1", "order-2"} {
+			snap, err := app.Thread(id).State(t.Context())
+			if err != nil || len(snap.Next) != 1 || snap.Next[0] != "approve" || snap.Source != checkpoint.Fork || snap.Metadata["actor"] != "ann" {
+				t.Errorf("%s: got %v due from a %v of %v, %v; want approve, from a replay of ann", id, snap.Next, snap.Source, snap.Metadata, err)
+			}
+		}
+		if status, _ := s.post("bulk", url.Values{"action": {"replay"}, "confirm": {"replay"}}); status != http.StatusBadRequest {
+			t.Errorf("a replay from no checkpoint: got status %d", status)
+		}
+	})
+}
