@@ -28,7 +28,7 @@ type step struct {
 	Idle    bool          // nothing ran during Took
 	Head    bool
 	Cell    *cell // nil if a filter leaves out records
-	Resumes int   // how many resumes in a row the step stands for, itself among them; 0 for no resume
+	Resumes int   // how many resumes in a row the step stands for, or ran after
 	Meta    map[string]string
 }
 
@@ -108,16 +108,37 @@ func (in *Inspector) history(ctx context.Context, v *view, f *historyFilter, wan
 	return h, nil
 }
 
-// folds adds a resume to a step that is a resume after it, and reports whether it has. A resume at
-// which a branch ends or begins stays a step of its own.
+// folds adds a resume to the step after it, and reports whether it has. That is a superstep, or
+// another resume whose superstep has not committed. A resume at which a branch ends or begins
+// stays a step of its own.
 func (s *step) folds(before *step) bool {
-	if s.Resumes == 0 || before.Resumes == 0 || before.Cell == nil || len(before.Cell.Join) > 0 || !before.Cell.Above || !before.Cell.Below ||
-		before.Cell.Column != s.Cell.Column {
+	if s.Source != checkpoint.Resume && s.Source != checkpoint.Loop || before.Source != checkpoint.Resume || before.Cell == nil ||
+		len(before.Cell.Join) > 0 || !before.Cell.Above || !before.Cell.Below || before.Cell.Column != s.Cell.Column {
 		return false
 	}
-	s.Resumes++
-	s.Took += before.Took
+	if s.Resumes++; s.Source == checkpoint.Resume {
+		s.Took += before.Took
+	}
 	return true
+}
+
+// What says what has happened at a step.
+func (s *step) What() string {
+	switch ran := strings.Join(s.Ran, ", "); {
+	case s.Source == checkpoint.Input && slices.Contains(s.Next, nodeText(string(graph.Start))):
+		return "input taken"
+	case s.Source == checkpoint.Input:
+		return "input merged"
+	case s.Source == checkpoint.Loop:
+		return "ran " + ran
+	case s.Source == checkpoint.Update:
+		return "state edited"
+	case s.Source == checkpoint.Fork && ran != "":
+		return "state edited as the result of " + ran
+	case s.Source == checkpoint.Fork:
+		return "new branch"
+	}
+	return "resumed"
 }
 
 // older returns the address of the page that continues a history.
@@ -157,6 +178,11 @@ func stepOf(v *view, rec *checkpoint.Record, created map[checkpoint.ID]time.Time
 		s.Took, s.Idle = rec.Created.Sub(before), rec.Source != checkpoint.Loop
 	}
 	return s
+}
+
+// happenings returns the sources of checkpoints, as the form of a history names them.
+func happenings() []choice {
+	return []choice{{"input", "inputs"}, {"loop", "supersteps"}, {"update", "edits"}, {"fork", "new branches"}, {"resume", "resumes"}}
 }
 
 // failures finds the checkpoints with failed tasks. It gets the records newest first.
@@ -199,7 +225,7 @@ type historyData struct {
 	More     string // the address of the next page; empty if there is none
 	First    string // the address of the first page; empty on the first page
 	Read     string // the number of checkpoints that were read for the filter; empty without a filter
-	Sources  []checkpoint.Source
+	Sources  []choice
 	Filter   *historyFilter
 	Nodes    []graph.ID
 	Timeline *timeline // nil with a filter, or if there is nothing to draw
@@ -231,7 +257,7 @@ func (in *Inspector) historyPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d := historyData{
-		head: in.head(r, "History of "+v.Thread), Place: v.place, Thread: v.thread, History: h.steps, Sources: tree.Sources(),
+		head: in.head(r, "History of "+v.Thread), Place: v.place, Thread: v.thread, History: h.steps, Sources: happenings(),
 		Filter: f,
 	}
 	if !f.whole() {
