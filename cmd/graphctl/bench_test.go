@@ -88,7 +88,7 @@ func fillFolder(b *testing.B, dir string) int64 {
 			if err != nil {
 				return err
 			}
-			for _, err := range sum.counted(s.Export(context.Background(), t.ID, 0)) {
+			for _, err := range sum.Items(s.Export(context.Background(), t.ID, 0)) {
 				if err != nil {
 					return err
 				}

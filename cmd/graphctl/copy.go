@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // The environment variables of the target of a copy.
@@ -75,14 +76,14 @@ of the copy have the same keys. Inputs that wait on a thread without an open ver
 
 func (a *app) copy(ctx context.Context, from, to checkpoint.Saver, args []string, f *transferFlags) error {
 	p := a.progress("copied", f.progress)
-	in := &importer{to: to, progress: p}
+	in := &operate.Importer{To: to, Totals: &p.Totals}
 	err := f.sel.each(ctx, a, from, args, func(id string) error {
 		versions, err := versionsOf(ctx, from, id, f.openOnly)
 		if err != nil {
 			return err
 		}
 		for _, v := range versions {
-			if err := in.version(ctx, v, archive.Items(ctx, from, v)); err != nil {
+			if err := in.Version(ctx, v, archive.Items(ctx, from, v)); err != nil {
 				return err
 			}
 		}

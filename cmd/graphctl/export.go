@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
 // exportFlags are the flags of export.
@@ -116,7 +117,7 @@ func (e *exporter) thread(ctx context.Context, w *archive.Writer, id string) err
 		return err
 	}
 	for _, v := range versions {
-		if err := w.Add(v, e.progress.counted(archive.Items(ctx, e.from, v))); err != nil {
+		if err := w.Add(v, e.progress.Items(archive.Items(ctx, e.from, v))); err != nil {
 			return err
 		}
 		e.progress.Versions++
@@ -244,38 +245,8 @@ func (a *app) importFile(cmd *cobra.Command, name string, forced bool) (err erro
 		return err
 	}
 	p := a.progress("imported", forced)
-	failed := importAll(ctx, r, &importer{to: s, progress: p})
-	return errors.Join(failed, a.end(p), s.Close())
-}
-
-// importAll stores the versions of an archive. If one version of a thread fails, it skips the
-// later ones of the thread, because they would get wrong numbers.
-func importAll(ctx context.Context, r *archive.Reader, in *importer) error {
-	var f mishaps
-	thread, begun, bad := "", false, false
-	for {
-		v, err := r.Next()
-		if begun && !bad && (err != nil || v.Thread != thread) {
-			in.progress.thread()
-		}
-		if errors.Is(err, io.EOF) {
-			return f.err()
-		}
-		if err != nil {
-			return errors.Join(f.err(), err)
-		}
-		if begun && bad && v.Thread == thread {
-			continue
-		}
-		thread, begun, bad = v.Thread, true, false
-		if err := in.version(ctx, v, r.Items()); err != nil {
-			bad = true
-			if damaged := (*archive.DamagedError)(nil); errors.As(err, &damaged) {
-				continue // Next returns it, too
-			}
-			if err := f.add(ctx, thread, err); err != nil {
-				return err
-			}
-		}
-	}
+	var failed mishaps
+	stored := &operate.Importer{To: s, Totals: &p.Totals}
+	err = stored.Archive(ctx, r, func(thread string, err error) error { return failed.add(ctx, thread, err) })
+	return errors.Join(failed.err(), err, a.end(p), s.Close())
 }

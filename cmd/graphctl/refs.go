@@ -10,7 +10,7 @@ import (
 
 // refHelp describes how a command line names a checkpoint.
 const refHelp = `A checkpoint is named by its id, by its number in the log (the column SEQ of history), or as head. head~2 is the
-checkpoint two before the head on its branch.`
+checkpoint two before the head on its branch, and due:NODE the newest one there at which the node is due.`
 
 // ops returns the operations on the threads of a saver.
 func ops(s checkpoint.Saver) *operate.Operator { return &operate.Operator{Saver: s, Explain: sealed} }

@@ -12,6 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/cmd/graphctl/internal/desk"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
+	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -33,13 +34,13 @@ func TestImporterContinuesAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &progress{}
-	in := &importer{to: to, progress: p}
+	in := &operate.Importer{To: to, Totals: &p.Totals}
 	versions, err := versionsOf(ctx, from, "order-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range versions {
-		if err := in.version(ctx, v, archive.Items(ctx, from, v)); err != nil {
+		if err := in.Version(ctx, v, archive.Items(ctx, from, v)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/checkpoint/archive"
 	"github.com/graphgen-go/graphgen/runtime/operate"
 )
 
@@ -44,17 +43,6 @@ exit code is 1.`,
 	return cmd
 }
 
-// problemJSON is one problem that verify found.
-type problemJSON struct {
-	Thread    string `json:"thread"`
-	IDBytes   string `json:"thread_base64,omitempty"`
-	Version   int    `json:"version,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-	Record    string `json:"record,omitempty"`
-	Seq       uint64 `json:"seq,omitempty"`
-	Problem   string `json:"problem"`
-}
-
 // problemsError is the error of a saver with problems. It is a checkpoint.ErrDamaged.
 type problemsError struct{ found int }
 
@@ -63,129 +51,40 @@ func (e *problemsError) Error() string { return count(e.found, "problem", "probl
 // Is reports whether target is ErrDamaged.
 func (e *problemsError) Is(target error) bool { return target == checkpoint.ErrDamaged }
 
-// verifier verifies threads, and prints each problem.
-type verifier struct {
-	a        *app
-	s        checkpoint.Saver
-	l        *list
-	progress *progress
-	found    int
+// problemJSON is one problem that verify found.
+type problemJSON struct {
+	*operate.Problem
+
+	IDBytes string `json:"thread_base64,omitempty"`
 }
 
 func (a *app) verify(ctx context.Context, s checkpoint.Saver, args []string, sel *selection, forced bool) error {
-	v := &verifier{a: a, s: s, progress: a.progress("verified", forced), l: a.list("THREAD", "VERSION", "NAMESPACE", "SEQ", "PROBLEM")}
+	p, l, found := a.progress("verified", forced), a.list("THREAD", "VERSION", "NAMESPACE", "SEQ", "PROBLEM"), 0
+	report := func(p *operate.Problem) error {
+		found++
+		return l.add(problemJSON{p, idBytes(p.Thread)}, func() []string {
+			seq := "-"
+			if p.Seq > 0 {
+				seq = strconv.FormatUint(p.Seq, 10)
+			}
+			return []string{quoteID(p.Thread), strconv.Itoa(p.Version), dash(cell(p.Namespace)), seq, cell(p.Problem)}
+		})
+	}
 	err := sel.each(ctx, a, s, args, func(id string) error {
-		err := v.thread(ctx, id)
-		v.progress.thread()
-		if len(args) == 0 && errors.Is(err, checkpoint.ErrNotFound) {
-			return nil // deleted after it was listed
-		}
-		return err
-	})
-	err = v.l.end("", err)
-	fmt.Fprintln(a.err, v.progress.text("verified"))
-	if v.found > 0 {
-		err = errors.Join(err, &problemsError{v.found})
-	}
-	return err
-}
-
-// report prints a problem.
-func (v *verifier) report(p *problemJSON) error {
-	v.found++
-	p.IDBytes = idBytes(p.Thread)
-	return v.l.add(p, func() []string {
-		seq := "-"
-		if p.Seq > 0 {
-			seq = strconv.FormatUint(p.Seq, 10)
-		}
-		return []string{quoteID(p.Thread), strconv.Itoa(p.Version), dash(cell(p.Namespace)), seq, cell(p.Problem)}
-	})
-}
-
-// thread verifies all versions of a thread. It returns errors that are not about stored data.
-func (v *verifier) thread(ctx context.Context, id string) error {
-	versions, err := versionsOf(ctx, v.s, id, false)
-	if err != nil {
-		return v.damage(id, 0, err)
-	}
-	for _, version := range versions {
-		err := v.version(ctx, version)
+		err := ops(s).Verify(ctx, id, &p.Totals, report)
+		p.thread()
 		if errors.Is(err, checkpoint.ErrNotFound) {
-			err = v.missing(ctx, &version, err)
+			if len(args) == 0 {
+				return nil // deleted after it was listed
+			}
+			err = noThread(id)
 		}
-		if err = v.damage(id, version.Number, err); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// missing reports a version that is listed and cannot be found. If the version is not listed any
-// more, it was deleted meanwhile.
-func (v *verifier) missing(ctx context.Context, version *checkpoint.Version, cause error) error {
-	now, err := v.listed(ctx, version)
-	if err != nil || now == nil {
 		return err
-	}
-	return v.report(&problemJSON{Thread: version.Thread, Version: version.Number, Problem: "the version is listed, but: " + cause.Error()})
-}
-
-// listed returns what the saver lists now about a version; nil if it does not list the version.
-func (v *verifier) listed(ctx context.Context, version *checkpoint.Version) (*checkpoint.Version, error) {
-	all, err := versionsOf(ctx, v.s, version.Thread, false)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return nil, nil
-	}
-	for i := range all {
-		if all[i].Number == version.Number {
-			return &all[i], err
-		}
-	}
-	return nil, err
-}
-
-// damage reports an error that is ErrDamaged, and returns any other.
-func (v *verifier) damage(id string, version int, err error) error {
-	if errors.Is(err, checkpoint.ErrDamaged) {
-		return v.report(&problemJSON{Thread: id, Version: version, Problem: err.Error()})
+	})
+	err = l.end("", err)
+	fmt.Fprintln(a.err, p.text("verified"))
+	if found > 0 {
+		err = errors.Join(err, &problemsError{found})
 	}
 	return err
-}
-
-func (v *verifier) version(ctx context.Context, version checkpoint.Version) error {
-	v.progress.Versions++
-	stored, err := v.s.Schemas(ctx, version.Thread, version.Number)
-	if err != nil {
-		return err
-	}
-	known := operate.ReadSchemas(stored)
-	var reported error
-	c := newChecker(known, func(p *problemJSON) {
-		p.Thread, p.Version = version.Thread, version.Number
-		reported = errors.Join(reported, v.report(p))
-	})
-	for fingerprint := range stored {
-		if known[fingerprint] == nil {
-			c.fault("", nil, "the description of schema %016x cannot be read", fingerprint)
-		}
-	}
-	for item, err := range v.progress.counted(archive.Items(ctx, v.s, version)) {
-		if err != nil {
-			return err
-		}
-		if c.item(&item); reported != nil {
-			return reported
-		}
-	}
-	if c.end(); !c.agrees(&version) {
-		now, err := v.listed(ctx, &version)
-		if err != nil {
-			return err
-		}
-		if now != nil && now.Head == version.Head && now.Records == version.Records {
-			c.disagrees(&version) // no run has committed since
-		}
-	}
-	return errors.Join(reported, c.locked)
 }

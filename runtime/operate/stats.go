@@ -131,23 +131,17 @@ func (c *Count) measure(ctx context.Context, s checkpoint.Saver, thread string) 
 	if err != nil {
 		return err
 	}
+	var all Totals
 	for _, v := range versions {
 		if v.Number > 0 {
 			c.Versions++
 		}
-		for item, err := range archive.Items(ctx, s, v) {
-			switch {
-			case err != nil:
+		for _, err := range all.Items(archive.Items(ctx, s, v)) {
+			if err != nil {
 				return err
-			case item.Record != nil:
-				c.Records++
-				c.Bytes += int64(len(item.Record.Payload))
-			case item.Write != nil:
-				c.Bytes += int64(len(item.Write.Payload))
-			case item.Message != nil:
-				c.Bytes += int64(len(item.Message.Payload))
 			}
 		}
 	}
+	c.Records, c.Bytes = c.Records+all.Records, c.Bytes+all.Bytes
 	return nil
 }

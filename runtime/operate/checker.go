@@ -1,19 +1,19 @@
-package main
+package operate
 
 import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/runtime/operate"
 	"github.com/graphgen-go/graphgen/shape/value"
 )
 
 // checker checks the exported items of one version. It keeps the ids of the version, and the
 // payloads of one chain.
 type checker struct {
-	known  operate.Schemas
-	report func(p *problemJSON)
+	o      *Operator
+	known  Schemas
+	report func(p *Problem)
 
 	namespace string
 	last      *checkpoint.Record // of the namespace
@@ -28,12 +28,12 @@ type checker struct {
 	message uint64
 }
 
-func newChecker(known operate.Schemas, report func(p *problemJSON)) *checker {
-	return &checker{known: known, report: report, ids: make(map[checkpoint.ID]bool), heads: make(map[string]checkpoint.ID)}
+func newChecker(o *Operator, known Schemas, report func(p *Problem)) *checker {
+	return &checker{o: o, known: known, report: report, ids: make(map[checkpoint.ID]bool), heads: make(map[string]checkpoint.ID)}
 }
 
 func (c *checker) fault(namespace string, r *checkpoint.Record, format string, args ...any) {
-	p := problemJSON{Namespace: namespace, Problem: fmt.Sprintf(format, args...)}
+	p := Problem{Namespace: namespace, Problem: fmt.Sprintf(format, args...)}
 	if r != nil {
 		p.Record, p.Seq = r.ID.String(), r.Seq
 	}
@@ -99,7 +99,7 @@ func (c *checker) chain() {
 		c.snapshot, c.deltas = nil, nil
 		return
 	}
-	if err := sealed(c.snapshot); err != nil {
+	if err := c.o.Locked(c.snapshot); err != nil {
 		c.locked = err
 		c.snapshot, c.deltas = nil, nil
 		return
@@ -120,7 +120,7 @@ func (c *checker) write(w *checkpoint.Write) {
 		c.fault(w.Namespace, nil, "a pending %s: %v", w.Kind, err)
 		return
 	}
-	if err := sealed(w.Payload); err != nil {
+	if err := c.o.Locked(w.Payload); err != nil {
 		c.locked = err
 		return
 	}
