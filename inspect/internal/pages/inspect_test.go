@@ -142,7 +142,7 @@ func TestASubgraphCallIsShown(t *testing.T) {
 		t.Fatal("there is no link to the call")
 	}
 	link = strings.ReplaceAll(link, "&amp;", "&")
-	s.has(link, "box", "subgraph call", "State", `<td>ribbon</td><td><span class="status waiting">`, "asked by ribbon")
+	s.has(link, "box", "subgraph call", "State", `<td class="main">ribbon</td><td data-l="State"><span class="status waiting">`, "asked by ribbon")
 	if svg := s.page(strings.Replace(link, "thread?", "picture.svg?", 1)); !strings.Contains(svg, `class="node waiting"`) {
 		t.Errorf("the picture of the call has no node that waits: %s", svg)
 	}

@@ -108,7 +108,7 @@ func TestRetriesAndPausesAreShown(t *testing.T) {
 		t.Fatalf("got %v, %v, %v; want two timers", res.Status, res.Timers, err)
 	}
 	s := serve(t, saver, inspect.Options{Allow: inspect.AllActions()}, app)
-	s.has("thread?id=t", `class="status retrying"`, "the shelf is &lt;empty&gt;", `<td class="num">1</td><td>attempt 2 <time`, ">in 1 h<", "Retry now",
+	s.has("thread?id=t", `class="status retrying"`, "the shelf is &lt;empty&gt;", `<td class="num" data-l="Failed attempt">1</td><td data-l="Next attempt">attempt 2 <time`, ">in 1 h<", "Retry now",
 		`class="status sleeping"`, ">in 3 d<", "nap: sleeping")
 	if status, body := s.act(inspect.Resume, "t", "node", "fetch"); status != http.StatusOK {
 		t.Fatalf("retry now: got %d: %s", status, body)
@@ -295,5 +295,5 @@ func TestAFailedTaskHasItsAttemptAndTime(t *testing.T) {
 	at := snap.Tasks[0].FailedAt.Format("2006-01-02 15:04:05.000 UTC")
 	s := serve(t, &updated{saver, time.Now().Add(-72 * time.Hour)}, inspect.Options{})
 	s.has("thread?id=t", "<dt>Updated</dt><dd><time datetime=", ">3 d ago</time>",
-		`<span class="status failed">failed</span>`, `<div class="dim"><time datetime="`+at+`"`, `<td class="num">3</td>`)
+		`<span class="status failed">failed</span>`, `<div class="dim"><time datetime="`+at+`"`, `<td class="num" data-l="Failed attempt">3</td>`)
 }
