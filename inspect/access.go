@@ -109,10 +109,7 @@ func (in *Inspector) may(r *http.Request, t *checkpoint.Thread) permits {
 // fits reports whether an action makes sense on a thread. Nothing waits for a signal or a run in a
 // thread that has ended and has no further inputs.
 func fits(a Action, t *checkpoint.Thread) bool {
-	switch a {
-	case Signal:
-		return operate.Cancel.Fits(t)
-	case Resume:
+	if a == Resume {
 		return operate.Cancel.Fits(t) || t.Status == checkpoint.Cancelled
 	}
 	return operate.Action(a).Fits(t)

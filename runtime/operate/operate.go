@@ -1,7 +1,7 @@
 // Package operate (experimental) has the operations of an operator on stored threads. They select
 // threads, read checkpoints and their due tasks, answer questions from JSON, and send signals and
-// inputs. They wake, cancel, release, prune, delete and count. With the graph of a thread, they
-// edit, replay and resume. Package operate needs no Go types of states.
+// inputs. They wake, cancel, release, prune, delete, count, verify and import. With the graph of a
+// thread, they edit, replay and resume. Package operate needs no Go types of states.
 //
 // The command graphctl and the pages of package inspect are made of these operations. They add
 // words and layout. A program uses them for its own console:

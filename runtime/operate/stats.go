@@ -91,7 +91,10 @@ func (o *Operator) Tallies(ctx context.Context, most int) (all []Tally, lacks er
 			} else if err != nil {
 				return all, err
 			}
-			if read++; read <= most && s.Match && s.Damaged == nil {
+			if s.Damaged != nil {
+				continue
+			}
+			if read++; read <= most && s.Match {
 				graphs[s.Graph]++
 			}
 		}

@@ -33,7 +33,7 @@ type verifier struct {
 	report func(p *Problem) error
 }
 
-// thread verifies all versions of a thread. It returns errors that are not about stored data.
+// all verifies all versions of a thread. It returns errors that are not about stored data.
 func (v *verifier) all(ctx context.Context, id string) error {
 	versions, err := archive.Versions(ctx, v.o.Saver, id)
 	if err != nil {
