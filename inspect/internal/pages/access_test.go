@@ -101,7 +101,8 @@ func TestTenantsSeeOnlyTheirThreads(t *testing.T) {
 			"compare?a=" + before.Head.String() + "&b=" + before.Head.String() + "&"} {
 			status, body := s.as("bob", http.MethodGet, page+"id=a-secret", nil)
 			gone, absent := s.as("bob", http.MethodGet, page+"id=a-gone", nil)
-			if strings.ReplaceAll(body, "a-secret", "a-gone") != absent || status != gone || strings.Contains(body, "ada") || status < 400 {
+			text := strings.ReplaceAll(body, before.Head.String(), "") // which can have the digits ada
+			if strings.ReplaceAll(body, "a-secret", "a-gone") != absent || status != gone || strings.Contains(text, "ada") || status < 400 {
 				t.Errorf("GET %s: got status %d: %s; for a thread that does not exist: %d: %s", page, status, body, gone, absent)
 			}
 		}
