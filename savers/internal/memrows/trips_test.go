@@ -140,8 +140,6 @@ func TestRoundTrips(t *testing.T) {
 	count("commit with ten replies and ten returns", 2, 1, 42, commit(last20))
 }
 
-// An opening that takes a thread for a new one is refused. Its first record has the key of the
-// thread's own first record, which a Prune may have removed.
 // A brief list by status reads rows of one index, and none of a thread.
 func TestABriefListReadsOnlyAnIndex(t *testing.T) {
 	store := &counted{Store: newStore()}
@@ -170,6 +168,8 @@ func TestABriefListReadsOnlyAnIndex(t *testing.T) {
 	}
 }
 
+// An opening that takes a thread for a new one is refused. Its first record has the key of the
+// thread's own first record, which a Prune may have removed.
 func TestAPrunedThreadIsNotNew(t *testing.T) {
 	ctx, s := t.Context(), rows.New("rows", newStore(), rows.Options{})
 	newID := func() checkpoint.ID {
