@@ -9,6 +9,9 @@ import (
 // hint can be lost, repeated or late, because workers also poll the saver. If an Engine loses
 // hints, threads only start later. Package enginetest tests any Engine.
 //
+// Workers also send hints to each other, of a graph with a reserved name. The thread of such a
+// hint has at most 408 bytes, which need not be UTF-8.
+//
 // An Engine is safe for concurrent use.
 type Engine interface {
 	// Wake sends a hint to the listeners of a graph in all processes. Call it after the write that

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -21,7 +22,11 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 		}
 	}
 	if w.opt.Engine != nil {
-		go w.listenTo(ctx, w.opt.Engine, names)
+		w.peers = newPeers(names)
+		go w.listenTo(ctx, w.opt.Engine, append(names, peersGraph))
+		var greets sync.WaitGroup
+		greets.Go(func() { w.greetPeers(ctx) })
+		w.leave = greets.Wait
 	}
 	return stop, nil
 }
@@ -48,12 +53,17 @@ func (w *Worker) announced(n checkpoint.Notice) {
 }
 
 // hinted receives a hint of the Engine. A hint of a thread that the worker runs is about its
-// messages. After polls for hints that found nothing, the next such poll waits a little.
-func (w *Worker) hinted(_, thread string) {
+// messages. Of the workers that do not run the thread, the first one polls. After polls for hints
+// that found nothing, the next such poll waits a little.
+func (w *Worker) hinted(graph, thread string) {
 	if w.news.Hint(thread) {
 		return
 	}
 	w.mu.Lock()
+	if !w.polls(graph, thread) {
+		w.mu.Unlock()
+		return
+	}
 	w.hints = true
 	switch {
 	case !w.calm.After(time.Now()):
@@ -65,6 +75,39 @@ func (w *Worker) hinted(_, thread string) {
 	w.wakeLoop()
 }
 
+// polls reports whether the worker polls for a hint: one without a thread, and one of a thread for
+// which the worker is first. If it is first and has no room, it yields. The caller must hold w.mu.
+func (w *Worker) polls(graph, thread string) bool {
+	room := true
+	switch {
+	case graph == peersGraph:
+		if !w.peers.hear(thread) {
+			return false
+		}
+		room = w.room()
+	case graph == "":
+		w.peers.listens = true
+		w.peers.greet(0)
+	case thread == "":
+	case !w.peers.first(hash(graph), hash(thread)):
+		return false
+	case w.left.has(thread, time.Now()):
+		w.peers.pass(graph) // another version can run the thread
+		return false
+	default:
+		room = w.takes(w.apps[graph])
+	}
+	if !room {
+		w.peers.yield()
+	}
+	return true
+}
+
+// takes reports whether the worker can run another thread of an App. The caller must hold w.mu.
+func (w *Worker) takes(t *turn) bool {
+	return t != nil && !t.draining && !w.rests() && !w.health.fails() && (t.max == 0 || t.running < t.max) && (t.tasks || w.free() > 0)
+}
+
 // listenTo listens to an Engine until ctx ends.
 func (w *Worker) listenTo(ctx context.Context, e Engine, names []string) {
 	pause := 100 * time.Millisecond
@@ -74,6 +117,9 @@ func (w *Worker) listenTo(ctx context.Context, e Engine, names []string) {
 		if ctx.Err() != nil {
 			return
 		}
+		w.mu.Lock()
+		w.peers.listens = false
+		w.mu.Unlock()
 		w.emit(Event{Kind: EventEngineFailed, Err: err})
 		w.again() // hints may be lost
 		if time.Since(began) > time.Minute {

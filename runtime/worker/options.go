@@ -36,7 +36,9 @@ type Options struct {
 	// The default is 1 s, and 15 s with an Engine. A saver that is a checkpoint.Notifier needs no
 	// polling.
 	Poll time.Duration
-	// Engine announces threads that may be due. The default is none.
+	// Engine announces threads that may be due. Of the workers that share it, one polls for each
+	// hint. Workers send each other a hint every 15 s, to know which of them live. The default is
+	// none.
 	Engine Engine
 	// Register makes the worker store its Status in the saver while it runs, for Workers and for
 	// the pages of package inspect. That costs a write each 5 seconds. While these writes fail,

@@ -162,6 +162,11 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 		return 0, err
 	}
 	failures := w.health.failed()
+	if w.peers != nil {
+		w.mu.Lock()
+		w.peers.yield()
+		w.mu.Unlock()
+	}
 	w.emit(Event{Kind: EventSaverFailed, Err: err})
 	return jittered(min(100*time.Millisecond<<min(failures-1, 6), 5*time.Second)), nil
 }
@@ -172,6 +177,10 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
 	held, full := len(w.held), !w.room()
+	if !full && w.peers != nil && w.peers.yields {
+		w.peers.yields = false
+		w.peers.soon()
+	}
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.names) == 0 {

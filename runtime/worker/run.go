@@ -130,13 +130,8 @@ func (w *Worker) giveBack(ctx context.Context, h *holding) {
 
 // hint tells other workers of a thread that is due. The Engine may lose it.
 func (w *Worker) hint(ctx context.Context, h *holding) {
-	if w.opt.Engine == nil {
-		return
-	}
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.opt.SaverTimeout)
-	defer cancel()
-	if err := w.opt.Engine.Wake(call, h.Graph, h.ID); err != nil {
-		w.emit(Event{Kind: EventEngineFailed, Graph: h.Graph, Thread: h.ID, Err: err})
+	if w.opt.Engine != nil {
+		w.send(context.WithoutCancel(ctx), w.opt.SaverTimeout, h.Graph, h.ID)
 	}
 }
 
@@ -182,6 +177,9 @@ func (l *leftThreads) add(id string, now time.Time) bool {
 	(*l)[id] = now.Add(leftFor)
 	return true
 }
+
+// has reports whether the worker leaves a thread.
+func (l leftThreads) has(id string, now time.Time) bool { return now.Before(l[id]) }
 
 // next returns how long the worker leaves the thread that it looks at again first; 0 if it leaves
 // none.

@@ -39,6 +39,8 @@ type Worker struct {
 	kick     chan struct{}    // now or wake has changed
 	broken   chan error       // why the worker cannot continue
 	news     *news.Room       // asks for messages of the threads that the worker runs
+	peers    *peers           // the workers of the Engine; nil without one
+	leave    func()           // returns when the peers know that the worker takes no more hints
 	health   health
 	idle     *time.Time // the Wake of the newest EventIdle, if nothing has run since; the loop's
 
@@ -88,7 +90,7 @@ type holding struct {
 func New(saver checkpoint.Saver, o Options, apps ...App) *Worker {
 	return &Worker{
 		saver: saver, opt: o, given: apps, apps: make(map[string]*turn), held: make(map[string]*holding),
-		drain: make(chan struct{}), kick: make(chan struct{}, 1), broken: make(chan error, 1),
+		leave: func() {}, drain: make(chan struct{}), kick: make(chan struct{}, 1), broken: make(chan error, 1),
 	}
 }
 
@@ -118,6 +120,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err == nil {
 		defer stop()
 		err = w.loop(ctx, runs)
+		unlisten()
+		w.leave()
 	}
 	return errors.Join(err, w.stop(runs, cancel))
 }
