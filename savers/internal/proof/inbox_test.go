@@ -201,7 +201,7 @@ func (t thread) doInbox(o *operation) (answer, thread) {
 	if !t.box.due || t.holder != "" {
 		return a, t
 	}
-	if o.Omits && !o.Answer.Due {
+	if (o.Omits || o.Again && !o.Settled) && !o.Answer.Due {
 		return a, t
 	}
 	t.box.due = !o.Reserve
@@ -353,6 +353,7 @@ func (c *client) sendInbox(ctx context.Context, o *operation) error {
 		q.Reserve = long
 	}
 	found, err := s.Ready(ctx, q)
+	o.Again = !found.Next.IsZero() && !found.Next.After(time.Now()) // Now can be that of the beginning of the call
 	o.Answer = answer{Outcome: ok}
 	for _, t := range found.Threads {
 		o.Answer.Due, o.Answer.Posted, o.Answer.Status, o.Answer.Tries = true, t.Posted, t.Status, t.Attempts

@@ -84,6 +84,9 @@ func (j *job) linear(saver checkpoint.Saver) error {
 // A reader of the file saver reads the lease and the log of another process one after the other.
 // So the holder may be that of a moment before or after the log. No writer relies on it.
 //
+// A Ready can omit a due thread that another call changes at the same time, if its Next says that
+// a thread is due.
+//
 // On the file saver, Ready can omit a thread because of a lease, for the reason above. On a Redis
 // cluster, the index is in another slot than the thread, and follows it, a second later if the
 // call ended in between. The clock of MySQL is that of the beginning of a statement, before its
@@ -399,6 +402,25 @@ func TestUnknownOutcomesExcuseThemselvesOnly(t *testing.T) {
 		"it did before it was done": {[]operation{load(-1, "1 "), opening}, porcupine.Illegal},
 	} {
 		if got := linearizable(c.history); got != c.want {
+			t.Errorf("%s: got %s, want %s", what, got, c.want)
+		}
+	}
+}
+
+// A ready may omit a due thread if it says so and other calls are in progress.
+func TestAReadyThatOmitsADueThreadSaysSo(t *testing.T) {
+	post := operation{Kind: doPost, ID: "i1", Call: 1, Return: 2, Answer: answer{Outcome: ok, Mail: "1 "}}
+	ready := operation{Client: 1, Kind: doReady, Call: 3, Return: 4, Answer: answer{Outcome: ok}}
+	for what, c := range map[string]struct {
+		again, settled bool
+		want           porcupine.CheckResult
+	}{
+		"it says so":                   {true, false, porcupine.Ok},
+		"it says nothing":              {false, false, porcupine.Illegal},
+		"no other call is in progress": {true, true, porcupine.Illegal},
+	} {
+		ready.Again, ready.Settled = c.again, c.settled
+		if got := linearizable([]operation{post, ready}); got != c.want {
 			t.Errorf("%s: got %s, want %s", what, got, c.want)
 		}
 	}

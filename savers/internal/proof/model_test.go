@@ -70,6 +70,7 @@ type operation struct {
 	Reserve                 bool              // of a ready
 	Settled                 bool              // no other call is in progress
 	Omits                   bool              // a ready may omit a due thread
+	Again                   bool              // a ready says that a thread is due when it returns
 	AnyHolder               bool              // the Holder of the answer is not compared
 	Answer                  answer
 	Err                     string
