@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,11 +14,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/worker"
 )
 
-// Benchmark measures an engine by BenchmarkDispatch and BenchmarkSubmit. s must not announce due
-// threads itself.
+// Benchmark measures an engine by BenchmarkDispatch, and by BenchmarkSubmit with 1, 3, 10 and 30
+// workers. s must not announce due threads itself.
 func Benchmark(b *testing.B, place Place, s checkpoint.Saver) {
 	b.Run("dispatch", func(b *testing.B) { BenchmarkDispatch(b, place) })
-	b.Run("submit", func(b *testing.B) { BenchmarkSubmit(b, place, s, time.Hour) })
+	b.Run("submit", func(b *testing.B) { BenchmarkSubmit(b, place, s, 1, time.Hour) })
+	for _, workers := range []int{3, 10, 30} {
+		b.Run(fmt.Sprintf("submit to one of %d workers", workers), func(b *testing.B) { BenchmarkSubmit(b, place, s, workers, time.Hour) })
+	}
 }
 
 // BenchmarkDispatch measures how long a hint takes from Wake to a listener. It reports the median
@@ -41,13 +45,13 @@ func BenchmarkDispatch(b *testing.B, place Place) {
 	report(b, took, "")
 }
 
-// BenchmarkSubmit measures how long a thread takes from Submit to its first node, with a worker
-// that also polls. It reports the median and the 99th percentile, and the median of the call of
-// Submit alone.
-func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, poll time.Duration) {
+// BenchmarkSubmit measures how long a thread takes from Submit to its first node, with workers
+// that also poll. It reports the median and the 99th percentile, the median of the call of Submit
+// alone, and the polls of all workers for each thread.
+func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int, poll time.Duration) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
-	began, idle := make(chan time.Time, 1), make(chan struct{}, 1)
+	began, idle := make(chan time.Time, 1), make(chan struct{}, workers)
 	compile := func(s checkpoint.Saver) *graph.Graph[work.State, work.StateUpdate] {
 		g := graph.New("orders", work.StateSchema)
 		g.Node("run", func(context.Context, work.State) (work.StateUpdate, error) {
@@ -63,25 +67,35 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, poll time.Du
 		return app
 	}
 	app := compile(worker.Announce(s, place.Open(b), nil))
-	e := place.Open(b)
-	w := worker.New(s, worker.Options{Engine: e, Poll: poll, OnEvent: func(e worker.Event) {
-		if e.Kind == worker.EventIdle {
-			select {
-			case idle <- struct{}{}:
-			default:
+	polls := &polled{Saver: s}
+	ended := make(chan error, workers)
+	for range workers {
+		w := worker.New(polls, worker.Options{Engine: place.Open(b), Poll: poll, OnEvent: func(e worker.Event) {
+			if e.Kind == worker.EventIdle {
+				select {
+				case idle <- struct{}{}:
+				default:
+				}
 			}
-		}
-	}}, compile(s))
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+		}}, compile(polls))
+		go func() { ended <- w.Run(ctx) }()
+	}
 	defer func() {
 		stop()
-		if err := <-ended; err != nil {
-			b.Error(err)
+		for range workers {
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
 		}
 	}()
-	<-idle
+	for range workers {
+		<-idle
+	}
+	if workers > 1 {
+		time.Sleep(5 * time.Second) // they greet each other
+	}
 	var took, called []time.Duration
+	before := polls.n.Load()
 	for n := 0; b.Loop(); n++ {
 		start := time.Now()
 		if _, err := app.Thread(fmt.Sprintf("%d-%d", start.UnixNano(), n)).Submit(ctx, work.StateUpdate{}); err != nil {
@@ -90,9 +104,24 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, poll time.Du
 		called = append(called, time.Since(start))
 		took = append(took, (<-began).Sub(start))
 		<-idle
+		if workers > 1 {
+			time.Sleep(50 * time.Millisecond) // for those that polled in vain
+		}
 	}
+	b.ReportMetric(float64(polls.n.Load()-before)/float64(b.N), "polls/op")
 	report(b, took, "")
 	report(b, called, "Submit-")
+}
+
+// polled counts the polls of workers.
+type polled struct {
+	checkpoint.Saver
+	n atomic.Int64
+}
+
+func (p *polled) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
+	p.n.Add(1)
+	return p.Saver.Ready(ctx, q)
 }
 
 // report reports percentiles.

@@ -26,7 +26,7 @@ func BenchmarkHub(b *testing.B) {
 // BenchmarkPolling has a worker without an engine.
 func BenchmarkPolling(b *testing.B) {
 	place := enginetest.Place{Open: func(testing.TB) worker.Engine { return deaf{new(worker.Hub)} }}
-	enginetest.BenchmarkSubmit(b, place, openSQLite(b), time.Second)
+	enginetest.BenchmarkSubmit(b, place, openSQLite(b), 1, time.Second)
 }
 
 func openSQLite(b *testing.B) *sqlite.Saver {
