@@ -260,6 +260,7 @@ func (r *run) carry(c *checkpoint.Chain) {
 		return
 	}
 	r.limit(deadlineIn(c))
+	r.reason = reasonIn(c)
 	if by := journal.Metadata(c.Last.Meta)[callerKey]; by != "" {
 		r.caller = by
 		r.opt.metadata = withEntry(r.opt.metadata, callerKey, by)
@@ -292,8 +293,8 @@ func (r *run) tellCaller(ctx context.Context, cause error) error {
 		if end.state, err = r.state.AppendSnapshot(nil); err != nil {
 			return fmt.Errorf("%s: encode the result of the child: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
-	} else if cause != nil {
-		end.reason = journal.Cut(r.redacted(cause.Error()), checkpoint.MaxReason)
+	} else if end.reason = r.reason; cause != nil { // else a run before it has ended the child
+		end.reason = r.redacted(cause.Error())
 	}
 	if err := r.report(ctx, end); err != nil {
 		return err
@@ -312,6 +313,7 @@ func (r *run) report(ctx context.Context, end childEnd) error {
 	if err != nil || parent.ID == "" {
 		return err
 	}
+	end.reason = journal.Cut(end.reason, checkpoint.MaxReason)
 	send := func(end childEnd) error {
 		m := inbox.Signal(callMessage+by.Key, by.Signal, by.Key, appendChildEnd(end))
 		return r.postTo(ctx, by.Thread, parent.Graph, m)
@@ -410,12 +412,14 @@ func (r *run) cancelChildren(open []checkpoint.Write, reason string) error {
 // children of unfinished tasks, and reports the end of a child to its caller.
 func (r *run) leaveFamily(c *checkpoint.Chain) error {
 	const why = "another input has taken its place"
-	end := childEnd{status: c.Thread.Status}
+	end := childEnd{status: c.Thread.Status, reason: reasonIn(c)}
 	if c.Unfinished() {
 		if err := r.cancelChildren(c.Thread.Questions, why); err != nil {
 			return err
 		}
-		end = childEnd{status: Cancelled, reason: why}
+		if end.status != Cancelled {
+			end = childEnd{status: Cancelled, reason: why}
+		}
 	}
 	by := journal.Metadata(c.Last.Meta)[callerKey]
 	if by == "" || !endsLine(end.status) {

@@ -324,6 +324,81 @@ func TestAChildThatDiesBeforeItsReport(t *testing.T) {
 	})
 }
 
+// TestAReportAfterACrashHasTheReason: rules 25.1, 25.2 and 25.3. The process dies after it has
+// stored the end of the child, and before the report.
+func TestAReportAfterACrashHasTheReason(t *testing.T) {
+	slow := sleeper("worked", 9*day)
+	cancel := func(t *testing.T, kid graph.Thread[work, update]) {
+		t.Helper()
+		if err := kid.Cancel(t.Context(), "out of stock"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		node  func(context.Context, work) (update, error)
+		end   func(t *testing.T, kid graph.Thread[work, update]) // makes the child, which has begun, end; nil for one that ends when it begins
+		crash func(t *testing.T, kid graph.Thread[work, update]) // between the end and the report; nil for nothing
+		want  string
+		is    error
+	}{
+		"deadline": {
+			node: slow, want: "its ExecutionTimeout has passed", is: graph.ErrExecutionTimeout,
+			end: func(*testing.T, graph.Thread[work, update]) { time.Sleep(day) },
+		},
+		"cancel": {node: slow, end: cancel, want: "out of stock"},
+		"cancel, and a second one": {
+			node: slow, end: cancel, want: "out of stock",
+			crash: func(t *testing.T, kid graph.Thread[work, update]) {
+				t.Helper()
+				if err := kid.Cancel(t.Context(), "too late"); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"cancel, and another input": {
+			node: slow, end: cancel, want: "out of stock",
+			crash: func(t *testing.T, kid graph.Thread[work, update]) {
+				t.Helper()
+				done(t, graph.Waiting)(kid.Invoke(t.Context(), input))
+			},
+		},
+		"failure": {
+			node: func(context.Context, work) (update, error) { return update{}, errors.New("out of luck") }, want: "out of luck",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := []graph.ChildOption{graph.ExecutionTimeout(day)}
+				f := familyOn(t, memory.New(), tt.node, opts)
+				done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+				if tt.end != nil {
+					f.work(t)
+					tt.end(t, f.child.Thread("kid"))
+				}
+				found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+				if err != nil || len(found.Threads) != 1 {
+					t.Fatalf("got %+v, %v; want the child due", found, err)
+				}
+				dying := familyOn(t, postless{f.s}, tt.node, opts).child
+				once := graph.DueOptions{Retry: graph.RetryPolicy{Attempts: 1}}
+				if _, err := dying.ResumeDue(t.Context(), found.Threads[0], once); !errors.Is(err, errBroken) {
+					t.Fatalf("got %v, want the error of the report", err)
+				}
+				if tt.crash != nil {
+					tt.crash(t, f.child.Thread("kid"))
+				}
+				time.Sleep(2 * checkpoint.DefaultLease)
+				f.work(t)
+				_, err = f.parent.Thread("p").Resume(t.Context())
+				var child *graph.ChildError
+				if !errors.As(err, &child) || !strings.Contains(child.Reason, tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
+					t.Errorf("got %v, want the *ChildError with the reason %q", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
 // TestAReadyThreadWithoutTasksIsNotDue has a stored status Ready and nothing to run: the end of a
 // child that is not reported, and a finished thread. A worker must not find them again and again.
 func TestAReadyThreadWithoutTasksIsNotDue(t *testing.T) {

@@ -57,12 +57,17 @@ type DueRun struct {
 type AttemptsError struct {
 	Graph    string
 	Thread   string
-	Attempts int // the number of those runs
+	Attempts int    // the number of those runs
+	Reason   string // why the newest of them failed; empty if it died
 }
 
 func (e *AttemptsError) Error() string {
-	return fmt.Sprintf("%s: %d runs in a row failed or died without a new result; find the cause, then call Resume",
+	text := fmt.Sprintf("%s: %d runs in a row failed or died without a new result; find the cause, then call Resume",
 		where(e.Graph, e.Thread, -1), e.Attempts)
+	if e.Reason != "" {
+		text += "; the newest: " + e.Reason
+	}
+	return text
 }
 
 // Serves returns the names that threads of the graph have in saver: the name of the graph, and its
@@ -108,7 +113,8 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 	res, err := driver[S, U]{t}.drive(ctx, opts, new(stream[S, U]), nil)
 	d.run.Status, d.run.Steps = res.Status, res.Steps
 	var cancelled *CancelledError
-	if errors.As(err, &cancelled) {
+	var saver *SaverError
+	if errors.As(err, &cancelled) && !errors.As(err, &saver) {
 		err = nil // the end that somebody asked for
 	}
 	if err == nil && !d.run.Opened {
@@ -223,7 +229,7 @@ func (d *due) exhausted(r *run) error {
 		return nil
 	}
 	if n := r.log.Attempts(); n >= d.Retry.Attempts {
-		return &AttemptsError{Graph: r.g.name, Thread: r.thread, Attempts: n}
+		return &AttemptsError{Graph: r.g.name, Thread: r.thread, Attempts: n, Reason: r.reason}
 	}
 	return nil
 }

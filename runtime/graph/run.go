@@ -47,6 +47,7 @@ type run struct {
 	health health
 
 	caller        string        // of the child whose thread the run has, in JSON; empty for none
+	reason        string        // the stored one of the run before it on the run line; empty for none
 	finallyFailed bool          // the child has failed, and nothing retries it
 	fence         checkpoint.ID // of the run, if it took the thread
 	deadline      time.Time     // of the run line; zero for none
