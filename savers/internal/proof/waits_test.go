@@ -26,8 +26,8 @@ import (
 // kill, stop and cut begin them, and workers run them meanwhile. The last part waits for their
 // results, so that the time after which other workers get what a dead one held passes meanwhile.
 
-// pool is the queue.
-const pool = "pool"
+// pool is the queue that workers serve, and unserved the one that nobody serves.
+const pool, unserved = "pool", "unserved"
 
 // parties is the signal for which threads wait.
 var parties = graph.NewSignal[wire.String]("party")
@@ -35,8 +35,13 @@ var parties = graph.NewSignal[wire.String]("party")
 // waitsLease is the lease of the threads that wait.
 const waitsLease = time.Second
 
-// buildWaits returns the graph of the threads that wait, and that of their children.
-func buildWaits(s checkpoint.Saver, dir string) (waits, below *app, err error) {
+// tooLong is the time after which a child that waits for nothing is cancelled, and a task that
+// nobody takes fails.
+const tooLong = 700 * time.Millisecond
+
+// buildWaits returns the graph of the threads that wait, that of their children, and that of
+// children that only their deadline ends.
+func buildWaits(s checkpoint.Saver, dir string) (waits, below, idle *app, err error) {
 	s = noting{s, dir}
 	opts := []graph.Option{graph.Saver(s), graph.Lease(waitsLease)}
 	said := func(ctx context.Context, line string) (update, error) {
@@ -53,7 +58,15 @@ func buildWaits(s checkpoint.Saver, dir string) (waits, below *app, err error) {
 	g.Edge("first", g.Node("second", say))
 	g.Edge("second", graph.End)
 	if below, err = g.Compile(append(opts, graph.ReleaseOnDone())...); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	g = graph.New("idle", proof.StateSchema)
+	g.Chain(graph.Start, g.Node("listen", func(ctx context.Context, _ proof.State) (update, error) {
+		_, err := parties.Receive(ctx)
+		return update{}, err
+	}, parties), graph.End)
+	if idle, err = g.Compile(opts...); err != nil {
+		return nil, nil, nil, err
 	}
 	g = graph.New("waits", proof.StateSchema)
 	g.Edge(graph.Start, g.Node("begin", say))
@@ -72,26 +85,40 @@ func buildWaits(s checkpoint.Saver, dir string) (waits, below *app, err error) {
 		}
 		return said(ctx, "listen "+string(text))
 	}, parties)
-	branches := []graph.ID{"pooled", "caller", "listen"}
+	g.Node("late", func(ctx context.Context, _ proof.State) (update, error) {
+		id := graph.CurrentTask(ctx).Thread + "-late"
+		if _, err := graph.Child(ctx, idle, id, update{}, graph.ExecutionTimeout(tooLong)); !errors.Is(err, graph.ErrExecutionTimeout) {
+			return update{}, err
+		}
+		return said(ctx, "late")
+	})
+	g.Node("nobody", say, graph.Queue(unserved), graph.StartTimeout(tooLong))
+	g.Fallback("nobody", func(ctx context.Context, _ proof.State, err error) (update, error) {
+		if !errors.Is(err, graph.ErrStartTimeout) {
+			return update{}, err
+		}
+		return said(ctx, "nobody")
+	})
+	branches := []graph.ID{"pooled", "caller", "listen", "late", "nobody"}
 	for _, id := range branches {
 		g.Edge("begin", id)
 	}
 	g.Join(branches, g.Node("end", say))
 	g.Edge("end", graph.End)
 	waits, err = g.Compile(opts...)
-	return waits, below, err
+	return waits, below, idle, err
 }
 
 // serveWaits runs threads that wait, their children and their tasks until ctx ends.
 func serveWaits(ctx context.Context, s checkpoint.Saver, dir string) error {
-	waits, below, err := buildWaits(s, dir)
+	waits, below, idle, err := buildWaits(s, dir)
 	if err != nil {
 		return err
 	}
 	return worker.New(noting{s, dir}, worker.Options{
 		Queues: map[string]int{pool: 2}, Poll: 50 * time.Millisecond,
 		Retry: graph.RetryPolicy{Attempts: 1 << 20, Base: time.Millisecond, Max: 50 * time.Millisecond},
-	}, waits, below).Run(ctx)
+	}, waits, below, idle).Run(ctx)
 }
 
 // waiters are the threads that wait, of all parts of a proof.
@@ -111,7 +138,7 @@ func (b *bench) begin(t *testing.T, s checkpoint.Saver) {
 	if !b.waiting() {
 		return
 	}
-	waits, _, err := buildWaits(s, b.waiters.dir)
+	waits, _, _, err := buildWaits(s, b.waiters.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +206,7 @@ func (b *bench) stopOne(t *testing.T, s checkpoint.Saver) {
 	if line, err := p.lines.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the worker says %q, %v; want it ready", line, err)
 	}
-	waits, _, err := buildWaits(s, b.waiters.dir)
+	waits, _, _, err := buildWaits(s, b.waiters.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +241,7 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s := b.open(t)
 	stop := b.serve(t, s)
-	waits, below, err := buildWaits(s, b.waiters.dir)
+	waits, below, idle, err := buildWaits(s, b.waiters.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +250,7 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 	check := func(id string) {
 		t.Helper()
 		res, err := waits.Thread(id).Result(ctx, graph.RequestID(id))
-		want := []string{"begin", "pooled", "caller of first second", "listen " + id, "end"}
+		want := []string{"begin", "pooled", "caller of first second", "listen " + id, "late", "nobody", "end"}
 		if err != nil || res.Status != graph.Done || !slices.Equal(res.State.Log, want) {
 			t.Errorf("thread %s: the result is %s with the log %q, %v; want %q", id, res.Status, res.State.Log, err, want)
 		}
@@ -231,7 +258,7 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 	for _, id := range b.waiters.threads {
 		check(id)
 	}
-	graphs := []string{"waits", "below", graph.QueueGraph("waits", pool), graph.QueueGraph("below", pool)}
+	graphs := []string{"waits", "below", "idle", graph.QueueGraph("waits", unserved), graph.QueueGraph("waits", pool), graph.QueueGraph("below", pool)}
 	for left := true; left; rest(10 * time.Millisecond) { // a dead worker can leave the thread of a task that has its outcome
 		due, err := s.Ready(ctx, checkpoint.ReadyQuery{Graphs: graphs, Limit: 1})
 		if err != nil {
@@ -249,7 +276,10 @@ func proveWaits(t *testing.T, b *bench, c *count) {
 	stop()
 	for _, id := range b.waiters.threads {
 		check(id)
-		c.waited(t, s, b.waiters.dir, id, late, "begin", "pooled", "caller", "listen", "end")
+		c.waited(t, s, b.waiters.dir, id, late, "begin", "pooled", "caller", "listen", "late", "nobody", "end")
+		if _, err := idle.Thread(id + "-late").Result(ctx); !errors.Is(err, graph.ErrExecutionTimeout) {
+			t.Errorf("the idle child of thread %s: got %v, want ErrExecutionTimeout", id, err)
+		}
 		if res, err := below.Thread(id + "-child").Result(ctx); err != nil || !slices.Equal(res.State.Log, []string{"first", "second"}) {
 			t.Errorf("the child of thread %s: the result is %v, %v; want each of its nodes once", id, res.State.Log, err)
 		}
