@@ -112,9 +112,12 @@ func (c describer) describe(g *core) *Description {
 		return d
 	}
 	d := &Description{
-		Graph: g.name, State: g.shape().Name, Nodes: []NodeDescription{}, Edges: []EdgeDescription{}, FormerNames: slices.Clone(g.opt.formerNames),
+		Graph: g.name, Nodes: []NodeDescription{}, Edges: []EdgeDescription{}, FormerNames: slices.Clone(g.opt.formerNames),
 	}
 	c.known[g] = d
+	if g.shape != nil { // compiled
+		d.State = g.shape().Name
+	}
 	for i := range g.nodes {
 		if i != start {
 			d.Nodes = append(d.Nodes, c.node(g, i))

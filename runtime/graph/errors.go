@@ -39,6 +39,11 @@ var (
 	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
 	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
+	// ErrNotCompiled is returned by calls on a zero Graph, Thread or Untyped.
+	ErrNotCompiled = errors.New("the graph is not compiled")
+	// ErrNotHead is returned by Invoke, Stream, Submit and Result of a Thread that At returned.
+	// They act on the head of a thread.
+	ErrNotHead = errors.New("the call acts on the head of the thread, and not on a checkpoint")
 	// ErrRequestReused is returned by Invoke and Stream if RequestID names a request that the
 	// thread has stored with another input. Nothing runs.
 	ErrRequestReused = errors.New("the request id was used with another input")

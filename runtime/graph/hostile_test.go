@@ -183,8 +183,8 @@ func TestZeroAndNilValues(t *testing.T) {
 		err7 = err
 	}
 	for i, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
-		if err == nil || !strings.Contains(err.Error(), "zero Thread") {
-			t.Errorf("call %d: got %v, want an error that says so", i, err)
+		if !errors.Is(err, graph.ErrNotCompiled) || !strings.Contains(err.Error(), "zero Thread") {
+			t.Errorf("call %d: got %v, want ErrNotCompiled that says so", i, err)
 		}
 	}
 	b := newWork()
@@ -197,6 +197,59 @@ func TestZeroAndNilValues(t *testing.T) {
 		"Lease is -1ns; want more than 0, or 0 for the default",
 		"SaverTimeout is 0s; want more than 0",
 	})
+}
+
+func TestAZeroGraphReturnsErrors(t *testing.T) {
+	ctx := t.Context()
+	calls := map[string]func(g *app, u graph.Untyped) error{
+		"Run": func(g *app, _ graph.Untyped) error { _, err := g.Run(ctx, input); return err },
+		"Stream": func(g *app, _ graph.Untyped) (last error) {
+			for _, err := range g.Stream(ctx, input) {
+				last = err
+			}
+			return last
+		},
+		"Invoke": func(g *app, _ graph.Untyped) error { _, err := g.Thread("t").Invoke(ctx, input); return err },
+		"Update": func(_ *app, u graph.Untyped) error { _, err := u.Update(ctx, "t", checkpoint.ID{}, nil); return err },
+		"Submit": func(_ *app, u graph.Untyped) error { _, err := u.Submit(ctx, "t", nil); return err },
+		"Signal": func(_ *app, u graph.Untyped) error { return u.Signal(ctx, "t", "s", nil) },
+		"Ask":    func(_ *app, u graph.Untyped) error { _, err := u.Ask(ctx, "t", "s", nil); return err },
+		"Answer": func(_ *app, u graph.Untyped) error { return u.Answer(ctx, "t") },
+		"Resume": func(_ *app, u graph.Untyped) error { _, err := u.Resume(ctx, "t", checkpoint.ID{}); return err },
+		"Result": func(_ *app, u graph.Untyped) error { _, err := u.Result(ctx, "t"); return err },
+	}
+	for name, call := range calls {
+		for _, u := range []graph.Untyped{{}, new(app).Untyped()} {
+			if err := call(new(app), u); !errors.Is(err, graph.ErrNotCompiled) {
+				t.Errorf("%s: got %v, want ErrNotCompiled", name, err)
+			}
+		}
+	}
+	if u := (graph.Untyped{}); u.Shape() != nil || u.Queues() != nil || len(new(app).Describe().Nodes) != 0 {
+		t.Error("a zero graph has a shape, queues or nodes")
+	}
+	_, serves := new(app).Serves(memory.New())
+	_, result := graph.Stored{}.Result(ctx)
+	_, reply := graph.Stored{}.Reply(ctx, "message")
+	for name, err := range map[string]error{"Serves": serves, "Result": result, "Reply": reply} {
+		if !errors.Is(err, graph.ErrNoSaver) {
+			t.Errorf("%s: got %v, want ErrNoSaver", name, err)
+		}
+	}
+}
+
+func TestACallOnTheHeadRefusesACheckpoint(t *testing.T) {
+	ctx := t.Context()
+	th := compile(t, chain("a"), graph.Saver(memory.New())).Thread("t")
+	at := th.At(done(t, graph.Done)(th.Invoke(ctx, input)).Checkpoint)
+	_, invoke := at.Invoke(ctx, input)
+	_, submit := at.Submit(ctx, input)
+	_, result := at.Result(ctx)
+	for name, err := range map[string]error{"Invoke": invoke, "Submit": submit, "Result": result} {
+		if !errors.Is(err, graph.ErrNotHead) {
+			t.Errorf("%s: got %v, want ErrNotHead", name, err)
+		}
+	}
 }
 
 func TestZeroQuestionsAndSignalsAreErrors(t *testing.T) {

@@ -189,7 +189,7 @@ func (m ThreadMailer[S, U]) postOfInput(ctx context.Context, in U, o runOptions)
 		return p, err
 	}
 	if !t.at.IsZero() {
-		return p, t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
+		return p, t.fail("%w; use UpdateState to continue from a checkpoint", ErrNotHead)
 	}
 	if err := o.prepareSubmit(); err != nil {
 		return p, t.fail("%w", err)

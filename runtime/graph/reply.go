@@ -14,7 +14,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
-	"github.com/graphgen-go/graphgen/runtime/internal/news"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/shape"
 )
@@ -158,8 +157,10 @@ func (t Stored) Reply(ctx context.Context, message string) ([]byte, error) {
 	if message == "" {
 		return nil, &checkpoint.InvalidError{Field: "message", Found: "the empty id", Want: "the id of a posted message"}
 	}
-	g := &core{compiled: compiled{opt: defaults()}}
-	g.opt.saver, g.news = t.Saver, news.NewRoom(t.Saver, g.opt.saverTimeout)
+	g, err := t.core()
+	if err != nil {
+		return nil, err
+	}
 	return g.awaitReply(ctx, t.Ref.Thread, message)
 }
 

@@ -74,8 +74,8 @@ const (
 // of the last whole superstep. It has no state if merging or a route failed.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
 	o, err := running(g.opt.limits, opts, RunOption.run)
-	if err != nil {
-		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, err)
+	if err := g.checkRun(err); err != nil {
+		return Result[S]{}, err
 	}
 	return g.run(ctx, in, o, nil)
 }

@@ -214,6 +214,17 @@ func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runO
 	return o, o.check()
 }
 
+// checkRun returns an error unless the graph can run, and its run options are valid.
+func (g *core) checkRun(wrong error) error {
+	switch {
+	case len(g.nodes) == 0:
+		return fmt.Errorf("graph: %w; make it by Compile", ErrNotCompiled)
+	case wrong != nil:
+		return fmt.Errorf("graph: %s: %w", g.name, wrong)
+	}
+	return nil
+}
+
 // check returns the faults of the options.
 func (o *runOptions) check() error {
 	faults := o.faults

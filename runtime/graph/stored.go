@@ -7,18 +7,29 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
 // Stored is a thread of a saver, for programs that do not have its graph, such as package operate.
 // It is a small value, and safe for concurrent use. Graph.Untyped is for programs that have the
 // graph and not the Go types of its state.
 type Stored struct {
-	// Saver has the thread. Only Result and Reply use it.
+	// Saver has the thread. Only Result and Reply use it, and return ErrNoSaver without it.
 	Saver checkpoint.Saver
 	// Graph is the name of the graph of the thread. Only the posts use it.
 	Graph string
 	// Ref names the thread. For Read, Position and Updates it is the argument of Saver.Load.
 	Ref checkpoint.Ref
+}
+
+// core returns a graph without nodes on the saver of the thread.
+func (t Stored) core() (*core, error) {
+	if t.Saver == nil {
+		return nil, fmt.Errorf("graph: thread %q: %w; set the Saver of Stored", t.Ref.Thread, ErrNoSaver)
+	}
+	g := &core{compiled: compiled{opt: defaults()}}
+	g.opt.saver, g.news = t.Saver, news.NewRoom(t.Saver, g.opt.saverTimeout)
+	return g, nil
 }
 
 // Read returns the snapshot of a loaded checkpoint. c is the result of Saver.Load. State is the

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -56,8 +55,7 @@ func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...InvokeOption) it
 func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunOption) iter.Seq2[Event[S, U], error] {
 	o, wrong := running(g.opt.limits, opts, streaming(RunOption.run))
 	return func(yield func(Event[S, U], error) bool) {
-		if wrong != nil {
-			wrong := fmt.Errorf("graph: %s: %w", g.name, wrong)
+		if wrong := g.checkRun(wrong); wrong != nil {
 			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: g.name}, Result: new(Result[S])}, wrong)
 			return
 		}

@@ -165,7 +165,7 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 			return r.open(opening.Resume, t.at)
 		}
 		if !t.at.IsZero() {
-			return t.fail("input goes to the head of a thread; use UpdateState to continue from a checkpoint")
+			return t.fail("%w; use UpdateState to continue from a checkpoint", ErrNotHead)
 		}
 		if h := t.hot(o); h != nil {
 			r = t.opener(held, o, out, in, lost)
@@ -387,7 +387,10 @@ func (t Thread[S, U]) releasedVersion(ctx context.Context, head checkpoint.ID) (
 // usable returns an error unless the thread can be used at all.
 func (t Thread[S, U]) usable() error {
 	if t.g == nil {
-		return errors.New("graph: a zero Thread; make it by Graph.Thread")
+		return fmt.Errorf("graph: a zero Thread: %w; make it by Graph.Thread", ErrNotCompiled)
+	}
+	if len(t.g.nodes) == 0 {
+		return t.fail("%w; make it by Compile", ErrNotCompiled)
 	}
 	if t.saver() == nil {
 		return t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)

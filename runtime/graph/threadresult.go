@@ -9,7 +9,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/internal/news"
 )
 
 // Result waits for the result of the inputs that were submitted before the call, and returns it.
@@ -39,7 +38,7 @@ func (t Thread[S, U]) Result(ctx context.Context, opts ...ResultOption) (Result[
 		return none, err
 	}
 	if !t.at.IsZero() || t.edit != nil {
-		return none, t.fail("Result waits for the newest run of a thread; use State to read a checkpoint")
+		return none, t.fail("Result: %w; use State to read a checkpoint", ErrNotHead)
 	}
 	if err := t.reenters(ctx); err != nil {
 		return none, err
@@ -82,8 +81,11 @@ func UntilWaiting() ResultOption {
 // Result works like Thread.Result. It returns the snapshot of the last checkpoint, as Read does.
 // The errors are those of Thread.Result.
 func (t Stored) Result(ctx context.Context, opts ...ResultOption) (Snapshot[[]byte], error) {
-	g, thread := &core{compiled: compiled{opt: defaults()}}, t.Ref.Thread
-	g.opt.saver, g.news = t.Saver, news.NewRoom(t.Saver, g.opt.saverTimeout)
+	thread := t.Ref.Thread
+	g, err := t.core()
+	if err != nil {
+		return Snapshot[[]byte]{}, err
+	}
 	o, err := running(g.opt.limits, opts, ResultOption.result)
 	if err != nil {
 		return Snapshot[[]byte]{}, fmt.Errorf("%s: %w", where("", thread, -1), err)
