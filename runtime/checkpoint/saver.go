@@ -300,6 +300,13 @@ type Ref struct {
 	At        ID     // zero is the head
 }
 
+// NoCall is a namespace that no subgraph call has. A Load of it describes the thread with its
+// Questions, and reads no records.
+const NoCall = "-"
+
+// Questions reports whether a Load of p sets the Questions of the Thread of the Chain.
+func (p *Ref) Questions() bool { return p.Namespace == "" || p.Namespace == NoCall }
+
 // Chain is the data that restores one checkpoint.
 type Chain struct {
 	Version int
@@ -325,7 +332,8 @@ type Chain struct {
 	// Committed reports whether a later record commits the base of Last. A run from here is then a
 	// replay.
 	Committed bool
-	// Thread describes the whole version.
+	// Thread describes the whole version. A Load of the root or of NoCall sets Questions, which
+	// are those of all calls. A Load of another namespace leaves them out.
 	Thread Thread
 }
 

@@ -41,6 +41,9 @@ func ReadPlace(ctx context.Context, s checkpoint.Saver, d *graph.Description, re
 type reader struct {
 	s    checkpoint.Saver
 	left int // the number of records that it may still read
+
+	known     bool
+	questions []checkpoint.Write // of the version, once they are known
 }
 
 // read marks the nodes of a thread, or of a call that ref names. If the call is finished, all of
@@ -53,6 +56,11 @@ func (r *reader) read(ctx context.Context, p *Place, d *graph.Description, ref c
 	c, err := r.s.Load(ctx, ref)
 	if err != nil || c.Empty() {
 		return false, err
+	}
+	if !finished {
+		if err := r.addQuestions(ctx, ref, &c); err != nil {
+			return false, err
+		}
 	}
 	snap, err := graph.Stored{Ref: ref}.Position(&c)
 	if err != nil {
@@ -71,6 +79,23 @@ func (r *reader) read(ctx context.Context, p *Place, d *graph.Description, ref c
 		}
 	}
 	return true, r.older(ctx, p, d, ref, &snap)
+}
+
+// addQuestions sets the open questions of the version in a chain that ref names. A Load of a
+// subgraph call has none.
+func (r *reader) addQuestions(ctx context.Context, ref checkpoint.Ref, c *checkpoint.Chain) error {
+	if !r.known {
+		thread := *c
+		if ref.Namespace != "" {
+			var err error
+			if thread, err = r.s.Load(ctx, checkpoint.Ref{Thread: ref.Thread, Version: ref.Version, Namespace: checkpoint.NoCall}); err != nil {
+				return err
+			}
+		}
+		r.known, r.questions = true, thread.Thread.Questions
+	}
+	c.Thread.Questions = r.questions
+	return nil
 }
 
 // relative makes the paths of a snapshot begin in its namespace. They begin in the thread.

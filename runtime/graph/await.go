@@ -95,7 +95,7 @@ func (g *core) watch(ctx context.Context, thread string, check func(context.Cont
 // check returns the end of the work; nil if it has not ended.
 func (w *awaiting) check(ctx context.Context) (*ended, error) {
 	for {
-		c, err := loadChain(ctx, w.g, w.g.opt.saver, checkpoint.Ref{Thread: w.thread, Namespace: noCall})
+		c, err := loadChain(ctx, w.g, w.g.opt.saver, checkpoint.Ref{Thread: w.thread, Namespace: checkpoint.NoCall})
 		if err != nil {
 			return nil, err
 		}

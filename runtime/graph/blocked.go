@@ -28,19 +28,27 @@ func (r *run) blocked(c *checkpoint.Chain, inside bool, writes []checkpoint.Writ
 	if len(r.opt.rerun) > 0 || r.opt.rehearse {
 		return false, nil, nil
 	}
-	v, below, err := r.decideHeld(c, inside, writes)
+	var questions []checkpoint.Write
+	if inside {
+		questions = c.Thread.Questions
+	}
+	v, below, err := r.decideHeld(questions, writes)
 	return v.Held && v.Waits, below, err
 }
 
 // asksBelow are the open questions of subgraph calls, by the key of the task that makes the call.
 type asksBelow map[string][]subgraph.Asked
 
-// decideHeld decides whether the tasks that are due at c hold the run, without running it. writes
-// are those that the opening will store. With inside it reads subgraph calls that ask, and returns
-// their open questions. A call that it does not read can run.
-func (r *run) decideHeld(c *checkpoint.Chain, inside bool, writes []checkpoint.Write) (held.Verdict, asksBelow, error) {
+// decideHeld decides whether the tasks that are due hold the run, without running it. writes are
+// those that the opening will store. It reads the subgraph calls that have some of the questions,
+// and returns their open questions. A call that it does not read can run.
+func (r *run) decideHeld(questions, writes []checkpoint.Write) (held.Verdict, asksBelow, error) {
 	now := r.plan.Now()
-	tasks := r.describeDue(c, now, inside)
+	var asking map[string][]checkpoint.Write // the questions and stops of each call
+	if r.g.nests {
+		asking = subgraph.Asking(r.log.Namespace, questions)
+	}
+	tasks := r.describeDue(now, asking)
 	below := make(asksBelow)
 	for {
 		v, read := held.Decide(tasks)
@@ -51,8 +59,9 @@ func (r *run) decideHeld(c *checkpoint.Chain, inside bool, writes []checkpoint.W
 			return v, nil, r.cancelled()
 		}
 		t := &now[read]
-		inside := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(tasks[read].Key)))
-		asked, in, err := r.g.nodes[t.Node].sub.decideHeldCall(r.ctx, inside, r.pathTo(t), writes)
+		call := r.log.Call(tasks[read].Key)
+		inside := r.log.Child(journal.Within(r.log.Namespace, call))
+		asked, in, err := r.g.nodes[t.Node].sub.decideHeldCall(r.ctx, inside, r.pathTo(t), asking[call], writes)
 		if err != nil {
 			return v, nil, err
 		}
@@ -61,12 +70,9 @@ func (r *run) decideHeld(c *checkpoint.Chain, inside bool, writes []checkpoint.W
 	}
 }
 
-// describeDue describes due tasks for the decisions of package held.
-func (r *run) describeDue(c *checkpoint.Chain, now []plan.Task, inside bool) []held.Task {
-	var asking map[string]bool // the calls with open questions or stops
-	if inside && r.g.nests {
-		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
-	}
+// describeDue describes due tasks for the decisions of package held. asking has the questions of
+// their calls.
+func (r *run) describeDue(now []plan.Task, asking map[string][]checkpoint.Write) []held.Task {
 	tasks := make([]held.Task, len(now))
 	for i := range now {
 		key := r.taskKey(&now[i])
@@ -74,16 +80,17 @@ func (r *run) describeDue(c *checkpoint.Chain, now []plan.Task, inside bool) []h
 		asked := r.pending.Asked(key)
 		tasks[i] = held.Task{Key: key, Race: r.g.plan.Nodes[now[i].Node].Race, Done: done, Asks: asked != nil && asked.Open()}
 		if r.g.nodes[now[i].Node].sub != nil {
-			tasks[i].AsksInside = asking[r.log.Call(key)]
+			tasks[i].AsksInside = len(asking[r.log.Call(key)]) > 0
 		}
 	}
 	return tasks
 }
 
 // decideHeldCall decides the same for a call of the graph in another run, and returns its open
-// questions. It only reads. writes are those that the opening of that run will store.
+// questions. It only reads. questions are those of the call and of the calls within it. writes are
+// those that the opening of that run will store.
 func (g *core) decideHeldCall(
-	ctx context.Context, log *journal.Writer, path []journal.PathElement, writes []checkpoint.Write,
+	ctx context.Context, log *journal.Writer, path []journal.PathElement, questions, writes []checkpoint.Write,
 ) (asked []subgraph.Asked, in bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
@@ -110,7 +117,7 @@ func (g *core) decideHeldCall(
 	if len(r.plan.Pending) > 0 {
 		return nil, false, nil
 	}
-	v, below, err := r.decideHeld(&c, true, writes)
+	v, below, err := r.decideHeld(questions, writes)
 	if err != nil || !v.Held || r.plan.Stops() && !v.Waits {
 		return nil, false, err
 	}

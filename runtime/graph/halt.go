@@ -29,10 +29,10 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Change) []checkpoint.Wr
 	}}
 }
 
-// holdAtStop sets the status Paused if a stop holds a subgraph that was restored from c. It stores
-// the stop if it is not stored yet. A stop of this run, or one that the graph did not have before,
+// holdAtStop sets the status Paused if a stop holds a subgraph that was restored. It stores the
+// stop if it is not stored yet. A stop of this run, or one that the graph did not have before,
 // holds nothing while every due task waits for answers.
-func (r *run) holdAtStop(c *checkpoint.Chain) error {
+func (r *run) holdAtStop() error {
 	o := journal.Change{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
@@ -41,7 +41,15 @@ func (r *run) holdAtStop(c *checkpoint.Chain) error {
 		r.status = o.Status
 		return r.restAt(halt)
 	case r.plan.Stops():
-		v, _, err := r.decideHeld(c, true, nil)
+		var questions []checkpoint.Write
+		if r.g.nests {
+			c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: checkpoint.NoCall})
+			if err != nil {
+				return err
+			}
+			questions = c.Thread.Questions
+		}
+		v, _, err := r.decideHeld(questions, nil)
 		if err != nil || v.Held && v.Waits {
 			return err
 		}

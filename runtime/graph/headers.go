@@ -16,7 +16,7 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 		return checkpoint.Thread{}, err
 	}
 	p := t.place(checkpoint.ID{})
-	p.Namespace = noNamespace
+	p.Namespace = checkpoint.NoCall
 	c, err := loadChain(ctx, &t.g.core, t.saver(), p)
 	if err == nil && c.Version == 0 {
 		return queued(ctx, t)
@@ -37,9 +37,6 @@ func queued[S, U any](ctx context.Context, t Thread[S, U]) (checkpoint.Thread, e
 	}
 	return listed, nil
 }
-
-// noNamespace is a namespace without records. Namespaces of subgraphs consist of keys of tasks.
-const noNamespace = "-"
 
 // headers yields the checkpoints of one version without their states.
 func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {

@@ -68,6 +68,13 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 	s := t.snapshot(last, c.Due)
 	s.State = live.View()
 	if !c.Committed {
+		if t.inside != nil && t.g.nests && c.Unfinished() {
+			thread, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: checkpoint.NoCall})
+			if err != nil {
+				return none, err
+			}
+			c.Thread.Questions = thread.Thread.Questions
+		}
 		var err error
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, c); err == nil {
 			err = s.setWaits(ctx, inTaskOrder(&t.g.core, openQuestions(t.namespace(), c), t.inside.depth()), c.Thread.Now)

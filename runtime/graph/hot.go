@@ -47,10 +47,6 @@ type standing[S, U any] struct {
 	thread  checkpoint.Thread
 }
 
-// noCall is a namespace without records. Loading it returns the position of a thread and reads no
-// records.
-const noCall = "-"
-
 // stands returns the position of a thread if storage still has the kept head. It returns nil if
 // the thread must be loaded.
 func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], error) {
@@ -61,7 +57,7 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	if id.IsZero() {
 		return nil, nil
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noCall})
+	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil {
 		return nil, err
 	}

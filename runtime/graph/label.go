@@ -123,7 +123,7 @@ func labelsOf(g *core, thread string, c *checkpoint.Chain) *task.Labels {
 	switch {
 	case c.Empty(): // the thread can have earlier versions
 		return task.NewLabels(nil, func(ctx context.Context) (map[string]string, error) {
-			c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: noCall})
+			c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: checkpoint.NoCall})
 			return c.Thread.Labels, err
 		})
 	case len(c.Thread.Labels) == 0:

@@ -119,7 +119,7 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 	if err != nil || len(o.answers) == 0 {
 		return err
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noCall})
+	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil {
 		return err
 	}

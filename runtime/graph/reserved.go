@@ -38,7 +38,7 @@ func hasBegun(ctx context.Context, g *core, thread string) error {
 	if mayBegin(g.name, thread) == nil {
 		return nil
 	}
-	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: noNamespace})
+	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: thread, Namespace: checkpoint.NoCall})
 	if err == nil && c.Thread.Created.IsZero() {
 		err = fmt.Errorf("%s: %w: only packages of graphgen begin a thread whose id begins with %q",
 			where(g.name, thread, -1), checkpoint.ErrNotFound, ReservedPrefix)

@@ -33,7 +33,9 @@ func (t Stored) core() (*core, error) {
 }
 
 // Read returns the snapshot of a loaded checkpoint. c is the result of Saver.Load. State is the
-// stored state: the snapshot with its deltas. It shares memory with c.
+// stored state: the snapshot with its deltas. It shares memory with c. For a subgraph call, set
+// c.Thread.Questions to those of a Load of checkpoint.NoCall. Without them the snapshot has no
+// questions, timers, signals and stops of calls within the call.
 //
 // The Snapshot differs from that of Thread.State in these points:
 //

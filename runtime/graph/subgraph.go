@@ -289,7 +289,7 @@ func (r *run) restoreCall(i int, c *run) (bool, error) {
 	}
 	chain, err := r.readCall(i, c)
 	if err == nil && chain.Unfinished() {
-		err = c.holdAtStop(&chain)
+		err = c.holdAtStop()
 	}
 	return err == nil && !chain.Empty(), err
 }

@@ -359,7 +359,7 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 // releaseFinished releases the version if its due tasks have finished something, and stores that
 // in the same write. It returns the head of the released version; zero if it released nothing.
 func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (head checkpoint.ID, err error) {
-	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: noNamespace})
+	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil || row.Version == 0 || row.Thread.Status == Done || row.Thread.Holder != "" {
 		return head, err
 	}

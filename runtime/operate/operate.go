@@ -70,9 +70,6 @@ func (o *Operator) Locked(payload []byte) error {
 	return nil
 }
 
-// noCall is a namespace without records. Loading it reads no records.
-const noCall = "-"
-
 // Find returns a thread as the saver lists it. The Version of a thread without an open version is
 // 0. Find returns checkpoint.ErrNotFound if nothing is stored of the thread. A damaged thread has
 // its ID, and the error says what is damaged.
@@ -94,7 +91,7 @@ func (o *Operator) Find(ctx context.Context, id string) (checkpoint.Thread, erro
 	}
 	last := &versions[len(versions)-1]
 	t.Status = last.Status
-	c, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: id, Version: last.Number, Namespace: noCall})
+	c, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: id, Version: last.Number, Namespace: checkpoint.NoCall})
 	if err == nil { // the description is that of the thread in all versions
 		t.Graph, t.Title, t.Labels, t.Created = c.Thread.Graph, c.Thread.Title, c.Thread.Labels, c.Thread.Created
 	}

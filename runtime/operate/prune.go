@@ -89,7 +89,7 @@ func (o *Operator) over(ctx context.Context, versions []checkpoint.Version, ende
 	if !finished || last.Number == 0 {
 		return finished, nil
 	}
-	chain, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number, Namespace: noCall})
+	chain, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: last.Thread, Version: last.Number, Namespace: checkpoint.NoCall})
 	due := len(mail) == 0 && !chain.Thread.Wake.IsZero() // such as a child that has not reported its end
 	return err == nil && !due && chain.Thread.Updated.Before(ended), err
 }

@@ -49,6 +49,13 @@ func (o *Operator) position(ctx context.Context, ref checkpoint.Ref, state bool)
 	if err != nil {
 		return p, fmt.Errorf("thread %q: %w", ref.Thread, err)
 	}
+	if p.Ref.Namespace != "" {
+		thread, err := o.Saver.Load(ctx, checkpoint.Ref{Thread: p.Ref.Thread, Version: p.Ref.Version, Namespace: checkpoint.NoCall})
+		if err != nil {
+			return p, fmt.Errorf("thread %q: %w", ref.Thread, err)
+		}
+		p.Chain.Thread.Questions = thread.Thread.Questions
+	}
 	if p.Chain.Empty() {
 		return p, nil
 	}

@@ -143,8 +143,7 @@ func (s *Schedules) running(ctx context.Context, e *entry) (bool, error) {
 	if newest.Thread == "" || newest.Err != "" || e.Spec.Overlap == Allow {
 		return false, nil
 	}
-	const none = "-" // a namespace without records: Load reads the thread only
-	c, err := s.saver.Load(ctx, checkpoint.Ref{Thread: newest.Thread, Namespace: none})
+	c, err := s.saver.Load(ctx, checkpoint.Ref{Thread: newest.Thread, Namespace: checkpoint.NoCall})
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return false, nil // nobody can run it
 	}

@@ -234,6 +234,9 @@ func (s *Saver) tryView(ctx context.Context, p checkpoint.Ref) (view ledger.View
 	if view.Chain.Thread, err = v.describe(sp.count()); err != nil {
 		return view, nil, false, err
 	}
+	if !p.Questions() {
+		view.Chain.Thread.Questions = nil
+	}
 	if view.Chain.Thread.Holder == "" && !v.v.Ended && v.v.Released.IsZero() {
 		if changed, err = v.changed(); err != nil {
 			return view, nil, false, err

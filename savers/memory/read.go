@@ -26,7 +26,9 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Ch
 		if view.Base != nil {
 			chain.Due = view.Base.Due
 		}
-		chain.Thread = t.describe(v, time.Now())
+		if chain.Thread = t.describe(v, time.Now()); !p.Questions() {
+			chain.Thread.Questions = nil
+		}
 		return nil
 	})
 	return chain, err

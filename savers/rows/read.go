@@ -54,6 +54,10 @@ func (t *thread) describeVersion(v *version) checkpoint.Thread {
 // chainPage is how many rows Load reads first, unless it knows how many records restore the state.
 const chainPage = 32
 
+// callPage is how many pending writes Load reads first for a subgraph call, which are those of any
+// call. If there are more, it reads those of the call alone by another round trip.
+const callPage = 32
+
 // Load returns the data that restores a checkpoint, as checkpoint.Saver says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
 	known, h, _ := s.recall(p.Thread, "") // right if the revision is still the same
@@ -114,7 +118,11 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	if !l.p.At.IsZero() {
 		wanted = l.log.upTo(l.p.At, l.page)
 	}
-	ranges := []Range{point(threadKey(l.p.Thread)), liveWritesOf(l.p.Thread, l.v.root), root.head(), wanted}
+	pending := liveWritesOf(l.p.Thread, l.v.root)
+	if !l.p.Questions() {
+		pending.Limit = callPage
+	}
+	ranges := []Range{point(threadKey(l.p.Thread)), pending, root.head(), wanted}
 	if !l.p.At.IsZero() {
 		ranges = append(ranges, l.log.head(), point(l.log.after(l.p.At)))
 	}
@@ -129,11 +137,13 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	if err := l.heads(&chain, root, rows); err != nil {
 		return chain, err
 	}
-	live, _, err := l.s.live(ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head)
-	if err != nil {
-		return chain, err
+	var live []*writeRow
+	if l.p.Questions() {
+		if live, _, err = l.s.live(ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head); err != nil {
+			return chain, err
+		}
+		chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
 	}
-	chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
 	records, err := l.restore(ctx, &chain, rows[3])
 	if err != nil {
 		return chain, err
@@ -155,11 +165,40 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 			return chain, err
 		}
 	}
-	if err := l.base(ctx, &chain, records, rows[1]); err != nil {
+	written := rows[1]
+	if !l.p.Questions() {
+		if written, err = l.ofBase(ctx, chain.Last.Base, rows[1]); err != nil {
+			return chain, err
+		}
+	}
+	if err := l.base(ctx, &chain, records, written); err != nil || chain.Committed {
 		return chain, err
+	}
+	if !l.p.Questions() {
+		if live, _, err = l.s.live(ctx, l.p.Thread, l.v.root, written, chain.Last.Base); err != nil {
+			return chain, err
+		}
 	}
 	chain.Writes = inOrder(slices.DeleteFunc(live, func(w *writeRow) bool { return w.Base != chain.Last.Base }))
 	return chain, nil
+}
+
+// ofBase returns those of the rows of pending writes that are of a base. It reads them if there
+// may be more than the first rows.
+func (l *loader) ofBase(ctx context.Context, base checkpoint.ID, first []Row) (all []Row, err error) {
+	if len(first) < callPage {
+		for _, r := range first {
+			if baseOf(r.Key) == base {
+				all = append(all, r)
+			}
+		}
+		return all, nil
+	}
+	rows, err := l.read(ctx, point(threadKey(l.p.Thread)), within(Key{Writes, l.p.Thread, l.v.root.base(base)}))
+	if err != nil {
+		return nil, err
+	}
+	return rows[1], nil
 }
 
 // read reads ranges. The first has the row of the thread. read returns ErrChanged if the thread

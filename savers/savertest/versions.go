@@ -432,7 +432,7 @@ func testStatuses(tb testing.TB, place Storage) {
 // testThreadAlone checks that a load where no records are describes the thread.
 func testThreadAlone(tb testing.TB, place Storage) {
 	s := open(tb, place)
-	nowhere := checkpoint.Ref{Thread: "t", Namespace: "nowhere"}
+	nowhere := checkpoint.Ref{Thread: "t", Namespace: checkpoint.NoCall}
 	if chain := load(tb, s, nowhere); chain.Version != 0 || chain.Thread.Version != 0 {
 		tb.Errorf("no thread: got version %d and %+v, want neither", chain.Version, chain.Thread)
 	}
@@ -445,7 +445,14 @@ func testThreadAlone(tb testing.TB, place Storage) {
 	if !chain.Empty() || !chain.Head.IsZero() || len(chain.Due) != 0 || chain.Version != 1 {
 		tb.Errorf("got %d records, head %s, %d due and version %d; want none of version 1", chain.Chained+1, chain.Head, len(chain.Due), chain.Version)
 	}
+	call := load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"})
 	if got, want := timeless(chain.Thread), timeless(root.Thread); got != want || len(root.Thread.Questions) != 1 {
 		tb.Errorf("the thread: got %s, want as at the root %s", got, want)
+	}
+	root.Thread.Questions = nil
+	for where, c := range map[string]checkpoint.Chain{"nowhere": load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "nowhere"}), "in a call": call} {
+		if got, want := timeless(c.Thread), timeless(root.Thread); got != want {
+			tb.Errorf("the thread %s: got %s, want as at the root, without questions: %s", where, got, want)
+		}
 	}
 }

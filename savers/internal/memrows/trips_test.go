@@ -206,3 +206,57 @@ func TestAPrunedThreadIsNotNew(t *testing.T) {
 		t.Errorf("the head is %s, %v; want %s", chain.Head, err, second[0].ID)
 	}
 }
+
+// read is a Store that counts the rows that are read.
+type read struct {
+	rows.Store
+	rows int
+}
+
+func (r *read) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
+	all, now, err := r.Store.Read(ctx, ranges...)
+	for i := range all {
+		r.rows += len(all[i])
+	}
+	return all, now, err
+}
+
+// Loads of calls that ask read a number of rows in proportion to the calls, not to their square.
+func TestLoadsOfCallsReadRowsAsTheyAreMany(t *testing.T) {
+	work := func(calls int) int {
+		store := &read{Store: newStore()}
+		s := rows.New("rows", store, rows.Options{})
+		first := opening(t, checkpoint.ID{})
+		if _, err := s.Append(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		fence := first.Records[0].ID
+		for i := range calls {
+			call, id := fmt.Sprint("call ", i), newID(t)
+			_, err := s.Append(t.Context(), checkpoint.Append{Thread: "t", Namespace: call, Fence: fence, Records: []checkpoint.Record{{
+				ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: []byte{0x80},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: []checkpoint.Write{
+				{Namespace: call, Base: id, Task: "a", Kind: checkpoint.Question, Payload: []byte(call)},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.rows = 0
+		for i := range calls {
+			call := fmt.Sprint("call ", i)
+			c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t", Namespace: call})
+			if err != nil || len(c.Writes) != 1 || string(c.Writes[0].Payload) != call {
+				t.Fatalf("%s: got the writes %v, %v; want its question", call, c.Writes, err)
+			}
+		}
+		return store.rows
+	}
+	if one, two := work(100), work(200); two != 2*one {
+		t.Errorf("loads of 100 calls read %d rows, and those of 200 calls %d; want twice as many", one, two)
+	}
+}

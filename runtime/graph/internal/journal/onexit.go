@@ -360,7 +360,9 @@ func (l *OnExit) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, 
 			return w.Namespace != p.Namespace || w.Base != c.Last.Base
 		}))
 	}
-	c.Thread.Questions = l.questions(c.Thread.Questions)
+	if p.Questions() {
+		c.Thread.Questions = l.questions(c.Thread.Questions)
+	}
 	return c, nil
 }
 

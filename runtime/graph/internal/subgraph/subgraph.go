@@ -196,13 +196,13 @@ func ClearStops(c *checkpoint.Chain) []checkpoint.Write {
 	return writes
 }
 
-// Asking returns the names of the calls in a namespace that some of the questions are of, or of a
-// call within them.
-func Asking(namespace string, questions []checkpoint.Write) map[string]bool {
-	calls := make(map[string]bool)
-	for i := range questions {
-		if name := journal.CallIn(namespace, questions[i].Namespace); name != "" {
-			calls[name] = true
+// Asking returns the questions of each call in a namespace, with those of the calls within it, by
+// the name of the call.
+func Asking(namespace string, questions []checkpoint.Write) map[string][]checkpoint.Write {
+	calls := make(map[string][]checkpoint.Write)
+	for _, q := range questions {
+		if name := journal.CallIn(namespace, q.Namespace); name != "" {
+			calls[name] = append(calls[name], q)
 		}
 	}
 	return calls

@@ -115,11 +115,15 @@ func TestOnlyDueCallsHaveOpenQuestions(t *testing.T) {
 	if got := places(Open("", &c)); !slices.Equal(got, want) {
 		t.Errorf("open: %q, want %q", got, want)
 	}
-	if got := Asking("", c.Thread.Questions); !maps.Equal(got, map[string]bool{calls[0]: true, calls[1]: true, "old-call": true}) {
-		t.Errorf("calls that ask: %v", got)
+	asking := Asking("", c.Thread.Questions)
+	for call, want := range map[string][]string{calls[0]: {want[0], want[2]}, calls[1]: {want[1]}, "old-call": {"old-call:k"}} {
+		if got := places(asking[call]); !slices.Equal(got, want) {
+			t.Errorf("questions of the call %q: %q, want %q", call, got, want)
+		}
 	}
-	if got := Asking(calls[1], c.Thread.Questions); !maps.Equal(got, map[string]bool{"inner": true}) {
-		t.Errorf("calls that ask in the second call: %v", got)
+	inner := Asking(calls[1], asking[calls[1]])
+	if len(asking) != 3 || len(inner) != 1 || !slices.Equal(places(inner["inner"]), want[1:2]) {
+		t.Errorf("%d calls ask, and in the second call %v; want 3, and the inner one", len(asking), inner)
 	}
 }
 
