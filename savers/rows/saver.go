@@ -267,6 +267,22 @@ func (s *Saver) read(ctx context.Context, ranges ...Range) ([][]Row, time.Time, 
 	return rows, now, nil
 }
 
+// mostRanges is how many ranges readInParts reads by one Read. SQLite has a limit of 500.
+const mostRanges = 400
+
+// readInParts reads ranges that need not be from one moment. There may be several for each pending
+// write of a thread.
+func (s *Saver) readInParts(ctx context.Context, ranges []Range) (all [][]Row, err error) {
+	for part := range slices.Chunk(ranges, mostRanges) {
+		rows, _, err := s.read(ctx, part...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
 // estimate returns a time that is not later than the clock of the storage; ok is false before the
 // first read.
 func (s *Saver) estimate() (now time.Time, ok bool) {

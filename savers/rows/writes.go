@@ -89,7 +89,7 @@ func (w *writer) stored(ctx context.Context, all []checkpoint.Write, stored map[
 	for i := range all {
 		ranges = append(ranges, point(Key{Writes, id, root.write(&all[i])}))
 	}
-	rows, _, err := w.s.read(ctx, ranges...)
+	rows, err := w.s.readInParts(ctx, ranges)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads .
 	if len(ranges) == 0 {
 		return all, spent, nil
 	}
-	found, _, err := s.read(ctx, ranges...)
+	found, err := s.readInParts(ctx, ranges)
 	if err != nil {
 		return nil, nil, err
 	}
