@@ -380,7 +380,10 @@ func (w *writer) records(a *checkpoint.Append, h head) {
 	for i := range a.Records {
 		r := recordRow{ledger.Normal(a.Records[i])}
 		r.Seq = h.seq + uint64(i) + 1
-		key := l.key(before)
+		key := l.lastKey(before)
+		if i < len(a.Records)-1 {
+			key = l.key(before)
+		}
 		w.c.Puts = append(w.c.Puts, Put{Key: Key{Records, w.next.ID, key}, Value: r.appendTo(r.room(), key), New: true})
 		if !r.Commits.IsZero() {
 			w.commits(r.Commits, before, len(a.Writes) > 0)

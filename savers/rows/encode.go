@@ -79,27 +79,24 @@ func (p *packRow) in(l *log) pack.Place {
 
 // records returns the record of a row, or the pack.
 func (r *Row) records() (single *checkpoint.Record, several *packRow, err error) {
-	several, err = r.decode(func(in *codec.Reader, header checkpoint.Record) {
-		in.Body(&header)
-		single = &header
-	})
-	if err != nil {
-		return nil, nil, err
+	single = new(checkpoint.Record)
+	several, err = r.decode(single, true)
+	if several != nil || err != nil {
+		single = nil
 	}
-	return single, several, nil
+	return single, several, err
 }
 
 // payload returns the payload of the record of a row, and whether it is a snapshot, or the pack.
 func (r *Row) payload() (payload []byte, snapshot bool, several *packRow, err error) {
-	several, err = r.decode(func(in *codec.Reader, header checkpoint.Record) {
-		payload, snapshot = in.Payload(), header.Snapshot
-	})
-	return payload, snapshot, several, err
+	var rec checkpoint.Record
+	several, err = r.decode(&rec, false)
+	return rec.Payload, rec.Snapshot, several, err
 }
 
-// decode calls single with the header of the record of a row, to read its body, or returns the
-// pack.
-func (r *Row) decode(single func(in *codec.Reader, header checkpoint.Record)) (several *packRow, err error) {
+// decode sets single to the record of a row, or returns the pack. If whole is false, the record
+// has its header and its payload only.
+func (r *Row) decode(single *checkpoint.Record, whole bool) (several *packRow, err error) {
 	body, err := unseal(r.Value, r.Key)
 	if err != nil {
 		return nil, err
@@ -108,7 +105,11 @@ func (r *Row) decode(single func(in *codec.Reader, header checkpoint.Record)) (s
 	switch kind := in.Byte(); kind {
 	case oneRecord:
 		before := recordBefore(r.Key)
-		single(in, in.Header(&before))
+		if *single = in.Header(&before); whole {
+			in.Body(single)
+		} else {
+			single.Payload = in.Payload()
+		}
 		if err = in.End(); err == nil {
 			return nil, nil
 		}

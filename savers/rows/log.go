@@ -23,6 +23,9 @@ func (l *log) key(before checkpoint.ID) []byte {
 	return append(l.prefix[:len(l.prefix):len(l.prefix)], before[:]...)
 }
 
+// lastKey is key for the last key of l that is needed: it takes the room behind the prefix.
+func (l *log) lastKey(before checkpoint.ID) []byte { return append(l.prefix, before[:]...) }
+
 // name returns the key of the row of Logs that has the namespace.
 func (l *log) name() []byte {
 	n := len(root{})

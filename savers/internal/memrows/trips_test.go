@@ -260,3 +260,33 @@ func TestLoadsOfCallsReadRowsAsTheyAreMany(t *testing.T) {
 		t.Errorf("loads of 100 calls read %d rows, and those of 200 calls %d; want twice as many", one, two)
 	}
 }
+
+// A load takes no memory for each of the records between the snapshot and the head, but for the
+// list of them.
+func TestLoadMakesNoRecords(t *testing.T) {
+	const steps = 500
+	s := rows.New("rows", newStore(), rows.Options{})
+	a := opening(t, checkpoint.ID{})
+	if _, err := s.Append(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	head, fence := a.Records[0].ID, a.Records[0].ID
+	for range steps {
+		id := newID(t)
+		_, err := s.Append(t.Context(), checkpoint.Append{Thread: "t", After: head, Fence: fence, Records: []checkpoint.Record{{
+			ID: id, Parent: head, Base: id, Line: fence, Commits: head, Source: checkpoint.Loop, Payload: []byte{0x80},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = id
+	}
+	got := testing.AllocsPerRun(20, func() {
+		if c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil || c.Chained != steps {
+			t.Fatalf("got %d records, %v; want %d", c.Chained, err, steps)
+		}
+	})
+	if got > steps/5 {
+		t.Errorf("a load of %d records allocates %v times, want at most %d times", steps, got, steps/5)
+	}
+}
