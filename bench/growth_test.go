@@ -151,11 +151,10 @@ func BenchmarkGrowth(b *testing.B) {
 	})
 }
 
-// sizeOf returns how many bytes the threads in a folder take. It omits the room for later writes
-// at the end of a file.
+// sizeOf returns how many bytes the threads in a folder take.
 func sizeOf(b *testing.B, dir string) int {
 	b.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "thread-*.saver"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.saver"))
 	if err != nil {
 		b.Fatal(err)
 	}

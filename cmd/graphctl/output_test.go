@@ -58,7 +58,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := flip("damaged/t*", 400); err != nil {
+	if err := flip("damaged/*.saver", 400); err != nil {
 		t.Fatal(err)
 	}
 	execute := func(t *testing.T, args []string, room int) (*fullOutput, int, string) {

@@ -113,7 +113,7 @@ func run(ctx context.Context, dir, id string, d desk, in io.Reader, out io.Write
 	}
 	if err == nil && snap.Status != graph.Done && snap.Status != graph.Cancelled { // an earlier process has died
 		fmt.Fprintln(out, "(continued)")
-		res, err := c.show(c.thread.ResumeStream(ctx, graph.Events(graph.EventCustom)))
+		res, err := c.show(c.thread.ResumeStream(ctx, graph.Wait(), graph.Events(graph.EventCustom)))
 		if err := c.finish(ctx, res, err); err != nil {
 			return err
 		}

@@ -25,6 +25,9 @@ const (
 	twoPrice = 1000_00
 )
 
+// lease is how long a killed service holds its requests.
+const lease = 2 * time.Second
+
 // approve asks approvers for a vote.
 var approve = graph.NewQuestion[Purchase, Vote]("approve")
 
@@ -67,7 +70,7 @@ func newFlow(o office, saver checkpoint.Saver, opts ...graph.Option) (*flow, err
 	g.Route(NodeDecide, o.next, NodeDecide, NodeOrder, NodeClose)
 	g.Edge(NodeOrder, graph.End)
 	g.Edge(NodeClose, graph.End)
-	return g.Compile(append(opts, graph.Saver(saver))...)
+	return g.Compile(append(opts, graph.Saver(saver), graph.Lease(lease))...)
 }
 
 func (o office) check(_ context.Context, s State) (StateUpdate, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"html"
 	"io"
@@ -278,13 +279,12 @@ func TestADamagedRequestDoesNotHideTheOthers(t *testing.T) {
 	}
 	s.stop()
 	files, err := filepath.Glob(filepath.Join(dir, "*.saver"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("files: got %q, %v; want two", files, err)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files: got %q, %v; want one", files, err)
 	}
 	b, err := os.ReadFile(files[0])
 	if err == nil {
-		b[100] ^= 1
-		err = os.WriteFile(files[0], b, 0o600)
+		err = os.WriteFile(files[0], bytes.ReplaceAll(b, []byte("A chair"), []byte("A choir")), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
+// lease is how long a killed process holds its threads.
+const lease = 2 * time.Second
+
 // The nodes.
 const (
 	NodePlan    graph.ID = "plan"
@@ -67,7 +70,7 @@ func newFlow(d desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	}, NodeSearch, graph.End)
 	g.Edge(NodeSearch, NodeReflect) // runs once, when all searches are done
 	g.Edge(NodeWrite, graph.End)
-	return g.Compile(append(opts, graph.Saver(saver))...)
+	return g.Compile(append(opts, graph.Saver(saver), graph.Lease(lease))...)
 }
 
 // sends returns a search for each step. There is at least one step.

@@ -112,9 +112,9 @@ func (c call) run(ctx context.Context, out io.Writer) (err error) {
 		in.Question.Set(c.args[0])
 		return follow(t.Stream(ctx, in, events), out, false)
 	case "resume":
-		return follow(t.ResumeStream(ctx, events), out, false)
+		return follow(t.ResumeStream(ctx, events, graph.Wait()), out, false)
 	case "watch":
-		return follow(t.ResumeStream(ctx, events), out, true)
+		return follow(t.ResumeStream(ctx, events, graph.Wait()), out, true)
 	case "inspect":
 		return pages.Serve(ctx, c.addr, "research", saver, out, flow)
 	case "answer":

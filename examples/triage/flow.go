@@ -1,9 +1,14 @@
 package main
 
 import (
+	"time"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
+
+// lease is how long a killed process holds its threads.
+const lease = 2 * time.Second
 
 // The nodes, by the names that routes, listings and tests use.
 const (
@@ -58,5 +63,5 @@ func newFlow(d *desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, erro
 	g.Edge(NodeDiscard, NodeSend)
 	g.Edge(NodeHandover, NodeSend)
 	g.Edge(NodeSend, graph.End)
-	return g.Compile(append(opts, graph.Saver(saver), graph.InterruptBefore(NodeRefund))...)
+	return g.Compile(append(opts, graph.Saver(saver), graph.Lease(lease), graph.InterruptBefore(NodeRefund))...)
 }

@@ -105,7 +105,7 @@ func (h *house) handle(ctx context.Context, l Line) Report {
 	case waits(snap):
 		return Report{Ticket: l.ID, Standing: Waiting, State: snap.State}
 	}
-	res, err := t.Resume(ctx)
+	res, err := t.Resume(ctx, graph.Wait())
 	return report(l.ID, res, err)
 }
 
@@ -146,7 +146,7 @@ func (h *house) decide(ctx context.Context, ticket string, d Decision) (Report, 
 	default:
 		return Report{}, fmt.Errorf("%s: no decision is pending; run triage show %s for details", ticket, ticket)
 	}
-	res, err := t.Resume(ctx)
+	res, err := t.Resume(ctx, graph.Wait())
 	return report(ticket, res, err), err
 }
 

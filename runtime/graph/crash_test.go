@@ -302,7 +302,7 @@ func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (r
 	}
 }
 
-// TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write of a run. It cuts
+// TestEveryTornWriteOnTheFileSaver cuts the log short in every write of a run. It cuts
 // at several places of the write, from its start to just before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
@@ -355,10 +355,10 @@ func openFile(t *testing.T, dir string) *file.Saver {
 	return s
 }
 
-// threadFile is the file of the one thread in dir; empty before there is one.
+// threadFile is the file of the log in dir; empty before there is one.
 func threadFile(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "thread-*.saver"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.saver"))
 	if err != nil || len(names) > 1 {
 		t.Fatalf("got files %q, %v; want at most one", names, err)
 	}

@@ -171,8 +171,7 @@ func Holder(name string) Option {
 }
 
 // Lease sets how long a thread stays held after the process of its run died. A living run renews
-// its lease. The default, also for 0, is checkpoint.DefaultLease. A saver whose lease is a lock
-// frees the thread as soon as the process dies.
+// its lease. The default, also for 0, is checkpoint.DefaultLease.
 func Lease(d time.Duration) Option { return singleOption("Lease", func(o *options) { o.lease = d }) }
 
 // SaverTimeout bounds one call of the saver. The default is 10 seconds. Saver calls do not end

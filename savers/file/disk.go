@@ -2,19 +2,18 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"runtime"
+	"syscall"
 )
 
 // disk holds the file operations that can fail half-way. Tests replace them to inject faults.
 type disk struct {
 	write    func(f *os.File, b []byte, at int64) error
 	sync     func(f *os.File) error
-	extend   func(f *os.File, from, to int64) error // nil if that saves no time
 	truncate func(f *os.File, size int64) error
-	rename   func(from, to string) error
-	remove   func(path string) error
-	syncDir  func(path string) error
+	remove   func(folder *os.Root, name string) error
+	syncDir  func(folder *os.Root) error
 }
 
 // realDisk returns a disk that calls the operating system.
@@ -24,23 +23,26 @@ func realDisk() disk {
 			_, err := f.WriteAt(b, at)
 			return err
 		},
-		sync:     syncFile,
-		extend:   extendFile,
+		sync:     (*os.File).Sync,
 		truncate: (*os.File).Truncate,
-		rename:   renameFile,
-		remove:   removeFile,
+		remove:   (*os.Root).Remove,
 		syncDir:  syncDir,
 	}
 }
 
-// exists reports whether a file exists.
-func exists(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, os.ErrNotExist):
-		return false, nil
+// syncDir makes the names in a folder durable. Windows has no such call. Some file systems cannot
+// and say so.
+func syncDir(folder *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil
 	}
-	return false, fmt.Errorf("file: %w", err)
+	d, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

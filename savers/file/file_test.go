@@ -9,18 +9,10 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/file"
+	"github.com/graphgen-go/graphgen/savers/rows"
+	"github.com/graphgen-go/graphgen/savers/rows/rowstest"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
-
-// flip flips a bit of the byte at an offset of a file.
-func flip(path string, at int) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	b[at] ^= 1
-	return os.WriteFile(path, b, 0o600)
-}
 
 // alter replaces bytes in all files of a folder.
 func alter(tb testing.TB, dir string, stored, altered []byte) (places int) {
@@ -42,6 +34,17 @@ func alter(tb testing.TB, dir string, stored, altered []byte) (places int) {
 	return places
 }
 
+func TestStore(t *testing.T) {
+	rowstest.Run(t, func(tb testing.TB) rows.Store {
+		tb.Helper()
+		s, err := file.OpenStore(tb.TempDir())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return s
+	})
+}
+
 func TestConformance(t *testing.T) {
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
@@ -49,9 +52,7 @@ func TestConformance(t *testing.T) {
 		return savertest.Storage{
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return file.Open(dir) },
-			Damage: func(thread string) error {
-				return flip(filepath.Join(dir, file.BaseName(thread)+".saver"), len(file.FileOf(thread))+20)
-			},
+			Damage: func(thread string) error { return file.DamageRow(dir, thread) },
 			Alter: func(tb testing.TB, stored, altered []byte) int {
 				tb.Helper()
 				return alter(tb, dir, stored, altered)

@@ -1,103 +1,97 @@
 package file
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// makeDir creates the folder, durably, or checks the existing one.
-func (s *Saver) makeDir() error {
-	info, err := os.Stat(s.dir)
+// makeDir creates a folder, durably, or checks the existing one.
+func makeDir(dir string, share bool, d *disk) error {
+	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is a file; want a folder", s.dir)
+		return fmt.Errorf("%s is a file; want a folder", dir)
 	case err == nil:
-		return s.checkDir(info)
+		return checkDir(dir, info, share)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	var made []string
+	for name := dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(name) != name; _, err = os.Stat(name) {
+		made, name = append(made, name), filepath.Dir(name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return s.disk.syncDir(filepath.Dir(s.dir))
-}
-
-// checkDir refuses a folder that others may write to. It also refuses a subfolder that is a link.
-func (s *Saver) checkDir(info os.FileInfo) error {
-	for _, name := range [...]string{building, leases} {
-		if err := checkType(filepath.Join(s.dir, name), fs.ModeDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range made { // each one is a name in the folder above
+		above, err := os.OpenRoot(filepath.Dir(name))
+		if err != nil {
 			return err
 		}
-	}
-	if s.share || !othersMayWrite(info) {
-		return nil
-	}
-	out, err := outOfReach(s.dir)
-	if err != nil || out {
-		return err
-	}
-	return fmt.Errorf("other users may write to the folder (mode %s), and so change threads: "+
-		"chmod go-w %s, or open it with SharedFolder", info.Mode(), s.dir)
-}
-
-// makeBelow creates a subfolder of the folder if there is none.
-func (s *Saver) makeBelow(name string) error {
-	dir := filepath.Join(s.dir, name)
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		err = checkType(dir, fs.ModeDir)
-	}
-	if err != nil {
-		return fmt.Errorf("file: %w", err)
+		if err := errors.Join(d.syncDir(above), above.Close()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// openRegular opens a file of the folder. It returns ErrDamaged for anything but a regular file.
-// It follows no symbolic link, because another user may have put it there to have another file
-// read or changed.
-func openRegular(path string, flag int) (*os.File, error) {
-	err := checkType(path, 0)
+// checkDir refuses a folder that others may write to. A sticky folder, such as /tmp, is no better:
+// others may still create the files that the Saver would open.
+func checkDir(dir string, info os.FileInfo, share bool) error {
+	if share || runtime.GOOS == "windows" || info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	out, err := outOfReach(dir)
+	if err != nil || out {
+		return err
+	}
+	return fmt.Errorf("other users may write to the folder (mode %s), and so change threads: "+
+		"chmod go-w %s, or open it with SharedFolder", info.Mode(), dir)
+}
+
+// outOfReach reports whether a folder is inside one that only its owner can enter, such as the
+// temporary folder of a test.
+func outOfReach(dir string) (bool, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false, err
+	}
+	for above := filepath.Dir(dir); above != dir; dir, above = above, filepath.Dir(above) {
+		info, err := os.Stat(above)
+		if err != nil {
+			return false, err
+		}
+		if info.Mode().Perm()&0o011 == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// path returns the path of a file of the folder.
+func (s *store) path(name string) string { return filepath.Join(s.root.Name(), name) }
+
+// openFile opens a file of the folder. It returns ErrDamaged for anything but a regular file, such
+// as a symbolic link that another user has put there.
+func (s *store) openFile(name string, flag int) (*os.File, error) {
+	err := s.checkType(name)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
 		return nil, err
 	}
-	return openFile(path, flag)
+	return s.root.OpenFile(name, flag, 0o600)
 }
 
-// newFile creates a file in a folder, under a name that no other file has.
-func newFile(dir, before, after string) (*os.File, error) {
-	for {
-		f, err := openFile(filepath.Join(dir, before+rand.Text()+after), os.O_RDWR|os.O_CREATE|os.O_EXCL)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
-}
-
-// checkType returns an error unless a file has the type want. The zero type is a regular file.
-func checkType(path string, want fs.FileMode) error {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode().Type() == want {
+// checkType returns an error unless a file is a regular one.
+func (s *store) checkType(name string) error {
+	info, err := s.root.Lstat(name)
+	if err != nil || info.Mode().IsRegular() {
 		return err
 	}
-	return fmt.Errorf("%s is of type %s, want %s: %w; remove it", path, typeName(info.Mode()), typeName(want), checkpoint.ErrDamaged)
-}
-
-// typeName returns what errors call a file of a mode, such as "symbolic link".
-func typeName(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "file"
-	case mode.IsDir():
-		return "folder"
-	case mode&fs.ModeSymlink != 0:
-		return "symbolic link"
-	}
-	return mode.Type().String()
+	return fmt.Errorf("%s is of type %s, want a regular file: %w; remove it", s.path(name), info.Mode().Type(), checkpoint.ErrDamaged)
 }

@@ -65,59 +65,76 @@ func link(t *testing.T, dir, name string) (unchanged func()) {
 }
 
 func TestSymbolicLinksAreNotFollowed(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	a := opening(t, "t", checkpoint.ID{})
-	a.End = true
-	mustAppend(t, s, a)
-
-	unchanged := link(t, dir, "thread-t.next")
-	if _, err := s.Release(t.Context(), "t", checkpoint.ID{}); err != nil {
-		t.Errorf("release: %v", err)
-	}
-	unchanged()
-	if info, err := os.Lstat(filepath.Join(dir, threadFile)); err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file of the next version: got %v, %v; want a regular file of its user", info.Mode(), err)
-	}
-
-	unchanged = link(t, dir, "thread-x.saver")
-	if _, err := s.Append(t.Context(), opening(t, "x", checkpoint.ID{})); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("append: got %v, want an ErrDamaged", err)
-	}
-	if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "x"}); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("load: got %v, want an ErrDamaged", err)
-	}
-	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
-		if thread.ID != "x" || !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), "symbolic link") {
-			t.Errorf("listing: got %q, %v; want x, an ErrDamaged that names the symbolic link", thread.ID, err)
+	for _, name := range []string{segmentFile, "0000000002.saver", "write.lock", "next.lock"} {
+		dir := t.TempDir()
+		s := open(t, dir)
+		if name != segmentFile {
+			a := opening(t, "t", checkpoint.ID{})
+			a.End = true
+			mustAppend(t, s, a)
+			file.Small(s, 1) // the next write begins a segment
+		}
+		for _, lock := range []string{"write.lock", "next.lock"} {
+			if err := os.Remove(filepath.Join(dir, lock)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		unchanged := link(t, dir, name)
+		if name == "next.lock" { // which the first write of a Saver takes
+			s = open(t, dir)
+		}
+		_, err := s.Append(t.Context(), opening(t, "x", checkpoint.ID{}))
+		if name == "0000000002.saver" { // a file that a writer left there
+			if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: got %v, %v; want a regular file of its user", name, info.Mode(), err)
+			}
+		} else if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), name) {
+			t.Errorf("append with a link in the place of %s: got %v, want an ErrDamaged that names it", name, err)
+		}
+		unchanged()
+		if name == segmentFile {
+			if _, err := file.Open(dir, file.SharedFolder()); !errors.Is(err, checkpoint.ErrDamaged) {
+				t.Errorf("open with a link in the place of %s: got %v, want an ErrDamaged", name, err)
+			}
+			unchanged()
 		}
 	}
-	unchanged()
-
-	if err := os.Remove(filepath.Join(dir, "graphgen.lock")); err != nil {
-		t.Fatal(err)
-	}
-	unchanged = link(t, dir, "graphgen.lock")
-	if err := s.Delete(t.Context(), "t"); err == nil {
-		t.Error("delete with a link in the place of the lock: got no error")
-	}
-	unchanged()
 }
 
-func TestFolderBelowThatLeadsElsewhereIsRefused(t *testing.T) {
-	for _, name := range []string{"building", "leases"} {
-		dir, elsewhere := t.TempDir(), t.TempDir()
-		theirs := filepath.Join(elsewhere, "theirs")
-		if err := errors.Join(os.WriteFile(theirs, nil, 0o600), os.Symlink(elsewhere, filepath.Join(dir, name))); err != nil {
-			t.Fatal(err)
-		}
-		s, err := file.Open(dir, file.SharedFolder())
-		if err == nil {
-			t.Errorf("%s leads elsewhere: got no error", name)
-			_ = s.Close()
-		}
-		if _, err := os.Stat(theirs); err != nil {
-			t.Errorf("%s leads elsewhere: %v", name, err)
-		}
+// Another copy of the folder's file may be put in the place of the open one.
+func TestAFileThatIsReplacedIsReadAgain(t *testing.T) {
+	whole, lastFrame, again, before, after := small(t)
+	dir, path := place(t, whole)
+	s := open(t, dir)
+	if got := mustContents(t, s); got != after {
+		t.Fatalf("got\n%s\nwant\n%s", got, after)
+	}
+	copied := filepath.Join(dir, "copied")
+	if err := errors.Join(os.WriteFile(copied, whole[:lastFrame], 0o600), os.Rename(copied, path)); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, opening(t, "new", checkpoint.ID{}))
+	if err := again(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "new"); err == nil || !errors.Is(err, checkpoint.ErrConflict) {
+		t.Errorf("delete of a running thread: %v", err)
+	}
+	got := mustContents(t, open(t, dir))
+	if !strings.Contains(got, "listed new") || before == after || !strings.HasSuffix(got, "payload 1") && !strings.Contains(got, "Step:1") {
+		t.Errorf("got\n%s\nwant\n%s", got, after)
+	}
+}
+
+// A folder that is removed while a Saver has it open loses no write silently.
+func TestAFolderThatIsRemovedRefusesWrites(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "threads")
+	s := open(t, dir)
+	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), opening(t, "x", checkpoint.ID{})); err == nil {
+		t.Error("append: got no error")
 	}
 }

@@ -129,18 +129,19 @@ func (c *crowd) run(ctx context.Context, s checkpoint.Saver, thread string, rng 
 func TestManySaversOnOneFolder(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
-		rounds = 40
+		rounds = 120
 	}
 	dir := t.TempDir()
 	ctx := t.Context()
 	c := &crowd{t: t, follow: make(map[string]checkpoint.ID), count: make(map[string]int)}
 	var workers sync.WaitGroup
 	for i := range 3 {
-		s, err := file.Open(dir, file.OpenFiles(2))
+		s, err := file.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
+		file.Small(s, 2000)
 		for j := range 2 {
 			workers.Go(func() { c.work(ctx, s, rand.New(rand.NewPCG(uint64(i), uint64(j))), rounds) })
 		}

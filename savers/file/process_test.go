@@ -89,6 +89,7 @@ func write(dir string) error {
 		if err != nil {
 			return err
 		}
+		a.Open.TakeOver = true // the process before was killed, and its lease has not ended
 		done, err := s.Append(ctx, a)
 		if err != nil {
 			return err
@@ -182,7 +183,11 @@ func TestSecondProcessIsRefused(t *testing.T) {
 		t.Errorf("delete: got %v, want a *BusyError", err)
 	}
 	kill(t, cmd)
-	mustAppend(t, s, a) // the lease went with its process
+	if _, err = s.Append(t.Context(), a); !errors.As(err, &busy) {
+		t.Errorf("append after the process died: got %v, want a *BusyError until its lease ends", err)
+	}
+	a.Open.TakeOver = true
+	mustAppend(t, s, a)
 }
 
 func TestTakeOverFromALivingProcess(t *testing.T) {

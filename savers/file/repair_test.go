@@ -3,62 +3,83 @@ package file_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// mustRepair repairs version of thread t and checks the report against the damaged file.
-func mustRepair(t *testing.T, s *file.Saver, version int, damaged []byte) file.Repaired {
+// spoiled is a folder of two threads, with one bad byte in a frame of the second one.
+func spoiled(t *testing.T, place func(b []byte, frame, end int) (at int)) (dir string, b []byte, frame int) {
 	t.Helper()
-	r, err := s.Repair(t.Context(), "t", version)
-	if err != nil {
-		t.Fatalf("repair: %v", err)
-	}
-	if !errors.Is(r.Damage, checkpoint.ErrDamaged) {
-		t.Errorf("damage: got %v, want an ErrDamaged", r.Damage)
-	}
-	if kept, err := os.ReadFile(r.Kept); err != nil || !bytes.Equal(kept, damaged) {
-		t.Errorf("kept: got %d bytes, %v; want the %d that were damaged", len(kept), err, len(damaged))
-	}
-	if got := mustContents(t, s); strings.Contains(got, "damaged") {
-		t.Errorf("the kept file is listed:\n%s", got)
-	}
-	return r
-}
-
-func TestRepairKeepsWhatIsBeforeTheDamage(t *testing.T) {
-	whole, lastFrame, again, before, _ := small(t)
-	next := append(bytes.Clone(whole), whole[lastFrame:]...) // a frame that is out of its place
-	s, path := place(t, next)
-	if _, err := contents(t, s); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Fatalf("reading: got %v, want an ErrDamaged", err)
-	}
-	next[lastFrame+20] ^= 1
-	if err := os.WriteFile(path, next, 0o600); err != nil {
+	dir = t.TempDir()
+	s := open(t, dir)
+	first := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, first)
+	if err := posts(t.Context(), s, "other", []byte("lost"), checkpoint.InputMessage); err != nil {
 		t.Fatal(err)
 	}
-	r := mustRepair(t, s, 0, next)
-	if r.At != int64(lastFrame) || r.Lost != int64(len(next)-lastFrame) || r.Calls != 1 || r.Version != 1 {
-		t.Errorf("report: got %+v; want version 1 kept up to %d, and one call of %d bytes lost", r, lastFrame, len(next)-lastFrame)
+	mustAppend(t, s, opening(t, "new", checkpoint.ID{}))
+	path := filepath.Join(dir, segmentFile)
+	b = must(os.ReadFile(path))(t)
+	at, _ := file.Frames(b)
+	frame = at[1]
+	b[place(b, frame, at[2])] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if got := mustContents(t, s); got != before {
-		t.Errorf("contents: got\n%s\nwant\n%s", got, before)
-	}
-	if err := again(s); err != nil {
-		t.Errorf("append after the repair: %v", err)
+	return dir, b, frame
+}
+
+func TestRepairDropsOnlyWhatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		place func(b []byte, frame, end int) int
+		named bool
+	}{
+		"the head":      {func(_ []byte, frame, _ int) int { return frame + 20 }, false},
+		"an operation":  {func(b []byte, _, end int) int { return end - 20 }, true},
+		"the last byte": {func(_ []byte, _, end int) int { return end - 1 }, true},
+	} {
+		dir, b, frame := spoiled(t, c.place)
+		if _, err := file.Open(dir); !errors.Is(err, checkpoint.ErrDamaged) {
+			t.Fatalf("%s: open: got %v, want an ErrDamaged", name, err)
+		}
+		r, err := file.Repair(t.Context(), dir)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		kept := filepath.Join(r.Kept, segmentFile)
+		if !errors.Is(r.Damage, checkpoint.ErrDamaged) || len(r.Lost) != 1 || r.Lost[0].File != kept || r.Lost[0].From != int64(frame) {
+			t.Errorf("%s: got %+v, want one lost part of %s from byte %d", name, r, kept, frame)
+		}
+		if now, err := os.ReadFile(kept); err != nil || !bytes.Equal(now, b) {
+			t.Errorf("%s: kept %d bytes, %v; want the %d that were damaged", name, len(now), err, len(b))
+		}
+		if c.named != slices.Contains(r.Threads, "other") || c.named != r.Lost[0].Named {
+			t.Errorf("%s: got the threads %q, named %t; want other: %t", name, r.Threads, r.Lost[0].Named, c.named)
+		}
+		s := open(t, dir)
+		for thread, want := range map[string]bool{"t": true, "new": true, "other": false} {
+			if c, err := s.Load(t.Context(), checkpoint.Ref{Thread: thread}); err != nil || want == c.Head.IsZero() {
+				t.Errorf("%s: load of %s: %v, %v; want it stored: %t", name, thread, c.Head, err, want)
+			}
+		}
+		mustAppend(t, s, opening(t, "other", checkpoint.ID{}))
+		if again, err := file.Repair(t.Context(), dir); err != nil || again.Damage != nil {
+			t.Errorf("%s: repaired again: got %+v, %v; want nothing", name, again, err)
+		}
 	}
 }
 
 func TestRepairOfWhatIsNotDamagedChangesNothing(t *testing.T) {
 	whole, lastFrame, _, _, _ := small(t)
 	for name, b := range map[string][]byte{"whole": whole, "torn": whole[:lastFrame+3], "empty": nil} {
-		s, path := place(t, b)
-		if r, err := s.Repair(t.Context(), "t", 0); err != nil || r != (file.Repaired{}) {
+		dir, path := place(t, b)
+		if r, err := file.Repair(t.Context(), dir); err != nil || r.Damage != nil || r.Kept != "" {
 			t.Errorf("%s: got %+v, %v; want nothing", name, r, err)
 		}
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, b) {
@@ -67,120 +88,96 @@ func TestRepairOfWhatIsNotDamagedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestRepairWithoutAHeaderStartsAnEmptyVersion(t *testing.T) {
+// A log of many segments has one whose header is bad, and another one is missing.
+func TestRepairOfSegments(t *testing.T) {
+	const threads = 40
 	dir := t.TempDir()
 	s := open(t, dir)
-	for range 2 {
-		a := opening(t, "t", checkpoint.ID{})
-		a.End, a.Release = true, true
+	file.Small(s, 1)
+	for n := range threads {
+		a := opening(t, fmt.Sprint("thread ", n), checkpoint.ID{})
+		a.End = true
 		mustAppend(t, s, a)
 	}
-	first, err := os.ReadFile(filepath.Join(dir, "thread-t-v1.saver"))
-	if err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for version, name := range map[int]string{0: threadFile, 1: "thread-t-v1.saver"} {
-		b := bytes.Clone(first)
-		b[10] ^= 1
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := open(t, dir)
-		r := mustRepair(t, s, version, b)
-		if want := []int{3, 1}[version]; r.Version != want {
-			t.Errorf("version %d: got number %d, want %d", version, r.Version, want)
-		}
+	names := must(filepath.Glob(filepath.Join(dir, "*.saver")))(t)
+	if len(names) < 4 {
+		t.Fatalf("got the segments %q, want some more", names)
+	}
+	bad := must(os.ReadFile(names[1]))(t)
+	bad[20] ^= 1
+	if err := errors.Join(os.WriteFile(names[1], bad, 0o600), os.Remove(names[len(names)-2])); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Open(dir); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Fatalf("open: got %v, want an ErrDamaged", err)
+	}
+	r, err := file.Repair(t.Context(), dir)
+	if err != nil || len(r.Lost) != 2 || r.Lost[0].File != filepath.Join(r.Kept, filepath.Base(names[1])) || r.Lost[0].Named {
+		t.Fatalf("got %+v, %v; want two lost parts", r, err)
 	}
 	s = open(t, dir)
-	versions, err := s.Versions(t.Context(), "t")
-	if err != nil || len(versions) != 1 || versions[0].Number != 2 {
-		t.Errorf("versions: got %+v, %v; want the second", versions, err)
+	n := 0
+	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil {
+			t.Error(err)
+		}
+		if c, err := s.Load(t.Context(), checkpoint.Ref{Thread: thread.ID}); err != nil || c.Head.IsZero() {
+			t.Errorf("load of %s: %v, %v", thread.ID, c.Head, err)
+		}
+		n++
 	}
-	a := opening(t, "t", checkpoint.ID{})
-	a.End, a.Release = true, true
-	if done, err := s.Append(t.Context(), a); err != nil || done.Version != 3 {
-		t.Errorf("append: got version %d, %v; want 3", done.Version, err)
+	if n < 4 || n >= threads {
+		t.Errorf("got %d threads of %d, want most of them", n, threads)
 	}
 }
 
-func TestRepairIsRefused(t *testing.T) {
-	whole, lastFrame, _, _, _ := small(t)
-	s, path := place(t, whole)
-	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := opening(t, "t", chain.Head)
-	held.Open.TakeOver = true
-	mustAppend(t, s, held)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[lastFrame-1] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]*file.Saver{"the holder": s, "another": open(t, filepath.Dir(path))} {
-		var busy *checkpoint.BusyError
-		if _, err := s.Repair(t.Context(), "t", 0); !errors.As(err, &busy) {
-			t.Errorf("%s: got %v, want a *BusyError", name, err)
-		}
-	}
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, b) {
-		t.Errorf("a held thread's file was changed: %v", err)
-	}
-	s, path = place(t, append([]byte("ggsaver1"), whole[8:]...))
-	_, err = s.Repair(t.Context(), "t", 0)
-	if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 9") {
-		t.Errorf("a file of another format: got %v, want an ErrDamaged that names both", err)
-	}
-	if now, err := os.ReadFile(path); err != nil || string(now[:8]) != "ggsaver1" {
-		t.Errorf("a file of another format was changed: %v", err)
-	}
-	for _, version := range []int{0, 7} {
-		if _, err := s.Repair(t.Context(), "none", version); !errors.Is(err, checkpoint.ErrNotFound) {
-			t.Errorf("no version %d: got %v, want an ErrNotFound", version, err)
-		}
-	}
-}
-
-// A process may die at every step, and a full disk may fail the call. Each time, the damaged
-// bytes are in the folder, and a second Repair succeeds.
+// A full disk, or a process that dies, may end a Repair at every step. The folder is refused until
+// another one succeeds, and the damaged bytes stay.
 func TestRepairMayFailAtEveryStep(t *testing.T) {
-	whole, lastFrame, _, before, _ := small(t)
-	whole = append(whole, whole[lastFrame:]...)
-	whole[lastFrame+20] ^= 1
 	for n := 1; ; n++ {
-		s, path := place(t, whole)
+		dir, b, _ := spoiled(t, func(_ []byte, frame, _ int) int { return frame + 20 })
 		count := 0
-		file.Faults(s, func(string) error {
-			if count++; count == n {
+		_, err := file.Repair(t.Context(), dir, file.Failing(func(string) error {
+			if count++; count >= n {
 				return os.ErrInvalid
 			}
 			return nil
-		})
-		_, err := s.Repair(t.Context(), "t", 0)
+		}))
 		if count < n {
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d steps", n-1)
 			break
 		}
 		if err == nil {
 			t.Fatalf("step %d failed: got no error", n)
 		}
-		if _, err := s.Repair(t.Context(), "t", 0); err != nil {
-			t.Fatalf("step %d: again: %v", n, err)
+		s, err := file.Open(dir)
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			if _, err := file.Repair(t.Context(), dir); err != nil {
+				t.Fatalf("step %d: again: %v", n, err)
+			}
+			s, err = file.Open(dir)
 		}
-		if got := mustContents(t, s); got != before {
-			t.Errorf("step %d: got\n%s\nwant\n%s", n, got, before)
+		if err != nil {
+			t.Fatalf("step %d: open: %v", n, err)
 		}
-		kept, err := filepath.Glob(path + ".damaged-*")
+		for _, id := range []string{"t", "new"} {
+			if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: id}); err != nil {
+				t.Errorf("step %d: load of %s: %v", n, id, err)
+			}
+		}
+		_ = s.Close()
 		found := false
-		for _, k := range kept {
-			b, err := os.ReadFile(k)
-			found = found || err == nil && bytes.Equal(b, whole)
+		for _, k := range must(filepath.Glob(filepath.Join(dir, "damaged-*", segmentFile)))(t) {
+			found = found || bytes.Equal(must(os.ReadFile(k))(t), b)
 		}
-		if err != nil || !found {
-			t.Errorf("step %d: the damaged bytes are in none of %q: %v", n, kept, err)
+		if !found {
+			t.Errorf("step %d: the damaged bytes are gone", n)
 		}
 	}
 }

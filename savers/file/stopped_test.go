@@ -64,7 +64,10 @@ func stopIn(step string) func(dir string) error {
 		var once sync.Once
 		file.Faults(s, func(at string) error {
 			if strings.HasSuffix(step, at) {
-				once.Do(func() { err = syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
+				once.Do(func() {
+					err = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+					<-time.After(shortLease) // the signal stops this thread a moment later
+				})
 			}
 			return err
 		})
@@ -100,45 +103,54 @@ func stopped(t *testing.T, role, dir string) (*exec.Cmd, *bufio.Scanner, string)
 	}
 }
 
-// A process is stopped during a write, with all its locks. It blocks others only until its lease
-// ends. When it continues, its write is refused.
-func TestStoppedWriterIsTakenOver(t *testing.T) {
+// A process is stopped during a write, with the folder's lock. Readers do not wait for it. Writers
+// of other processes wait, as long as their contexts let them. When the process continues, its
+// write is stored; when it dies, its lock ends with it.
+func TestStoppedWriterBlocksOnlyWriters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until leases of other processes end")
 	}
 	for _, role := range []string{"stop-write", "stop-sync", "stop-open-write", "stop-open-sync"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			first := open(t, dir)
-			before := opening(t, "t", checkpoint.ID{})
-			before.End = true
-			mustAppend(t, first, before)
-			cmd, lines, id := stopped(t, role, dir)
-			s := open(t, dir)
-			a := takeOver(t, s)
-			commit := step(t, a, a.Records[0].ID)
-			mustAppend(t, s, commit)
-
-			if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			if !lines.Scan() {
-				t.Fatal("the other process said nothing when it was continued")
-			}
-			chain, err := first.Load(t.Context(), checkpoint.Ref{Thread: "t"})
-			if err != nil || chain.Head != commit.Records[0].ID {
-				t.Errorf("the head: got %v, %v; want %v", chain.Head, err, commit.Records[0].ID)
-			}
-			// A whole write from before the stop may be in the history, before the take-over.
-			stored := a.After.String() == id
-			if got := lines.Text(); !strings.HasPrefix(got, "true ") && (!stored || !strings.HasPrefix(got, "false <nil>")) {
-				t.Errorf("the write of the stopped process: got %q, want a conflict, or success when it is stored", got)
-			}
-			end := step(t, commit, a.Records[0].ID)
-			end.End = true
-			mustAppend(t, s, end)
-		})
+		for _, dies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, dies %t", role, dies), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				s := open(t, dir)
+				before := opening(t, "t", checkpoint.ID{})
+				before.End = true
+				mustAppend(t, s, before)
+				cmd, lines, id := stopped(t, role, dir)
+				if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
+					t.Errorf("load: %v", err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*shortLease)
+				defer cancel()
+				other := opening(t, "other", checkpoint.ID{})
+				if _, err := s.Append(ctx, other); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("append: got %v, want the context's error", err)
+				}
+				if dies {
+					kill(t, cmd)
+				} else if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				mustAppend(t, s, other)
+				a := takeOver(t, s)
+				mustAppend(t, s, step(t, a, a.Records[0].ID))
+				if dies {
+					return
+				}
+				if !lines.Scan() {
+					t.Fatal("the other process said nothing when it was continued")
+				}
+				if got := lines.Text(); !strings.HasPrefix(got, "false <nil>") {
+					t.Errorf("the write of the stopped process: got %q, want success", got)
+				}
+				if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t", At: must(checkpoint.ParseID(id))(t)}); err != nil {
+					t.Errorf("what the stopped process has stored: %v", err)
+				}
+			})
+		}
 	}
 }
 
@@ -159,39 +171,5 @@ func takeOver(t *testing.T, s checkpoint.Saver) checkpoint.Append {
 		if !errors.Is(err, checkpoint.ErrConflict) {
 			t.Fatalf("take over: %v", err)
 		}
-	}
-}
-
-// A process that dies while it replaces a file leaves it sealed: the next one unseals it.
-func TestSealedFileIsUsedAgain(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	a := opening(t, "t", checkpoint.ID{})
-	mustAppend(t, s, a)
-	path := filepath.Join(dir, "thread-t.saver")
-	if err := os.Chmod(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, s, step(t, a, a.Records[0].ID))
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file: got mode %v, %v; want 0600", info.Mode(), err)
-	}
-}
-
-// A process that died between its lease and its opening leaves a lease that nobody needs.
-func TestLeasesThatNobodyHoldsAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	a := opening(t, "t", checkpoint.ID{})
-	mustAppend(t, s, a)
-	left := filepath.Join(dir, "leases", "thread-t-"+strings.Repeat("0", 32))
-	if err := os.WriteFile(left, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	open(t, dir)
-	got, err := filepath.Glob(filepath.Join(dir, "leases", "*"))
-	if want := filepath.Join(dir, "leases", "thread-t-"+a.Records[0].ID.String()); err != nil || len(got) != 1 || got[0] != want {
-		t.Errorf("leases: got %q, %v; want %q", got, err, want)
 	}
 }

@@ -33,8 +33,9 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// Resume continues the runs that a stopped or killed server has left. A thread that waits for a
-// person needs no run until the answer arrives.
+// Resume continues the runs that a stopped or killed server has left, in the background: a killed
+// server holds its threads until their leases end. A thread that waits for a person needs no run
+// until the answer arrives.
 func Resume(ctx context.Context, saver checkpoint.Saver, hub Hub, log *slog.Logger) error {
 	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Ready} {
 		for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
@@ -45,10 +46,12 @@ func Resume(ctx context.Context, saver checkpoint.Saver, hub Hub, log *slog.Logg
 			if err != nil {
 				return err
 			}
-			var busy *checkpoint.BusyError
-			if err := hub.Resume(context.WithoutCancel(ctx), t.ID); err != nil && !errors.As(err, &busy) {
-				log.Error("resume", "thread", t.ID, "err", err)
-			}
+			go func() {
+				err := hub.Resume(context.WithoutCancel(ctx), t.ID, graph.Wait())
+				if err != nil && !errors.Is(err, graph.ErrDraining) {
+					log.Error("resume", "thread", t.ID, "err", err)
+				}
+			}()
 		}
 	}
 	return nil

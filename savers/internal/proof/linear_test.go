@@ -81,22 +81,17 @@ func (j *job) linear(saver checkpoint.Saver) error {
 // judge fails the test unless the history of every thread is linearizable, and returns how many
 // calls it checked.
 //
-// A reader of the file saver reads the lease and the log of another process one after the other.
-// So the holder may be that of a moment before or after the log. No writer relies on it.
-//
 // A Ready can omit a due thread that another call changes at the same time, if its Next says that
 // a thread is due.
 //
-// On the file saver, Ready can omit a thread because of a lease, for the reason above. On a Redis
-// cluster, the index is in another slot than the thread, and follows it, a second later if the
-// call ended in between. The clock of MySQL is that of the beginning of a statement, before its
-// view.
+// On a Redis cluster, the index is in another slot than the thread, and follows it, a second
+// later if the call ended in between. The clock of MySQL is that of the beginning of a
+// statement, before its view.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)
 	for _, o := range ops {
-		o.AnyHolder = b.name == "file"
-		o.Omits = !o.Settled && slices.Contains([]string{"file", "redis cluster", "mysql"}, b.name)
+		o.Omits = !o.Settled && slices.Contains([]string{"redis cluster", "mysql"}, b.name)
 		if o.Answer.Outcome == "error" {
 			tb.Errorf("%s: %s of thread %s: %s", what, o.Kind, o.Thread, o.Err)
 		}

@@ -71,7 +71,6 @@ type operation struct {
 	Settled                 bool              // no other call is in progress
 	Omits                   bool              // a ready may omit a due thread
 	Again                   bool              // a ready says that a thread is due when it returns
-	AnyHolder               bool              // the Holder of the answer is not compared
 	Answer                  answer
 	Err                     string
 }
@@ -271,9 +270,6 @@ func (t thread) doRemove(o *operation) (answer, thread) {
 // have forgotten an append that is sent again.
 func (t thread) allows(o *operation, want answer) bool {
 	got := o.Answer
-	if o.AnyHolder {
-		want.Holder = got.Holder
-	}
 	if got == want || !t.pruned {
 		return got == want
 	}

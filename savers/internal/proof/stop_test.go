@@ -169,13 +169,14 @@ func signal(tb testing.TB, p *process, sig syscall.Signal) {
 }
 
 // takeOver opens the thread once the lease of the stopped process has ended, and commits. A
-// process that is stopped inside a write of SQLite locks the file for everybody: it continues
+// process that is stopped inside a write of SQLite or of a folder keeps its lock. It continues
 // first, which takeOver reports.
 func (b *bench) takeOver(t *testing.T, s checkpoint.Saver, p *process) (last []checkpoint.ID, kept bool) {
 	t.Helper()
+	locks := b.name == "sqlite" || b.name == "file"
 	for begun := time.Now(); ; rest(time.Millisecond + randomly(10*time.Millisecond)) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		if b.name == "sqlite" && !kept {
+		if locks && !kept {
 			ctx, cancel = context.WithTimeout(t.Context(), 4*stopLease)
 		}
 		last, err := open3(ctx, s)
@@ -183,12 +184,12 @@ func (b *bench) takeOver(t *testing.T, s checkpoint.Saver, p *process) (last []c
 		switch {
 		case err == nil:
 			return last, kept
-		case b.name == "sqlite" && time.Since(begun) > 4*stopLease && !kept:
+		case locks && time.Since(begun) > 4*stopLease && !kept:
 			kept = true
 			signal(t, p, syscall.SIGCONT)
 		case time.Since(begun) > patience:
 			t.Fatalf("after %v: take over: %v", time.Since(begun), err)
-		case !errors.Is(err, checkpoint.ErrConflict) && !errors.Is(err, checkpoint.ErrUnavailable) && b.name != "sqlite":
+		case !errors.Is(err, checkpoint.ErrConflict) && !errors.Is(err, checkpoint.ErrUnavailable) && !locks:
 			t.Fatalf("take over: %v", err)
 		}
 	}
