@@ -122,8 +122,8 @@ func (s *step) folds(before *step) bool {
 	return true
 }
 
-// What says what has happened at a step.
-func (s *step) What() string {
+// Happened says what has happened at a step.
+func (s *step) Happened() string {
 	switch ran := strings.Join(s.Ran, ", "); {
 	case s.Source == checkpoint.Input && slices.Contains(s.Next, nodeText(string(graph.Start))):
 		return "input taken"

@@ -166,8 +166,8 @@ func (e *changedError) Error() string {
 // Is reports whether target is ErrConflict.
 func (e *changedError) Is(target error) bool { return target == checkpoint.ErrConflict }
 
-// Archive stores the versions of an archive. If a version of a thread fails, it reports the error
-// to failed, and skips the later versions of the thread, because they would get wrong numbers. An
+// Archive stores the versions of an archive. If a version fails, Archive reports the error to
+// failed. It skips the later versions of the thread, because they would get wrong numbers. An
 // error of failed ends the import, and so does one of the archive.
 func (i *Importer) Archive(ctx context.Context, r *archive.Reader, failed func(thread string, err error) error) error {
 	thread, begun, bad := "", false, false
