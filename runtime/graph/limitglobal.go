@@ -16,8 +16,8 @@ import (
 // Compile reports an n below 1, an empty name and a nil saver.
 //
 // A permit is the lease of a thread with a reserved id. The process renews it while the attempt
-// runs. So the permit of a process that dies returns when the lease ends, after 15 s. A process
-// that cannot renew a lease for so long loses the permit, although its attempt still runs.
+// runs. So the permit of a process that dies returns when the lease ends, within 20 s. A process
+// that cannot renew a lease for 15 s can lose the permit, although its attempt still runs.
 //
 // Attempts of one process wait in a queue. Those of several processes have no order. A process
 // whose attempts wait looks for a permit up to four times a second. An attempt costs four calls of
@@ -40,6 +40,7 @@ const (
 	leastPoll   = 20 * time.Millisecond
 	mostPoll    = 250 * time.Millisecond
 	permitCall  = 10 * time.Second
+	permitLease = 20 * time.Second // a write leaves at least 15 s: savers renew a lease when a quarter is over
 	permitGraph = ReservedPrefix + "limit"
 )
 
@@ -104,7 +105,7 @@ func (p *permits) take(ctx context.Context, id string, head checkpoint.ID) (rele
 	call, cancel := context.WithTimeout(ctx, permitCall)
 	defer cancel()
 	_, err = p.saver.Append(call, checkpoint.Append{
-		Thread: id, After: head, Open: &checkpoint.Opening{Holder: processName(), Title: "limit " + p.name},
+		Thread: id, After: head, Lease: permitLease, Open: &checkpoint.Opening{Holder: processName(), Title: "limit " + p.name},
 		Records: []checkpoint.Record{{
 			ID: fence, Parent: head, Base: fence, Line: fence, Source: checkpoint.Input, Graph: permitGraph, Snapshot: true, Payload: []byte{0x80},
 			Created: time.Now().UTC(),
@@ -139,7 +140,7 @@ func (p *permits) renew(ctx context.Context, id string, fence checkpoint.ID) {
 		case <-tick.C:
 		}
 		call, cancel := context.WithTimeout(ctx, permitCall)
-		_, _ = p.saver.PutWrites(call, checkpoint.PutWrites{Thread: id, Fence: fence}) // the next one tries again
+		_, _ = p.saver.PutWrites(call, checkpoint.PutWrites{Thread: id, Fence: fence, Lease: permitLease}) // the next one tries again
 		cancel()
 	}
 }
