@@ -179,7 +179,7 @@ func (l *leftThreads) add(id string, now time.Time) bool {
 }
 
 // has reports whether the worker leaves a thread.
-func (l leftThreads) has(id string, now time.Time) bool { return now.Before(l[id]) }
+func (l *leftThreads) has(id string, now time.Time) bool { return now.Before((*l)[id]) }
 
 // next returns how long the worker leaves the thread that it looks at again first; 0 if it leaves
 // none.
