@@ -47,7 +47,7 @@ type listData struct {
 	Found    found
 	Read     int
 	Searched int           // how many threads a search by node or error reads at most
-	Looked   int           // how many threads the filter has read
+	Reads    int           // how many threads the filter has read
 	Late     time.Duration // after which the filter has stopped; 0 if it has not
 	Whole    bool          // Read counts all threads that were read
 	More     string        // the address of the next page; empty if there is none
@@ -88,7 +88,7 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	d.Rows, d.Read, d.Looked = d.Found.rows, d.Found.read, d.Found.reads
+	d.Rows, d.Read, d.Reads = d.Found.rows, d.Found.read, d.Found.reads
 	if d.Found.late {
 		d.Late = searchTime
 	}
