@@ -18,28 +18,15 @@ type Event struct {
 	Ends      bool               // the lease is given up
 	Releases  bool               // the version is released
 	Status    checkpoint.Status  // zero leaves it
-	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
+	Time      time.Time          // the saver's clock; with Opens, Ends or Releases
 	About     *About             // the thread's new description; nil leaves it
 	Wake      *time.Time         // when the thread is due, or the zero time; nil leaves it, and is never with Ends
 	Retries   bool               // with Opens: counts as an attempt
 	Progress  bool               // sets the attempts to 0
-	Attempts  int                // with Restores
 
 	Handled  checkpoint.Handled   // what a write does with messages
 	Messages []checkpoint.Message // new ones, with their numbers; the version owns their payloads after Apply
 	Posted   uint64               // the number of the newest message, if it is greater than before
-	Replies  uint64               // with Restores: how many replies were given
-
-	// Restores sets fence, holder, end and time to their earlier values, after the version was
-	// rewritten.
-	Restores bool
-	Fence    checkpoint.ID
-}
-
-// State returns the event that restores what the logs and the pending writes of v do not say.
-func (v *Version) State() *Event {
-	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated, About: &v.About,
-		Wake: &v.Wake, Attempts: v.Attempts, Messages: v.Mail.Stored(), Posted: v.Mail.Posted, Replies: v.Mail.Replies}
 }
 
 // Append makes e the event of an accepted Append to v. The saver makes the entries, with the Seq
@@ -151,9 +138,6 @@ func (v *Version) Apply(e *Event) {
 	for i := range e.Writes {
 		v.store(&e.Writes[i])
 	}
-	if e.Restores {
-		v.Fence, v.Holder, v.Ended, v.Updated, v.Attempts = e.Fence, e.Holder, e.Ends, e.Time, e.Attempts
-	}
 	if e.Opens {
 		v.Attempts = Attempts(v.Attempts, e.Retries, v.Ended, v.Status)
 	}
@@ -165,7 +149,7 @@ func (v *Version) Apply(e *Event) {
 	if e.Opens {
 		v.Fence, v.Holder, v.Ended, v.Updated = e.Entries[0].ID, e.Holder, false, e.Time
 	}
-	if e.Ends && !e.Restores {
+	if e.Ends {
 		v.Ended, v.Updated = true, e.Time
 	}
 	v.applyMail(e)
@@ -182,7 +166,7 @@ func (v *Version) Apply(e *Event) {
 	if e.Status != 0 {
 		v.Status = e.Status
 	}
-	if e.Progress || e.Ends && !e.Restores && v.Status != checkpoint.Failed {
+	if e.Progress || e.Ends && v.Status != checkpoint.Failed {
 		v.Attempts = 0
 	}
 }
@@ -196,7 +180,6 @@ func (v *Version) applyMail(e *Event) {
 		v.Mail.Add(&e.Messages[i])
 	}
 	v.Mail.Posted = max(v.Mail.Posted, e.Posted)
-	v.Mail.Replies = max(v.Mail.Replies, e.Replies)
 }
 
 // Attempts returns the attempts of a thread after an opening. ended and status are those that the
@@ -214,14 +197,6 @@ func Attempts(before int, retry, ended bool, status checkpoint.Status) int {
 // lastWake is the latest Wake. Its microseconds fit into an int64.
 var lastWake = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// Wake returns a Wake as it is stored.
-func Wake(wake time.Time) time.Time {
-	if wake.After(lastWake) {
-		return lastWake
-	}
-	return wake
-}
-
 // EndWake returns when a thread is due after a run that ends at the time now.
 func EndWake(wake, now time.Time) *time.Time {
 	if wake.IsZero() {
@@ -230,7 +205,10 @@ func EndWake(wake, now time.Time) *time.Time {
 	if wake.Before(now) {
 		wake = now
 	}
-	wake = Micro(Wake(wake))
+	if wake.After(lastWake) {
+		wake = lastWake
+	}
+	wake = Micro(wake)
 	return &wake
 }
 
@@ -252,12 +230,7 @@ func (v *Version) add(namespace string, e *Entry) {
 	if e.Commits.IsZero() {
 		return
 	}
-	if writes := v.pending[e.Commits]; writes != nil {
-		for _, w := range writes {
-			v.waiting -= w.memory()
-		}
-		delete(v.pending, e.Commits)
-	}
+	delete(v.pending, e.Commits)
 	if n := len(log); n > 0 && log[n-1].ID == e.Commits { // as it mostly is, and that one is at hand
 		log[n-1].committed = true
 	} else if base := v.where[e.Commits]; base != nil {
@@ -273,7 +246,7 @@ func (v *Version) store(w *checkpoint.Write) {
 	writes := v.pending[w.Base]
 	if w.Kind == checkpoint.Discard {
 		for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure, checkpoint.Answer} {
-			v.put(writes, identity{w.Namespace, w.Task, w.Name, kind}, nil)
+			delete(writes, identity{w.Namespace, w.Task, w.Name, kind})
 		}
 		return
 	}
@@ -286,21 +259,8 @@ func (v *Version) store(w *checkpoint.Write) {
 	switch {
 	case !found:
 		v.stores++
-		v.put(writes, id, &stored{Write: *w, order: v.stores})
+		writes[id] = &stored{Write: *w, order: v.stores}
 	case w.Kind != checkpoint.Result && w.Kind != checkpoint.Schema && w.Kind != checkpoint.Outcome:
-		v.put(writes, id, &stored{Write: *w, order: old.order})
+		writes[id] = &stored{Write: *w, order: old.order}
 	}
-}
-
-// put puts a pending write in the place of the one that is there, if any, or of nil nothing.
-func (v *Version) put(writes map[identity]*stored, id identity, w *stored) {
-	if old := writes[id]; old != nil {
-		v.waiting -= old.memory()
-	}
-	if w == nil {
-		delete(writes, id)
-		return
-	}
-	v.waiting += w.memory()
-	writes[id] = w
 }

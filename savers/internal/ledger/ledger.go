@@ -1,7 +1,7 @@
 // Package ledger implements the commit protocol on plain data: one version of a thread with its
 // fence, its logs and its pending writes. It does no input or output, takes no locks and reads no
-// clock, except that a new thread gets a new id as its Birth. A saver that keeps its index in
-// memory consists of a ledger and a place for bytes.
+// clock, except that a new thread gets a new id as its Birth. The saver in memory is a ledger with
+// locks. Package rows shares the rules that need no Version.
 package ledger
 
 import (
@@ -33,32 +33,11 @@ type Version struct {
 	where   map[checkpoint.ID]*Entry
 	pending map[checkpoint.ID]map[identity]*stored // by base
 	stores  uint64                                 // counts the writes ever stored, for their order
-	waiting int64                                  // the bytes of the pending writes
 }
 
-// The memory of an entry and of a pending write, with their places in the maps and without the
-// bytes of the write.
-const (
-	entryBytes = 480
-	writeBytes = 320
-)
-
-// Memory returns about how many bytes v takes. It costs nothing.
-func (v *Version) Memory() int64 { return int64(len(v.where))*entryBytes + v.waiting + v.Mail.memory }
-
-// memory returns about how many bytes a pending write takes in memory.
-func (w *stored) memory() int64 {
-	return writeBytes + int64(len(w.Payload)+len(w.Task)+len(w.Name)+len(w.Namespace))
-}
-
-// Entry is one record of a log. Its exported fields never change after its log has it. A saver
-// that keeps bodies elsewhere sets only the fields of Record that the protocol needs. The other
-// fields then say where the body is.
+// Entry is one record of a log. Its Record does not change after its log has it.
 type Entry struct {
 	checkpoint.Record
-	At   int64
-	Size int
-	Sum  uint32
 
 	place // the version's
 }

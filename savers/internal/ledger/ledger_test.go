@@ -100,14 +100,3 @@ func TestPruneOfALineOfBasesKeepsThemAll(t *testing.T) {
 		t.Errorf("pruned: got %+v, want nothing: each record is the base of the next", pruned)
 	}
 }
-
-func TestStateRestoresAVersion(t *testing.T) {
-	v := ledger.New("t", 1)
-	v.Apply(&ledger.Event{Entries: []*ledger.Entry{entry(1, 1)}, Opens: true, Holder: "h", Status: checkpoint.Waiting})
-	w := ledger.New("t", 1)
-	w.Apply(&ledger.Event{Entries: []*ledger.Entry{entry(1, 1)}})
-	w.Apply(v.State())
-	if w.Fence != v.Fence || w.Holder != "h" || w.Ended || w.Status != checkpoint.Waiting || w.Updated != v.Updated {
-		t.Errorf("restored: got %+v, want %+v", w, v)
-	}
-}

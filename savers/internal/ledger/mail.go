@@ -19,15 +19,6 @@ type Mail struct {
 	untaken []*checkpoint.Message // in order of their numbers
 	handled []*checkpoint.Message // the taken and refused ones, in the order in which that happened
 	ids     map[string]uint64     // the numbers of all
-	memory  int64
-}
-
-// messageBytes is the memory of a message without its bytes.
-const messageBytes = 360
-
-// memoryOf returns about how many bytes a message takes in memory.
-func memoryOf(m *checkpoint.Message) int64 {
-	return messageBytes + int64(2*len(m.ID)+len(m.Name)+len(m.Key)+len(m.Payload)+len(m.Refused))
 }
 
 // Empty reports whether the thread never got a message.
@@ -41,7 +32,6 @@ func (b *Mail) Add(m *checkpoint.Message) {
 	}
 	b.ids[m.ID] = m.Number
 	b.Posted = max(b.Posted, m.Number)
-	b.memory += memoryOf(m)
 	if m.Taken || m.Refused != "" {
 		b.handled = append(b.handled, m)
 		b.forget()
@@ -72,7 +62,6 @@ func (b *Mail) forget() {
 	n := len(b.handled) - checkpoint.KeepTaken
 	for _, m := range b.handled[:n] {
 		delete(b.ids, m.ID)
-		b.memory -= memoryOf(m)
 	}
 	b.handled = append(b.handled[:0:0], b.handled[n:]...)
 }
@@ -125,11 +114,9 @@ func (b *Mail) handle(number uint64, reason string) {
 	m := b.untaken[i]
 	b.untaken = slices.Delete(b.untaken, i, i+1)
 	b.count(m, -1)
-	b.memory -= memoryOf(m)
 	if m.Refused = reason; reason == "" {
 		m.Taken, m.Payload = true, nil
 	}
-	b.memory += memoryOf(m)
 	b.handled = append(b.handled, m)
 	b.forget()
 }
@@ -142,9 +129,7 @@ func (b *Mail) giveBack(r *checkpoint.Message) {
 	}
 	m := b.handled[i]
 	b.handled = slices.Delete(b.handled, i, i+1)
-	b.memory -= memoryOf(m)
 	m.Taken, m.Refused, m.Payload = false, "", CloneBytes(r.Payload)
-	b.memory += memoryOf(m)
 	i, _ = b.find(m.Number)
 	b.untaken = slices.Insert(b.untaken, i, m)
 	b.count(m, 1)
@@ -157,7 +142,6 @@ func (b *Mail) reply(r *checkpoint.Message) {
 		return
 	}
 	m := b.handled[i]
-	b.memory += int64(len(r.Payload) - len(m.Payload))
 	m.Payload = CloneBytes(r.Payload)
 	b.Replies++
 }
@@ -236,18 +220,6 @@ func (b *Mail) All() []checkpoint.Message {
 	all := make([]checkpoint.Message, len(kept))
 	for i, m := range kept {
 		all[i] = *m
-	}
-	return all
-}
-
-// Stored returns all messages that are kept, in an order in which Add restores the inbox.
-func (b *Mail) Stored() []checkpoint.Message {
-	all := make([]checkpoint.Message, 0, len(b.untaken)+len(b.handled))
-	for _, m := range b.untaken {
-		all = append(all, *m)
-	}
-	for _, m := range b.handled {
-		all = append(all, *m)
 	}
 	return all
 }

@@ -149,26 +149,10 @@ func (v *Version) Inbox(updated time.Time, versions int) checkpoint.Thread {
 	return t
 }
 
-// InboxReady returns the thread of v, which is no open version, as Ready may return it.
-func (v *Version) InboxReady() checkpoint.ReadyThread {
-	return checkpoint.ReadyThread{
-		ID: v.Thread, Graph: v.About.Graph, Status: checkpoint.Ready, Wake: v.Wake, Posted: v.Mail.Posted,
-		Labels: v.About.Labels, Priority: v.About.Rank(), Birth: v.About.Birth,
-	}
-}
-
 // Next returns the version that follows v, which was released. It has the inbox of v.
 func (v *Version) Next() *Version {
 	next := New(v.Thread, v.Number+1)
 	next.Mail, next.About, next.Wake = v.Mail, v.About, v.Wake
 	v.Mail, v.Wake = Mail{}, time.Time{}
 	return next
-}
-
-// Left returns the first event of the version that follows v, which was released.
-func (v *Version) Left() *Event {
-	return &Event{
-		Restores: true, Ends: true, Time: v.Updated, About: &v.About, Wake: &v.Wake, Messages: v.Mail.Stored(), Posted: v.Mail.Posted,
-		Replies: v.Mail.Replies,
-	}
 }
