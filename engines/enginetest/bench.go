@@ -105,7 +105,7 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int,
 		took = append(took, (<-began).Sub(start))
 		<-idle
 		if workers > 1 {
-			time.Sleep(50 * time.Millisecond) // for those that polled in vain
+			time.Sleep(50 * time.Millisecond) // until others have polled, and found nothing
 		}
 	}
 	b.ReportMetric(float64(polls.n.Load()-before)/float64(b.N), "polls/op")

@@ -81,8 +81,8 @@ func TestAResultIsThatOfAnInvokeElsewhere(t *testing.T) {
 	})
 }
 
-// TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease begins the first input of a thread between
-// two reads of a call of Result: of the open version, and of the messages (rule 26.1).
+// TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease begins the first input of a thread while a
+// call of Result reads. The call has read the open version, and not the messages (rule 26.1).
 func TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease(t *testing.T) {
 	m := &meddled{Saver: memory.New(), at: 2} // 1 is Load, 2 is Mail
 	there := compile(t, asker(new(counter)), graph.Saver(m.Saver))
