@@ -92,7 +92,7 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int,
 		<-idle
 	}
 	if workers > 1 {
-		time.Sleep(5 * time.Second) // they greet each other
+		time.Sleep(5 * time.Second) //nolint:forbidigo // nothing tells when workers of an Engine know each other
 	}
 	var took, called []time.Duration
 	before := polls.n.Load()
@@ -105,7 +105,7 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int,
 		took = append(took, (<-began).Sub(start))
 		<-idle
 		if workers > 1 {
-			time.Sleep(50 * time.Millisecond) // until others have polled, and found nothing
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing tells that the others do not poll
 		}
 	}
 	b.ReportMetric(float64(polls.n.Load()-before)/float64(b.N), "polls/op")

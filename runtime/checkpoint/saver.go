@@ -305,7 +305,7 @@ type Ref struct {
 const NoCall = "-"
 
 // Questions reports whether a Load of p sets the Questions of the Thread of the Chain.
-func (p *Ref) Questions() bool { return p.Namespace == "" || p.Namespace == NoCall }
+func (p Ref) Questions() bool { return p.Namespace == "" || p.Namespace == NoCall }
 
 // Chain is the data that restores one checkpoint.
 type Chain struct {

@@ -217,7 +217,7 @@ func (s *store) keep(folder string, first, last uint64) error {
 	if err != nil {
 		return err
 	}
-	defer kept.Close()
+	defer func() { _ = kept.Close() }() // nothing was written
 	for number := first; number <= last; number++ {
 		name := segmentName(number)
 		if err := s.root.Rename(name, folder+"/"+name); err != nil && !errors.Is(err, fs.ErrNotExist) {

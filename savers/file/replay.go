@@ -55,15 +55,12 @@ func (s *store) list() (first, last uint64, err error) {
 func (s *store) checkFormat(name string) error {
 	f, err := s.openFile(name, os.O_RDONLY)
 	if err != nil {
-		return nil // it is none of this package's files
+		return nil //nolint:nilerr // it is none of this package's files
 	}
 	var b [len(magic)]byte
-	_, err = f.ReadAt(b[:], 0)
-	_ = f.Close() // nothing was written
-	if err != nil {
-		return nil // as before
-	}
-	return formatError(f.Name(), b[:])
+	n, _ := f.ReadAt(b[:], 0) // fewer bytes name no format
+	_ = f.Close()             // nothing was written
+	return formatError(f.Name(), b[:n])
 }
 
 // errFormat says that a file was written by another version of this package.
