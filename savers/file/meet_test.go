@@ -64,6 +64,54 @@ func TestAReaderLeavesASegmentThatDoesNotCount(t *testing.T) {
 	}
 }
 
+// A process fails to end a segment, and cuts the end off. The sync after that fails, too, so the
+// next segment stays. Another process has entered it, and is the next one to write. What it
+// writes is not lost.
+func TestAWriterLeavesASegmentThatDoesNotCount(t *testing.T) {
+	dir := t.TempDir()
+	var step func(name string) error
+	s := openStore(t, dir, file.Tiny(1), file.Failing(func(name string) error {
+		if step != nil {
+			return step(name)
+		}
+		return nil
+	}))
+	if _, _, err := s.Apply(t.Context(), putThread("a", 0, make([]byte, 5000))); err != nil { // so that no row is moved
+		t.Fatal(err)
+	}
+	other := openStore(t, dir, file.Tiny(1))
+	writes, entered := 0, false
+	step = func(name string) error {
+		if name == "write" {
+			writes++
+		}
+		if name != "sync" || writes < 2 {
+			return nil
+		}
+		if !entered { // the end is written
+			readThread(t, other, "a")
+			entered = true
+		}
+		return syscall.EIO
+	}
+	if _, _, err := s.Apply(t.Context(), putThread("b", 0, []byte("1"))); err == nil {
+		t.Fatal("got no error")
+	}
+	step = nil
+	for i, writer := range []rows.Store{other, s} {
+		if _, _, err := writer.Apply(t.Context(), putThread(fmt.Sprint(i), 0, []byte("1"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, reader := range []rows.Store{other, s, openStore(t, dir)} {
+		for i := range 2 {
+			if got, _ := readThread(t, reader, fmt.Sprint(i)); got != "1" {
+				t.Errorf("row %d is lost", i)
+			}
+		}
+	}
+}
+
 // A frame that could not be cut off, and that another process has shown, stays.
 func TestAFrameThatIsNotCutOffStays(t *testing.T) {
 	dir := t.TempDir()

@@ -56,20 +56,43 @@ func (s *store) ready() (*view, error) {
 }
 
 // checkFile rebuilds the view if the newest file of the folder is not the open one, such as after
-// somebody has put a copy there.
+// somebody has put a copy there, or if it does not count.
 func (s *store) checkFile(v *view) (*view, error) {
 	at, err := s.root.Lstat(segmentName(v.last().number))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err == nil && os.SameFile(at, v.last().info) {
-		return v, nil
+		if counts, err := s.counts(v.last()); counts || err != nil {
+			return v, err
+		}
 	}
 	next, err := s.rebuild()
 	if err == nil {
 		s.publish(next)
 	}
 	return next, err
+}
+
+// counts reports whether a segment has frames, or the one before it has its end. This process may
+// have entered the segment before another one cut off that end.
+func (s *store) counts(g *segment) (bool, error) {
+	if g.size > headerSize || g.before == 0 { // nothing is before the first segment
+		return true, nil
+	}
+	before, torn, err := s.openSegment(g.number - 1)
+	if torn || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	w, err := newWindow(before.f, before.salt, headSize)
+	if err != nil {
+		return false, errors.Join(err, before.f.Close())
+	}
+	end, _, ok, err := w.head(w.size - idSize - headSize)
+	return ok && end.kind == ended && end.before == g.before, errors.Join(err, before.f.Close())
 }
 
 // cutTail cuts off what is behind the last whole frame, of a writer that died.
