@@ -222,6 +222,38 @@ func TestFoldersAboveAreSynced(t *testing.T) {
 	}
 }
 
+// A process makes folders and dies before their names are durable. The next one syncs them.
+func TestFoldersOfADeadProcessAreSynced(t *testing.T) {
+	above := t.TempDir()
+	dir := filepath.Join(above, "a", "b")
+	for dies := range 3 { // before a sync
+		synced := map[string]bool{}
+		seen := file.Tracing(func(step file.Step) { synced[step.Path] = true })
+		_, err := file.OpenStore(dir, seen, file.Failing(func(step string) error {
+			if dies--; step == "syncDir" && dies < 0 {
+				return syscall.EIO
+			}
+			return nil
+		}))
+		if err == nil {
+			t.Fatal("got no error")
+		}
+		s, err := file.OpenStore(dir, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Close()
+		for name := dir; name != above; name = filepath.Dir(name) {
+			if !synced[filepath.Dir(name)] {
+				t.Errorf("the name of %s is not synced", name)
+			}
+		}
+		if err := os.RemoveAll(filepath.Join(above, "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Somebody empties a folder that is in use. Later writes can be opened.
 func TestAFolderIsEmptied(t *testing.T) {
 	dir := t.TempDir()

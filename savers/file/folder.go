@@ -11,34 +11,44 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// makeDir creates a folder, durably, or checks the existing one.
+// makeDir creates a folder, durably, or checks the existing one. The names of folders are synced
+// from above. The deepest one that exists may be of a process that died before it synced its name.
 func makeDir(dir string, share bool, d *disk) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
 		return fmt.Errorf("%s is a file; want a folder", dir)
 	case err == nil:
-		return checkDir(dir, info, share)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	var made []string
-	for name := dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(name) != name; _, err = os.Stat(name) {
-		made, name = append(made, name), filepath.Dir(name)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for _, name := range made { // each one is a name in the folder above
-		above, err := os.OpenRoot(filepath.Dir(name))
-		if err != nil {
-			return err
+		err = checkDir(dir, info, share)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir:
+		if err = makeDir(filepath.Dir(dir), true, d); err == nil {
+			err = os.Mkdir(dir, 0o700)
 		}
-		if err := errors.Join(d.syncDir(above), above.Close()); err != nil {
-			return err
+		if errors.Is(err, fs.ErrExist) { // another process makes it, too
+			err = nil
 		}
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return syncName(dir, d)
+}
+
+// syncName makes the name of a folder durable, in the folder above. One that this process cannot
+// read was there before.
+func syncName(dir string, d *disk) error {
+	above, err := os.OpenRoot(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = d.syncDir(above)
+	if errors.Is(err, errReadOnly) {
+		err = nil
+	}
+	return errors.Join(err, above.Close())
 }
 
 // checkDir refuses a folder that others may write to. A sticky folder, such as /tmp, is no better:
