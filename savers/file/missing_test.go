@@ -113,6 +113,27 @@ func TestAChangeThatFailsRemovesNoSegment(t *testing.T) {
 	}
 }
 
+// A segment with frames follows one without an end, such as after somebody has put a file there. A
+// writer removes no frames.
+func TestASegmentWithFramesIsNotRemoved(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, file.Tiny(1))
+	if _, _, err := s.Apply(t.Context(), putThread("a", 0, []byte("1"))); err != nil {
+		t.Fatal(err)
+	}
+	b := must(os.ReadFile(filepath.Join(dir, segmentFile)))(t)
+	next := filepath.Join(dir, "0000000002.saver")
+	if err := os.WriteFile(next, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Apply(t.Context(), putThread("b", 0, []byte("1"))); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("got %v, want an ErrDamaged", err)
+	}
+	if now, err := os.ReadFile(next); err != nil || !bytes.Equal(now, b) {
+		t.Errorf("the next segment has %d bytes, %v; want the %d from before", len(now), err, len(b))
+	}
+}
+
 // The lock's file is removed or replaced while a Saver has it open. Two Savers still exclude each
 // other.
 func TestTheFileOfALockIsReplaced(t *testing.T) {

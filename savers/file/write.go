@@ -144,6 +144,9 @@ func (s *store) roll(v *view) error {
 func (s *store) begin(v *view, number uint64) error {
 	name := segmentName(number)
 	if info, err := s.root.Lstat(name); err == nil { // a writer died when it made it
+		if info.Mode().IsRegular() && info.Size() > headerSize {
+			return damaged(s.path(name), headerSize, "a frame, but the segment before it has no end")
+		}
 		if len(v.segments) > 0 { // it may have cut off the end before, and not durably
 			if err := s.disk.sync(v.last().f); err != nil {
 				return err
