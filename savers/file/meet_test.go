@@ -65,8 +65,8 @@ func TestAReaderLeavesASegmentThatDoesNotCount(t *testing.T) {
 }
 
 // A process fails to end a segment, and cuts the end off. The sync after that fails, too, so the
-// next segment stays. Another process has entered it, and is the next one to write. What it
-// writes is not lost.
+// next segment stays. Another process has entered it, and is the next one to write. Its
+// changes are not lost.
 func TestAWriterLeavesASegmentThatDoesNotCount(t *testing.T) {
 	dir := t.TempDir()
 	var step func(name string) error

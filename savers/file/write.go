@@ -55,8 +55,8 @@ func (s *store) ready() (*view, error) {
 	return next, nil
 }
 
-// checkFile rebuilds the view if the newest file of the folder is not the open one, such as after
-// somebody has put a copy there, or if it does not count.
+// checkFile rebuilds the view if the newest file of the folder is not the open one, or does not
+// count. Somebody may have put a copy there.
 func (s *store) checkFile(v *view) (*view, error) {
 	at, err := s.root.Lstat(segmentName(v.last().number))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
