@@ -167,7 +167,7 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	}
 	written := rows[1]
 	if !l.p.Questions() {
-		if written, err = l.ofBase(ctx, chain.Last.Base, rows[1]); err != nil {
+		if written, err = l.ofBase(ctx, &chain, rows[1]); err != nil {
 			return chain, err
 		}
 	}
@@ -183,9 +183,12 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	return chain, nil
 }
 
-// ofBase returns those of the rows of pending writes that are of a base. It reads them if there
-// may be more than the first rows.
-func (l *loader) ofBase(ctx context.Context, base checkpoint.ID, first []Row) (all []Row, err error) {
+// ofBase returns those of the rows of pending writes that are of the base of a chain. It reads
+// them if there may be more than the first rows. A run may append to the log meanwhile, and the
+// revision of the thread stays the same. So a mark that came with the record after the head does
+// not count.
+func (l *loader) ofBase(ctx context.Context, chain *checkpoint.Chain, first []Row) (all []Row, err error) {
+	base := chain.Last.Base
 	if len(first) < callPage {
 		for _, r := range first {
 			if baseOf(r.Key) == base {
@@ -194,9 +197,13 @@ func (l *loader) ofBase(ctx context.Context, base checkpoint.ID, first []Row) (a
 		}
 		return all, nil
 	}
-	rows, err := l.read(ctx, point(threadKey(l.p.Thread)), within(Key{Writes, l.p.Thread, l.v.root.base(base)}))
+	writes := within(Key{Writes, l.p.Thread, l.v.root.base(base)})
+	rows, err := l.read(ctx, point(threadKey(l.p.Thread)), writes, point(l.log.after(chain.Head)))
 	if err != nil {
 		return nil, err
+	}
+	if len(rows[2]) > 0 && chain.Last.ID == chain.Head {
+		return slices.DeleteFunc(rows[1], func(r Row) bool { return isMark(r.Key) }), nil
 	}
 	return rows[1], nil
 }

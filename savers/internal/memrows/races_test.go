@@ -3,6 +3,7 @@ package memrows_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -109,5 +110,51 @@ func TestReadyReturnsAThreadWhoseWakeMoves(t *testing.T) {
 	got, err := s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 1})
 	if err != nil || len(got.Threads) != 1 {
 		t.Errorf("got %d threads and %v, want the thread, which is due before and after", len(got.Threads), err)
+	}
+}
+
+// A run commits the base of the head of a call between the two reads of a Load of the call, whose
+// version has many pending writes. The Load must be of one moment.
+func TestALoadOfACallIsOfOneMoment(t *testing.T) {
+	s, other, at := racing(t)
+	first := opening(t, checkpoint.ID{})
+	if _, err := other.Append(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	fence, base, edit := first.Records[0].ID, newID(t), newID(t)
+	appendTo := func(after checkpoint.ID, r checkpoint.Record) {
+		t.Helper()
+		r.Line, r.Payload = base, []byte{0x80}
+		a := checkpoint.Append{Thread: "t", Namespace: "call", After: after, Fence: fence, Records: []checkpoint.Record{r}}
+		if _, err := other.Append(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due := []checkpoint.Task{{Node: "a"}}
+	appendTo(checkpoint.ID{}, checkpoint.Record{ID: base, Base: base, Source: checkpoint.Input, Snapshot: true, Due: due})
+	appendTo(base, checkpoint.Record{ID: edit, Parent: base, Base: base, Source: checkpoint.Update})
+	var writes []checkpoint.Write
+	for i := range 40 {
+		writes = append(writes, checkpoint.Write{Namespace: "call", Base: base, Task: fmt.Sprint(i), Kind: checkpoint.Result})
+	}
+	if _, err := other.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: writes}); err != nil {
+		t.Fatal(err)
+	}
+	p := checkpoint.Ref{Thread: "t", Namespace: "call"}
+	if _, err := s.Load(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	next := newID(t)
+	at.next = func() {
+		appendTo(edit, checkpoint.Record{ID: next, Parent: edit, Base: next, Commits: base, Source: checkpoint.Loop})
+	}
+	c, err := s.Load(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Last.ID == edit && c.Head == edit && !c.Committed && len(c.Writes) == 40 && len(c.Due) == 1
+	after := c.Last.ID == next && c.Head == next && !c.Committed && len(c.Writes) == 0
+	if !before && !after {
+		t.Errorf("got the head %s, committed %t, with %d writes; want that of before, with 40, or that of after", c.Head, c.Committed, len(c.Writes))
 	}
 }
