@@ -74,7 +74,8 @@ const (
 // If the child has Failed with nothing left to retry, or is Cancelled, the error is a *ChildError
 // with the reason. If the thread of the node is cancelled, or another input takes the place of the
 // task, the child is cancelled, too; see Abandon. A child that is deleted or released by hand
-// before its end never reports an end: cancel it instead.
+// before its end never reports an end: cancel it instead. If a crash has delayed the report of its
+// end, Thread.Release makes it. A deletion, and a release by Saver.Release, lose it.
 //
 // g must be compiled with the saver of the thread, and have workers. Untracked fields of the
 // returned state are zero. Child returns ErrNotAskable if the run has no thread, or if ctx is not
@@ -421,6 +422,11 @@ func (r *run) leaveFamily(c *checkpoint.Chain) error {
 			end = childEnd{status: Cancelled, reason: why}
 		}
 	}
+	return r.reportLine(c, end)
+}
+
+// reportLine reports how the run line of c has ended to its caller, if it has one.
+func (r *run) reportLine(c *checkpoint.Chain, end childEnd) error {
 	by := journal.Metadata(c.Last.Meta)[callerKey]
 	if by == "" || !endsLine(end.status) {
 		return nil

@@ -399,6 +399,52 @@ func TestAReportAfterACrashHasTheReason(t *testing.T) {
 	}
 }
 
+// TestAReleaseReportsTheEndOfAChild: rule 25.2. The process dies after it has stored the end of
+// the child and before the report, and then somebody releases the child.
+func TestAReleaseReportsTheEndOfAChild(t *testing.T) {
+	for want, node := range map[graph.Status]func(context.Context, work) (update, error){
+		graph.Done:      func(context.Context, work) (update, error) { return logged("worked"), nil },
+		graph.Failed:    func(context.Context, work) (update, error) { return update{}, errors.New("out of luck") },
+		graph.Cancelled: sleeper("worked", 9*day),
+	} {
+		t.Run(want.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFamily(t, node)
+				done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+				kid := f.child.Thread("kid")
+				if want == graph.Cancelled {
+					f.work(t)
+					if err := kid.Cancel(t.Context(), "out of luck"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+				if err != nil || len(found.Threads) != 1 {
+					t.Fatalf("got %+v, %v; want the child due", found, err)
+				}
+				dying := familyOn(t, postless{f.s}, node, nil).child
+				once := graph.DueOptions{Retry: graph.RetryPolicy{Attempts: 1}}
+				if _, err := dying.ResumeDue(t.Context(), found.Threads[0], once); !errors.Is(err, errBroken) {
+					t.Fatalf("got %v, want the error of the report", err)
+				}
+				same(t, "child", f.status(t, f.child, "kid"), want)
+				if _, err := kid.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				f.work(t)
+				res, err := f.parent.Thread("p").Resume(t.Context())
+				var child *graph.ChildError
+				switch {
+				case want == graph.Done:
+					same(t, "parent", res.Status, graph.Done)
+				case !errors.As(err, &child) || child.Status != want || !strings.Contains(child.Reason, "out of luck"):
+					t.Errorf("got %v, want the *ChildError of a child that is %v", err, want)
+				}
+			})
+		})
+	}
+}
+
 // TestAReadyThreadWithoutTasksIsNotDue has a stored status Ready and nothing to run: the end of a
 // child that is not reported, and a finished thread. A worker must not find them again and again.
 func TestAReadyThreadWithoutTasksIsNotDue(t *testing.T) {

@@ -135,6 +135,24 @@ func (g *core) left(c *checkpoint.Chain) bool {
 // releasedReason is the reason of the end of a run line whose version was released.
 const releasedReason = "the version was released"
 
+// untoldEnd reports whether a thread is a child whose end may not have been reported.
+func untoldEnd(t *checkpoint.Thread) bool {
+	return t.Labels[calledLabel] != "" && endsLine(t.Status) && !t.Wake.IsZero()
+}
+
+// tellReleased reports the end of a child whose version a release is going to close: nothing runs
+// in that version any more that could report it.
+func (r *opener) tellReleased() error {
+	c, err := r.load(checkpoint.ID{})
+	if err != nil || c.Empty() || !untoldEnd(&c.Thread) {
+		return err
+	}
+	if err := r.run.restore(&c); err != nil {
+		return err
+	}
+	return r.run.reportLine(&c, childEnd{status: c.Thread.Status, reason: reasonIn(&c)})
+}
+
 // openReleased stores what the due tasks have finished, and releases the version in the same write
 // (rule 10.12). It does neither if they have finished nothing.
 func (r *opener) openReleased() error {

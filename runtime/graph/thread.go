@@ -360,10 +360,18 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 // in the same write. It returns the head of the released version; zero if it released nothing.
 func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (head checkpoint.ID, err error) {
 	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
-	if err != nil || row.Version == 0 || row.Thread.Status == Done || row.Thread.Holder != "" {
+	if err != nil || row.Version == 0 || row.Thread.Holder != "" {
 		return head, err
 	}
 	r := newOpening(ctx, t, o, nil)
+	if untoldEnd(&row.Thread) {
+		if err := r.tellReleased(); err != nil {
+			return head, err
+		}
+	}
+	if row.Thread.Status == Done {
+		return head, nil
+	}
 	err = r.openReleased()
 	return r.run.fence, err
 }
