@@ -445,6 +445,46 @@ func TestAReleaseReportsTheEndOfAChild(t *testing.T) {
 	}
 }
 
+// TestAChildThatNeverBeginsReports: rules 25.2 and 25.3. Somebody cancels the child before its
+// input has begun, and the process that obeys can die before the report.
+func TestAChildThatNeverBeginsReports(t *testing.T) {
+	for name, dies := range map[string]bool{"lives": false, "dies": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				node := func(context.Context, work) (update, error) { return logged("worked"), nil }
+				f := newFamily(t, node)
+				done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+				if err := f.child.Thread("kid").Cancel(t.Context(), "out of stock"); err != nil {
+					t.Fatal(err)
+				}
+				if dies {
+					found, err := f.s.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"child"}, Limit: 1})
+					if err != nil || len(found.Threads) != 1 {
+						t.Fatalf("got %+v, %v; want the child due", found, err)
+					}
+					dying := familyOn(t, postless{f.s}, node, nil).child
+					if _, err := dying.ResumeDue(t.Context(), found.Threads[0], graph.DueOptions{}); !errors.Is(err, errBroken) {
+						t.Fatalf("got %v, want the error of the report", err)
+					}
+					time.Sleep(2 * checkpoint.DefaultLease)
+				}
+				f.work(t)
+				same(t, "child", f.status(t, f.child, "kid"), graph.Cancelled)
+				_, err := f.parent.Thread("p").Resume(t.Context())
+				var child *graph.ChildError
+				if !errors.As(err, &child) || child.Status != graph.Cancelled || !strings.Contains(child.Reason, "out of stock") {
+					t.Errorf("got %v, want the *ChildError with the reason of the cancel", err)
+				}
+				for th, err := range f.s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+					if err != nil || !th.Wake.IsZero() || th.Inputs+th.Others > 0 {
+						t.Errorf("got thread %s due at %v, %v; want nothing left to do", th.ID, th.Wake, err)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestAReadyThreadWithoutTasksIsNotDue has a stored status Ready and nothing to run: the end of a
 // child that is not reported, and a finished thread. A worker must not find them again and again.
 func TestAReadyThreadWithoutTasksIsNotDue(t *testing.T) {

@@ -249,6 +249,7 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 
 // openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r *opener) openEmpty() error {
+	r.carryRefused()
 	rec, err := r.run.firstRecord()
 	if err != nil {
 		return err
@@ -260,8 +261,23 @@ func (r *opener) openEmpty() error {
 	case r.run.opt.due != nil && len(r.run.opt.due.unfits) > 0:
 		o.Status = Failed
 		r.run.ending = fmt.Errorf("%s: %w", where(r.run.g.name, r.run.thread, -1), r.run.opt.due.unfit(r.act.Messages.Refuse[0].Number))
+		r.run.failsFinally(&o)
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, o)
+}
+
+// carryRefused makes the run that of a child if the input was refused that has begun the child.
+func (r *opener) carryRefused() {
+	for i := range r.read {
+		if r.read[i].Kind != checkpoint.InputMessage {
+			continue
+		}
+		in, err := journal.ReadInput(r.read[i].Payload)
+		if by := in.Metadata[callerKey]; err == nil && by != "" {
+			r.run.caller = by
+			r.run.opt.metadata = withEntry(r.run.opt.metadata, callerKey, by)
+		}
+	}
 }
 
 // resume continues from the head, or continues an older run line whose due tasks did not run.
