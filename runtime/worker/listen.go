@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,10 +82,13 @@ func (w *Worker) polls(graph, thread string) bool {
 	room := true
 	switch {
 	case graph == peersGraph:
-		if !w.peers.hear(thread) {
+		lost := w.peers.hear(thread)
+		if len(lost) == 0 {
 			return false
 		}
-		room = w.room()
+		for name, t := range w.apps {
+			room = room && (w.takes(t) || !slices.Contains(lost, hash(name)))
+		}
 	case graph == "":
 		w.peers.listens = true
 		w.peers.greet(0)
@@ -119,6 +123,7 @@ func (w *Worker) listenTo(ctx context.Context, e Engine, names []string) {
 		}
 		w.mu.Lock()
 		w.peers.listens = false
+		w.peers.greet(0)
 		w.mu.Unlock()
 		w.emit(Event{Kind: EventEngineFailed, Err: err})
 		w.again() // hints may be lost

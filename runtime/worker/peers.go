@@ -18,7 +18,7 @@ const peersGraph = graph.ReservedPrefix + "peers"
 const (
 	greeting   = 15 * time.Second // the mean time between two greetings
 	silence    = 40 * time.Second // after which a peer counts as dead
-	quick      = time.Second      // the least time between two greetings, except those of a full worker
+	quick      = time.Second      // the least mean time between two greetings, except the first one without graphs
 	mostGraphs = 50               // in a greeting; a worker of more sends none
 )
 
@@ -27,14 +27,16 @@ const (
 // hints. If that one has died, the thread waits for the next poll of any worker.
 //
 // Workers need not agree. If two of them are first, both poll. A worker that is first and cannot
-// run a thread says so. It is no peer until its next greeting. Worker.mu guards the fields.
+// run a thread, or that hears no hints, greets without graphs. Others then poll for its hints
+// until its next greeting. Worker.mu guards the fields.
 type peers struct {
 	own    uint64
 	graphs []uint64        // those that the worker serves
 	all    map[uint64]peer // the others
 
 	listens bool            // hints arrive
-	yields  bool            // the worker cannot run a thread
+	yields  bool            // the next greeting is without graphs
+	away    bool            // the newest greeting was without graphs, or there was none
 	passed  map[string]bool // graphs with hints that all other workers must get
 	sent    time.Time       // the newest greeting
 	next    time.Time       // the next one
@@ -49,7 +51,7 @@ type peer struct {
 
 // newPeers returns the peers of a worker that serves graphs. It knows no other worker.
 func newPeers(graphs []string) *peers {
-	p := &peers{own: rand.Uint64(), all: make(map[uint64]peer), passed: make(map[string]bool), changed: make(chan struct{}, 1)}
+	p := &peers{own: rand.Uint64(), away: true, all: make(map[uint64]peer), passed: make(map[string]bool), changed: make(chan struct{}, 1)}
 	for _, name := range graphs {
 		p.graphs = append(p.graphs, hash(name))
 	}
@@ -93,10 +95,10 @@ func (p *peers) greet(d time.Duration) {
 // soon makes the next greeting due soon after the newest one.
 func (p *peers) soon() { p.greet(max(time.Until(p.sent.Add(jittered(quick))), 0)) }
 
-// yield leaves the hints of this worker to the others, until it can run a thread again.
+// yield leaves the hints of this worker to the others, unless it knows none. If they know that it
+// is away, its next greeting says so again.
 func (p *peers) yield() {
-	if len(p.all) > 0 {
-		p.yields = true
+	if p.yields = len(p.all) > 0; p.yields && !p.away {
 		p.greet(0)
 	}
 }
@@ -114,34 +116,38 @@ func (p *peers) wake() {
 	}
 }
 
-// text returns a greeting: the worker, and the graphs for whose hints it polls. A worker that
-// yields or leaves polls for none.
+// text returns the greeting that is due: the worker, and the graphs for whose hints it polls. It
+// is empty if no worker needs it.
 func (p *peers) text(leaves bool) string {
+	needed := p.listens || !p.away
+	p.away, p.yields = leaves || p.yields || !p.listens, false
+	p.sent, p.next = time.Now(), time.Now().Add(jittered(greeting))
+	if !needed || len(p.graphs) > mostGraphs {
+		return ""
+	}
 	b := binary.BigEndian.AppendUint64(nil, p.own)
-	if !leaves && !p.yields {
-		for _, g := range p.graphs {
-			b = binary.BigEndian.AppendUint64(b, g)
-		}
+	if p.away {
+		p.soon()
+		return string(b)
+	}
+	for _, g := range p.graphs {
+		b = binary.BigEndian.AppendUint64(b, g)
 	}
 	return string(b)
 }
 
-// hear notes a greeting. It reports whether this worker must poll, because it may be first for
-// hints that the other worker no longer polls for.
-func (p *peers) hear(text string) (polls bool) {
+// hear notes a greeting. It returns the graphs for whose hints the other worker no longer polls,
+// and this worker may be first.
+func (p *peers) hear(text string) (lost []uint64) {
 	var numbers []uint64
 	for b := []byte(text); len(b) >= 8; b = b[8:] {
 		numbers = append(numbers, binary.BigEndian.Uint64(b))
 	}
 	if len(numbers) == 0 || numbers[0] == p.own {
-		return false
+		return nil
 	}
 	id, graphs := numbers[0], numbers[1:]
 	before, known := p.all[id]
-	if len(graphs) == 0 {
-		delete(p.all, id)
-		return slices.ContainsFunc(before.graphs, func(g uint64) bool { return slices.Contains(p.graphs, g) && p.first(g, id) })
-	}
 	for other, peer := range p.all {
 		if time.Since(peer.heard) >= silence {
 			delete(p.all, other)
@@ -151,7 +157,10 @@ func (p *peers) hear(text string) (polls bool) {
 	if !known {
 		p.soon()
 	}
-	return false
+	if len(graphs) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(before.graphs, func(g uint64) bool { return !slices.Contains(p.graphs, g) || !p.first(g, id) })
 }
 
 // greetPeers sends greetings and the hints that are passed on until ctx ends, and then a last
@@ -179,14 +188,12 @@ func (w *Worker) greetPeers(ctx context.Context) {
 	}
 }
 
-// greet sends a greeting, if the worker hears those of others.
+// greet sends the greeting that is due.
 func (w *Worker) greet(ctx context.Context, leaves bool, limit time.Duration) {
-	p := w.peers
 	w.mu.Lock()
-	text, sends := p.text(leaves), p.listens && len(p.graphs) <= mostGraphs
-	p.sent, p.next = time.Now(), time.Now().Add(jittered(greeting))
+	text := w.peers.text(leaves)
 	w.mu.Unlock()
-	if sends {
+	if text != "" {
 		w.send(ctx, limit, peersGraph, text)
 	}
 }

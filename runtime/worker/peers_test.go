@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,8 @@ type crowd struct {
 	members []*member
 	ran     counter
 	node    node
+
+	greetings atomic.Int64
 }
 
 // member is the process of one worker: its saver and its engine.
@@ -31,7 +34,8 @@ type member struct {
 	checkpoint.Saver
 	*crowd
 	*started
-	dead, cut atomic.Bool // cut: from the saver
+	dead, cut atomic.Bool   // cut: from the saver
+	deaf      chan struct{} // closed if its engine can send hints only
 }
 
 var errDead = errors.New("the process is dead, or cut off")
@@ -47,11 +51,28 @@ func (m *member) Wake(ctx context.Context, name, thread string) error {
 	if m.dead.Load() {
 		return errDead
 	}
+	if strings.HasPrefix(name, graph.ReservedPrefix) {
+		m.greetings.Add(1)
+	}
 	return m.hub.Wake(ctx, name, thread)
 }
 
 func (m *member) Listen(ctx context.Context, graphs []string, hint func(name, thread string)) error {
-	return m.hub.Listen(ctx, graphs, func(name, thread string) {
+	select {
+	case <-m.deaf:
+		return errDead
+	default:
+	}
+	listening, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-m.deaf:
+			end()
+		case <-listening.Done():
+		}
+	}()
+	return m.hub.Listen(listening, graphs, func(name, thread string) {
 		if !m.dead.Load() {
 			hint(name, thread)
 		}
@@ -80,7 +101,7 @@ func (c *crowd) run(ctx context.Context, j Job) (JobUpdate, error) {
 // join starts another worker.
 func (c *crowd) join(t *testing.T, o worker.Options, more ...string) *member {
 	t.Helper()
-	m := &member{Saver: c.looked, crowd: c}
+	m := &member{Saver: c.looked, crowd: c, deaf: make(chan struct{})}
 	o.Engine = m
 	s := worker.Announce(m, m, nil)
 	apps := []worker.App{line(t, "orders", s, c.run)}
@@ -232,6 +253,54 @@ func TestAFullWorkerLeavesItsHintsToOthers(t *testing.T) {
 	})
 }
 
+// TestFullWorkersGreetRarely sends many hints to workers without room, or to one of a crowd, or to
+// one whose graph has reached its limit.
+func TestFullWorkersGreetRarely(t *testing.T) {
+	for name, full := range map[string]int{"one of five": 1, "four of five": 4, "all": 5} {
+		for limit, o := range map[string]worker.Options{
+			"slots": {Poll: never, Slots: 1},
+			"limit": {Poll: never, Limits: []worker.Limit{{Graph: "orders", Max: 1}}},
+		} {
+			t.Run(name+", "+limit, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCrowd(t, full, o)
+					release := make(chan struct{})
+					c.node = func(ctx context.Context, _ Job) (u JobUpdate, err error) { <-release; return u, nil }
+					defer c.end(t)
+					defer close(release)
+					for _, id := range ids("long", full) {
+						c.submit(t, id)
+						if took := c.wait(id); took > soon {
+							t.Fatalf("a long thread waited for %s", took)
+						}
+					}
+					c.node = say("a")
+					for range 5 - full {
+						c.join(t, worker.Options{Poll: never})
+					}
+					time.Sleep(5 * time.Second)
+					before := c.greetings.Load()
+					all := ids("t", 1000)
+					for _, id := range all {
+						c.submit(t, id)
+						time.Sleep(10 * time.Millisecond)
+						if full < 5 {
+							if took := c.wait(id); took > soon {
+								t.Fatalf("a thread waited for %s, want none to wait for a full worker", took)
+							}
+						}
+					}
+					got := c.greetings.Load() - before
+					t.Logf("%d greetings in 10 s", got)
+					if got > 5*2*11 {
+						t.Errorf("got %d greetings of 5 workers in 10 s, want at most 2 a second of each", got)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestAWorkerWithoutItsSaverLeavesItsHintsToOthers cuts one worker of two from the saver.
 func TestAWorkerWithoutItsSaverLeavesItsHintsToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -241,6 +310,21 @@ func TestAWorkerWithoutItsSaverLeavesItsHintsToOthers(t *testing.T) {
 			c.submit(t, id)
 			if took := c.wait(id); took > soon {
 				t.Fatalf("a thread waited for %s, want none to wait for a worker that cannot poll", took)
+			}
+		}
+		c.end(t)
+	})
+}
+
+// TestAWorkerThatHearsNothingLeavesItsHintsToOthers breaks the Listen of one worker of two.
+func TestAWorkerThatHearsNothingLeavesItsHintsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2, worker.Options{Poll: never})
+		close(c.members[0].deaf)
+		for _, id := range ids("t", 100) {
+			c.submit(t, id)
+			if took := c.wait(id); took > soon {
+				t.Fatalf("a thread waited for %s, want none to wait for a worker that hears no hints", took)
 			}
 		}
 		c.end(t)

@@ -177,10 +177,6 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
 	w.mu.Lock()
 	held, full := len(w.held), !w.room()
-	if !full && w.peers != nil && w.peers.yields {
-		w.peers.yields = false
-		w.peers.soon()
-	}
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.names) == 0 {
