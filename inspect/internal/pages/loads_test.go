@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"testing"
@@ -99,6 +100,35 @@ func TestTheOldestThreadOfABacklog(t *testing.T) {
 		s.has("?graph=alike", "<strong>alike</strong> 100+ due, the oldest for ")
 		s.lacks("?graph=alike", "<strong>alike</strong> 100+ due, the oldest for at least")
 	})
+}
+
+// briefly counts the lists of a saver by their status that are not brief.
+type briefly struct {
+	checkpoint.Saver
+	brief, whole int
+}
+
+func (s *briefly) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	if q.Brief {
+		s.brief++
+	} else if q.Status != 0 {
+		s.whole++
+	}
+	return s.Saver.Threads(ctx, q)
+}
+
+// The counts read no threads, unless Authorize must see them.
+func TestTheCountsReadNoThreads(t *testing.T) {
+	s := &briefly{Saver: newSaver(t)}
+	serve(t, s, inspect.Options{}).get("")
+	if s.brief != 4 || s.whole != 0 {
+		t.Errorf("the list of threads made %d brief lists and %d whole ones of a status, want 4 and 0", s.brief, s.whole)
+	}
+	*s = briefly{Saver: s.Saver}
+	serve(t, s, inspect.Options{Authorize: func(*http.Request, inspect.Access) error { return nil }}).get("")
+	if s.brief != 0 || s.whole != 4 {
+		t.Errorf("with Authorize, the list of threads made %d brief lists and %d whole ones of a status, want 0 and 4", s.brief, s.whole)
+	}
 }
 
 // Counts of unfinished threads stand above the list, exact up to a bound that the page names.
