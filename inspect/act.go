@@ -178,12 +178,15 @@ func (in *Inspector) signal(r *http.Request, o *operate.Operator, t *checkpoint.
 	return err
 }
 
-// keyed returns the option of the key in the form of a signal.
-func keyed(form url.Values) []graph.SignalOption {
+// keyed returns the options of the key and of the request id in the form of a signal.
+func keyed(form url.Values) (opts []graph.SignalOption) {
 	if key := strings.TrimSpace(form.Get("key")); key != "" {
-		return []graph.SignalOption{graph.For(key)}
+		opts = append(opts, graph.For(key))
 	}
-	return nil
+	if id := form.Get("request"); id != "" {
+		opts = append(opts, graph.RequestID(id))
+	}
+	return opts
 }
 
 // payloadOf returns the JSON in a form: that of its inputs, or that in "json" if "as" says so.

@@ -60,7 +60,8 @@ type bulkData struct {
 	Count  int
 	More   bool // further threads match
 	Sample []row
-	Held   int // threads of Count that a run holds, which Delete leaves
+	Held   int    // threads of Count that a run holds, which Delete leaves
+	ID     string // of the request, so that a form sent twice signals each thread once
 }
 
 // bulkPage asks for the confirmation of an action on all threads that a filter matches.
@@ -97,6 +98,11 @@ func (in *Inspector) bulkPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	d.Sample = all.rows[:min(len(all.rows), 10)]
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	d.ID = id.String()
 	for name, values := range fields {
 		d.Fields = append(d.Fields, choice{name, values[0]})
 	}
@@ -174,16 +180,17 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 	}
 	f := j.filter.byID()
 	for t, err := range o.Threads(ctx, f.query(now), f.Filter) {
+		var changed operate.Changed
 		if err != nil && !operate.OfOneThread(&t, err) {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		if err == nil {
-			_, err = o.Do(ctx, j.op, &t)
+			changed, err = o.Do(ctx, j.op, &t)
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		j.count(&t, err)
+		j.count(&t, changed.Skipped, err)
 	}
 	return context.Cause(ctx)
 }
@@ -196,6 +203,7 @@ type jobData struct {
 	Filter   string
 	Running  bool
 	Done     int
+	Left     int // the action does not fit them
 	Failed   int
 	Read     int // 0 if it is not shown
 	Errors   []choice

@@ -40,6 +40,7 @@ type job struct {
 
 	mu     sync.Mutex
 	done   int
+	left   int // as they are
 	failed int
 	read   int
 	errors []jobError
@@ -113,10 +114,14 @@ func (js *jobs) close() {
 }
 
 // count notes the outcome for one thread.
-func (j *job) count(t *checkpoint.Thread, err error) {
+func (j *job) count(t *checkpoint.Thread, skipped bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err == nil {
+	switch {
+	case skipped:
+		j.left++
+		return
+	case err == nil:
 		j.done++
 		return
 	}
@@ -138,8 +143,8 @@ func (j *job) data(h head, sees func(t *checkpoint.Thread) bool) jobData {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	d := jobData{
-		head: h, ID: j.id, Text: j.text, Filter: j.filter.values().Encode(), Running: j.ended.IsZero(), Done: j.done, Failed: j.failed,
-		Read: j.read, Began: j.began, Took: j.ended.Sub(j.began), Back: "./?" + j.filter.values().Encode(),
+		head: h, ID: j.id, Text: j.text, Filter: j.filter.values().Encode(), Running: j.ended.IsZero(), Done: j.done, Left: j.left,
+		Failed: j.failed, Read: j.read, Began: j.began, Took: j.ended.Sub(j.began), Back: "./?" + j.filter.values().Encode(),
 	}
 	for i := range j.errors {
 		if e := &j.errors[i]; sees(&e.thread) {

@@ -187,6 +187,24 @@ func TestManyThreadsAreSignalledAndReplayed(t *testing.T) {
 		if th, err := checkpoint.FindThread(t.Context(), saver, "order-3"); err != nil || th.Others != 1 {
 			t.Errorf("order-3: got %d messages, %v; want the signal", th.Others, err)
 		}
+		s.has("bulk?action=signal&status=waiting", `type="hidden" name="request" value="`)
+		for range 2 { // a form that is sent again signals nobody twice
+			do(url.Values{"action": {"signal"}, "signal": {"paid"}, "json": {`{"Card": "12"}`}, "request": {"r-1"}, "status": {"waiting"}}, "1", "0")
+		}
+		if th, err := checkpoint.FindThread(t.Context(), saver, "order-3"); err != nil || th.Others != 2 {
+			t.Errorf("order-3: got %d messages, %v; want the signals of two forms", th.Others, err)
+		}
+		begin(t, app, "order-4", "Bob")
+		if err := app.Thread("order-4").Cancel(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := app.Thread("order-4").Resume(t.Context()); res.Status != graph.Cancelled {
+			t.Fatalf("order-4: got %v, %v", res.Status, err)
+		}
+		page := jobOf(t, s, http.Header{}, url.Values{"action": {"signal"}, "signal": {"paid"}, "json": {"null"}, "status": {"cancelled"}, "confirm": {"signal"}})
+		if body := ended(t, s, nil, page); !strings.Contains(body, `<dd id="done">0</dd>`) || !strings.Contains(body, `<dd id="left">1</dd>`) {
+			t.Errorf("signals to a thread that has ended: %s", body)
+		}
 		do(url.Values{"action": {"replay"}, "to": {"due:approve"}, "status": {"failed"}}, "2", "0")
 		for _, id := range []string{"order-1", "order-2"} {
 			snap, err := app.Thread(id).State(t.Context())
