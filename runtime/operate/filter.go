@@ -54,8 +54,8 @@ func (f Filter) Reads() bool { return f.Searches() || f.Waits == KindQueue || f.
 // Searches reports whether the filter has a Node or an Error.
 func (f Filter) Searches() bool { return f.Node != "" || f.Error != "" }
 
-// Finds reports whether a thread has the Text.
-func (f Filter) Finds(t *checkpoint.Thread) bool {
+// finds reports whether a thread has the Text.
+func (f Filter) finds(t *checkpoint.Thread) bool {
 	if has(t.ID, f.Text) || has(t.Title, f.Text) {
 		return true
 	}
@@ -93,7 +93,7 @@ func (o *Operator) stands(ctx context.Context, f Filter, t *checkpoint.Thread) (
 // of the list alone.
 func (o *Operator) Match(ctx context.Context, f Filter, t *checkpoint.Thread, now time.Time) (s Standing, ok, read bool, err error) {
 	s = o.Standing(t, now)
-	if !f.Finds(t) {
+	if !f.finds(t) {
 		return s, false, false, nil
 	}
 	found := true
@@ -140,7 +140,7 @@ func (o *Operator) Search(ctx context.Context, q checkpoint.ThreadQuery, f Filte
 			case o.Sees != nil && (t.ID == "" || !o.Sees(&t)):
 				s.Hidden = true
 			case err != nil:
-				s.Damaged, s.Match = err, f.Finds(&t)
+				s.Damaged, s.Match = err, f.finds(&t)
 			default:
 				if s.Wait, s.Match, s.Read, s.Unread = o.Match(ctx, f, &t, now(&t)); s.Unread != nil && !Unreadable(s.Unread) {
 					yield(Found{}, s.Unread)

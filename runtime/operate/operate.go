@@ -37,8 +37,8 @@ type Operator struct {
 	// Explain returns why a payload cannot be read, or nil if it can be. It is for a saver that
 	// returns encrypted payloads as they are. The default is that all payloads can be read.
 	Explain func(payload []byte) error
-	// Sees reports whether Describe and Threads may use a thread that they find in a list. The
-	// default is all threads.
+	// Sees reports whether an operation may use a thread that it finds in a list, as Threads,
+	// Tallies, Fleet and Describe do. The default is all threads.
 	Sees func(t *checkpoint.Thread) bool
 	// LongWait is how long a thread may wait for a person, a signal or a child before it counts
 	// as stuck. The default is 7 days.

@@ -12,9 +12,9 @@ import (
 // its records. The caller must not modify them.
 type Schemas map[uint64]*shape.Graph
 
-// ReadSchemas returns the result of Saver.Schemas without the descriptions in an unknown format,
+// readSchemas returns the result of Saver.Schemas without the descriptions in an unknown format,
 // because values can be shown without them.
-func ReadSchemas(stored map[uint64][]byte) Schemas {
+func readSchemas(stored map[uint64][]byte) Schemas {
 	all := make(Schemas, len(stored))
 	for fingerprint, b := range stored {
 		g := new(shape.Graph)
@@ -28,7 +28,7 @@ func ReadSchemas(stored map[uint64][]byte) Schemas {
 // Schemas reads the descriptions that a version of a thread stores; 0 is the open version.
 func (o *Operator) Schemas(ctx context.Context, thread string, version int) (Schemas, error) {
 	stored, err := o.Saver.Schemas(ctx, thread, version)
-	return ReadSchemas(stored), err
+	return readSchemas(stored), err
 }
 
 // State returns the description of the state with a fingerprint, or nil.

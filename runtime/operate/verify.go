@@ -89,7 +89,7 @@ func (v *verifier) version(ctx context.Context, version checkpoint.Version) erro
 	if err != nil {
 		return err
 	}
-	known := ReadSchemas(stored)
+	known := readSchemas(stored)
 	var reported error
 	c := newChecker(v.o, known, func(p *Problem) {
 		p.Thread, p.Version = version.Thread, version.Number

@@ -118,17 +118,8 @@ func (q *Question) asked() Wait {
 	return w
 }
 
-// Listed returns the questions, signals, children and timers that a listed thread waits for,
-// without payloads. It returns the readable waits together with an error for the others.
-func (o *Operator) Listed(t *checkpoint.Thread) (all []Wait, err error) {
-	for _, q := range o.Questions(t) {
-		all = append(all, q.asked())
-	}
-	others, err := o.Others(t)
-	return append(all, others...), err
-}
-
-// Others returns the waits of Listed without the questions.
+// Others returns the signals, children and timers that a listed thread waits for, without
+// payloads. It returns the readable waits together with an error for the others.
 func (o *Operator) Others(t *checkpoint.Thread) (all []Wait, err error) {
 	for i := range t.Questions {
 		if err := o.Locked(t.Questions[i].Payload); err != nil {
@@ -333,7 +324,12 @@ func attempts(n int) string {
 
 // waiting says what the tasks of a thread wait for.
 func (o *Operator) waiting(t *checkpoint.Thread, s *Standing) {
-	all, err := o.Listed(t)
+	var all []Wait
+	for _, q := range o.Questions(t) {
+		all = append(all, q.asked())
+	}
+	others, err := o.Others(t)
+	all = append(all, others...)
 	switch {
 	case err != nil && len(all) == 0:
 		s.Kind, s.Text = KindQuestion, "answers that cannot be read here"
