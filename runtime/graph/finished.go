@@ -135,13 +135,13 @@ func (g *core) left(c *checkpoint.Chain) bool {
 // releasedReason is the reason of the end of a run line whose version was released.
 const releasedReason = "the version was released"
 
-// untoldEnd reports whether a thread is a child whose end may not have been reported.
+// untoldEnd reports whether a thread is a child whose end is not reported, as far as it says.
 func untoldEnd(t *checkpoint.Thread) bool {
 	return t.Labels[calledLabel] != "" && endsLine(t.Status) && !t.Wake.IsZero()
 }
 
-// tellReleased reports the end of a child whose version a release is going to close: nothing runs
-// in that version any more that could report it.
+// tellReleased reports the end of a child before a release closes its version. Later, nothing runs
+// in that version that could report it.
 func (r *opener) tellReleased() error {
 	c, err := r.load(checkpoint.ID{})
 	if err != nil || c.Empty() || !untoldEnd(&c.Thread) {

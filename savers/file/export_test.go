@@ -7,7 +7,13 @@ import (
 )
 
 // OpenStore opens the store of a folder.
-func OpenStore(dir string, opts ...Option) (rows.Store, error) { return openStore(dir, opts...) }
+func OpenStore(dir string, opts ...Option) (rows.Store, error) {
+	s, alone, err := openStore(dir, opts...)
+	if alone {
+		err = s.admit()
+	}
+	return s, err
+}
 
 // Small makes the segments of a Saver small, so that few writes begin new ones.
 func Small(s *Saver, size int64) { s.files.least, s.files.most = size, size }
@@ -147,7 +153,7 @@ func Operations(b []byte) (ops, values [][]byte) {
 
 // DamageRow changes a byte of the stored row of a thread.
 func DamageRow(dir, thread string) error {
-	s, err := openStore(dir)
+	s, _, err := openStore(dir)
 	if err != nil {
 		return err
 	}

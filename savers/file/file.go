@@ -23,7 +23,8 @@
 // the next to write, blocks the writers of other processes until it continues or dies. Their calls
 // wait until their contexts end. A read may see a change before its call has returned. All later
 // reads of all processes see it then, unless the disk fails and the call returns an error. The
-// lease of a run ends by its time, also if the process has died.
+// lease of a run ends by its time, also if the process has died. A Saver that opens a folder which
+// no other process has open ends the leases of those that died.
 //
 // File locks must work between all processes that use the folder: it belongs on a local disk, not
 // on a network share. Nothing else may change the folder while a Saver is open. On Windows, the
@@ -32,6 +33,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -59,7 +61,7 @@ func (o option) apply(s *store) { o(s) }
 // SharedFolder lets Open accept a folder that other users may write to. Those users can then
 // change, remove and invent threads. The Saver still follows no symbolic link in the folder and
 // creates its files for its own user alone.
-func SharedFolder() Option { return option(func(s *store) { s.share = true }) }
+func SharedFolder() Option { return option(func(s *store) { s.trust = true }) }
 
 // NoSync lets a call return before its data is on the disk (no fsync). A killed process still
 // loses nothing that was acknowledged. A power cut, or a crash of the operating system, loses the
@@ -76,25 +78,35 @@ func NoSync() Option {
 // close the Saver. Open refuses a folder that other users may write to, unless SharedFolder is
 // given. The error names the folder.
 func Open(dir string, opts ...Option) (*Saver, error) {
-	s, err := openStore(dir, opts...)
+	s, alone, err := openStore(dir, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("file: open %s: %w", dir, err)
 	}
-	return &Saver{rows.New("file", s, rows.Options{}), s}, nil
+	saver := &Saver{rows.New("file", s, rows.Options{}), s}
+	if alone {
+		_ = rows.EndLeases(context.Background(), saver.Saver) // a lease that is left ends by itself
+		if err := s.admit(); err != nil {
+			return nil, fmt.Errorf("file: open %s: %w", dir, errors.Join(err, saver.Close()))
+		}
+	}
+	return saver, nil
 }
 
-// openStore opens the store of a folder.
-func openStore(dir string, opts ...Option) (*store, error) {
-	s, err := newStore(dir, opts...)
-	if err != nil {
-		return nil, err
+// openStore opens the store of a folder. alone says that no other one has the folder open, and
+// that none can until the caller has called admit.
+func openStore(dir string, opts ...Option) (s *store, alone bool, err error) {
+	if s, err = newStore(dir, opts...); err != nil {
+		return nil, false, err
 	}
 	v, err := s.rebuild()
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, false, errors.Join(err, s.Close())
 	}
 	s.publish(v)
-	return s, nil
+	if alone, err = s.arrive(); err != nil {
+		return nil, false, errors.Join(err, s.Close())
+	}
+	return s, alone, nil
 }
 
 // newStore returns the store of a folder, which has read no segment.
@@ -110,13 +122,13 @@ func newStore(dir string, opts ...Option) (*store, error) {
 	for _, o := range opts {
 		o.apply(s)
 	}
-	if err := makeDir(abs, s.share, &s.disk); err != nil {
+	if err := makeDir(abs, s.trust, &s.disk); err != nil {
 		return nil, err
 	}
 	if s.root, err = os.OpenRoot(abs); err != nil {
 		return nil, err
 	}
-	s.next.name, s.lock.name = "next.lock", "write.lock"
+	s.next.name, s.lock.name, s.open.name = "next.lock", "write.lock", "open.lock"
 	s.view.Store(newView())
 	return s, nil
 }

@@ -32,6 +32,13 @@ func open(tb testing.TB, dir string) *file.Saver {
 	return s
 }
 
+// openToo opens a folder that is open already, so that no lease of a dead process ends.
+func openToo(t *testing.T, dir string) *file.Saver {
+	t.Helper()
+	openStore(t, dir)
+	return open(t, dir)
+}
+
 func newID(tb testing.TB) checkpoint.ID {
 	tb.Helper()
 	id, err := checkpoint.NewID()
@@ -198,7 +205,7 @@ func TestTornLastFrameIsAsIfItHadNotBeen(t *testing.T) {
 			"zeros to an end": append(bytes.Clone(whole[:lastFrame]), make([]byte, cut-lastFrame)...),
 		} {
 			dir, path := place(t, b)
-			s := open(t, dir)
+			s := openToo(t, dir)
 			if got := mustContents(t, s); got != before {
 				t.Fatalf("%s at %d: got\n%s\nwant\n%s", name, cut, got, before)
 			}
@@ -303,7 +310,7 @@ func TestBadLastFrameIsTorn(t *testing.T) {
 		b := bytes.Clone(whole)
 		b[at] ^= 0x55
 		dir, path := place(t, b)
-		s := open(t, dir)
+		s := openToo(t, dir)
 		if got := mustContents(t, s); got != before {
 			t.Fatalf("byte %d: got\n%s\nwant\n%s", at, got, before)
 		}
@@ -323,7 +330,7 @@ func TestBadLastFrameIsTorn(t *testing.T) {
 func TestPayloadIsNoFrame(t *testing.T) {
 	whole, _, _, before, after := small(t)
 	dir, path := place(t, whole)
-	s := open(t, dir)
+	s := openToo(t, dir)
 	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +345,7 @@ func TestPayloadIsNoFrame(t *testing.T) {
 	}
 	b[len(whole)+50] ^= 1 // in the value, so that the frame is torn
 	dir, _ = place(t, b)
-	if got := mustContents(t, open(t, dir)); got != after || got == before {
+	if got := mustContents(t, openToo(t, dir)); got != after || got == before {
 		t.Errorf("a torn frame that holds frames: got\n%s\nwant\n%s", got, after)
 	}
 }

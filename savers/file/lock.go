@@ -1,17 +1,21 @@
 package file
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
-// lock is a file of the folder that at most one Saver has locked. The lock ends with the process
-// at the latest. The file stays open, and is empty.
+// lock is a file of the folder that at most one Saver has locked, or any number of them if it is
+// shared. The lock ends with the process at the latest. The file stays open, and is empty.
 type lock struct {
-	name string
-	f    *os.File // nil before the first try
-	info os.FileInfo
+	name   string
+	shared bool
+	f      *os.File // nil before the first try
+	info   os.FileInfo
 }
 
 // tryLock locks a file if nobody else has. If somebody has removed or replaced the file, it locks
@@ -21,7 +25,7 @@ func (s *store) tryLock(l *lock) (locked bool, err error) {
 		if err := s.openLock(l); err != nil {
 			return false, err
 		}
-		locked, err := lockFile(l.f)
+		locked, err := lockFile(l.f, l.shared)
 		if err != nil {
 			return false, &os.PathError{Op: "lock", Path: l.f.Name(), Err: err}
 		}
@@ -65,4 +69,36 @@ func (l *lock) close() error {
 	err := l.f.Close()
 	l.f = nil
 	return err
+}
+
+// arrive locks open.lock, alone if no other Saver has the folder open. Otherwise it shares the
+// lock with the others. On a system without locks, and in a folder that can only be read, it notes
+// why the Saver cannot write.
+func (s *store) arrive() (alone bool, err error) {
+	alone, err = s.tryLock(&s.open)
+	if err == nil && !alone {
+		err = s.share()
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) || errors.Is(err, errors.ErrUnsupported) {
+		s.absent, err = err, nil
+	}
+	return alone, err
+}
+
+// admit lets other Savers open the folder that this one has alone.
+func (s *store) admit() error { return errors.Join(s.open.unlock(), s.share()) }
+
+// mostArriving bounds how long share waits for a Saver that has the folder alone. That takes
+// milliseconds, unless its process is stopped.
+const mostArriving = 10 * time.Second
+
+// share locks open.lock together with others, for as long as the Saver is open.
+func (s *store) share() error {
+	s.open.shared = true
+	ctx, cancel := context.WithTimeout(context.Background(), mostArriving)
+	defer cancel()
+	if err := s.poll(ctx, &s.open); err != nil {
+		return fmt.Errorf("wait for another process that opens the folder: %w", err)
+	}
+	return nil
 }

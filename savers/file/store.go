@@ -17,13 +17,16 @@ import (
 // store is a rows.Store in the segments of a folder.
 type store struct {
 	root  *os.Root
-	share bool // accept a folder that others may write to
+	trust bool // accept a folder that others may write to
 	disk  disk
 	least int64 // size of a segment
 	most  int64
 	limit int  // maxFrame, or less in a test
 	next  lock // whose holder is the next to get lock; so processes take turns. turn guards both
 	lock  lock // whose holder writes
+
+	open   lock  // each Saver of the folder has it, together with the others
+	absent error // why this one has not; then it cannot write
 
 	view    atomic.Pointer[view]
 	leading atomic.Bool // this process holds lock, and view is current
@@ -335,5 +338,5 @@ func (s *store) unlockFolder() { _ = s.lock.unlock() } // a failed one closes th
 // Close closes the files.
 func (s *store) Close() error {
 	s.view.Load().close(nil)
-	return errors.Join(s.next.close(), s.lock.close(), s.root.Close())
+	return errors.Join(s.next.close(), s.lock.close(), s.open.close(), s.root.Close())
 }

@@ -12,7 +12,7 @@ import (
 var errReadOnly = fs.ErrPermission
 
 // lockFile returns an error. Without a lock that ends with its process, two processes could write.
-func lockFile(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+func lockFile(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
 
 // unlockFile returns an error, because this system has no locks.
 func unlockFile(*os.File) error { return errors.ErrUnsupported }

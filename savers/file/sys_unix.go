@@ -11,10 +11,14 @@ import (
 // errReadOnly is the error of a file system that is mounted for reading.
 var errReadOnly error = syscall.EROFS
 
-// lockFile locks an open file, unless another opening of it has the lock.
-func lockFile(f *os.File) (locked bool, err error) {
+// lockFile locks an open file, unless another opening of it has a lock. Shared locks go together.
+func lockFile(f *os.File, shared bool) (locked bool, err error) {
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil

@@ -25,10 +25,15 @@ const (
 // errReadOnly is the error of a file that can only be read.
 var errReadOnly = fs.ErrPermission
 
-// lockFile locks the first byte of an open file, unless another opening of it has the lock.
-func lockFile(f *os.File) (locked bool, err error) {
+// lockFile locks the first byte of an open file, unless another opening of it has a lock. Shared
+// locks go together.
+func lockFile(f *os.File, shared bool) (locked bool, err error) {
 	var at syscall.Overlapped
-	ok, _, err := lockEx.Call(f.Fd(), failImmediately|exclusive, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
+	how := uintptr(failImmediately | exclusive)
+	if shared {
+		how = failImmediately
+	}
+	ok, _, err := lockEx.Call(f.Fd(), how, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 	switch {
 	case ok != 0:
 		return true, nil

@@ -19,6 +19,9 @@ const (
 // ready returns the current view, with a newest segment that a frame can be written to. The caller
 // holds the folder's lock and s.mu.
 func (s *store) ready() (*view, error) {
+	if s.absent != nil {
+		return nil, s.absent
+	}
 	if err := s.storeFailed(); err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func TestReadyReturnsAThreadWhoseWakeMoves(t *testing.T) {
 	}
 }
 
-// A run commits the base of the head of a call between the two reads of a Load of the call, whose
+// A run commits the base of the head of a call between the two reads of a Load of the call. The
 // version has many pending writes. The Load must be of one moment.
 func TestALoadOfACallIsOfOneMoment(t *testing.T) {
 	s, other, at := racing(t)
