@@ -19,7 +19,7 @@ func EndLeases(ctx context.Context, s *Saver) error {
 		var points []Range
 		for _, row := range found[0] {
 			in := codec.NewReader(row.Key[1:])
-			in.String()                                                          // the graph
+			_ = in.String()                                                      // the graph
 			if id := 1 + in.Offset() + 9; in.Err() == nil && id < len(row.Key) { // after the priority and the Wake
 				points = append(points, point(threadKey(string(row.Key[id:]))))
 			}
