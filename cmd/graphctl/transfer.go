@@ -14,11 +14,11 @@ import (
 )
 
 // text returns the totals for people, after a verb such as "copied".
-func (t *progress) text(verb string) string {
-	text := fmt.Sprintf("%s %s, %s, %s, %s", verb, count(t.Threads, "thread", "threads"), count(t.Versions, "version", "versions"),
-		count(t.Records, "record", "records"), size(t.Bytes))
-	if t.Already > 0 {
-		text += fmt.Sprintf("; %s there already", count(t.Already, "version was", "versions were"))
+func (p *progress) text(verb string) string {
+	text := fmt.Sprintf("%s %s, %s, %s, %s", verb, count(p.Threads, "thread", "threads"), count(p.Versions, "version", "versions"),
+		count(p.Records, "record", "records"), size(p.Bytes))
+	if p.Already > 0 {
+		text += fmt.Sprintf("; %s there already", count(p.Already, "version was", "versions were"))
 	}
 	return text
 }
