@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
 // many is the number of sends, and of checkpoints, in one measurement.
@@ -143,12 +146,12 @@ func two() *graph.Builder[flow.Counter, flow.CounterUpdate] {
 // BenchmarkResume is a run that stops once and resumes, compared with one that does not stop.
 func BenchmarkResume(b *testing.B) {
 	ctx := context.Background()
-	threads := func(b *testing.B, run func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error, opts ...graph.Option) {
+	threads := func(b *testing.B, s checkpoint.Saver, run func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error, opts ...graph.Option) {
 		b.Helper()
 		b.ReportAllocs()
-		app := compile(b, two(), append(opts, graph.Saver(memory.New()), graph.ReleaseOnDone())...)
-		for b.Loop() {
-			if err := run(app.Thread("t")); err != nil {
+		app := compile(b, two(), append(opts, graph.Saver(s))...)
+		for n := 0; b.Loop(); n++ {
+			if err := run(app.Thread(strconv.Itoa(n))); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -157,15 +160,22 @@ func BenchmarkResume(b *testing.B) {
 		_, err := t.Invoke(ctx, flow.CounterUpdate{})
 		return err
 	}
-	b.Run("baseline without a stop", func(b *testing.B) { threads(b, invoke) })
-	b.Run("graphgen", func(b *testing.B) {
-		threads(b, func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error {
-			if err := invoke(t); err != nil {
-				return err
-			}
-			_, err := t.Resume(ctx)
+	stop := func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error {
+		if err := invoke(t); err != nil {
 			return err
-		}, graph.InterruptBefore("b"))
+		}
+		_, err := t.Resume(ctx)
+		return err
+	}
+	b.Run("baseline without a stop", func(b *testing.B) { threads(b, memory.New(), invoke, graph.ReleaseOnDone()) })
+	b.Run("graphgen", func(b *testing.B) { threads(b, memory.New(), stop, graph.InterruptBefore("b"), graph.ReleaseOnDone()) })
+	b.Run("graphgen on sqlite, normal", func(b *testing.B) {
+		s, err := sqlite.Open(filepath.Join(b.TempDir(), "db"), sqlite.Synchronous(sqlite.Normal))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		threads(b, s, stop, graph.InterruptBefore("b"))
 	})
 }
 

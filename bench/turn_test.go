@@ -69,6 +69,10 @@ func BenchmarkTurn(b *testing.B) {
 			b.Helper()
 			return sqlite.Open(filepath.Join(b.TempDir(), "db"))
 		}, nil},
+		{"sqlite, normal", func(b *testing.B) (checkpoint.Saver, error) {
+			b.Helper()
+			return sqlite.Open(filepath.Join(b.TempDir(), "db"), sqlite.Synchronous(sqlite.Normal))
+		}, nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			saver, err := c.open(b)
