@@ -19,7 +19,7 @@
 //
 // # Who may write
 //
-// A writer locks the file write.lock. Readers take no lock. A stopped process that writes, or is
+// A writer locks the file write.lock. A read takes no lock. A stopped process that writes, or is
 // the next to write, blocks the writers of other processes until it continues or dies. Their calls
 // wait until their contexts end. A read may see a change before its call has returned. All later
 // reads of all processes see it then, unless the disk fails and the call returns an error. The
@@ -76,7 +76,8 @@ func NoSync() Option {
 
 // Open returns a Saver on a folder and creates the folder if it does not exist. The caller must
 // close the Saver. Open refuses a folder that other users may write to, unless SharedFolder is
-// given. The error names the folder.
+// given. If no other Saver has the folder open, Open ends the leases of dead processes. While
+// another process does that, Open waits, for at most 10 s. The error names the folder.
 func Open(dir string, opts ...Option) (*Saver, error) {
 	s, alone, err := openStore(dir, opts...)
 	if err != nil {
