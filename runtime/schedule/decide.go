@@ -50,7 +50,6 @@ func (d *decision) apply(c *command) {
 // decide makes the decisions that are due.
 func (d *decision) decide() {
 	p := &d.Progress
-	p.Rounds++
 	p.Wake, p.More = time.Time{}, false
 	if p.Paused {
 		p.Decided = d.now

@@ -27,7 +27,6 @@ type progress struct {
 	Decided time.Time // the decisions on the ticks up to here are made
 	Wake    time.Time // when the next decision is due; zero for never
 	More    bool      // the next decision is due now
-	Rounds  int64     // the number of decisions
 
 	Paused bool
 	Note   string

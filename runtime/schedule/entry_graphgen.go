@@ -103,7 +103,7 @@ func graphgen_entryChanges(d *entryDiff) []graphstate.FieldChange {
 // It must not be modified.
 var entrySchema = &graphstate.Schema[entry, entryUpdate]{
 	Name:        "entry",
-	Fingerprint: 0x862398d5f8ed0635,
+	Fingerprint: 0x6ceded4e4c155749,
 	Fields: []graphshape.Field{
 		graphgen_entryFields.ID.Field,
 		graphgen_entryFields.Spec.Field,
@@ -198,7 +198,6 @@ var graphgen_entryTypes = graphshape.Types{
 		{Name: "Decided", Wire: "Decided", Type: "time.Time"},
 		{Name: "Wake", Wire: "Wake", Type: "time.Time"},
 		{Name: "More", Wire: "More", Type: "bool"},
-		{Name: "Rounds", Wire: "Rounds", Type: "int64"},
 		{Name: "Paused", Wire: "Paused", Type: "bool"},
 		{Name: "Note", Wire: "Note", Type: "string"},
 		{Name: "Firing", Wire: "Firing", Type: "[]Firing"},
@@ -865,14 +864,12 @@ type graphgenCodecProgress struct{}
 // Append appends *v to b as MessagePack.
 func (graphgenCodecProgress) Append(b []byte, v *progress) ([]byte, error) {
 	var err error
-	b = append(b, "\x8f\xa7Decided"...) // map of 15, key "Decided"
+	b = append(b, "\x8e\xa7Decided"...) // map of 14, key "Decided"
 	b = graphwire.AppendTime(b, v.Decided)
 	b = append(b, "\xa4Wake"...) // key "Wake"
 	b = graphwire.AppendTime(b, v.Wake)
 	b = append(b, "\xa4More"...) // key "More"
 	b = graphwire.AppendBool(b, v.More)
-	b = append(b, "\xa6Rounds"...) // key "Rounds"
-	b = graphwire.AppendInt(b, v.Rounds)
 	b = append(b, "\xa6Paused"...) // key "Paused"
 	b = graphwire.AppendBool(b, v.Paused)
 	b = append(b, "\xa4Note"...) // key "Note"
@@ -919,8 +916,6 @@ func (graphgenCodecProgress) Read(r *graphwire.Reader, v *progress) {
 			v.Wake = r.Time()
 		case "More":
 			v.More = r.Bool()
-		case "Rounds":
-			v.Rounds = r.Int64()
 		case "Paused":
 			v.Paused = r.Bool()
 		case "Note":
@@ -954,7 +949,6 @@ func (graphgenCodecProgress) Equal(a, b *progress) bool {
 	return a.Decided.Equal(b.Decided) &&
 		a.Wake.Equal(b.Wake) &&
 		a.More == b.More &&
-		a.Rounds == b.Rounds &&
 		a.Paused == b.Paused &&
 		a.Note == b.Note &&
 		graphgenCodecSliceOfFiring{}.Equal(&a.Firing, &b.Firing) &&
@@ -1007,7 +1001,6 @@ var _ struct {
 	Decided   time.Time
 	Wake      time.Time
 	More      bool
-	Rounds    int64
 	Paused    bool
 	Note      string
 	Firing    []Firing
