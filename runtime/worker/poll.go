@@ -13,9 +13,9 @@ import (
 // forever is the wait until something announces work.
 const forever = time.Duration(-1)
 
-// poll asks the saver for due threads and starts their runs, until the slots are full or nothing
-// is due. It returns how long the loop waits unless something happens, and an error that ends the
-// worker.
+// poll asks the saver for due threads and starts their runs, until the slots that were free at its
+// beginning are full or nothing is due. It returns how long the loop waits unless something
+// happens, and an error that ends the worker.
 func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error) {
 	var next time.Time
 	var asked, found bool
@@ -31,24 +31,25 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 	if err := w.beginWalks(ctx); err != nil {
 		return w.failed(ctx, err)
 	}
-	for full := true; full; {
-		full = false
-		for _, q := range w.queries() {
-			got, err := w.ask(ctx, q)
-			if err != nil && !w.partial(err) {
-				return w.failed(ctx, err)
-			}
-			w.health.answered()
-			for _, due := range got.Threads {
-				w.start(runs, due, got.Now)
-			}
-			w.foundTasks(q, len(got.Threads))
-			found = found || len(got.Threads) > 0
-			full = full || len(got.Threads) == q.Limit
-			asked, now = true, got.Now
-			if !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
-				next = got.Next
-			}
+	r := w.newRound()
+	for turns, limit := r.next(); limit > 0; turns, limit = r.next() {
+		q := w.query(turns, limit)
+		if q.Limit == 0 {
+			break
+		}
+		got, err := w.ask(ctx, q)
+		if err != nil && !w.partial(err) {
+			return w.failed(ctx, err)
+		}
+		w.health.answered()
+		for _, due := range got.Threads {
+			w.start(runs, due, got.Now)
+		}
+		w.took(r, turns, limit, got.Threads)
+		found = found || len(got.Threads) > 0
+		asked, now = true, got.Now
+		if len(got.Threads) < limit && !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
+			next = got.Next
 		}
 	}
 	if hinted && asked {
@@ -70,46 +71,21 @@ func (w *Worker) calmDown(found bool) {
 	w.calm = time.Now().Add(w.lull.After(found))
 }
 
-// queries returns the calls of Ready that the next poll makes; none if no slot is free or a run is
-// late. Queues have slots of their own. Each graph gets its share of the free slots, and another
-// graph is first each time.
-func (w *Worker) queries() []checkpoint.ReadyQuery {
+// query returns the call of Ready for apps. Its Limit is 0 if a run is late.
+func (w *Worker) query(turns []*turn, limit int) checkpoint.ReadyQuery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.rests() {
-		return nil
+		return checkpoint.ReadyQuery{}
 	}
-	free := w.free()
-	w.turns = append(w.turns[1:], w.turns[0])
-	share := (free + len(w.turns) - 1) / len(w.turns)
-	except := w.except()
-	mail := mostMail
+	q := checkpoint.ReadyQuery{Except: w.except(), Limit: limit, Reserve: reserve, Mail: mostMail}
 	if w.health.fails() { // the messages may be too large for one call
-		mail = 0
+		q.Mail = 0
 	}
-	var queries []checkpoint.ReadyQuery
-	all := checkpoint.ReadyQuery{Except: except, Limit: share, Reserve: reserve, Mail: mail}
-	for _, t := range w.turns {
-		t.idle = time.Time{}
-		switch {
-		case t.draining || w.pauses.paused(t):
-		case t.tasks:
-			if limit := t.max - t.running; limit > 0 {
-				queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve, Mail: mail})
-			}
-		case free < 1:
-		case t.max == 0:
-			all.Graphs = append(all.Graphs, t.names...)
-		case t.running < t.max:
-			limit := min(share, t.max-t.running, free)
-			queries = append(queries, checkpoint.ReadyQuery{Graphs: t.names, Except: except, Limit: limit, Reserve: reserve, Mail: mail})
-			free -= limit
-		}
+	for _, t := range turns {
+		q.Graphs = append(q.Graphs, t.names...)
 	}
-	if all.Limit = min(share, free); len(all.Graphs) > 0 && all.Limit > 0 {
-		queries = append(queries, all)
-	}
-	return queries
+	return q
 }
 
 // free returns how many slots are free. The caller must hold w.mu.

@@ -90,15 +90,6 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 	w.emit(Event{Kind: EventTaskFailed, Graph: h.Graph, Thread: h.ID, Err: err})
 }
 
-// foundTasks notes that a poll for tasks of a queue has found n.
-func (w *Worker) foundTasks(q checkpoint.ReadyQuery, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.apps[q.Graphs[0]]; t.tasks && n < q.Limit {
-		t.idle = time.Now()
-	}
-}
-
 // queueSlot takes a slot of a queue for a task that the run of its thread executes. It returns nil
 // if no slot is free, if other tasks may wait for it, or if the queue is paused. The returned
 // function frees the slot.

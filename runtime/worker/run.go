@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -18,6 +19,8 @@ func (w *Worker) start(ctx context.Context, found checkpoint.ReadyThread, now ti
 	w.mu.Lock()
 	w.held[found.ID] = h
 	w.idle = nil
+	i := slices.Index(w.turns, t)
+	w.turns = append(slices.Delete(w.turns, i, i+1), t)
 	t.running++
 	if t.tasks {
 		w.tasks++

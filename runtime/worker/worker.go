@@ -31,7 +31,7 @@ type Worker struct {
 	opt   Options
 	given []App
 
-	turns    []*turn          // the apps, in the order in which the next poll asks for them
+	turns    []*turn          // the apps, in the order of their newest runs
 	apps     map[string]*turn // by the names of graphs
 	keepers  []*keeper        // of Options.Retention
 	notifies bool             // the saver announces all due threads
@@ -70,6 +70,10 @@ type turn struct {
 	max      int      // threads at the same time; 0 for no limit
 	running  int      // guarded by Worker.mu
 	draining bool     // the graph takes no more runs; guarded by Worker.mu
+
+	// What the loop notes in a round.
+	counted int  // the runs when it began, and those that began in it
+	none    bool // Ready has returned all due threads
 
 	// idle is when the newest poll of a queue has found fewer tasks than there were free slots;
 	// zero if it has not. Worker.mu guards it.
