@@ -17,9 +17,9 @@ const forever = time.Duration(-1)
 // beginning are full or nothing is due. It returns how long the loop waits unless something
 // happens, and an error that ends the worker.
 func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error) {
-	var next time.Time
-	var asked, found bool
-	var now time.Time
+	var next, now time.Time
+	var asked bool
+	found := 0
 	w.mu.Lock()
 	hinted := w.hints
 	w.now, w.hints, w.wake = false, false, time.Time{}
@@ -46,16 +46,16 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 			w.start(runs, due, got.Now)
 		}
 		w.took(r, turns, limit, got.Threads)
-		found = found || len(got.Threads) > 0
+		found += len(got.Threads)
 		asked, now = true, got.Now
 		if len(got.Threads) < limit && !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
 			next = got.Next
 		}
 	}
 	if hinted && asked {
-		w.calmDown(found)
+		w.calmDown(found > 0)
 	}
-	return w.pause(asked, before, next, now), nil
+	return w.pause(asked, before+found, next, now), nil
 }
 
 // room reports whether the worker can run another thread or task. The caller must hold w.mu.
@@ -147,10 +147,10 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 	return jittered(min(100*time.Millisecond<<min(failures-1, 6), 5*time.Second)), nil
 }
 
-// pause returns how long the loop waits after a poll. before is the number of threads that the
-// worker ran before the poll, which Ready did not see. next is the earliest Wake that the saver
-// knows, and now the time of the saver.
-func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duration {
+// pause returns how long the loop waits after a poll. ran is the number of threads that the worker
+// ran before the poll or began to run in it. Ready did not see when their runs make them due. next
+// is the earliest Wake that the saver knows, and now the time of the saver.
+func (w *Worker) pause(asked bool, ran int, next, now time.Time) time.Duration {
 	w.mu.Lock()
 	held, full := len(w.held), !w.room()
 	left := w.left.next(time.Now())
@@ -158,7 +158,7 @@ func (w *Worker) pause(asked bool, before int, next, now time.Time) time.Duratio
 	if full || !asked && len(w.pauses.names) == 0 {
 		return forever // the end of a run, or a renewal, makes the loop poll again
 	}
-	if idle := before+held == 0 && (next.IsZero() || next.After(now)); !idle {
+	if idle := ran+held == 0 && (next.IsZero() || next.After(now)); !idle {
 		w.idle = nil
 	} else if w.idle == nil || !w.idle.Equal(next) {
 		w.idle = &next

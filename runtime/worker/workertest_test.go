@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,28 @@ func TestRunUntilIdleWaitsForAllThatIsDueLater(t *testing.T) {
 		}
 		if len(events) == 0 || idle < 2 {
 			t.Errorf("got %d events and %d of them idle, want two idle ones at least", len(events), idle)
+		}
+	})
+}
+
+// TestAWorkerIsNotIdleWithAThreadThatRanInThePoll: the answer of Ready does not have the wake of a
+// thread that ran since.
+func TestAWorkerIsNotIdleWithAThreadThatRanInThePoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, failures := &slowReady{Saver: memory.New()}, 0
+		submit(t, s, "orders", "t")
+		g := line(t, "orders", s, func(context.Context, Job) (JobUpdate, error) {
+			if failures++; failures == 1 {
+				return JobUpdate{}, graph.RetryAfter(errBroken, 7*24*time.Hour)
+			}
+			return said("a"), nil
+		})
+		begin := time.Now()
+		events := workertest.RunUntilIdle(t, s, worker.Options{Limits: []worker.Limit{{Graph: "orders", Max: 2}}}, g, line(t, "mails", s, say("mail")))
+		wantStatus(t, s, "t", graph.Done)
+		i := slices.IndexFunc(events, func(e worker.Event) bool { return e.Kind == worker.EventIdle })
+		if wait := events[i].Wake.Sub(begin); wait < 7*24*time.Hour {
+			t.Errorf("the worker is first idle until %s later, want a week", wait)
 		}
 	})
 }
