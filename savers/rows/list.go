@@ -280,11 +280,14 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 			l := logOf(t.ID, t.Root, "")
 			ranges = append(ranges, l.head())
 		}
+		if t.Asked {
+			ranges = append(ranges, liveWritesOf(t.ID, t.Root))
+		}
 	}
-	var heads [][]Row
+	var found [][]Row // the head and the pending writes of each thread that needs them
 	if len(ranges) > 0 {
 		var err error
-		if heads, _, err = w.s.read(ctx, ranges...); err != nil {
+		if found, err = w.s.readInParts(ctx, ranges); err != nil {
 			return nil, err
 		}
 	}
@@ -296,12 +299,15 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 		d := &all[i]
 		d.t.Head, d.t.Step = t.Head, t.Step
 		if t.runs() {
-			d.err = d.setHead(t, heads[0])
-			heads = heads[1:]
+			d.err = d.setHead(t, found[0])
+			found = found[1:]
 		}
-		if t.Asked && d.err == nil {
-			writes, err := w.s.pending(ctx, t.ID, t.Root)
-			d.t.Questions, d.err = checkpoint.OpenQuestions(writes), err
+		if t.Asked {
+			writes, _, err := w.s.live(ctx, t.ID, t.Root, found[0])
+			if d.t.Questions = checkpoint.OpenQuestions(inOrder(writes)); d.err == nil {
+				d.err = err
+			}
+			found = found[1:]
 		}
 		if d.err != nil {
 			d.t = checkpoint.Thread{ID: t.ID, Created: t.About.Created}
