@@ -11,25 +11,42 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// Fill stores the n threads of a Listing, each with a state of 1,000 bytes. It makes them in
-// memory, and puts their rows into store.
+// Fill stores the n threads of a Listing, each with a state of 1,000 bytes.
 func Fill(tb testing.TB, store rows.Store, n int) {
+	tb.Helper()
+	fill(tb, store, n, func(i int, t *checkpoint.Thread, record checkpoint.ID) (more []checkpoint.ExportItem) {
+		t.ID, t.Graph, t.Labels = fmt.Sprintf("thread-%06d", i), GraphOf(i), user(i)
+		if i%100 == 99 {
+			t.Status = checkpoint.Waiting
+			question := checkpoint.Write{Base: record, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}
+			more = append(more, checkpoint.ExportItem{Write: &question})
+		}
+		return more
+	})
+}
+
+// FillEnded stores n threads of a graph that ended an hour ago or earlier.
+func FillEnded(tb testing.TB, store rows.Store, graph, prefix string, n int) {
+	tb.Helper()
+	fill(tb, store, n, func(i int, t *checkpoint.Thread, _ checkpoint.ID) []checkpoint.ExportItem {
+		t.ID, t.Graph, t.Updated = fmt.Sprintf("%s-%06d", prefix, i), graph, t.Updated.Add(-time.Hour)
+		return nil
+	})
+}
+
+// fill stores n threads, each with a state of 1,000 bytes. It makes them in memory, and puts their
+// rows into store. about completes thread i, and returns what it has beside its record.
+func fill(tb testing.TB, store rows.Store, n int, about func(i int, t *checkpoint.Thread, record checkpoint.ID) []checkpoint.ExportItem) {
 	tb.Helper()
 	mem, now := memrows.New(), time.Now()
 	s := rows.New("sqltest", mem, rows.Options{})
 	id := newID(tb)
 	record := checkpoint.Record{ID: id, Seq: 1, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: make([]byte, 1000)}
 	for i := range n {
-		t := checkpoint.Thread{
-			ID: fmt.Sprintf("thread-%06d", i), Graph: GraphOf(i), Labels: user(i), Status: checkpoint.Done,
-			Created: now.Add(-time.Duration(i) * time.Second), Updated: now.Add(-time.Duration(i) * time.Second),
-		}
-		items := []checkpoint.ExportItem{{Thread: &t}, {Record: &checkpoint.NamespaceRecord{Record: record}}}
-		if i%100 == 99 {
-			t.Status = checkpoint.Waiting
-			question := checkpoint.Write{Base: id, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}
-			items = append(items, checkpoint.ExportItem{Write: &question})
-		}
+		at := now.Add(-time.Duration(i) * time.Second)
+		t := checkpoint.Thread{Status: checkpoint.Done, Created: at, Updated: at}
+		more := about(i, &t, id)
+		items := append([]checkpoint.ExportItem{{Thread: &t}, {Record: &checkpoint.NamespaceRecord{Record: record}}}, more...)
 		if err := s.Import(tb.Context(), t.ID, each(items)); err != nil {
 			tb.Fatal(err)
 		}
