@@ -13,9 +13,9 @@ import (
 // forever is the wait until something announces work.
 const forever = time.Duration(-1)
 
-// poll asks the saver for due threads and starts their runs, until the slots that were free at its
-// beginning are full or nothing is due. It returns how long the loop waits unless something
-// happens, and an error that ends the worker.
+// poll asks the saver for due threads and starts their runs. It ends if nothing is due, or if the
+// slots that were free at its beginning are full. It returns how long the loop waits unless
+// something happens, and an error that ends the worker.
 func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error) {
 	var next, now time.Time
 	var asked bool

@@ -71,7 +71,7 @@ type turn struct {
 	running  int      // guarded by Worker.mu
 	draining bool     // the graph takes no more runs; guarded by Worker.mu
 
-	// What the loop notes in a round.
+	// The notes of the loop in a round.
 	counted int  // the runs when it began, and those that began in it
 	none    bool // Ready has returned all due threads
 

@@ -20,11 +20,11 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// BenchmarkRetention measures how long threads of one node take from Submit to Done while nothing
-// is removed, and while a Retention removes ended threads of another graph. The two take turns, in
-// rounds of five seconds. Worker, clients and the server, which syncs each commit, share the
-// machine. Clients submit the next input when the one before is done: 32 of them load the machine
-// fully, and 2 leave some of it. GRAPHGEN_RATE is the rate of removals; the default is 2,000.
+// BenchmarkRetention measures how long threads of one node take from Submit to Done. Rounds of
+// five seconds take turns: without a Retention, and with one that removes ended threads of another
+// graph. Worker, clients and the server share the machine. The server syncs each commit. A client
+// submits an input when the one before is done: 32 clients load the machine fully, and 2 do not.
+// GRAPHGEN_RATE is the rate of removals; the default is 2,000.
 func BenchmarkRetention(b *testing.B) {
 	rate := 2000
 	if wanted := os.Getenv("GRAPHGEN_RATE"); wanted != "" {

@@ -84,8 +84,8 @@ func TestAFleetInOneProcess(t *testing.T) {
 }
 
 // isChild reports whether child started this process. Such a process has one P and never collects
-// garbage: both would change the order of goroutines, and the addresses by which a map orders its
-// pointers, also if they change before the simulation.
+// garbage, also before the simulation. Otherwise the order of goroutines could change, and the
+// addresses by which a map orders its pointers.
 func isChild() bool { return os.Getenv("GOGC") == "off" && os.Getenv("GOMAXPROCS") == "1" }
 
 // child runs a seed in a process of its own. It returns what the process prints.

@@ -35,7 +35,7 @@ func FillEnded(tb testing.TB, store rows.Store, graph, prefix string, n int) {
 }
 
 // fill stores n threads, each with a state of 1,000 bytes. It makes them in memory, and puts their
-// rows into store. about completes thread i, and returns what it has beside its record.
+// rows into store. about completes thread i, and returns its items after the record.
 func fill(tb testing.TB, store rows.Store, n int, about func(i int, t *checkpoint.Thread, record checkpoint.ID) []checkpoint.ExportItem) {
 	tb.Helper()
 	mem, now := memrows.New(), time.Now()
