@@ -20,14 +20,15 @@ type listener struct {
 	thread string
 
 	mu      sync.Mutex
-	ctx     context.Context    // of the run; nil until start
-	cancel  func(cause error)  // ends that
-	after   uint64             // the newest message that is older than the run
-	news    bool               // a message has come that was not read
-	reading bool               // a goroutine reads
-	handled checkpoint.Handled // what the end of a cancelled run makes of the messages
-	newest  uint64             // the newest of these messages
-	waits   journal.Inputs     // which inputs it leaves
+	ctx     context.Context      // of the run; nil until start
+	cancel  func(cause error)    // ends that
+	after   uint64               // the newest message that is older than the run
+	news    bool                 // a message has come that was not read
+	reading bool                 // a goroutine reads
+	inbox   []checkpoint.Message // the messages with the cancel
+	handled checkpoint.Handled   // what the end of a cancelled run makes of them
+	newest  uint64               // the newest of these messages
+	waits   journal.Inputs       // which inputs it leaves
 	reads   sync.WaitGroup
 }
 
@@ -113,7 +114,7 @@ func (l *listener) obey(all []checkpoint.Message) {
 		return
 	}
 	a.Add(box.RefuseAnswers(nil))
-	l.handled, l.newest, l.waits = a.Messages, box.Known, box.Waits()
+	l.inbox, l.handled, l.newest, l.waits = all, a.Messages, box.Known, box.Waits()
 	l.cancel(&CancelledError{Graph: l.g.name, Thread: l.thread, Reason: reason})
 }
 
@@ -130,6 +131,14 @@ func (l *listener) cancelled(r *run) (*CancelledError, checkpoint.Handled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return asked, l.handled
+}
+
+// reportRefused is that of the run, for the inputs that the cancel refuses.
+func (l *listener) reportRefused(r *run) error {
+	l.mu.Lock()
+	inputs, refused := l.inbox, l.handled.Refuse
+	l.mu.Unlock()
+	return r.reportRefused(inputs, refused)
 }
 
 // obeyed notes that the run ends because of a message. It has then looked at all messages that

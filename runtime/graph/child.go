@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -297,17 +298,17 @@ func (r *run) tellCaller(ctx context.Context, cause error) error {
 	} else if end.reason = r.reason; cause != nil { // else a run before it has ended the child
 		end.reason = r.redacted(cause.Error())
 	}
-	if err := r.report(ctx, end); err != nil {
+	if err := r.report(ctx, r.caller, end); err != nil {
 		return err
 	}
 	r.caller = "" // which knows it now
 	return r.settled(ctx)
 }
 
-// report sends the end of a child to the thread of its caller, if that exists.
-func (r *run) report(ctx context.Context, end childEnd) error {
+// report sends the end of a child to the thread of its caller, a caller in JSON, if that exists.
+func (r *run) report(ctx context.Context, from string, end childEnd) error {
 	var by caller
-	if err := json.Unmarshal([]byte(r.caller), &by); err != nil {
+	if err := json.Unmarshal([]byte(from), &by); err != nil {
 		return r.changed(err, "the caller of the child")
 	}
 	parent, err := listedThread(context.WithoutCancel(ctx), r.g, by.Thread)
@@ -437,11 +438,32 @@ func (r *run) reportLine(c *checkpoint.Chain, end childEnd) error {
 			return r.changed(err, "the result of the child")
 		}
 	}
-	next := r.caller
-	r.caller = by
-	err := r.report(r.ctx, end)
-	r.caller = next
-	return err
+	return r.report(r.ctx, by, end)
+}
+
+// reportRefused reports to the callers of children that their inputs are refused, so the children
+// never begin. inputs are messages of the thread, and refused the decisions about some of them.
+// The report comes before the refusal is stored: after a crash, the next run refuses them again.
+func (r *run) reportRefused(inputs []checkpoint.Message, refused []checkpoint.Refusal) error {
+	for _, f := range refused {
+		at := slices.IndexFunc(inputs, func(m checkpoint.Message) bool { return m.Number == f.Number && m.Kind == checkpoint.InputMessage })
+		if at < 0 {
+			continue
+		}
+		in, err := journal.ReadInput(inputs[at].Payload)
+		by := in.Metadata[callerKey]
+		if err != nil || by == "" { // an input that cannot be read is refused, too
+			continue
+		}
+		end := childEnd{status: Failed, reason: f.Reason}
+		if _, cancelled := inbox.CancelReason(f.Reason); cancelled {
+			end.status = Cancelled
+		}
+		if err := r.report(r.ctx, by, end); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // childThread returns the thread of a child from the key of the signal that reports its end.

@@ -485,6 +485,74 @@ func TestAChildThatNeverBeginsReports(t *testing.T) {
 	}
 }
 
+// TestARefusedInputOfAChildReports: rule 25.2. Somebody cancels the child before its input has
+// begun, and gives its thread another input, which runs.
+func TestARefusedInputOfAChildReports(t *testing.T) {
+	for name, other := range map[string]func(t *testing.T, child *app){
+		"submitted": func(t *testing.T, child *app) {
+			if _, err := child.Thread("kid").Submit(t.Context(), input); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"submitted before the cancel": func(*testing.T, *app) {},
+		"in person": func(t *testing.T, child *app) {
+			done(t, graph.Done)(child.Thread("kid").Invoke(t.Context(), input))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFamily(t, func(context.Context, work) (update, error) { return logged("worked"), nil })
+			done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+			kid := f.child.Thread("kid")
+			var err error
+			if name == "submitted before the cancel" {
+				_, err = kid.Submit(t.Context(), input, graph.CancelPending("out of stock"))
+			} else {
+				err = kid.Cancel(t.Context(), "out of stock")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			other(t, f.child)
+			f.work(t)
+			same(t, "child", f.status(t, f.child, "kid"), graph.Done)
+			_, err = f.parent.Thread("p").Resume(t.Context())
+			var child *graph.ChildError
+			if !errors.As(err, &child) || child.Status != graph.Cancelled || !strings.Contains(child.Reason, "out of stock") {
+				t.Errorf("got %v, want the *ChildError with the reason of the cancel", err)
+			}
+		})
+	}
+}
+
+// TestACancelThatARunObeysReportsRefusedInputs: rule 25.2. The run of another input is cancelled
+// while the input of the caller waits.
+func TestACancelThatARunObeysReportsRefusedInputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := make(chan struct{})
+		f := newFamily(t, func(ctx context.Context, _ work) (update, error) {
+			close(begun)
+			<-ctx.Done()
+			return update{}, ctx.Err()
+		})
+		done(t, graph.Waiting)(f.parent.Thread("p").Invoke(t.Context(), input))
+		ended := make(chan graph.Status)
+		go func() {
+			res, _ := f.child.Thread("kid").Invoke(t.Context(), input) // its error is the cancel
+			ended <- res.Status
+		}()
+		<-begun
+		if err := f.child.Thread("kid").Cancel(t.Context(), "out of stock"); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "child", <-ended, graph.Cancelled)
+		_, err := f.parent.Thread("p").Resume(t.Context())
+		var child *graph.ChildError
+		if !errors.As(err, &child) || child.Status != graph.Cancelled || !strings.Contains(child.Reason, "out of stock") {
+			t.Errorf("got %v, want the *ChildError with the reason of the cancel", err)
+		}
+	})
+}
+
 // TestAReadyThreadWithoutTasksIsNotDue has a stored status Ready and nothing to run: the end of a
 // child that is not reported, and a finished thread. A worker must not find them again and again.
 func TestAReadyThreadWithoutTasksIsNotDue(t *testing.T) {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -248,7 +249,7 @@ func (r *run) end(cause error, trimmed bool) error {
 		for _, a := range r.asked() {
 			open = append(open, checkpoint.Write{Payload: a.Question})
 		}
-		if err := r.cancelChildren(open, asked.Reason); err != nil {
+		if err := cmp.Or(r.cancelChildren(open, asked.Reason), r.opt.listen.reportRefused(r)); err != nil {
 			cause = errors.Join(cause, err)
 		}
 	}

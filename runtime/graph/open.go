@@ -249,7 +249,6 @@ func (r *opener) openEnded(c *checkpoint.Chain, status Status) error {
 
 // openEmpty begins a thread whose inputs were cancelled or refused before the first one has begun.
 func (r *opener) openEmpty() error {
-	r.carryRefused()
 	rec, err := r.run.firstRecord()
 	if err != nil {
 		return err
@@ -261,23 +260,8 @@ func (r *opener) openEmpty() error {
 	case r.run.opt.due != nil && len(r.run.opt.due.unfits) > 0:
 		o.Status = Failed
 		r.run.ending = fmt.Errorf("%s: %w", where(r.run.g.name, r.run.thread, -1), r.run.opt.due.unfit(r.act.Messages.Refuse[0].Number))
-		r.run.failsFinally(&o)
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, o)
-}
-
-// carryRefused makes the run that of a child if the input was refused that has begun the child.
-func (r *opener) carryRefused() {
-	for i := range r.read {
-		if r.read[i].Kind != checkpoint.InputMessage {
-			continue
-		}
-		in, err := journal.ReadInput(r.read[i].Payload)
-		if by := in.Metadata[callerKey]; err == nil && by != "" {
-			r.run.caller = by
-			r.run.opt.metadata = withEntry(r.run.opt.metadata, callerKey, by)
-		}
-	}
 }
 
 // resume continues from the head, or continues an older run line whose due tasks did not run.
@@ -464,6 +448,9 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	last := &records[len(records)-1]
 	r.run.noteStops(last, o)
 	writes = append(writes, r.run.reasonWrite(last.Base, o, r.run.ending)...)
+	if err := r.run.reportRefused(r.read, r.act.Messages.Refuse); err != nil {
+		return err
+	}
 	stand, err := r.run.log.Open(r.run.ctx, taking, records, writes, o)
 	if err != nil {
 		return r.run.saving("open", err)

@@ -287,6 +287,9 @@ func (r *opener) readAfter(o journal.Change) error {
 	if a.Empty() {
 		return nil
 	}
+	if err := r.run.reportRefused(r.read, a.Messages.Refuse); err != nil {
+		return err
+	}
 	return r.run.saving("put writes", r.run.log.Put(r.run.ctx, nil, journal.Change{Messages: a.Messages}))
 }
 

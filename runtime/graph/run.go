@@ -216,6 +216,11 @@ func (r *run) commit() (err error) {
 		return err
 	}
 	o := r.decide(turn)
+	if o.Status == Cancelled {
+		if err := r.opt.listen.reportRefused(r); err != nil {
+			return r.uncommitted(err)
+		}
+	}
 	if r.log == nil {
 		err = r.labelParent(labels)
 	} else {
