@@ -66,9 +66,9 @@ type Inbox interface {
 	// returns nil for a thread that does not exist. Nobody may modify the payloads.
 	Mail(ctx context.Context, q MailQuery) ([]Message, error)
 
-	// News returns what has changed last of each thread, in the order of threads. It is zero for a
-	// thread that does not exist. It takes one round trip. If a part of the storage does not
-	// answer, the News of its threads are zero, and the error is ErrPartial.
+	// News returns the News of each thread, in the order of threads. That of a missing thread is
+	// zero. It takes one round trip. If a part of the storage does not answer, the News of its
+	// threads are zero, and the error is ErrPartial.
 	News(ctx context.Context, threads []string) ([]News, error)
 }
 

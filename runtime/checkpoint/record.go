@@ -160,7 +160,7 @@ type Status uint8
 // starts can resume all of them.
 const (
 	Running   Status = 1 // a run is in progress, or its process died
-	Waiting   Status = 2 // a task waits for an answer, and nothing else can run
+	Waiting   Status = 2 // a task waits for an answer, a signal, a time or a queue, and nothing else can run
 	Paused    Status = 3 // at a static stop, for a person
 	Failed    Status = 4 // the run ended with an error other than the end of its context
 	Done      Status = 5 // nothing is due

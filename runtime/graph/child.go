@@ -72,11 +72,11 @@ const (
 // own for each call. An empty id stands for one that is made from the Key of the task and the name
 // of g. A task can have one such child of g.
 //
-// If the child has Failed with nothing left to retry, or is Cancelled, the error is a *ChildError
+// If the child has Failed and has no retries left, or is Cancelled, the error is a *ChildError
 // with the reason. If the thread of the node is cancelled, or another input takes the place of the
-// task, the child is cancelled, too; see Abandon. A child that is deleted or released by hand
-// before its end never reports an end: cancel it instead. If a crash has delayed the report of its
-// end, Thread.Release makes it. A deletion, and a release by Saver.Release, lose it.
+// task, the child is cancelled, too; see Abandon. Do not delete or release a child before its end,
+// because the node then waits for ever: cancel it instead. A crash can delay the report of an end.
+// Thread.Release makes that report. A deletion and Saver.Release lose it.
 //
 // g must be compiled with the saver of the thread, and have workers. Untracked fields of the
 // returned state are zero. Child returns ErrNotAskable if the run has no thread, or if ctx is not
@@ -98,9 +98,9 @@ type ChildInput[U any] struct {
 
 // Children calls Child for each of inputs, and returns ErrWaiting until all children have ended.
 // Then it returns their states in the order of inputs. A child that was not Done has a zero state,
-// and its error is joined to the others. At most limit children are begun and have not ended; 0 is
-// no limit. Another error of a child, such as ErrChildExists, is returned immediately. opts apply
-// to all.
+// and its error is joined to the others. At most limit children are unfinished at a time; 0 is no
+// limit. Another error of a child, such as ErrChildExists, is returned immediately. opts apply to
+// all.
 //
 // The node runs again each time when children have ended. It then compares only their number, and
 // decodes their states at the end.

@@ -29,8 +29,8 @@ const (
 //
 // The deadline belongs to the input. Every run that continues the work has it, also after a crash
 // and an edit. Another input, a replay, a fork and the Resume of a cancelled thread do not have
-// it. A thread that has Failed with nothing left to retry stays Failed. Snapshot.Deadline shows
-// the deadline.
+// it. A thread that has Failed and has no retries left stays Failed. Snapshot.Deadline shows the
+// deadline.
 //
 // d must be positive. Without the option an input has no deadline. A retry of a node and a Resume
 // do not begin the time again; see Timeout for one attempt of a node.

@@ -28,17 +28,17 @@ type DueOptions struct {
 	// News asks for messages that come during the run. A worker has one for all its runs; nil is
 	// that of the graph.
 	News *news.Room
-	// Opened is called when the run has taken the thread, with its fence; nil for nobody.
+	// Opened is called when the run has taken the thread, with its fence. It may be nil.
 	Opened func(fence checkpoint.ID)
-	// Refused is called for each message that the run refused; nil for nobody.
+	// Refused is called for each message that the run refused. It may be nil.
 	Refused func(checkpoint.Refusal)
 	// QueueSlot takes a free slot of a queue that the worker serves. The queue has a name of
 	// QueueGraph. QueueSlot returns the function that frees the slot, or nil if none is free. The
 	// run then executes a task of the queue itself, if that is the only task of its superstep. If
 	// QueueSlot is nil, other workers execute all such tasks.
 	QueueSlot func(queue string) (free func())
-	// Late is called with true when the run cannot renew its lease in time, and with false when
-	// it can again or has ended; nil for nobody. It must return immediately.
+	// Late is called with true when the run cannot renew its lease in time, and with false when it
+	// can again or has ended. It must return immediately, and may be nil.
 	Late func(late bool)
 }
 
@@ -70,7 +70,7 @@ func (e *AttemptsError) Error() string {
 	return text
 }
 
-// Serves returns the names that threads of the graph have in saver: the name of the graph, and its
+// Serves returns the names under which saver stores threads of the graph: its name, and its
 // FormerNames. It returns an error if the graph stores its threads in another saver.
 func (g *Graph[S, U]) Serves(saver checkpoint.Saver) ([]string, error) {
 	switch {

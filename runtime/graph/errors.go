@@ -58,7 +58,7 @@ var (
 	ErrGoexit = exec.ErrGoexit
 )
 
-// Errors of what a node calls; test with errors.Is.
+// Errors of functions that nodes call; test with errors.Is.
 var (
 	// ErrWaiting is returned by Ask while the question has no answer, by Receive while no signal
 	// has come, by Sleep until its time has come, and by Child until the child has ended. The
@@ -87,12 +87,12 @@ var (
 	ErrChildExists = errors.New("the thread exists, and this task has not begun it")
 	// ErrNoLabel is returned by ThreadLabel if the thread has no label of that name.
 	ErrNoLabel = errors.New("the thread has no such label")
-	// ErrTooManyLabels says that the thread would have more than checkpoint.MaxLabels labels.
+	// ErrTooManyLabels is returned by SetLabel if the thread would have more than
+	// checkpoint.MaxLabels labels.
 	ErrTooManyLabels = task.ErrTooManyLabels
 	// ErrProgressTooLong is returned by Progress for a note of more than MaxProgress bytes.
 	ErrProgressTooLong = errors.New("the note is too long")
-	// ErrNoTask says that no node runs under the context: it is that of a route, the node has
-	// returned, or it is the context of no run.
+	// ErrNoTask is returned if the context is not that of a node, or if the node has returned.
 	ErrNoTask = task.ErrNoTask
 )
 

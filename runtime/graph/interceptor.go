@@ -97,8 +97,6 @@ type RouteInfo struct {
 // Intercept adds interceptors to the runs of the graph and of its subgraphs, in order. It can be
 // given several times. Compile reports an Interceptor without a function. It also reports a Run
 // for a SubgraphOnly graph, because only the runs of the outermost graph are wrapped.
-//
-// Without interceptors, a run costs what it costs without this option.
 func Intercept(interceptors ...Interceptor) Option {
 	interceptors = slices.Clone(interceptors)
 	return compileOption(func(o *options) { o.interceptors = append(o.interceptors, interceptors...) })

@@ -8,12 +8,12 @@ import (
 )
 
 // Interrupted reports whether the runtime has interrupted code that runs in a node, so that err is
-// no failure of that code. A wrapper of such code, which makes a value of an error, must return
-// these errors. It may wrap them. ctx is that of the node, not a child with a timeout of its own.
+// no failure of that code. A wrapper that turns errors of such code into results must return these
+// errors, perhaps wrapped. ctx is that of the node, not a child with a timeout of its own.
 // Interrupted reports true in these cases:
 //
-//   - err is ErrWaiting: the task waits. It waits also if the node does not return the error, but
-//     the code after the call then runs without an answer.
+//   - err is ErrWaiting: the task waits, even if the node does not return the error. The code
+//     after the call then runs without an answer.
 //   - ctx has ended, and err is not nil. If the node returns nil then, its update
 //     is stored as the result of the task, and the task does not run again.
 //   - err is ErrNotAskable or ErrNotDurable: the node does not do what it did before.

@@ -21,8 +21,8 @@ import (
 //
 // Attempts of one process wait in a queue. Those of several processes have no order. A process
 // whose attempts wait looks for a permit up to four times a second. An attempt costs four calls of
-// the saver. So the limit is for attempts that take longer than a few of them, such as calls of a
-// model. While the saver does not answer, attempts wait.
+// the saver. So use it for attempts that take much longer, such as calls of a model. While the
+// saver does not answer, attempts wait.
 func MaxConcurrentGlobal(saver checkpoint.Saver, name string, n int) Limiter {
 	return &permits{saver: saver, name: name, most: n, queue: MaxConcurrent(1)}
 }

@@ -18,8 +18,8 @@ import (
 //
 // An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
 // EventTaskRetry, EventTaskFallback, EventTaskCached, EventTaskStuck, EventCheckpoint and
-// EventPruneFailed. A stream yields the same events, except EventPruneFailed, and also the events
-// with data of the run.
+// EventPruneFailed. Streams do not yield EventPruneFailed, and also yield events with updates and
+// states.
 //
 // If an Observer panics, the run ends with an error at the next checkpoint. The results of its
 // nodes are stored.

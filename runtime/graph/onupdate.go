@@ -18,8 +18,6 @@ import (
 // Subgraph, because the Builder of that graph has functions of its own. For the node of a
 // MapSubgraph or a TaskSubgraph it gets the update of the call. For a node with a Queue, f runs in
 // the worker. The tasks of a superstep call f concurrently. Compile reports a nil f.
-//
-// Without OnUpdate, a run costs what it costs without this function.
 func (b *Builder[S, U]) OnUpdate(f func(ctx context.Context, t TaskInfo, s S, u U) error) {
 	b.declare(decls[S, U]{hooks: []hook[S, U]{f}})
 }

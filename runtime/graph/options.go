@@ -125,9 +125,9 @@ func ReleaseOnDone() Option {
 // least 1; without the option a thread keeps all. The runs of a thread prune it after every n new
 // records, or 16 if n is less. So a thread has at most about 2n checkpoints.
 //
-// The log of each subgraph call counts apart, and keeps at least its newest record. The records
-// that pending work needs always stay. For a subgraph, the option of the graph of the thread
-// counts, and its own has no effect.
+// The log of each subgraph call counts separately, and keeps at least its newest record. The
+// records that pending work needs always stay. For a subgraph, the option of the graph of the
+// thread counts, and its own has no effect.
 //
 // A removed checkpoint is not in the history, and calls on Thread.At with its id return
 // checkpoint.ErrNotFound. If the saver cannot remove checkpoints, the run continues, and observers

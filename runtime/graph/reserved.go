@@ -8,15 +8,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// ReservedPrefix begins the ids of threads that packages of graphgen begin, such as the firings of
-// package schedule, and the pauses of package worker. It also begins the names of the graphs of
-// these packages, and the ids Start, End and Parent. So an id that a user of a program has chosen
-// never names such a thread before graphgen begins it.
+// ReservedPrefix begins the ids of threads that packages of graphgen create, such as the firings
+// of package schedule, and the pauses of package worker. It also begins the names of the graphs of
+// these packages, and the ids Start, End and Parent. So a user who chooses the id of a thread
+// cannot create such a thread.
 //
-// Invoke, Stream, Submit and UpdateState return a *checkpoint.InvalidError instead of beginning a
+// Invoke, Stream, Submit and UpdateState return a *checkpoint.InvalidError instead of creating a
 // thread whose id is reserved. Invoke, Stream and Submit also refuse further input. Signal, Cancel
 // and Wake return checkpoint.ErrNotFound if such a thread does not exist. All other calls work as
-// on any thread. Only a graph with a reserved name begins threads with reserved ids.
+// on any thread. Only a graph with a reserved name creates threads with reserved ids.
 const ReservedPrefix = "__"
 
 // reserved reports whether the id of a thread or a node, or the name of a graph, is reserved.

@@ -80,8 +80,8 @@ type Snapshot[S any] struct {
 	Signals []OpenSignal
 	// Status is the status of the thread if this checkpoint is its head, else zero.
 	Status Status
-	// Cancelling reports whether this checkpoint is the head, and a Cancel of the thread waits:
-	// the run in progress or the next one has not obeyed or refused it.
+	// Cancelling reports whether this checkpoint is the head, and a Cancel of the thread waits: no
+	// run has obeyed or refused it yet.
 	Cancelling bool
 	// Inputs is the number of submitted inputs that wait, if this checkpoint is the head.
 	Inputs int

@@ -15,7 +15,8 @@ import (
 
 // SetLabel gives the thread a label when the superstep of the node that runs under ctx commits,
 // for example SetLabel(ctx, "phase", "review"). So lists of threads find the progress of a node:
-// see checkpoint.ThreadQuery. An empty value removes the label. The label is as one of Label.
+// see checkpoint.ThreadQuery. An empty value removes the label. The rules for labels are those of
+// Label.
 //
 // The label is stored in the same act as the checkpoint. With OnExit that is the end of the run.
 // If several tasks of a superstep set a name, the last task in their order counts. Only a task
@@ -26,9 +27,9 @@ import (
 // subgraph with Unstored set labels with the superstep of their call.
 //
 // It returns a *checkpoint.InvalidError for a name or value that Label refuses, ErrTooManyLabels
-// or ErrNoTask. Labels that tasks of this run have set count towards that number, also before they
-// are stored. A run without a thread has no labels and drops the label. SetLabel is safe for
-// concurrent use.
+// or ErrNoTask. Labels that tasks of this run have set count towards checkpoint.MaxLabels before
+// they are stored, too. A run without a thread has no labels and drops the label. SetLabel is safe
+// for concurrent use.
 func SetLabel(ctx context.Context, name, value string) error {
 	err := checkpoint.Thread{Labels: map[string]string{name: value}}.CheckDescription()
 	if err == nil && reserved(name) {

@@ -72,8 +72,8 @@ func (t Thread[S, U]) Result(ctx context.Context, opts ...ResultOption) (Result[
 
 // UntilWaiting makes Result return also when the thread is Waiting or Paused, with its questions,
 // timers, signals and stops. It does not return if the thread is due, or if an answer or a signal
-// has come for which a task waits. If the inputs cannot begin because the thread waits, Result
-// returns the thread as it waits.
+// has come for which a task waits. Result also returns if the inputs cannot begin because the
+// thread waits.
 func UntilWaiting() ResultOption {
 	return singleRunOption("UntilWaiting", func(o *runOptions) { o.until = true })
 }

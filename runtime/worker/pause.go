@@ -33,9 +33,9 @@ const recheck = time.Second
 
 // Pause makes all workers of a saver begin no runs of a graph and no tasks of its queues, until
 // Resume. The saver stores the pause, so it outlives all processes. Runs and tasks in progress
-// finish. A worker begins nothing more about a second after Pause has returned. With an Engine, it
-// begins nothing more after its next poll: see Options.Poll. Submit and direct calls, such as
-// Invoke and Resume, continue to work.
+// finish. A worker obeys within about a second after Pause has returned, or with an Engine at its
+// next poll: see Options.Poll. Submit and direct calls, such as Invoke and Resume, continue to
+// work.
 //
 // The name is that of the graph, or one of its former names. Pausing a paused graph does nothing.
 // A name that begins with graph.ReservedPrefix causes a *checkpoint.InvalidError.

@@ -102,8 +102,8 @@ func (w *Worker) name() string {
 }
 
 // Workers returns the workers that have registered in a saver, ordered by their names. A worker
-// that has died stays for an hour, and then until another one registers, which each one does once
-// an hour. An error of one worker alone leaves it out. With another error, such as one that is
+// that has died is in the result for one to two hours, and longer if no other worker registers. An
+// error of one worker alone leaves it out. With another error, such as one that is
 // checkpoint.ErrPartial, Workers returns those that it could read.
 func Workers(ctx context.Context, saver checkpoint.Saver) (all []Registered, err error) {
 	defer func() {
