@@ -207,3 +207,35 @@ func TestLimitsInCompile(t *testing.T) {
 		}
 	}
 }
+
+// TestCompileFindsALimitThatWaitsForItself: a subgraph and a node in it have one MaxConcurrent.
+func TestCompileFindsALimitThatWaitsForItself(t *testing.T) {
+	limit := graph.MaxConcurrent(8)
+	nested := func(inner graph.Limiter, depth int) *graph.Builder[work, update] {
+		b := newWork()
+		b.Node("node", say("node"), graph.Limit(inner))
+		b = line(b, "node")
+		for i := range depth {
+			outer := newWork()
+			var opts []graph.NodeOption
+			if i == depth-1 {
+				opts = append(opts, graph.Limit(limit))
+			}
+			outer.Subgraph("sub", compile(t, b, graph.SubgraphOnly()), opts...)
+			b = line(outer, "sub")
+		}
+		return b
+	}
+	for depth, place := range map[int]string{1: "node", 2: "sub/node"} {
+		_, err := nested(limit, depth).Compile()
+		var faults *graph.CompileError
+		if !errors.As(err, &faults) {
+			t.Fatalf("depth %d: got %v, want a CompileError", depth, err)
+		}
+		same(t, "faults", faults.Faults, []string{fmt.Sprintf(
+			`subgraph "sub" and its node %q have the same limiter, so the node waits for the subgraph, which waits for the node; make one for each`, place)})
+		if _, err := nested(graph.MaxConcurrent(8), depth).Compile(); err != nil {
+			t.Errorf("with another limiter: %v", err)
+		}
+	}
+}
