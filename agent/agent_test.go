@@ -130,6 +130,7 @@ func TestApproval(t *testing.T) {
 	}{
 		{"allow", []agent.Decision{{Allow: true}}, 1, "tool: refund failed=false paid 400\n"},
 		{"deny", []agent.Decision{{Reason: "Too much."}}, 0, "tool: refund failed=true A person has denied this call. Too much.\n"},
+		{"deny without a reason", []agent.Decision{{}}, 0, "tool: refund failed=true A person has denied this call.\n"},
 		{"edit", []agent.Decision{{Allow: true, Args: `{"order":"7","cents":200}`}}, 1,
 			"tool: refund failed=false A person has changed the arguments to {\"order\":\"7\",\"cents\":200}.\npaid 200\n"},
 		{"wrong edit", []agent.Decision{{Allow: true, Args: `{"cents":"x"}`}, {Allow: true, Args: `{"order":"7","cents":1}`}}, 1, "\npaid 1\n"},

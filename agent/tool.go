@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -201,7 +202,7 @@ func (t Tool) run(ctx context.Context, c Call) (Message, error) {
 		case err != nil:
 			return Message{}, err
 		case !d.Allow:
-			return failed(c, "A person has denied this call. "+d.Reason), nil
+			return failed(c, strings.TrimSpace("A person has denied this call. "+d.Reason)), nil
 		case d.Args != "" && d.Args != args:
 			args = d.Args
 			note = []Content{&Text{Text: "A person has changed the arguments to " + args + ".\n"}}

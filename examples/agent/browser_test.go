@@ -111,6 +111,7 @@ func TestInABrowser(t *testing.T) {
 	b.Do(`window.old = true; location.reload()`)
 	b.Await(`!window.old && document.querySelector(".piece").textContent === "I have this: order "`)
 	await(shown("paid 500 cents for order 7") + ` && ` + status("done"))
+	b.Await(`/^[1-9]\d* tokens$/.test(document.getElementById("tokens").textContent)`)
 	if b.Do(`document.querySelectorAll(".piece").length`) != "0" {
 		t.Error("the pieces of the answer are still shown")
 	}

@@ -34,7 +34,7 @@ refund {"order":"7","cents":4000}? y, n, s to stop, or other arguments: > `},
 refund {"order":"7","cents":4000}? y, n, s to stop, or other arguments: I have this: order 7: a lamp for 4000 cents, delivered yesterday; A person has changed the arguments to {"order":"7","cents":500}.
 paid 500 cents for order 7, key K.
 > (find_order) (refund) 
-refund {"order":"8","cents":4000}? y, n, s to stop, or other arguments: I have this: order 8: a lamp for 4000 cents, delivered yesterday; A person has denied this call. .
+refund {"order":"8","cents":4000}? y, n, s to stop, or other arguments: I have this: order 8: a lamp for 4000 cents, delivered yesterday; A person has denied this call.
 > `},
 		{[]string{"refund 9", "s", "order 5"}, `> (find_order) (refund) 
 refund {"order":"9","cents":4000}? y, n, s to stop, or other arguments: > (find_order) I have this: order 5: a lamp for 4000 cents, delivered yesterday.

@@ -58,7 +58,7 @@ func (m rules) Generate(ctx context.Context, r agent.Request, emit func(agent.De
 	if len(reply.Parts) == 0 {
 		text := "Tell me the number of an order, or say: refund 7."
 		if len(results) > 0 {
-			text = "I have this: " + strings.Join(results, "; ") + "."
+			text = "I have this: " + strings.TrimSuffix(strings.Join(results, "; "), ".") + "."
 		}
 		for _, word := range strings.SplitAfter(text, " ") {
 			if m.pause(ctx); ctx.Err() != nil {

@@ -30,7 +30,8 @@ function checkpoint(state) {
   byId("messages").replaceChildren();
   byId("questions").replaceChildren();
   for (const l of state.lines || []) line(l.kind, l.text);
-  byId("status").textContent = `working; ${state.tokens} tokens`;
+  byId("status").textContent = "working";
+  byId("tokens").textContent = `${state.tokens} tokens`;
 }
 
 // A piece continues the newest answer. Pieces of a failed attempt do not count.
