@@ -207,6 +207,16 @@ STORE ?=
 fleet: ## Kill replicas of the order service under load, and check that each of ORDERS=1000 ends once; STORE=url ROLLOUT=1
 	@go run ./examples/orders/fleet -orders $(ORDERS) $(if $(STORE),-store '$(STORE)') $(if $(ROLLOUT),-rollout)
 
+# Where make pictures puts its files, and how many threads its list has.
+DIR_PICTURES = $(or $(DIR),bin/pictures)
+THREADS ?= 111000
+
+.PHONY: pictures
+pictures: ## Draw the pages of inspect in a browser, wide, on a phone and dark: DIR=bin/pictures THREADS=111000
+	@mkdir -p '$(DIR_PICTURES)'
+	GRAPHGEN_SCREENSHOTS='$(abspath $(DIR_PICTURES))' GRAPHGEN_THREADS=$(THREADS) go test -tags browser -vet=off -count=1 -timeout 20m \
+		-run 'TestPagesHaveTheirLayout|TestStuckOrdersAreFoundAmongMany' ./inspect/internal/pages
+
 # How long make fuzz runs each fuzzer: a time, or a number of inputs such as 1000x.
 FUZZTIME ?= 10s
 

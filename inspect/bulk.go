@@ -181,16 +181,16 @@ func (in *Inspector) work(ctx context.Context, r *http.Request, j *job) error {
 	f := j.filter.byID()
 	for t, err := range o.Threads(ctx, f.query(now), f.Filter) {
 		var changed operate.Changed
-		if err != nil && !operate.OfOneThread(&t, err) {
+		if err != nil && !operate.OfOneThread(&t.Thread, err) {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		if err == nil {
-			changed, err = o.Do(ctx, j.op, &t)
+			changed, err = o.Do(ctx, j.op, &t.Thread)
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		j.count(&t, changed.Skipped, err)
+		j.count(&t.Thread, changed.Skipped, err)
 	}
 	return context.Cause(ctx)
 }

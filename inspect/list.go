@@ -41,7 +41,7 @@ type listData struct {
 	Graphs   []string
 	Rows     []row
 	Loads    []load
-	Counted  string // the graphs that Loads is about
+	Counted  string // which graphs Loads is about; empty for all
 	Tallies  []tally
 	Missing  string // the error of a part of the storage, whose threads are not in the list; empty for none
 	Found    found
@@ -77,7 +77,11 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: operate.Statuses(), Whole: in.opt.Authorize == nil, Searched: operate.Searched}
 	d.Now = now
-	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, scanSize); err != nil {
+	limit := 0
+	if in.opt.Authorize != nil {
+		limit = scanSize
+	}
+	if d.Found, err = in.scan(r.Context(), r, f, View, now, pageSize, limit); err != nil {
 		return err
 	}
 	if !f.Reads() { // each pulse would look again
@@ -112,9 +116,8 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	if missing != nil {
 		d.Missing = missing.Error()
 	}
-	d.Counted = "Of the graphs that the filter below lists."
 	if len(d.Graphs) > loadGraphs {
-		d.Counted = fmt.Sprintf("Of the first %d graphs that the filter below lists.", loadGraphs)
+		d.Counted = fmt.Sprintf("Of the first %d graphs.", loadGraphs)
 	}
 	next := f
 	if next.After = d.Found.last; d.Found.more {

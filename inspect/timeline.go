@@ -66,7 +66,6 @@ type mark struct {
 const (
 	axisHeight  = 26
 	lineHeight  = 24
-	labelWidth  = 150
 	innerWidth  = 800
 	gapWidth    = 44
 	markWidth   = 84 // the least between two marks of the axis with a text
@@ -375,7 +374,7 @@ func layOut(spans []span) (scale float64) {
 		}
 	}
 	scale = float64(max(left, innerWidth/4)) / max(total, 1)
-	x := float64(labelWidth)
+	x := 0.0
 	for i := range spans {
 		s := &spans[i]
 		if s.x, s.width = x, scale*float64(s.to.Sub(s.from)); s.gap {

@@ -34,7 +34,7 @@ func TestTheAxisOfCenturiesHasFewMarks(t *testing.T) {
 			spans[i] = span{from: at.AddDate(250*i, 0, 0), to: at.AddDate(250*(i+1), 0, 0)}
 		}
 		scale := layOut(spans)
-		if last := spans[n-1]; last.x+last.width > 2*innerWidth || last.x < labelWidth {
+		if last := spans[n-1]; last.x+last.width > 2*innerWidth || last.x < 0 {
 			t.Fatalf("%d spans: the last one is at %f, %f wide", n, last.x, last.width)
 		}
 		w, line := window{link: func(...string) string { return "" }}, timeline{From: spans[0].from, To: spans[n-1].to}

@@ -30,8 +30,8 @@ type threadJSON struct {
 	Wake     *time.Time        `json:"wake,omitempty"`
 	Holder   string            `json:"holder,omitempty"`
 	Lease    *time.Time        `json:"lease,omitempty"`
-	Attempts int               `json:"attempts,omitempty"` // failed runs in a row, as the events of workers count them
-	Retries  *bool             `json:"retries,omitempty"`  // of a failed thread: a worker runs it again at wake
+	Failed   int               `json:"failed_runs,omitempty"` // in a row, as the events of workers count them
+	Retries  *bool             `json:"retries,omitempty"`     // of a failed thread: a worker runs it again at wake
 	Inputs   int               `json:"inputs"`
 	Others   int               `json:"others"`
 	Cancels  int               `json:"cancels,omitempty"`
@@ -39,16 +39,17 @@ type threadJSON struct {
 	Wait     *operate.Standing `json:"wait,omitempty"` // what the thread waits for
 }
 
-func threadOf(t *checkpoint.Thread) threadJSON {
+// threadOf returns a thread for JSON, with what it waits for.
+func threadOf(t *checkpoint.Thread, w *operate.Standing) threadJSON {
 	j := threadJSON{
 		ID: t.ID, Version: t.Version, Versions: t.Versions, Status: statusText(t), Graph: t.Graph, Title: t.Title,
 		Labels: t.Labels, Priority: t.Priority.Or(checkpoint.Normal).String(), Step: t.Step, Created: utc(t.Created),
-		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Attempts: t.FailedAttempts(),
+		Updated: utc(t.Updated), Wake: utc(t.Wake), Holder: t.Holder, Lease: utc(t.Lease), Failed: t.FailedAttempts(),
 		Inputs: t.Inputs, Others: t.Others, Cancels: t.Cancels, Asks: len(questionsOf(t)), IDBytes: idBytes(t.ID),
 		Head: idText(t.Head),
 	}
-	if w := ops(nil).Standing(t, t.Now); w.Kind != "" {
-		j.Wait = &w
+	if w.Kind != "" {
+		j.Wait = w
 	}
 	if retries := t.Retries(); t.Status == checkpoint.Failed {
 		j.Retries = &retries

@@ -110,7 +110,7 @@ func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *check
 }
 
 // list yields the selected threads of a query.
-func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[operate.Found, error] {
 	return ops(saver).Threads(ctx, q, s.Filter)
 }
 

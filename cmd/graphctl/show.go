@@ -115,7 +115,8 @@ func readPage(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, f *sh
 		*t = row
 	}
 	t.ID = ref.Thread
-	p := &page{threadJSON: threadOf(t), Due: at.Chain.Next(), Reason: at.Snap.Reason}
+	wait := o.Standing(t, t.Now)
+	p := &page{threadJSON: threadOf(t, &wait), Due: at.Chain.Next(), Reason: at.Snap.Reason}
 	if p.Questions, err = o.Asked(ctx, t); err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (w *follower) poll(ctx context.Context) (busy bool, err error) {
 	}
 	for t, err := range w.f.sel.list(ctx, w.s, q) {
 		if err == nil {
-			err = visit(&t)
+			err = visit(&t.Thread)
 		}
 		if err != nil && !unreadable(err) { // verify reports damage
 			return busy, err

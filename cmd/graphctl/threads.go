@@ -64,17 +64,13 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 		case err != nil:
 			return l.end("", err)
 		}
-		j := threadOf(&t)
-		if j.Wait != nil && sel.Filter.Reads() { // the list would not say that a queue is stuck
-			*j.Wait, _, _, err = ops(s).Match(ctx, sel.Filter, &t, t.Now)
+		j := threadOf(&t.Thread, &t.Wait)
+		if wide {
+			if err := ops(s).Complete(ctx, &t.Thread, t.Now, &t.Wait); err != nil && !unreadable(err) {
+				return l.end("", err)
+			}
 		}
-		if err == nil && wide && j.Wait != nil {
-			err = ops(s).Complete(ctx, &t, t.Now, j.Wait)
-		}
-		if err != nil && !unreadable(err) {
-			return l.end("", err)
-		}
-		if err := l.add(j, func() []string { return a.threadCells(&t, j.Wait, wide) }); err != nil {
+		if err := l.add(j, func() []string { return a.threadCells(&t.Thread, j.Wait, wide) }); err != nil {
 			return err
 		}
 	}

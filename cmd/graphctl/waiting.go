@@ -47,7 +47,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 	for t, err := range sel.list(ctx, s, q) {
 		var waits []operate.Wait
 		if err == nil {
-			waits, err = ops(s).Waits(ctx, &t, len(kinds) == 0 || slices.Contains(kinds, string(operate.KindQueue)))
+			waits, err = ops(s).Waits(ctx, &t.Thread, len(kinds) == 0 || slices.Contains(kinds, string(operate.KindQueue)))
 		}
 		if unreadable(err) {
 			damaged = append(damaged, err)

@@ -154,17 +154,16 @@ func (o *Operator) Search(ctx context.Context, q checkpoint.ThreadQuery, f Filte
 	}
 }
 
-// Threads yields the threads that a query and a filter select, unless Sees hides them. An error of
-// one thread alone does not end the list: see OfOneThread. Any other error has no thread, and ends
-// the list. The Limit of the query counts the selected threads. A search by node or error ends
-// with a *SearchError after Searched threads.
-func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filter) iter.Seq2[checkpoint.Thread, error] {
-	if f.Any() && o.Sees == nil {
-		return o.Saver.Threads(ctx, q)
-	}
+// Threads yields those threads of Search that match, with what they wait for. An error of one
+// thread alone does not end the list: see OfOneThread. Any other error has no thread, and ends the
+// list. The Limit of the query counts the selected threads. A search by node or error ends with a
+// *SearchError after Searched threads.
+func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filter) iter.Seq2[Found, error] {
 	left := q.Limit
-	q.Limit = 0
-	return func(yield func(checkpoint.Thread, error) bool) {
+	if !f.Any() || o.Sees != nil {
+		q.Limit = 0
+	}
+	return func(yield func(Found, error) bool) {
 		searched := 0
 		var last checkpoint.Thread
 		for s, err := range o.Search(ctx, q, f) {
@@ -172,7 +171,7 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 				err = &SearchError{last}
 			}
 			if err != nil {
-				yield(checkpoint.Thread{}, err)
+				yield(Found{}, err)
 				return
 			}
 			last = s.Thread
@@ -182,7 +181,7 @@ func (o *Operator) Threads(ctx context.Context, q checkpoint.ThreadQuery, f Filt
 			if !s.Match && s.Unread == nil {
 				continue
 			}
-			if !yield(s.Thread, cmp.Or(s.Damaged, s.Unread)) {
+			if !yield(s, cmp.Or(s.Damaged, s.Unread)) {
 				return
 			}
 			if s.Damaged != nil {

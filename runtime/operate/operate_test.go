@@ -143,7 +143,7 @@ func TestQuestionsAndFailuresSayWhatTheyWaitFor(t *testing.T) {
 		if _, err := app.Thread("t").Resume(t.Context()); err == nil {
 			t.Fatal("the node did not fail")
 		}
-		if got := standing(t, o, "t"); got.Text != "gave up after 1 attempt at work" || !got.Stuck {
+		if got := standing(t, o, "t"); got.Text != "gave up at work" || !got.Stuck {
 			t.Errorf("failed: got %+v", got)
 		}
 	})
@@ -213,8 +213,8 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(t.ID, "waits for", o.Standing(&t, t.Now).Text)
-		if _, err := o.Answer(ctx, &t, "approve", operate.JSON("true")); err != nil {
+		fmt.Println(t.ID, "waits for", t.Wait.Text)
+		if _, err := o.Answer(ctx, &t.Thread, "approve", operate.JSON("true")); err != nil {
 			fmt.Println(err)
 			return
 		}

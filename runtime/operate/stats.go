@@ -46,7 +46,7 @@ func (o *Operator) Count(ctx context.Context, q checkpoint.ThreadQuery, f Filter
 			if all[k] == nil {
 				all[k] = &Count{Graph: t.Graph, Status: t.Status.String()}
 			}
-			all[k].add(o, &t)
+			all[k].add(o, &t.Thread)
 			if sizes {
 				err = all[k].measure(ctx, o.Saver, t.ID)
 			}

@@ -33,7 +33,7 @@ const (
 	KindLease    Kind = "lease"   // the process of its run has died; a worker takes the thread over
 	KindRetry    Kind = "retry"   // its last run has failed; a worker runs the thread again
 	KindGaveUp   Kind = "gave-up" // its last run has failed, and no worker runs the thread again
-	KindResume   Kind = "resume"  // a stop; a person resumes the thread
+	KindResume   Kind = "resume"  // a person, who resumes the thread at a stop or after a fork
 )
 
 // TaskKinds returns the kinds of the waits of tasks.
@@ -90,7 +90,7 @@ func (w *Wait) phrase() string {
 	case w.Kind == KindQuestion:
 		text = "answer of " + cmp.Or(w.Question, w.ID)
 	case w.Attempt > 0:
-		text = fmt.Sprintf("retry %d", w.Attempt)
+		text = fmt.Sprintf("attempt %d", w.Attempt)
 	case w.Kind == KindTimer:
 		text = "time"
 	}
@@ -281,9 +281,9 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 		s.Kind, s.Text, s.Since, s.Stuck = KindLease, "lease of a dead process", utc(t.Wake), late || t.Wake.IsZero()
 		return s
 	case t.Status == checkpoint.Failed && t.Wake.IsZero():
-		s.Kind, s.Text, s.Stuck = KindGaveUp, "gave up after "+attempts(t.FailedAttempts()), true
+		s.Kind, s.Text, s.Stuck = KindGaveUp, "gave up"+afterRuns(t.FailedAttempts()), true
 	case t.Status == checkpoint.Failed && t.Wake.After(now):
-		s.Kind, s.Text, s.Until = KindRetry, fmt.Sprintf("retry %d", t.FailedAttempts()+1), utc(t.Wake)
+		s.Kind, s.Text, s.Until = KindRetry, "retry"+afterRuns(t.FailedAttempts()), utc(t.Wake)
 	case !t.Wake.IsZero() && !t.Wake.After(now):
 		s.Kind, s.Text, s.Since, s.Stuck = KindWorker, "a worker", utc(t.Wake), late
 		if late {
@@ -295,6 +295,8 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 		o.waiting(t, &s)
 	case !t.Wake.IsZero():
 		s.Kind, s.Text, s.Until = KindTimer, "time", utc(t.Wake)
+	case t.Status == checkpoint.Ready: // such as a fork
+		s.Kind, s.Text = KindResume, "a resume, because no worker runs it by itself"
 	default:
 		return Standing{}
 	}
@@ -314,12 +316,13 @@ func (o *Operator) Standing(t *checkpoint.Thread, now time.Time) Standing {
 	return s
 }
 
-// attempts returns a number of attempts as text.
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
+// afterRuns returns how many runs of workers in a row have failed, as the end of a phrase. It says
+// nothing of one run, which can have several failed attempts of a task.
+func afterRuns(n int) string {
+	if n < 2 {
+		return ""
 	}
-	return fmt.Sprintf("%d attempts", n)
+	return fmt.Sprintf(" after %d failed runs", n)
 }
 
 // waiting says what the tasks of a thread wait for.

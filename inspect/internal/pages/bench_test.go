@@ -57,7 +57,7 @@ func (w *firstByte) Write(b []byte) (int, error) {
 }
 
 // size returns the number in an environment variable, or small.
-func size(b *testing.B, name string, small int) int {
+func size(b testing.TB, name string, small int) int {
 	b.Helper()
 	text := os.Getenv(name)
 	if text == "" {

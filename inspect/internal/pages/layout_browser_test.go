@@ -171,6 +171,19 @@ var sizes = []struct {
 	width int
 }{{"wide", 1280}, {"narrow", 420}}
 
+// draw writes a picture of the page to the folder that GRAPHGEN_SCREENSHOTS names.
+func draw(t *testing.T, b *browser.Browser, name, size string, dark bool) {
+	t.Helper()
+	dir := os.Getenv("GRAPHGEN_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	scheme := map[bool]string{false: "light", true: "dark"}[dark]
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s-%s.png", name, size, scheme)), b.Screenshot(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // show sets the size and the scheme of the page, and waits until it is drawn so.
 func show(b *browser.Browser, width int, dark bool) {
 	b.Resize(width, 900, dark)
@@ -178,8 +191,8 @@ func show(b *browser.Browser, width int, dark bool) {
 }
 
 // TestPagesHaveTheirLayout compares the structure of each kind of page with testdata/layout, in
-// two sizes and both schemes. The flag -rewrite writes these files: look at the pages then.
-// GRAPHGEN_SCREENSHOTS names a folder for pictures.
+// two sizes and both schemes. The flag -rewrite writes these files: look at the pages then, by
+// make pictures.
 func TestPagesHaveTheirLayout(t *testing.T) {
 	b := browser.Open(t)
 	s, pages := gallery(t, b)
@@ -216,12 +229,7 @@ func TestPagesHaveTheirLayout(t *testing.T) {
 				} else if text != first {
 					t.Errorf("%s: got\n%s\nwant that of the light scheme:\n%s", where, text, first)
 				}
-				if dir := os.Getenv("GRAPHGEN_SCREENSHOTS"); dir != "" {
-					file := filepath.Join(dir, fmt.Sprintf("%s-%s-%s.png", name, size.name, map[bool]string{false: "light", true: "dark"}[dark]))
-					if err := os.WriteFile(file, b.Screenshot(), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
+				draw(t, b, name, size.name, dark)
 			}
 		}
 		compareFile(t, filepath.Join("testdata", "layout", name+".txt"), got.String())

@@ -46,8 +46,8 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 	}
 	held := func(th *checkpoint.Thread) { th.Holder, th.Lease = "host-7", now.Add(time.Minute) }
 	marks := map[string]string{
-		"cancelling": "cancel pending", "died": ">stuck<", "unserved": "a worker, but none takes it", "retried": "retry 3 <time", "often": "retry 5 <time",
-		"left": "gave up after 10 attempts",
+		"cancelling": "cancel pending", "died": ">stuck<", "unserved": "a worker, but none takes it", "retried": "retry after 2 failed runs <time", "often": "retry after 4 failed runs <time",
+		"left": "gave up after 10 failed runs",
 		"slow": ">stuck<", "queue": "2 queued",
 	}
 	saver := &listed{newSaver(t), []checkpoint.Thread{
@@ -150,7 +150,7 @@ func TestWaitsForQueuesAndChildrenAreShown(t *testing.T) {
 		t.Fatalf("got %v, %v; want Waiting", res.Status, err)
 	}
 	s := serve(t, saver, inspect.Options{}, app)
-	s.has("thread?id=t", `class="status queued"`, "for queue gpu, since <time", `child <a href="thread?id=t-kid">t-kid</a></span> of kids`)
+	s.has("thread?id=t", `class="status queued"`, `for queue <a href="fleet" title="Who serves it">gpu</a>, since <time`, `child <a href="thread?id=t-kid">t-kid</a></span> of kids`)
 	s.has("thread?id=t-kid", "__parent")
 }
 
@@ -218,7 +218,7 @@ func TestIdleDaysAreNarrowInTheTimeline(t *testing.T) {
 	s := serve(t, &aged{saver, at}, inspect.Options{})
 	body := s.page("thread?id=order-1")
 	_, svg, _ := strings.Cut(body, `<section class="timeline"`)
-	svg, _, _ = strings.Cut(svg, "</svg>")
+	svg, _, _ = strings.Cut(svg, `<p class="dim">A part`)
 	wait := regexp.MustCompile(`<rect class="bar waiting" x="\d+" y="\d+" width="(\d+)"[^>]*><title>approve: waiting, 4 d`).FindStringSubmatch(svg)
 	ran := regexp.MustCompile(`<rect class="bar ran" x="\d+" y="\d+" width="(\d+)"[^>]*><title>check: ran`).FindStringSubmatch(svg)
 	if wait == nil || ran == nil {

@@ -60,6 +60,7 @@ func TestASearchForAWholeIDReadsNoOtherPage(t *testing.T) {
 		}
 		s.lacks("?q=order-019999"+other, "thread?id=order-019999")
 	}
+	s.has("?q=er-019999", "thread?id=order-019999")
 	if body := s.page("?q=order-000003"); strings.Count(body, `href="thread?id=order-000003"`) != 1 {
 		t.Errorf("a thread that the scan finds as well is not listed once:\n%s", body)
 	}
