@@ -97,12 +97,9 @@ func (a *app) loadCells(l *operate.Load, now time.Time) []string {
 	if l.Queue == "" {
 		kind, name, graphs = "graph", graphs, ""
 	}
-	due, oldest, state := strconv.Itoa(l.Due), "-", "-"
+	due, state := strconv.Itoa(l.Due), "-"
 	if l.More {
 		due += "+"
-	}
-	if l.Oldest != nil {
-		oldest = a.age(*l.Oldest)
 	}
 	switch {
 	case l.Paused:
@@ -110,7 +107,7 @@ func (a *app) loadCells(l *operate.Load, now time.Time) []string {
 	case l.Stuck(now):
 		state = "STUCK"
 	}
-	return []string{kind, cell(name), dash(cell(graphs)), due, oldest, strconv.Itoa(l.Workers), usedText(l.Used, l.Slots), state}
+	return []string{kind, cell(name), dash(cell(graphs)), due, a.ageOf(l.Oldest), strconv.Itoa(l.Workers), usedText(l.Used, l.Slots), state}
 }
 
 func (a *app) schedulesCommand() *cobra.Command {

@@ -91,11 +91,8 @@ func uncheckedFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "unchecked", false, "store the JSON also if its type is not described; a run refuses what it cannot read")
 }
 
-// answerFlags are the flags of answer.
-type answerFlags struct{ unchecked bool }
-
 func (a *app) answerCommand() *cobra.Command {
-	var f answerFlags
+	var unchecked bool
 	cmd := &cobra.Command{
 		Use:   "answer THREAD QUESTION JSON",
 		Short: "Answer a question",
@@ -106,14 +103,14 @@ name of the question. It must name exactly one open question.
 		Example: `  graphctl answer order-7 approve '{"OK": true, "By": "ann"}'`,
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.answer(ctx, s, args, &f) })
+			return a.with(cmd, func(ctx context.Context, s checkpoint.Saver) error { return a.answer(ctx, s, args, unchecked) })
 		},
 	}
-	uncheckedFlag(cmd, &f.unchecked)
+	uncheckedFlag(cmd, &unchecked)
 	return cmd
 }
 
-func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, f *answerFlags) error {
+func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, unchecked bool) error {
 	id, err := parseID(args[0])
 	if err != nil {
 		return err
@@ -122,7 +119,7 @@ func (a *app) answer(ctx context.Context, s checkpoint.Saver, args []string, f *
 	if err != nil {
 		return err
 	}
-	p, err := ops(s).Answer(ctx, &t, args[1], a.payload("question "+cell(args[1]), args[2], f.unchecked))
+	p, err := ops(s).Answer(ctx, &t, args[1], a.payload("question "+cell(args[1]), args[2], unchecked))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -109,11 +108,6 @@ func (s *selection) follow(ctx context.Context, saver checkpoint.Saver, q *check
 	return nil
 }
 
-// list yields the selected threads of a query.
-func (s *selection) list(ctx context.Context, saver checkpoint.Saver, q checkpoint.ThreadQuery) iter.Seq2[operate.Found, error] {
-	return ops(saver).Threads(ctx, q, s.Filter)
-}
-
 // narrow reports whether the filters select fewer than all threads.
 func (s *selection) narrow() bool { return !s.All() || s.limit > 0 }
 
@@ -167,7 +161,7 @@ func (s *selection) each(ctx context.Context, a *app, saver checkpoint.Saver, ar
 		lists = append(lists, checkpoint.ThreadQuery{Prefix: checkpoint.TaskPrefix})
 	}
 	for _, q := range lists {
-		for t, err := range s.list(ctx, saver, q) {
+		for t, err := range ops(saver).Threads(ctx, q, s.Filter) {
 			if err != nil && !unreadable(err) {
 				return errors.Join(append(errs, &listError{err})...)
 			}

@@ -128,7 +128,7 @@ func readPage(ctx context.Context, s checkpoint.Saver, ref checkpoint.Ref, f *sh
 	if p.Waits, err = o.Others(t); err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}
-	queued, err := o.Queued(ctx, at.Snap.Tasks)
+	queued, err := o.Queued(ctx, at.Snap.Tasks, 0)
 	if err != nil && !unreadable(err) { // verify reports damage
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,15 +50,9 @@ func (a *app) stats(ctx context.Context, s checkpoint.Saver, sel *selection, siz
 }
 
 func (a *app) statCells(row *operate.Count, sizes bool) []string {
-	ageOf := func(at *time.Time) string {
-		if at == nil {
-			return "-"
-		}
-		return a.age(*at)
-	}
 	cells := []string{
-		dash(cell(row.Graph)), row.Status, strconv.Itoa(row.Threads), strconv.Itoa(row.Held), strconv.Itoa(row.Due), ageOf(row.OldestDue),
-		strconv.Itoa(row.Questions), strconv.Itoa(row.Messages), ageOf(row.Oldest),
+		dash(cell(row.Graph)), row.Status, strconv.Itoa(row.Threads), strconv.Itoa(row.Held), strconv.Itoa(row.Due), a.ageOf(row.OldestDue),
+		strconv.Itoa(row.Questions), strconv.Itoa(row.Messages), a.ageOf(row.Oldest),
 	}
 	if sizes {
 		cells = append(cells, strconv.Itoa(row.Versions), strconv.Itoa(row.Records), strconv.FormatInt(row.Bytes, 10))

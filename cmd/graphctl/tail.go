@@ -137,7 +137,7 @@ func (w *follower) poll(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return busy, err
 	}
-	for t, err := range w.f.sel.list(ctx, w.s, q) {
+	for t, err := range ops(w.s).Threads(ctx, q, w.f.sel.Filter) {
 		if err == nil {
 			err = visit(&t.Thread)
 		}

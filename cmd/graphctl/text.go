@@ -107,6 +107,14 @@ func (a *app) age(at time.Time) string {
 	return short(d)
 }
 
+// ageOf is age of a time that may be missing.
+func (a *app) ageOf(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return a.age(*at)
+}
+
 // short returns a duration by its largest unit.
 func short(d time.Duration) string {
 	switch {

@@ -56,7 +56,7 @@ func (a *app) threads(ctx context.Context, s checkpoint.Saver, sel *selection, w
 	}
 	l := a.list(columns...)
 	var damaged []error
-	for t, err := range sel.list(ctx, s, q) {
+	for t, err := range ops(s).Threads(ctx, q, sel.Filter) {
 		switch {
 		case err != nil && unreadable(err):
 			damaged = append(damaged, err)

@@ -44,7 +44,7 @@ func (a *app) waiting(ctx context.Context, s checkpoint.Saver, sel *selection, k
 	}
 	l := a.list("THREAD", "GRAPH", "KIND", "NAME", "NODE", "SINCE", "UNTIL", "ASKS", "ID")
 	var damaged []error
-	for t, err := range sel.list(ctx, s, q) {
+	for t, err := range ops(s).Threads(ctx, q, sel.Filter) {
 		var waits []operate.Wait
 		if err == nil {
 			waits, err = ops(s).Waits(ctx, &t.Thread, len(kinds) == 0 || slices.Contains(kinds, string(operate.KindQueue)))

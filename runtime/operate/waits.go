@@ -179,14 +179,9 @@ func (w *Wait) read(payload []byte, d *shape.Question) {
 }
 
 // Queued returns those of the Tasks of a Snapshot that wait for workers of queues, and whether a
-// worker has taken them. Each of them costs a call of the saver.
-func (o *Operator) Queued(ctx context.Context, tasks []graph.TaskState) ([]Wait, error) {
-	return o.queued(ctx, tasks, 0)
-}
-
-// queued is Queued for the most tasks that were handed out first, or for all if most is 0. It
-// makes no call for the other tasks, which come last and count as Taken.
-func (o *Operator) queued(ctx context.Context, tasks []graph.TaskState, most int) (all []Wait, err error) {
+// worker has taken them. For that it makes one call of the saver for each of the most tasks that
+// were handed out first, or for all if most is 0. The others come last and count as Taken.
+func (o *Operator) Queued(ctx context.Context, tasks []graph.TaskState, most int) (all []Wait, err error) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t graph.TaskState) bool { return t.Queue == "" })
 	if most > 0 {
 		slices.SortStableFunc(tasks, func(a, b graph.TaskState) int { return a.Queued.Compare(b.Queued) })
@@ -213,7 +208,7 @@ func (o *Operator) Waits(ctx context.Context, t *checkpoint.Thread, queues bool)
 	return o.waits(ctx, t, queues, 0)
 }
 
-// waits is Waits. most is that of queued.
+// waits is Waits. most is that of Queued.
 func (o *Operator) waits(ctx context.Context, t *checkpoint.Thread, queues bool, most int) ([]Wait, error) {
 	all, err := o.Asked(ctx, t)
 	if err != nil {
@@ -228,7 +223,7 @@ func (o *Operator) waits(ctx context.Context, t *checkpoint.Thread, queues bool,
 	if err != nil {
 		return all, err
 	}
-	queued, err := o.queued(ctx, p.Snap.Tasks, most)
+	queued, err := o.Queued(ctx, p.Snap.Tasks, most)
 	return append(all, queued...), err
 }
 

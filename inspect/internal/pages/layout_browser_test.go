@@ -27,7 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "write testdata/layout instead of comp
 const outline = `(() => {
 	const blocks = "header.site, main, nav, .titlebar, .note, .loads, section, article, form.filters, form.card, form.row, dl.facts, .columns, " +
 		".columns > div, .scroll, p.fault, pre.fault, p.empty, section > ul, section > p";
-	const fitted = "h1, .actions, .picture img, .timeline svg, article form, .card button";
+	const fitted = "h1, .actions, .picture img, .timeline .scroll svg, article form, .card button";
 	const visible = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getBoundingClientRect().height > 1;
 	const all = [...document.querySelectorAll(blocks + "," + fitted)].filter(visible);
 	const regions = new Map(all.map((e) => [e, { e, box: e.getBoundingClientRect(), block: e.matches(blocks), last: null }]));
@@ -298,6 +298,11 @@ func TestNoColumnIsCutOnAPhone(t *testing.T) {
 		if !strings.Contains(got, "false") || strings.Contains(got, "true") {
 			t.Errorf("%s: wider than its place: got %s, want false", name, got)
 		}
+	}
+	open(b, s.url+pages["failed"]) // its timeline begins at the newest time
+	show(b, 420, false)
+	if got := b.Do(`document.querySelector(".timeline .bar.failed").getBoundingClientRect().right <= innerWidth`); got != "true" {
+		t.Errorf("the failed task is in view: got %s", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 	marks := map[string]string{
 		"cancelling": "cancel pending", "died": ">stuck<", "unserved": "a worker, but none takes it", "retried": "retry after 2 failed runs <time", "often": "retry after 4 failed runs <time",
 		"left": "gave up after 10 failed runs",
-		"slow": ">stuck<", "queue": "2 queued",
+		"slow": ">stuck<", "queue": "2 queued", "forked": "a resume, because no worker runs it by itself",
 	}
 	saver := &listed{newSaver(t), []checkpoint.Thread{
 		thread("cancelling", checkpoint.Running, func(th *checkpoint.Thread) { held(th); th.Cancels = 1 }),
@@ -58,6 +58,7 @@ func TestThreadsThatNeedALookAreMarked(t *testing.T) {
 		thread("often", checkpoint.Failed, func(th *checkpoint.Thread) { th.Attempts, th.Wake = 3, now.Add(time.Hour) }),
 		thread("left", checkpoint.Failed, func(th *checkpoint.Thread) { th.Attempts = 9 }),
 		thread("slow", checkpoint.Waiting, func(th *checkpoint.Thread) { th.Updated = ago(200 * time.Hour) }),
+		thread("forked", checkpoint.Ready, func(*checkpoint.Thread) {}),
 		thread("queue", checkpoint.Waiting, func(th *checkpoint.Thread) { th.Inputs = 2 }),
 
 		thread("fine-running", checkpoint.Running, held),
