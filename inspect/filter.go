@@ -35,11 +35,6 @@ func (f filter) ByID() bool { return f.Order == checkpoint.ByID.String() }
 // Label returns the label of the filter, or "".
 func (f filter) Label() string { return strings.Join(f.Labels, "") }
 
-// Rare reports whether the filter has one of the fields that the page folds away.
-func (f filter) Rare() bool {
-	return f.Prefix != "" || f.Labels != nil || f.Newer > 0 || f.Waited > 0 || f.Node != "" || f.Error != ""
-}
-
 // cursor is the place of a thread in a list. The zero cursor is before all threads.
 type cursor struct {
 	ID      string
@@ -163,9 +158,9 @@ func ofThread(err error) bool {
 	return operate.Unreadable(err) || errors.Is(err, checkpoint.ErrNotFound)
 }
 
-// scan returns up to want threads that match, of up to limit threads of the list; 0 is all. A
-// filter reads up to mostReads of them, or those that a search reads, and for searchTime at most.
-// It leaves out threads on which the request must not do a.
+// scan returns up to want threads that match, of up to limit threads of the list. A filter takes
+// searchTime at most, and reads up to mostReads threads, or those that a search reads. It leaves
+// out threads on which the request must not do a.
 func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Action, now time.Time, want, limit int) (out found, err error) {
 	o, q := in.ops, f.query(now)
 	if in.opt.Authorize != nil {
@@ -183,14 +178,10 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 	}
 	most := mostReads
 	if f.Searches() {
-		most = operate.Searched
-		if limit > 0 {
-			limit = max(limit, most)
-		}
+		most, limit = operate.Searched, max(limit, operate.Searched)
 	}
-	if f.Any() && in.opt.Authorize == nil {
-		q.Limit = want + 1
-	} else if limit > 0 {
+	q.Limit = want + 1
+	if !f.Any() || in.opt.Authorize != nil {
 		q.Limit = limit + 1 - out.read
 	}
 	began := time.Now()
@@ -204,7 +195,7 @@ func (in *Inspector) scan(ctx context.Context, r *http.Request, f filter, a Acti
 		// Damaged threads without a place come first, and no page can begin after them.
 		if out.last.ID != "" {
 			out.late = !f.Any() && time.Since(began) > searchTime
-			if out.more = out.late || len(out.rows) >= want || limit > 0 && out.read >= limit || out.reads >= most; out.more {
+			if out.more = out.late || len(out.rows) >= want || out.read >= limit || out.reads >= most; out.more {
 				return out, nil
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,7 +78,7 @@ func (in *Inspector) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := listData{head: in.head(r, "Threads"), Filter: f, Statuses: operate.Statuses(), Whole: in.opt.Authorize == nil, Searched: operate.Searched}
 	d.Now = now
-	limit := 0
+	limit := math.MaxInt32
 	if in.opt.Authorize != nil {
 		limit = scanSize
 	}

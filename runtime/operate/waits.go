@@ -179,8 +179,8 @@ func (w *Wait) read(payload []byte, d *shape.Question) {
 }
 
 // Queued returns those of the Tasks of a Snapshot that wait for workers of queues, and whether a
-// worker has taken them. For that it makes one call of the saver for each of the most tasks that
-// were handed out first, or for all if most is 0. The others come last and count as Taken.
+// worker has taken them. It makes one call of the saver for each of the most tasks that were
+// handed out first; 0 is all. The others come last and count as Taken.
 func (o *Operator) Queued(ctx context.Context, tasks []graph.TaskState, most int) (all []Wait, err error) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t graph.TaskState) bool { return t.Queue == "" })
 	if most > 0 {
