@@ -101,7 +101,7 @@ func TestNumbersInProseAreThoseOfTheCode(t *testing.T) {
 		{"howto/worker.md", "(`CancelTimeout`, %s s)", "runtime/worker", "default of CancelTimeout", seconds},
 		{"howto/queues.md", "shows no sign of life for %s seconds", "runtime/worker", "reserve", seconds},
 		{"howto/resume.md", "%s seconds", "runtime/checkpoint", "DefaultLease", seconds},
-		{"howto/inspect.md", "read at most %s threads for a page", "inspect", "scanSize", count},
+		{"howto/inspect.md", "lists at most %s threads", "inspect", "scanSize", count},
 		{"howto/inspect.md", "looks at the tasks of at most %s threads", "inspect", "mostReads", count},
 		{"howto/inspect.md", "The counts of due threads read %s threads of each graph", "inspect", "loadSize", count},
 		{"howto/inspect.md", "`Options.MaxDownload`, by default %s GiB", "inspect", "default of MaxDownload", gibi},
