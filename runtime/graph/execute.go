@@ -61,6 +61,7 @@ func (r *run) stops() bool {
 func (r *run) execOptions() exec.Options {
 	o := exec.Options{Rehearse: r.opt.rehearse, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Timed: r.log != nil}
 	o.Stuck, o.Intercepted = r.watchers.any(), len(r.opt.interceptors) > 0
+	o.Changing = o.Intercepted || r.g.uncut
 	if o.Stuck {
 		o.Observer = r.watchers
 	}

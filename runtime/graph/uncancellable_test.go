@@ -217,3 +217,21 @@ func TestAnUncancellableNodeHasItsTimeout(t *testing.T) {
 		same(t, "faults", faults(t, q, graph.Saver(memory.New())), []string{`node "charge" has a Queue and Uncancellable; leave one of them out`})
 	})
 }
+
+func TestARouteAfterAnUncancellableNodeHasTheContextOfItsSuperstep(t *testing.T) {
+	b, ended := newWork(), map[graph.ID]error{}
+	route := func(from, to graph.ID) {
+		b.Route(from, func(ctx context.Context, _ work) (graph.Next, error) {
+			ended[from] = ctx.Err()
+			return graph.To(to), nil
+		}, to)
+	}
+	node := func(context.Context, work) (update, error) { return update{}, nil }
+	b.Node("charge", node, graph.Uncancellable())
+	b.Node("after", node)
+	b.Edge(graph.Start, "charge")
+	route("charge", "after")
+	route("after", graph.End)
+	done(t, graph.Done)(compile(t, b, graph.Saver(memory.New())).Thread("t").Invoke(t.Context(), logged("in")))
+	same(t, "ends of the contexts", ended, map[graph.ID]error{"charge": nil, "after": nil})
+}

@@ -127,9 +127,11 @@ type Options struct {
 	Rehearse bool
 	Stuck    bool // report nodes that do not return, to the Watcher and the Observer
 
-	// Intercepted says that the context of Run differs between supersteps, and that of BeginRoute
-	// between routes, and that the Host reports attempts that exceed their Timeout.
-	Intercepted bool
+	// Changing says that the context of Run can differ between supersteps, and that of BeginRoute
+	// between routes.
+	Changing bool
+
+	Intercepted bool // the Host reports attempts that exceed their Timeout
 }
 
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
@@ -170,7 +172,7 @@ func (s *Superstep) seen(i int) Seen {
 
 // alone returns the worker for a task that runs alone under ctx.
 func (s *Superstep) alone(ctx context.Context) *task.Worker {
-	if s.Intercepted || s.Uncut() { // a goroutine that a node left behind may use the last worker
+	if s.Changing { // a goroutine that a node left behind may use the last worker
 		w := new(task.Worker)
 		w.Init(ctx, s.of, s.host)
 		return w
@@ -188,7 +190,7 @@ func (s *Superstep) BeginRoute(ctx context.Context, node, step int) context.Cont
 	t := s.of
 	t.Node, t.Step = s.nodes[node].ID, step
 	s.asked = &s.route
-	if s.Intercepted {
+	if s.Changing {
 		s.asked = new(task.Route)
 	}
 	s.asked.Begin(ctx, t)
