@@ -41,7 +41,7 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	if a.Open != nil {
 		busy = t.busy(now)
 	}
-	about, _, tooMany := t.about.After(a, now)
+	about, changed, tooMany := t.about.After(a, now)
 	if v == nil {
 		if tooMany != nil {
 			return checkpoint.AppendResult{}, tooMany
@@ -60,7 +60,9 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 		if v != t.open() {
 			t.start(v)
 		}
-		t.about, v.About = about, about
+		if changed {
+			t.about, v.About = about, about
+		}
 		var e ledger.Event
 		v.Append(&e, a, t.entries(v, a), ledger.CloneWrites(a.Writes), now)
 		t.apply(v, &e)

@@ -22,10 +22,13 @@ type About struct {
 // After returns the description after an Append that was accepted at the time now. changed reports
 // whether it differs.
 func (b About) After(a *checkpoint.Append, now time.Time) (after About, changed bool, err error) {
-	if a.Open == nil {
+	switch {
+	case a.Open != nil:
+		return b.with(About{Graph: a.Records[0].Graph, Created: now, Title: a.Open.Title, Labels: a.Open.Labels, Priority: a.Open.Priority}, "open.Labels")
+	case len(a.Labels) > 0:
 		return b.with(About{Created: now, Labels: a.Labels}, "Labels")
 	}
-	return b.with(About{Graph: a.Records[0].Graph, Created: now, Title: a.Open.Title, Labels: a.Open.Labels, Priority: a.Open.Priority}, "open.Labels")
+	return b, false, nil // as after most commits
 }
 
 // Imported returns the description after an Import of t at the time now. If t has no time of
