@@ -45,7 +45,9 @@ func (s *Superstep) Fill(now []plan.Task) {
 	}
 	s.Tasks = s.Tasks[:len(now)]
 	for i := range now {
-		s.Tasks[i] = Task{Task: now[i]}
+		t := &s.Tasks[i]
+		*t = Task{}
+		t.Task = now[i]
 	}
 	if s.races == 0 {
 		return
@@ -232,7 +234,9 @@ func (s *Superstep) Ran(yield func(node int) bool) {
 	if s.ran == nil {
 		s.ran = make([]bool, len(s.nodes))
 	}
-	clear(s.ran)
+	for i := range s.Tasks {
+		s.ran[s.Tasks[i].Node] = false
+	}
 	s.ran[plan.Start] = true
 	for i := range s.Tasks {
 		t := &s.Tasks[i]

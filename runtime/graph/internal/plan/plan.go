@@ -62,7 +62,7 @@ type Planner struct {
 	next    []Task // Due in the making
 	pending []int  // Pending in the making
 	marked  []bool // by node: it is in next without being sent to
-	left    []bool // by node: Leave was called for it since Begin
+	left    []bool // by node that is due: Leave was called for it since Begin
 	ready   []Task // scratch of Now
 	after   []int  // the nodes with After that have run in the superstep, if stops apply
 	merged  bool   // Turn ends a superstep, and not a Reopen
@@ -128,10 +128,12 @@ func (p *Planner) Input() bool { return len(p.Due) > 0 && p.Due[0].Node == Start
 // Begin begins the transition after a superstep whose results have merged. For the node of each
 // task, in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
 func (p *Planner) Begin() {
-	now := p.Now()
 	p.after, p.merged = p.after[:0], true
-	clear(p.left)
-	if len(now) == len(p.Due) {
+	p.makeMarks()
+	for i := range p.Due {
+		p.left[p.Due[i].Node] = false
+	}
+	if len(p.Now()) == len(p.Due) {
 		return
 	}
 	for _, t := range p.Due {
@@ -154,7 +156,6 @@ func (p *Planner) Reopen() {
 // first call for it does. It reports whether the node's route is asked now; else the node has
 // none, or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
-	p.makeMarks()
 	if p.left[node] {
 		return false
 	}
