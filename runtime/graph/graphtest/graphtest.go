@@ -36,7 +36,9 @@ func WithLabels(parent context.Context, labels map[string]string) context.Contex
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
 	w := new(task.Worker)
 	w.Init(parent, t, key(cmp.Or(t.Key, "key of "+t.Node)))
-	return w.Begin(task.Attempt{Node: t.Node, Index: t.Index, Step: t.Step, Number: max(t.Attempt, 1), Asks: asks})
+	return w.Begin(&task.Attempt{
+		Node: t.Node, Index: t.Index, Step: t.Step, Number: max(t.Attempt, 1), Carried: task.Carried{Asks: asks},
+	})
 }
 
 // key is the key of a task.

@@ -110,12 +110,12 @@ func (t *Task) fail() {
 // attempt calls the node once, under a context of its own.
 func (s *Superstep) attempt(w *task.Worker, n *Node, i int, seen *attempts) {
 	t := &s.Tasks[i]
-	ctx := w.Begin(task.Attempt{
-		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Summary: t.Summary, Asks: t.Asks, Calls: t.Calls, Fallback: t.Failure != nil,
+	ctx := w.Begin(&task.Attempt{
+		Node: n.ID, Index: t.Index, Step: s.step, Number: t.Attempt, Fallback: t.Failure != nil, Carried: t.Carried,
 	})
 	timed := (n.Timeout > 0 || n.Idle > 0) && !s.host.HandsOut(i)
 	if timed || s.Observer != nil || s.Stuck {
-		defer func() { t.Summary, t.Calls, t.Asks, t.Parts = w.End() }()
+		defer func() { t.Carried, t.Parts = w.End() }()
 		s.attended(ctx, w, n, i, timed, seen)
 		return
 	}
@@ -129,7 +129,7 @@ func (s *Superstep) unattended(w *task.Worker, t *Task) {
 	if t.Err != nil {
 		s.broke(w.Parent(), t, recover())
 	}
-	t.Summary, t.Calls, t.Asks, t.Parts = w.End()
+	t.Carried, t.Parts = w.End()
 }
 
 // attended calls the node once, with its timeouts if it is timed, with observers, or with a report

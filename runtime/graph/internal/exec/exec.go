@@ -49,17 +49,18 @@ func (idleError) Is(target error) bool { return target == context.DeadlineExceed
 // Node is what exec knows of a node.
 type Node struct {
 	ID      string
-	Retry   []Retry       // the first one that is for an error counts
 	Timeout time.Duration // of one attempt; 0 for none
 	Idle    time.Duration // how long an attempt may report no progress; 0 for no limit
 	Race    int           // the any-of join that it leads to, from 1; 0 for none
 
-	Limits    []Limiter // which each attempt waits for
-	Fallback  bool      // the Host has a function that handles the last failure
-	Cached    bool      // the Host may have the result of a task without an attempt
-	Continues bool      // a task that failed finally does not cancel its siblings
-	Takes     bool      // the Host may have the outcome of a task, which counts also after a sibling failed
-	Uncut     bool      // neither a sibling nor a decided race cancels a task that has begun
+	Fallback  bool // the Host has a function that handles the last failure
+	Cached    bool // the Host may have the result of a task without an attempt
+	Continues bool // a task that failed finally does not cancel its siblings
+	Takes     bool // the Host may have the outcome of a task, which counts also after a sibling failed
+	Uncut     bool // neither a sibling nor a decided race cancels a task that has begun
+
+	Limits []Limiter // which each attempt waits for
+	Retry  []Retry   // the first one that is for an error counts
 }
 
 // Task is one task of a superstep.
@@ -67,11 +68,9 @@ type Task struct {
 	plan.Task
 	Attempt  int // from 1; 0 if it has not run
 	Progress Progress
-	Stored   bool              // the Host has stored its result or its questions
-	Asks     *task.Asks        // of a node that may ask, else nil
-	Calls    *task.Calls       // its durable calls; nil for none
+	Stored   bool // the Host has stored its result or its questions
+	task.Carried
 	Parts    map[string]string // of the result of the last attempt, by name; nil for none
-	Summary  string            // that its attempts set; empty for none
 	Err      error             // of the last attempt
 	Attempts []AttemptError    // the newest failed ones of this process, oldest first
 	Before   int               // how many attempts have failed before Attempts

@@ -31,7 +31,7 @@ func (s *Superstep) wake(asking []int) ([]int, error) {
 	woken, err := s.host.Wake(asking)
 	for _, i := range woken {
 		t := &s.Tasks[i]
-		*t = Task{Task: t.Task, Asks: t.Asks, Calls: t.Calls, Summary: t.Summary, Before: t.Before + len(t.Attempts)}
+		*t = Task{Task: t.Task, Carried: t.Carried, Before: t.Before + len(t.Attempts)}
 	}
 	return woken, err
 }

@@ -125,7 +125,7 @@ func (c *Context) asks() (a *Asks, ended bool) {
 	if c.ended {
 		return nil, true
 	}
-	return w.asks, false
+	return w.carried.Asks, false
 }
 
 func (a *Asks) ask(question, as string, payload []byte, expire time.Duration) ([]byte, error) {

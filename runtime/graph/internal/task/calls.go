@@ -172,11 +172,11 @@ func (c *Context) durable() *Calls {
 	if c.ended {
 		return nil
 	}
-	if w.calls == nil {
-		w.calls = w.host.Calls(&w.task, w.fallback)
-		w.calls.restart(w.fallback)
+	if w.carried.Calls == nil {
+		w.carried.Calls = w.host.Calls(&w.task, w.fallback)
+		w.carried.Calls.restart(w.fallback)
 	}
-	return w.calls
+	return w.carried.Calls
 }
 
 // begin begins a call. It returns the name under which the result is stored, and the stored result

@@ -42,12 +42,10 @@ type Worker struct {
 	mu      sync.Mutex
 	emit    Emitter           // nil if nobody listens
 	values  bool              // the consumer chose what nodes emit, and not only events of subgraphs
-	parts   map[string]string // of the result of the attempt, by name; nil for none
 	watch   func()            // called when the attempt reports progress; nil for nobody
 	task    Task              // of the attempt that runs
-	summary string            // of that task
-	asks    *Asks             // nil for a task that must not ask
-	calls   *Calls            // nil until the task makes a durable call
+	carried Carried           // of that task
+	parts   map[string]string // of the result of the attempt, by name; nil for none
 
 	fallback bool // the attempt is that of the Fallback
 
@@ -88,11 +86,16 @@ type Attempt struct {
 	Node     string
 	Index    int // of the send
 	Step     int
-	Number   int    // from 1
-	Summary  string // of the task, until the attempt sets another one
-	Asks     *Asks  // nil for a task that must not ask
-	Calls    *Calls // of earlier attempts; nil for none
-	Fallback bool   // the Fallback of the node runs
+	Number   int  // from 1
+	Fallback bool // the Fallback of the node runs
+	Carried
+}
+
+// Carried is what an attempt of a task leaves to the next one.
+type Carried struct {
+	Summary string // that the attempts have set; empty for none
+	Asks    *Asks  // nil for a task that must not ask
+	Calls   *Calls // the durable calls; nil before the first one
 }
 
 // Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run
@@ -121,8 +124,8 @@ func (w *Worker) Watch(watch func()) {
 	w.mu.Unlock()
 }
 
-// Begin returns the context of a new attempt.
-func (w *Worker) Begin(a Attempt) *Context {
+// Begin returns the context of a new attempt. It does not keep a.
+func (w *Worker) Begin(a *Attempt) *Context {
 	if len(w.free) == 0 {
 		w.block = min(w.block*blockGrowth, largestBlock)
 		w.free = make([]Context, w.block)
@@ -130,7 +133,7 @@ func (w *Worker) Begin(a Attempt) *Context {
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.current, w.asks, w.summary, w.calls, w.fallback, w.parts = c, a.Asks, a.Summary, a.Calls, a.Fallback, nil
+	w.current, w.carried, w.parts, w.fallback = c, a.Carried, nil, a.Fallback
 	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = a.Node, a.Index, a.Step, a.Number, ""
 	if a.Calls != nil {
 		a.Calls.restart(a.Fallback)
@@ -139,12 +142,11 @@ func (w *Worker) Begin(a Attempt) *Context {
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it. It
-// returns the summary, the durable calls and the questions of the task, and the parts of the
-// result of the attempt.
-func (w *Worker) End() (summary string, calls *Calls, asks *Asks, parts map[string]string) {
+// returns what the attempt leaves to the next one, and the parts of its result.
+func (w *Worker) End() (carried Carried, parts map[string]string) {
 	w.mu.Lock()
 	w.current.ended, w.watch = true, nil
-	summary, calls, asks, parts = w.summary, w.calls, w.asks, w.parts
+	carried, parts = w.carried, w.parts
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -153,10 +155,10 @@ func (w *Worker) End() (summary string, calls *Calls, asks *Asks, parts map[stri
 	if cancel != nil {
 		cancel()
 	}
-	if calls != nil {
-		calls.end()
+	if carried.Calls != nil {
+		carried.Calls.end()
 	}
-	return summary, calls, asks, parts
+	return carried, parts
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt
@@ -288,7 +290,7 @@ func (c *Context) emitter() (emit Emitter, attempt int, summary string) {
 	if c.ended {
 		return nil, 0, ""
 	}
-	return w.emit, w.task.Attempt, w.summary
+	return w.emit, w.task.Attempt, w.carried.Summary
 }
 
 // Alive says that the task that runs under ctx makes progress. It says the same of the tasks whose
@@ -327,12 +329,12 @@ func LastProgress(ctx context.Context) (note string, ok bool) {
 
 // Summarise sets the summary of the task that runs under ctx. It does nothing if none runs.
 func Summarise(ctx context.Context, summary string) {
-	during(ctx, func(w *Worker) { w.summary = summary })
+	during(ctx, func(w *Worker) { w.carried.Summary = summary })
 }
 
 // Summary returns the summary of the task that runs under ctx; empty for none.
 func Summary(ctx context.Context) (summary string) {
-	during(ctx, func(w *Worker) { summary = w.summary })
+	during(ctx, func(w *Worker) { summary = w.carried.Summary })
 	return summary
 }
 

@@ -79,10 +79,10 @@ func (c *Context) timers() (a *Asks, ended bool) {
 	if c.ended {
 		return nil, true
 	}
-	if w.asks == nil {
-		w.asks = w.host.Asks(&w.task)
+	if w.carried.Asks == nil {
+		w.carried.Asks = w.host.Asks(&w.task)
 	}
-	return w.asks, false
+	return w.carried.Asks, false
 }
 
 // sleep returns nil if the next timer of the task has passed, else ErrWaiting.
