@@ -24,7 +24,7 @@ func (r *run) store(source checkpoint.Source, writes []checkpoint.Write, o journ
 		return err
 	}
 	rec.Ran = r.ran()
-	r.noteStops(rec, o)
+	r.noteStops(rec, o.Status)
 	parts, err := r.partWrites()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *run) store(source checkpoint.Source, writes []checkpoint.Write, o journ
 	if err := r.fillPayload(rec, false); err != nil {
 		return err
 	}
-	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o)...), r.reasonWrite(rec.ID, o, r.ending)...)
+	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o.Status)...), r.reasonWrite(rec.ID, o.Status, r.ending)...)
 	err = r.log.Commit(r.ctx, rec, writes, o)
 	if tooLarge(err) {
 		err = r.refusedRecord(rec, err)
@@ -275,7 +275,7 @@ func (r *run) end(cause error, trimmed bool) error {
 	if asked != nil {
 		why = asked
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reasonWrite(r.log.Base, o, why)...), o))
+	err := r.saving("put writes", r.log.Put(r.ctx, append(writes, r.reasonWrite(r.log.Base, o.Status, why)...), o))
 	if err == nil {
 		if tooLarge(cause) && r.log.Keeps() {
 			r.health = max(r.health, spoiled) // it is ahead of what is stored

@@ -17,10 +17,10 @@ import (
 // The graph itself needs no such question. The act that stores its checkpoint sets the status
 // Paused, and the record of a Resume lists the stops that it passes.
 
-// stopQuestion returns the question for the stop of a subgraph, stored with base. It returns
-// nothing without a stop.
-func (r *run) stopQuestion(base checkpoint.ID, o journal.Change) []checkpoint.Write {
-	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
+// stopQuestion returns the question for the stop of a subgraph call that ends with the given
+// status, stored with base. It returns nothing without a stop.
+func (r *run) stopQuestion(base checkpoint.ID, status Status) []checkpoint.Write {
+	if r.call == nil || status != Paused || !r.plan.Stops() {
 		return nil
 	}
 	return []checkpoint.Write{{
@@ -33,12 +33,11 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Change) []checkpoint.Wr
 // stop if it is not stored yet. A stop of this run, or one that the graph did not have before,
 // holds nothing while every due task waits for answers.
 func (r *run) holdAtStop() error {
-	o := journal.Change{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
 		r.plan.Clear(true) // rule 13.16
 	case halt != nil:
-		r.status = o.Status
+		r.status = Paused
 		return r.restAt(halt)
 	case r.plan.Stops():
 		var questions []checkpoint.Write
@@ -53,8 +52,8 @@ func (r *run) holdAtStop() error {
 		if err != nil || v.Held && v.Waits {
 			return err
 		}
-		r.status = o.Status
-		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Change{}))
+		r.status = Paused
+		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, Paused), journal.Change{}))
 	}
 	return nil
 }

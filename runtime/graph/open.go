@@ -446,8 +446,8 @@ func (r *opener) opened(records []checkpoint.Record, writes []checkpoint.Write, 
 	}
 	writes = append(writes, r.leaving...)
 	last := &records[len(records)-1]
-	r.run.noteStops(last, o)
-	writes = append(writes, r.run.reasonWrite(last.Base, o, r.run.ending)...)
+	r.run.noteStops(last, o.Status)
+	writes = append(writes, r.run.reasonWrite(last.Base, o.Status, r.run.ending)...)
 	if err := r.run.reportRefused(r.read, r.act.Messages.Refuse); err != nil {
 		return err
 	}

@@ -62,9 +62,9 @@ func shownStops(stops []journal.Stop) []Stop {
 	return all
 }
 
-// noteStops records in rec the stops at which a run ends.
-func (r *run) noteStops(rec *checkpoint.Record, o journal.Change) {
-	if o.Status != Paused {
+// noteStops records in rec the stops at which a run ends with the given status.
+func (r *run) noteStops(rec *checkpoint.Record, status Status) {
+	if status != Paused {
 		return
 	}
 	stops := stopsAt(r)
@@ -77,15 +77,15 @@ func (r *run) noteStops(rec *checkpoint.Record, o journal.Change) {
 	journal.SetStops(rec.Meta, stops)
 }
 
-// reasonWrite returns the write of the reason why the run ends although tasks are due at base. The
-// reason is the text of cause, of the cause of its context, or of a drain. There is none for a
-// subgraph call, and if the status explains the end.
-func (r *run) reasonWrite(base checkpoint.ID, o journal.Change, cause error) []checkpoint.Write {
+// reasonWrite returns the write of the reason why the run ends with a status although tasks are
+// due at base. The reason is the text of cause, of the cause of its context, or of a drain. There
+// is none for a subgraph call, and if the status explains the end.
+func (r *run) reasonWrite(base checkpoint.ID, status Status, cause error) []checkpoint.Write {
 	var text string
 	switch {
-	case r.call != nil || o.Status != Failed && o.Status != Ready && o.Status != Cancelled:
+	case r.call != nil || status != Failed && status != Ready && status != Cancelled:
 		return nil
-	case o.Status != Ready && cause != nil:
+	case status != Ready && cause != nil:
 		text = cause.Error()
 	case r.ctx.Err() != nil:
 		text = context.Cause(r.ctx).Error()

@@ -366,8 +366,7 @@ func (r *run) beginCall() (err error) {
 		return err
 	}
 	r.exec.Over()
-	o := r.decide(turn)
-	r.status = o.Status
+	r.status = r.decide(turn).Status
 	if r.log == nil {
 		return nil
 	}
@@ -383,5 +382,5 @@ func (r *run) beginCall() (err error) {
 	if r.status == 0 {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Change{}))
+	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, r.status), journal.Change{}))
 }
