@@ -148,7 +148,7 @@ func (r *run) chooseForParent(u upward) error {
 // checkParentChoice returns an error if a subgraph chose for its Parent although something is due
 // in it.
 func (r *run) checkParentChoice() error {
-	if r.state.up().first.id == "" {
+	if r.call == nil || r.state.up().first.id == "" {
 		return nil
 	}
 	others := r.plan.Chosen()

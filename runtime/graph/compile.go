@@ -75,23 +75,24 @@ const (
 	above = plan.Parent
 )
 
-// node is a declared node. Its edges and joins are in the plan.
+// node is a declared node. Its edges and joins are in the plan. The fields that each superstep
+// reads are the first.
 type node struct {
 	kind
-	id      ID
-	retry   []RetryPolicy
-	timeout time.Duration
-	idle    time.Duration
-	targets []ID       // of its route, or of its choice
-	to      []int      // targets, by number
-	places  map[ID]int // indexes in targets, for many targets; else nil
+	id    ID
+	queue string // whose workers run its tasks; empty for none
+	keeps bool   // the updates of its failed attempts count
 
-	keeps     bool // the updates of its failed attempts count
+	retry     []RetryPolicy
+	timeout   time.Duration
+	idle      time.Duration
+	targets   []ID       // of its route, or of its choice
+	to        []int      // targets, by number
+	places    map[ID]int // indexes in targets, for many targets; else nil
 	cache     nodeCache
 	continues bool // its failure does not cancel its siblings
 	uncut     bool // a cancel takes effect after its superstep
 	limits    []Limiter
-	queue     string        // whose workers run its tasks; empty for none
 	start     time.Duration // within which a worker of the queue must take a task; 0 for no limit
 	remembers bool          // the subgraph continues from its last call
 	unstored  bool          // the calls of the subgraph store nothing

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after
@@ -55,6 +56,7 @@ type runs struct {
 	mu       sync.Mutex
 	threads  map[string]*runs // of a graph: the threads with runs in progress
 	n        int
+	drains   atomic.Bool   // Drain was called; read without mu
 	draining chan struct{} // closed once no run is left; nil until Drain
 	idle     bool          // draining is closed
 	begun    chan struct{} // closed by Drain; nil until a run waits for it
@@ -124,6 +126,7 @@ func (r *runs) drain() <-chan struct{} {
 	defer r.mu.Unlock()
 	if r.draining == nil {
 		r.draining = make(chan struct{})
+		r.drains.Store(true)
 		if r.begun != nil {
 			close(r.begun)
 		}
@@ -152,11 +155,7 @@ func (r *runs) stops() <-chan struct{} {
 	return r.begun
 }
 
-func (r *runs) stopping() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.draining != nil
-}
+func (r *runs) stopping() bool { return r.drains.Load() }
 
 func (r *runs) count() int {
 	r.mu.Lock()
@@ -173,10 +172,16 @@ type drains struct {
 
 // stopping reports whether the run must end.
 func (d drains) stopping() bool {
+	if d.graph != nil && d.graph.stopping() || d.thread != nil && d.thread.stopping() {
+		return true
+	}
+	if d.worker == nil {
+		return false
+	}
 	select {
 	case <-d.worker:
 		return true
 	default:
-		return d.graph != nil && d.graph.stopping() || d.thread != nil && d.thread.stopping()
+		return false
 	}
 }

@@ -43,24 +43,33 @@ const (
 
 // decide returns the outcome of the run after the superstep that was just merged, provided that it
 // is committed.
-func (r *run) decide(turn plan.Decision) journal.Change {
-	interrupted := r.ctx.Err() != nil || r.drains.stopping()
+func (r *run) decide(turn plan.Decision) (o journal.Change) {
+	why := ending.Reasons{
+		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps,
+		Interrupted: r.ctx.Err() != nil || r.drains.stopping(),
+	}
+	if why.Status() != 0 {
+		o = r.conclude(why)
+	}
+	return o
+}
+
+// conclude returns the outcome of a run that ends with the superstep that was just merged. It adds
+// to why that the run was cancelled.
+func (r *run) conclude(why ending.Reasons) journal.Change {
 	var asked *CancelledError
 	var messages checkpoint.Handled
-	if interrupted { // the context first, which a cancel can end meanwhile
+	if why.Interrupted { // the context first, which a cancel can end meanwhile
 		asked, messages = r.opt.listen.cancelled(r)
+		why.Cancelled = asked != nil
 	}
-	status := ending.Reasons{
-		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps, Interrupted: interrupted, Cancelled: asked != nil,
-	}.Status()
+	status := why.Status()
 	if status == Cancelled {
 		r.ending = asked
 		r.opt.listen.obeyed(r)
 		return journal.Change{Status: Cancelled, End: true, Wake: wakeAfter(r, Cancelled), Messages: messages}
 	}
 	switch {
-	case status == 0:
-		return journal.Change{}
 	case status == Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}

@@ -32,9 +32,11 @@ func (r *run) execute() error {
 			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
-	defer r.takeSlot()()
+	if free := r.takeSlot(); free != nil {
+		defer free()
+	}
 	storing := r.exec.Run(r.nodes(), r.plan.Step+1)
-	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
+	if storing == nil && !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting) {
 		return r.handOut(r.exec.Due())
 	}
 	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
@@ -92,7 +94,7 @@ func (r *run) Call(ctx context.Context, i int) error {
 // HandsOut implements exec.Host.
 func (r *run) HandsOut(i int) bool {
 	t := &r.exec.Tasks[i]
-	return t.Failure == nil && r.g.nodes[t.Node].queue != "" && r.opt.queues != nil && !r.slot
+	return r.opt.queues != nil && !r.slot && t.Failure == nil && r.g.nodes[t.Node].queue != ""
 }
 
 // perform runs the attempt of task i.

@@ -152,18 +152,18 @@ func (c *compiler) checkQueues() {
 
 // takeSlot takes a slot of the queue of the only task of the superstep, so that the run executes
 // the task. It takes none if a worker has executed the task before, or may do so now. The returned
-// function frees the slot.
+// function frees the slot; nil if the run took none.
 func (r *run) takeSlot() func() {
 	if r.opt.queueSlot == nil || len(r.exec.Tasks) != 1 || r.g.nodes[r.exec.Tasks[0].Node].queue == "" {
-		return func() {}
+		return nil
 	}
 	t := &r.exec.Tasks[0]
 	if r.wasDue() || r.pending.ExecutedElsewhere(r.taskKey(&t.Task)) {
-		return func() {}
+		return nil
 	}
 	free := r.opt.queueSlot(QueueGraph(r.opt.queues.name, r.g.nodes[t.Node].queue))
 	if r.slot = free != nil; !r.slot {
-		return func() {}
+		return nil
 	}
 	return func() { r.slot = false; free() }
 }

@@ -93,7 +93,7 @@ func (r *run) stepReplies() (replies []checkpoint.Message, err error) {
 		}
 		replies = append(replies, of...)
 	}
-	if len(replies) == 0 || r.log == nil {
+	if len(replies) == 0 {
 		return nil, nil
 	}
 	slices.SortStableFunc(replies, func(a, b checkpoint.Message) int { return cmp.Compare(a.Number, b.Number) })

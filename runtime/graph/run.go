@@ -163,26 +163,28 @@ func (r *run) supersteps() (err error) {
 // superstep runs the due tasks and commits the result.
 func (r *run) superstep() error {
 	r.fill()
-	defer r.shield()()
+	if r.g.uncut && r.exec.Uncut() {
+		defer r.shield()()
+	}
 	if r.log != nil {
 		if err := r.restoreResults(); err != nil {
 			return err
 		}
 	}
-	for again := true; again; {
+	for {
 		if err := r.execute(); err != nil {
 			return err
 		}
 		if r.exec.Through() {
 			break
 		}
-		var err error
-		if again, err = r.await(); err != nil {
+		again, err := r.await()
+		if err != nil {
 			return err
 		}
-	}
-	if !r.exec.Through() {
-		return r.giveUp(nil) // a task waits, or its subgraph has stopped
+		if !again {
+			return r.giveUp(nil) // a task waits, or its subgraph has stopped
+		}
 	}
 	if err := r.commit(); err != nil {
 		return err
@@ -193,18 +195,31 @@ func (r *run) superstep() error {
 	return nil
 }
 
-// commit merges a superstep and stores the result.
-func (r *run) commit() (err error) {
+// commit merges a superstep. A run that stores nothing has no more to do.
+func (r *run) commit() error {
+	if r.log != nil {
+		return r.commitStored()
+	}
+	turn, err := r.settle()
+	if err != nil {
+		return err
+	}
+	r.status = r.decide(turn).Status
+	if r.call != nil {
+		return r.labelParent(r.stepLabels())
+	}
+	return nil
+}
+
+// commitStored merges a superstep and stores the result.
+func (r *run) commitStored() error {
 	source := checkpoint.Loop
 	if r.plan.Input() {
 		source = checkpoint.Input
 	}
-	var dropped []checkpoint.Write
-	var back []checkpoint.Message
-	if r.log != nil {
-		if dropped, back, err = r.withdraw(); err != nil {
-			return err
-		}
+	dropped, back, err := r.withdraw()
+	if err != nil {
+		return err
 	}
 	labels := r.stepLabels()
 	replies, err := r.stepReplies()
@@ -221,24 +236,20 @@ func (r *run) commit() (err error) {
 			return r.uncommitted(err)
 		}
 	}
-	if r.log == nil {
-		err = r.labelParent(labels)
-	} else {
-		o.Labels = labels
-		o.Messages.Reply = append(o.Messages.Reply, replies...)
-		o.Messages.Return = append(o.Messages.Return, back...)
-		if err := r.store(source, dropped, o); err != nil {
-			r.exec.Over()
-			return r.uncommitted(err)
-		}
-		r.opt.box.back(back)
-		r.opt.box.replied(replies)
-		if labels != nil {
-			task.Relabel(r.ctx, labels)
-		}
+	o.Labels = labels
+	o.Messages.Reply = append(o.Messages.Reply, replies...)
+	o.Messages.Return = append(o.Messages.Return, back...)
+	if err := r.store(source, dropped, o); err != nil {
+		r.exec.Over()
+		return r.uncommitted(err)
+	}
+	r.opt.box.back(back)
+	r.opt.box.replied(replies)
+	if labels != nil {
+		task.Relabel(r.ctx, labels)
 	}
 	r.status = o.Status
-	return err
+	return nil
 }
 
 // uncommitted records that a commit failed with err, and returns err.

@@ -89,9 +89,6 @@ func (r *run) stepLabels() (labels map[string]string) {
 
 // labelParent makes the task of a call that stores nothing set the labels of the superstep.
 func (r *run) labelParent(labels map[string]string) error {
-	if r.call == nil {
-		return nil
-	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if err := SetLabel(r.ctx, name, labels[name]); err != nil {
 			return err

@@ -10,13 +10,10 @@ func (r *run) nodes() context.Context {
 	return r.ctx
 }
 
-// shield keeps the end of the run's context away from the nodes and routes of the superstep, if a
-// node of it is Uncancellable. Their context then ends only if another run takes the thread. The
-// returned function ends that.
+// shield keeps the end of the run's context away from the nodes and routes of a superstep with an
+// Uncancellable node. Their context then ends only if another run takes the thread. The returned
+// function ends that.
 func (r *run) shield() (over func()) {
-	if !r.g.uncut || !r.exec.Uncut() {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
 	stop := func() bool { return true }
 	if lease := r.opt.lease; lease != nil {

@@ -13,9 +13,9 @@ const ProgressName = "progress"
 // Heartbeats are the newest notes of Progress of the tasks of a run. The writes of the run store
 // them. It is safe for concurrent use. The zero Heartbeats has none, and a nil one keeps none.
 type Heartbeats struct {
-	used atomic.Bool // a task has had a note
-	mu   sync.Mutex
-	of   map[string]*heartbeat // by task
+	has atomic.Bool // a task has a note
+	mu  sync.Mutex
+	of  map[string]*heartbeat // by task
 }
 
 // heartbeat is the newest note of one task.
@@ -31,9 +31,9 @@ func (h *Heartbeats) Set(key string, of checkpoint.Write, note string) {
 		return
 	}
 	of.Kind, of.Name, of.Payload = checkpoint.Failure, ProgressName, []byte(note)
-	h.used.Store(true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.has.Store(true)
 	if h.of == nil {
 		h.of = make(map[string]*heartbeat)
 	}
@@ -61,20 +61,14 @@ func (h *Heartbeats) Write(key string) (w checkpoint.Write, ok bool) {
 }
 
 // None reports whether no task has a note.
-func (h *Heartbeats) None() bool {
-	if h == nil || !h.used.Load() {
-		return true
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.of) == 0
-}
+func (h *Heartbeats) None() bool { return h == nil || !h.has.Load() }
 
 // Drop removes the note of a task.
 func (h *Heartbeats) Drop(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.of, key)
+	h.has.Store(len(h.of) > 0)
 }
 
 // unstored returns the writes of the notes that are not stored. The caller calls stored when they
