@@ -156,15 +156,17 @@ func TestWrongConfigIsAnError(t *testing.T) {
 		cfg  gen.Config
 		want string
 	}{
-		"a type that is no name":        {gen.Config{Dir: dir, Types: []string{"a.B"}}, `type "a.B": not a Go name`},
-		"an empty type":                 {gen.Config{Dir: dir, Types: []string{""}}, `type "": not a Go name`},
-		"a type twice":                  {gen.Config{Dir: dir, Types: []string{"State", "State"}}, "type State is named twice"},
-		"an output of several packages": {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Output: "x.go"}, "is one file"},
-		"types of several packages":     {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Types: []string{"State"}}, "belong to one package"},
-		"a folder without Go":           {gen.Config{Dir: goldenDir}, "no Go files"},
-		"a package that asks nothing":   {gen.Config{Dir: filepath.Join(goldenDir, "goldentest")}, "no package requests generated code"},
-		"a pattern of no packages":      {gen.Config{Dir: dir, Patterns: []string{"./nowhere/..."}}, "nowhere"},
-		"a folder that does not exist":  {gen.Config{Dir: filepath.Join(goldenDir, "nowhere")}, "nowhere"},
+		"a type that is no name":         {gen.Config{Dir: dir, Types: []string{"a.B"}}, `type "a.B": not a Go name`},
+		"an empty type":                  {gen.Config{Dir: dir, Types: []string{""}}, `type "": not a Go name`},
+		"a type twice":                   {gen.Config{Dir: dir, Types: []string{"State", "State"}}, "type State is named twice"},
+		"an output of several packages":  {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Output: "x.go"}, "is one file"},
+		"types of several packages":      {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Types: []string{"State"}}, "belong to one package"},
+		"a folder without Go":            {gen.Config{Dir: goldenDir}, "no Go files"},
+		"a package that asks nothing":    {gen.Config{Dir: filepath.Join(goldenDir, "goldentest")}, "no package requests generated code"},
+		"a pattern of no packages":       {gen.Config{Dir: dir, Patterns: []string{"./nowhere/..."}}, "nowhere"},
+		"a pattern of none, and another": {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./nowhere"}}, "nowhere"},
+		"a name that is no package":      {gen.Config{Dir: goldenDir, Patterns: []string{"State.Note", "./keys"}}, "State.Note"},
+		"a folder that does not exist":   {gen.Config{Dir: filepath.Join(goldenDir, "nowhere")}, "nowhere"},
 	} {
 		result, err := gen.Generate(t.Context(), c.cfg)
 		switch {

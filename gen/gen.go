@@ -128,6 +128,9 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 	for _, src := range pkgs {
 		units := src.units(cfg, diags)
 		if len(units) == 0 && len(cfg.Types) == 0 {
+			if src.missing() {
+				src.reportLoading(diags)
+			}
 			if !cfg.lockOnly {
 				result.Files = append(result.Files, src.orphans(nil)...)
 			}

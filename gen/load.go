@@ -104,6 +104,11 @@ func whyNone(ctx context.Context, cfg Config) error {
 	return fmt.Errorf("gen: %s: no packages; name a folder or an import path with Go files", patterns)
 }
 
+// missing reports whether the go command has found no package for a pattern, next to others.
+func (src *source) missing() bool {
+	return src.pkg.Module == nil && len(src.pkg.GoFiles)+len(src.pkg.IgnoredFiles) == 0
+}
+
 // newSource returns the source of a loaded package.
 func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 	src := &source{pkg: pkg, dir: cfg.Dir}
