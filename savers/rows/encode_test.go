@@ -40,6 +40,7 @@ func examples() []example {
 			Last: 3, Open: 2, Versions: 1, Root: rootOf(id(3), 2), Status: checkpoint.Waiting, Fence: id(4), Holder: "h", Until: at(2), Updated: at(3),
 			Wake: at(4), Attempts: 5, Posted: 6, Inputs: 7, Others: 8, Cancels: 9, Handled: 10, Forgot: 11, Asked: true, Missing: 12, Rewrites: 14, Head: id(5), Step: 13, Chain: 15,
 		}, func(r *Row) (any, error) { return r.thread() }},
+		{[]byte("u"), &threadRow{ID: "u", transit: transit{Arriving, "a", id(1), at(1), true}}, func(r *Row) (any, error) { return r.thread() }},
 		{l.key(id(7)), &recordRow{checkpoint.Record{
 			ID: id(8), Seq: 9, Parent: id(7), Base: id(8), Line: id(1), Commits: id(7), Step: 4, Source: checkpoint.Loop, Ran: []string{"a"},
 			Due: []checkpoint.Task{{Node: "b", Index: 1, Payload: []byte{1}}}, Created: at(5), Payload: []byte{2}, Graph: "g", Fingerprint: 3,

@@ -347,7 +347,7 @@ func (s *Saver) postAll(ctx context.Context, posts []checkpoint.Post, some []int
 			err := s.post(&posts[i], threads[k], ids[:n], ledger.Micro(now), c, &all[i])
 			var invalid *checkpoint.InvalidError
 			switch {
-			case errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, &invalid):
+			case errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, &invalid) || errors.As(err, new(*MovedError)):
 				all[i] = checkpoint.Posted{Err: err}
 			case err != nil:
 				return nil, err
@@ -421,7 +421,7 @@ func (s *Saver) postOutcomes(ctx context.Context, p *checkpoint.Post, done *chec
 		}
 		return err
 	})
-	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrDamaged) {
+	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrDamaged) || errors.As(err, new(*MovedError)) {
 		*done, err = checkpoint.Posted{Err: err}, nil
 	}
 	return err
@@ -517,7 +517,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 			r = mailOf(q.Thread, handled)
 		}
 		rev := s.revOf(q.Thread)
-		rows, _, err := s.read(ctx, r)
+		rows, err := s.readOf(ctx, q.Thread, r)
 		if err != nil {
 			return err
 		}
@@ -541,7 +541,7 @@ func (s *Saver) Mail(ctx context.Context, q checkpoint.MailQuery) (all []checkpo
 // mailByID returns the message that q names by its id, if it is kept. A write can move it between
 // two reads.
 func (s *Saver) mailByID(ctx context.Context, q *checkpoint.MailQuery) ([]checkpoint.Message, error) {
-	rows, _, err := s.read(ctx, point(Key{Messages, q.Thread, messageIDKey(q.Thread, q.ID)}))
+	rows, err := s.readOf(ctx, q.Thread, point(Key{Messages, q.Thread, messageIDKey(q.Thread, q.ID)}))
 	if err != nil || len(rows[0]) == 0 {
 		return nil, err
 	}
@@ -594,9 +594,14 @@ func (s *Saver) News(ctx context.Context, threads []string) (all []checkpoint.Ne
 			return err
 		}
 		all = make([]checkpoint.News, len(threads))
+		var moved []error
 		for i := range rows {
 			t, err := asThread(threads[i], rows[i], now)
-			if err != nil {
+			switch {
+			case errors.As(err, new(*MovedError)):
+				moved = append(moved, err)
+				continue
+			case err != nil:
 				return err
 			}
 			all[i] = checkpoint.News{Posted: t.Posted, Cancels: t.Cancels, Inputs: t.Inputs, Replies: t.Replies, Due: !t.Wake.IsZero()}
@@ -604,7 +609,7 @@ func (s *Saver) News(ctx context.Context, threads []string) (all []checkpoint.Ne
 				all[i].Version, all[i].Status, all[i].Fence = t.Open, t.Status, t.Fence
 			}
 		}
-		return nil
+		return errors.Join(moved...) // with the news of the others
 	})
 	return all, err
 }

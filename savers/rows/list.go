@@ -253,7 +253,17 @@ func (w *walk) threads(ctx context.Context, rows []Row, now time.Time) ([]read, 
 	}
 	there := all[:0]
 	for i, t := range all {
-		if t.thread, t.err = asThread(t.t.ID, found[i], now); t.err != nil || t.exists() {
+		t.thread, t.err = asThread(t.t.ID, found[i], now)
+		if t.thread != nil && t.err != nil { // it moves
+			t.t.Created = t.About.Created
+			switch {
+			case t.transit.stage == Leaving: // nobody changes it
+				t.err = nil
+			case t.transit.stage == Arriving && w.q.ID == "": // the list of its source has it
+				continue
+			}
+		}
+		if t.err != nil || t.exists() {
 			there = append(there, t)
 		}
 	}

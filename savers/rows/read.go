@@ -445,11 +445,7 @@ func (h *history) page(ctx context.Context) ([]pack.Record, error) {
 			return nil, err
 		}
 	}
-	ranges := []Range{{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit}}
-	if h.known != nil {
-		ranges = append(ranges, point(threadKey(h.p.Thread)))
-	}
-	rows, _, err := h.s.read(ctx, ranges...)
+	rows, err := h.s.readOf(ctx, h.p.Thread, Range{Key: Key{Records, h.p.Thread, h.log.prefix}, To: h.to, Reverse: true, Limit: h.limit})
 	if err != nil {
 		return nil, err
 	}

@@ -31,15 +31,15 @@ func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (got checkpo
 				return err
 			case enough:
 				got = b.round.Result
-				return nil
+				return errors.Join(b.overdue...)
 			}
 			b.size *= 2
 		}
 	})
-	if err != nil {
+	if err != nil && len(b.overdue) == 0 {
 		return checkpoint.ReadyThreads{}, err
 	}
-	return got, nil
+	return got, err
 }
 
 // batch is one call of Ready.
@@ -57,6 +57,8 @@ type batch struct {
 	c      Change
 	moved  []*threadRow // the threads of c
 	mail   []string     // the threads whose messages c reads
+
+	overdue []error // of threads whose moves should have ended
 }
 
 // ready looks once at the threads that are due, and moves their wakes. enough reports whether the
@@ -67,7 +69,7 @@ func (b *batch) ready(ctx context.Context) (enough bool, err error) {
 		return false, err
 	}
 	choose := func(found [][]Row) (*Change, error) {
-		b.round, b.c, b.moved, b.mail = ledger.NewRound(b.q, b.now), Change{}, nil, nil
+		b.round, b.c, b.moved, b.mail, b.overdue = ledger.NewRound(b.q, b.now), Change{}, nil, nil, nil
 		for _, wake := range later {
 			b.round.Later(wake)
 		}
@@ -290,7 +292,10 @@ func (b *batch) choose(rows [][]Row) (enough bool, err error) {
 		before := len(b.round.Candidates())
 		for j := range rows[i] {
 			t, err := asThread(string(rows[i][j].Key), rows[i][j:j+1], b.now)
-			if err != nil { // nobody can run a damaged thread
+			if moved := (*MovedError)(nil); errors.As(err, &moved) && moved.Overdue {
+				b.overdue = append(b.overdue, moved)
+			}
+			if err != nil { // nobody can run a damaged thread, or one that moves
 				continue
 			}
 			threads[t.ID] = t

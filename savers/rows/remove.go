@@ -58,15 +58,17 @@ func (c *Change) remove(id string, keep *checkpoint.Retention, rows [][]Row, now
 	if err != nil {
 		return false, err
 	}
-	for _, v := range released {
-		c.removeVersion(id, v.root)
-	}
-	if t.Open != 0 {
-		c.removeVersion(id, t.Root)
-	}
-	c.Deletes = append(c.Deletes, versionsOf(id), within(Key{Messages, id, threadHash(id)}))
+	c.removeRows(t, released)
 	c.removeThread(t)
 	return true, nil
+}
+
+// removeRows adds the removal of the rows of a thread but its own and those of the index.
+func (c *Change) removeRows(t *thread, released []version) {
+	for _, r := range t.roots(released) {
+		c.removeVersion(t.ID, r)
+	}
+	c.Deletes = append(c.Deletes, versionsOf(t.ID), within(Key{Messages, t.ID, threadHash(t.ID)}))
 }
 
 // ended reports whether keep removes the whole thread. newest is its newest untaken message.

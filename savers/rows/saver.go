@@ -137,8 +137,12 @@ func (h head) then(r *checkpoint.Record) head {
 // mostKnown is how many threads are known at most, besides those that are held.
 const mostKnown = 4096
 
-// wrap says which saver failed. Conflicts and invalid arguments say it themselves.
+// wrap says which saver failed. Conflicts and invalid arguments say it themselves. A thread that
+// has moved is forgotten, also if a run that s opened holds it.
 func (s *Saver) wrap(err error) error {
+	for _, moved := range Moved(err) {
+		s.forget(moved.Thread)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -216,12 +220,17 @@ func (s *Saver) Close() error {
 	s.closed = true
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	held := make(map[string]checkpoint.ID)
+	s.mu.Lock()
 	for id, k := range s.known {
-		if !k.held {
-			continue
+		if k.held {
+			held[id] = k.t.Fence
 		}
+	}
+	s.mu.Unlock()
+	for id, fence := range held {
 		for {
-			if err := s.letGo(ctx, id, k.t.Fence); !errors.Is(err, ErrChanged) {
+			if err := s.letGo(ctx, id, fence); !errors.Is(err, ErrChanged) {
 				break // a lease that cannot be ended ends by itself
 			}
 		}
@@ -300,7 +309,24 @@ func (s *Saver) thread(ctx context.Context, id string) (*thread, error) {
 	return asThread(id, rows[0], now)
 }
 
-// asThread returns the thread of a row that was read at a time.
+// readOf reads a range of a thread, and after it the row of the thread. It returns a *MovedError
+// if the thread is elsewhere. So an empty range says that there is nothing.
+func (s *Saver) readOf(ctx context.Context, id string, r Range) ([][]Row, error) {
+	rows, now, err := s.read(ctx, r, point(threadKey(id)))
+	if err != nil {
+		return nil, err
+	}
+	if len(rows[1]) == 0 || rows[1][0].Rev == s.revOf(id) { // a known row is not one that moves
+		return rows, nil
+	}
+	if _, err := asThread(id, rows[1], now); errors.As(err, new(*MovedError)) {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// asThread returns the thread of a row that was read at a time. If the thread moves or has moved,
+// it also returns a *MovedError, which all calls return.
 func asThread(id string, rows []Row, now time.Time) (*thread, error) {
 	if len(rows) == 0 {
 		return &thread{threadRow: threadRow{ID: id}, now: now}, nil
@@ -309,7 +335,8 @@ func asThread(id string, rows []Row, now time.Time) (*thread, error) {
 	if err != nil {
 		return nil, of(id, err)
 	}
-	return &thread{threadRow: *t, rev: rows[0].Rev, now: now}, nil
+	all := &thread{threadRow: *t, rev: rows[0].Rev, now: now}
+	return all, all.moved()
 }
 
 // of adds the id of the thread to an error.

@@ -6,7 +6,7 @@ import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 // Index are in another partition.
 type Standing struct {
 	Index [][]byte // the keys in the table Index that the thread must have, and no others
-	Over  bool     // the thread is done or released, and has no messages and no wake
+	Over  bool     // the thread is done or released, has no messages and no wake, and does not move
 }
 
 // Standing returns what a row of Threads says. The error is ErrDamaged.
@@ -16,5 +16,5 @@ func (r *Row) Standing() (Standing, error) {
 		return Standing{}, err
 	}
 	ended := t.Open == 0 || t.Status == checkpoint.Done && t.Until.IsZero()
-	return Standing{Index: t.index(), Over: ended && t.Wake.IsZero() && t.Inputs+t.Others == 0}, nil
+	return Standing{Index: t.index(), Over: ended && t.transit.stage == 0 && t.Wake.IsZero() && t.Inputs+t.Others == 0}, nil
 }

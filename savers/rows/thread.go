@@ -3,6 +3,7 @@ package rows
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,6 +54,8 @@ type threadRow struct {
 	Head  checkpoint.ID
 	Step  int
 	Chain int
+
+	transit transit // where the thread is in a move between places
 }
 
 // thread is the row of a thread as a call has read it.
@@ -155,11 +158,16 @@ func (t *threadRow) appendTo(b, key []byte) []byte {
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
-	if t.Replies > 0 || t.MailBytes > 0 { // most threads have none of both
+	moves := t.transit.stage != 0
+	if t.Replies > 0 || t.MailBytes > 0 || moves { // most threads have none of them
 		b = binary.AppendUvarint(b, t.Replies)
 	}
-	if t.MailBytes > 0 {
+	if t.MailBytes > 0 || moves {
 		b = binary.AppendUvarint(b, t.MailBytes)
+	}
+	if moves {
+		b = append(codec.AppendString(append(b, byte(t.transit.stage)), t.transit.place), t.transit.token[:]...)
+		b = binary.AppendUvarint(binary.AppendVarint(b, micro(t.transit.until)), flag(t.transit.again))
 	}
 	return seal(b, from, key)
 }
@@ -188,6 +196,12 @@ func (r *Row) thread() (*threadRow, error) {
 	if in.Offset() < len(body) {
 		t.MailBytes = in.Uvarint()
 	}
+	if in.Offset() < len(body) {
+		t.transit = transit{Stage(in.Byte()), in.String(), in.ID(), moment(in.Varint()), in.Uvarint() == 1}
+		if in.Err() == nil && (t.transit.stage == 0 || t.transit.stage > Arriving) {
+			return nil, damaged(r.Key, fmt.Errorf("a thread in stage %d of a move", t.transit.stage))
+		}
+	}
 	if err := in.End(); err != nil {
 		return nil, damaged(r.Key, err)
 	}
@@ -200,6 +214,7 @@ func (t *threadRow) equal(u *threadRow) bool {
 		t.Fence == u.Fence && t.Holder == u.Holder && t.Until.Equal(u.Until) && t.Updated.Equal(u.Updated) && t.Wake.Equal(u.Wake) &&
 		t.Attempts == u.Attempts && t.Posted == u.Posted && t.Inputs == u.Inputs && t.Others == u.Others && t.Cancels == u.Cancels &&
 		t.Handled == u.Handled && t.Forgot == u.Forgot && t.Replies == u.Replies && t.MailBytes == u.MailBytes && t.Asked == u.Asked && t.Head == u.Head && t.Step == u.Step && t.Chain == u.Chain && t.Missing == u.Missing && t.Rewrites == u.Rewrites &&
+		t.transit.stage == u.transit.stage && t.transit.place == u.transit.place && t.transit.token == u.transit.token && t.transit.until.Equal(u.transit.until) && t.transit.again == u.transit.again &&
 		t.About.Graph == u.About.Graph && t.About.Title == u.About.Title && t.About.Priority == u.About.Priority &&
 		t.About.Birth == u.About.Birth && t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }
@@ -218,7 +233,7 @@ func (t *threadRow) index() [][]byte { return t.indexLists(t.indexWake(nil)) }
 
 // indexWake appends the key by which Ready finds t, if it has one.
 func (t *threadRow) indexWake(keys [][]byte) [][]byte {
-	if t.Wake.IsZero() {
+	if t.due().IsZero() {
 		return keys
 	}
 	return append(keys, wakeKey(t))
@@ -226,13 +241,13 @@ func (t *threadRow) indexWake(keys [][]byte) [][]byte {
 
 // sameWake reports whether indexWake returns the same for u, the row of the same thread.
 func (t *threadRow) sameWake(u *threadRow) bool {
-	return t.Wake.Equal(u.Wake) && t.About.Graph == u.About.Graph && t.About.Rank() == u.About.Rank()
+	return t.due().Equal(u.due()) && t.About.Graph == u.About.Graph && t.About.Rank() == u.About.Rank()
 }
 
 // indexLists appends the keys by which lists find t.
 func (t *threadRow) indexLists(keys [][]byte) [][]byte {
 	status := t.shown()
-	if status == 0 || strings.HasPrefix(t.ID, checkpoint.TaskPrefix) { // no list with an index has it
+	if status == 0 || strings.HasPrefix(t.ID, checkpoint.TaskPrefix) || t.transit.stage == Arriving { // no list with an index has it
 		return keys
 	}
 	order := listKey(t.About.Created, t.ID)
@@ -249,7 +264,7 @@ func (t *threadRow) indexLists(keys [][]byte) [][]byte {
 // sameLists reports whether indexLists returns the same for u, the row of the same thread.
 func (t *threadRow) sameLists(u *threadRow) bool {
 	a, b := t.shown(), u.shown()
-	return (a == b || a != 0 && b != 0 && !hasIndex(a) && !hasIndex(b)) && t.About.Graph == u.About.Graph &&
+	return (t.transit.stage == Arriving) == (u.transit.stage == Arriving) && (a == b || a != 0 && b != 0 && !hasIndex(a) && !hasIndex(b)) && t.About.Graph == u.About.Graph &&
 		t.About.Created.Equal(u.About.Created) && maps.Equal(t.About.Labels, u.About.Labels)
 }
 
@@ -268,7 +283,7 @@ func labelIndex(name, value string) []byte {
 // wakeKey is the key of the index by which Ready finds the thread.
 func wakeKey(t *threadRow) []byte {
 	k := append(codec.AppendString([]byte{byWake}, t.About.Graph), byte(t.About.Rank()))
-	return append(binary.BigEndian.AppendUint64(k, uint64(micro(t.Wake))), t.ID...)
+	return append(binary.BigEndian.AppendUint64(k, uint64(micro(t.due()))), t.ID...)
 }
 
 // listKey is the end of a key of an index, which has the order NewestFirst: the complement of the
@@ -308,7 +323,7 @@ func (c *Change) changeThread(old *thread, next *threadRow) {
 	c.Puts = append(c.Puts, Put{
 		Key: key, Value: next.appendTo(make([]byte, 0, 256), key.Bytes), Columns: &Columns{
 			Graph: next.About.Graph, Title: next.About.Title, Version: next.Open, Status: next.shown(),
-			Created: next.About.Created, Updated: next.Updated, Wake: next.Wake,
+			Created: next.About.Created, Updated: next.Updated, Wake: next.due(),
 		},
 	})
 	var before, now [][]byte

@@ -228,6 +228,7 @@ func (b *bench) all(t *testing.T, c *count) {
 		{"calls from many processes", 0.3, true, proveLinear},
 		{"two resume one thread", 0, true, proveResume},
 		{"random graphs", 0, !b.again, proveGraphs},
+		{"threads that move", 0, b.url != "" && !b.again, proveMoves},
 		{"deadlines", 0.15, true, proveDeadlines},
 		{"killed workers", 0.2, b.url != "" && !b.again, proveKills},
 		{"stopped workers", 0, b.url != "" && !b.again, proveStops},
