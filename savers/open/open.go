@@ -34,8 +34,9 @@
 // # Shards
 //
 // Each line of the file of a shards: URL is a shard: its name, its weight and the URL of its
-// saver. A weight of 1 can be left out. Empty lines and those that begin with # are ignored. The
-// file can contain passwords, so only the program should be able to read it.
+// saver. A weight of 1 can be left out. One of 0 is that of a shard whose threads move away, see
+// shards.Announce. Empty lines and those that begin with # are ignored. The file can contain
+// passwords, so only the program should be able to read it.
 //
 //	# name weight URL
 //	one    postgres://app:secret@db1.internal/app

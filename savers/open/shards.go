@@ -15,6 +15,28 @@ import (
 
 // openShards opens the shards that the file of a shards URL lists.
 func openShards(ctx context.Context, s *settings) (checkpoint.Saver, error) {
+	all, err := listShards(s)
+	if err != nil {
+		return nil, err
+	}
+	return opened(shards.Open(ctx, all...))
+}
+
+// Shards returns the list in the file of a shards: URL, for shards.Announce. It opens no saver.
+// Its errors are those of Saver.
+func Shards(rawURL string) ([]shards.Shard, error) {
+	s, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if s.u.Scheme != shardsScheme {
+		return nil, s.bad("want a list of shards, such as shards:///etc/app/shards")
+	}
+	return listShards(s)
+}
+
+// listShards returns the list in the file of a shards URL.
+func listShards(s *settings) ([]shards.Shard, error) {
 	path := s.path()
 	if err := s.end(); err != nil {
 		return nil, err
@@ -27,7 +49,7 @@ func openShards(ctx context.Context, s *settings) (checkpoint.Saver, error) {
 	if err != nil {
 		return nil, s.bad(err.Error())
 	}
-	return opened(shards.Open(ctx, all...))
+	return all, nil
 }
 
 // readShards reads a list of shards. Its errors never quote a line, which can contain a password.
@@ -42,6 +64,9 @@ func readShards(file []byte) (all []shards.Shard, err error) {
 		if len(words) == 3 {
 			if sh.Weight, err = strconv.Atoi(words[1]); err != nil {
 				return nil, fmt.Errorf("line %d: the weight is not a number; want a name, a weight and a URL", n)
+			}
+			if sh.Weight == 0 {
+				sh.Weight = shards.Drained
 			}
 		}
 		if len(words) < 2 || len(words) > 3 {

@@ -36,7 +36,8 @@ type office struct {
 	ran           map[string]bool // by line and key
 }
 
-// newOffice compiles the graphs. The child of each thread has the given id.
+// newOffice compiles the graphs. The child of each thread has the given id, in which {} stands for
+// the id of the thread.
 func newOffice(tb testing.TB, s checkpoint.Saver, child string) *office {
 	tb.Helper()
 	o := &office{ran: make(map[string]bool)}
@@ -50,7 +51,7 @@ func newOffice(tb testing.TB, s checkpoint.Saver, child string) *office {
 	}
 	b = graph.New("parent", OrderSchema)
 	b.Node("call", func(ctx context.Context, _ Order) (OrderUpdate, error) {
-		read, err := graph.Child(ctx, o.child, child, OrderUpdate{})
+		read, err := graph.Child(ctx, o.child, strings.ReplaceAll(child, "{}", graph.CurrentTask(ctx).Thread), OrderUpdate{})
 		if err != nil {
 			return OrderUpdate{}, err
 		}

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -26,6 +28,10 @@ const (
 	maxWeight = 100
 )
 
+// Drained is the weight of a shard that the layout does not have, or that a change of the layout
+// empties. It can be left out of the list once the change is done.
+const Drained = -1
+
 // layoutOf returns the layout of shards, by name. It sets the defaults of shards.
 func layoutOf(shards []Shard) ([]Place, error) {
 	var places []Place
@@ -35,79 +41,145 @@ func layoutOf(shards []Shard) ([]Place, error) {
 			return &checkpoint.InvalidError{Field: fmt.Sprintf("shards[%d].%s", i, field), Found: found, Want: want}
 		}
 		sh.Weight = cmp.Or(sh.Weight, 1)
+		double := slices.ContainsFunc(shards[:i], func(other Shard) bool { return other.Name == sh.Name })
 		switch {
 		case sh.Name == "" || len(sh.Name) > maxName:
 			return nil, bad("Name", fmt.Sprintf("%.64q, %d bytes", sh.Name, len(sh.Name)), fmt.Sprintf("1 to %d bytes", maxName))
-		case slices.ContainsFunc(places, func(p Place) bool { return p.Name == sh.Name }):
+		case double:
 			return nil, bad("Name", fmt.Sprintf("%q a second time", sh.Name), "a name of its own")
-		case sh.Weight < 1 || sh.Weight > maxWeight:
-			return nil, bad("Weight", fmt.Sprint(sh.Weight), fmt.Sprintf("1 to %d, or 0 for 1", maxWeight))
+		case sh.Weight != Drained && (sh.Weight < 1 || sh.Weight > maxWeight):
+			return nil, bad("Weight", fmt.Sprint(sh.Weight), fmt.Sprintf("1 to %d, 0 for 1, or Drained", maxWeight))
 		case sh.Open == nil:
 			return nil, bad("Open", "nil", "a function that opens the saver")
 		}
-		places = append(places, Place{sh.Name, sh.Weight})
+		if sh.Weight != Drained {
+			places = append(places, Place{sh.Name, sh.Weight})
+		}
 	}
 	if len(places) == 0 {
-		return nil, &checkpoint.InvalidError{Field: "shards", Found: "none", Want: "at least one"}
+		return nil, &checkpoint.InvalidError{Field: "shards", Found: "none", Want: "at least one that is not Drained"}
 	}
 	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Name, b.Name) })
 	return places, nil
 }
 
-// A layout is stored as a message of this thread, which has no version and no inputs. So no list
-// has it, and it is never due. Two layouts that are posted at the same time have the same id of a
-// message, so one is stored.
+// A layout is stored as messages of this thread, which has no version and no inputs. So no list
+// has it, and it is never due. Each change of the layout adds messages, and the newest layout
+// counts. Two layouts that are posted at the same time have the same id of a message, so one is
+// stored.
 const (
 	layoutThread  = "__shards"
 	layoutMessage = "layout"
 )
 
-// stored is the payload of the message.
+// stored is the payload of a message.
 type stored struct {
 	Name   string  `json:"name"` // of this shard
 	Shards []Place `json:"shards"`
+	To     []Place `json:"to,omitempty"` // replaces Shards; nil if no change is in progress
+	Phase  Phase   `json:"phase,omitempty"`
+	Change int     `json:"change,omitempty"` // counts the changes
 }
 
-// agree compares the layout that the saver of the shard stores with the one that was given. It
-// stores the given one in a saver that is empty.
-func (sh *shard) agree(ctx context.Context, s checkpoint.Saver) error {
-	q := checkpoint.MailQuery{Thread: layoutThread, ID: layoutMessage}
-	mail, err := s.Mail(ctx, q)
+// before reports whether m is newer than l.
+func (l *stored) before(m *stored) bool {
+	return cmp.Or(cmp.Compare(l.Change, m.Change), cmp.Compare(l.Phase, m.Phase)) < 0
+}
+
+// id returns the id of the message with l.
+func (l *stored) id() string {
+	if l.Change == 0 {
+		return layoutMessage
+	}
+	return fmt.Sprintf("%s-%d-%d", layoutMessage, l.Change, l.Phase)
+}
+
+// refresh reads the layout that the saver of the shard stores. The caller must have the turn.
+func (sh *shard) refresh(ctx context.Context, s checkpoint.Saver) error {
+	began := time.Now()
+	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: layoutThread, After: sh.number})
 	if err != nil {
 		return err
 	}
-	if len(mail) == 0 {
-		if err := empty(ctx, s); err != nil {
-			return sh.other(nil, "", err)
+	for _, m := range mail {
+		found := new(stored)
+		if err := json.Unmarshal(m.Payload, found); err != nil {
+			return fmt.Errorf("the layout: %w: %w", checkpoint.ErrDamaged, err)
 		}
-		payload, err := json.Marshal(stored{sh.Name, sh.layout})
-		if err != nil {
-			return fmt.Errorf("the layout: %w", err)
+		if l := sh.stored.Load(); l == nil || l.before(found) {
+			sh.stored.Store(found)
 		}
-		posted, err := s.Post(ctx, checkpoint.Post{Thread: layoutThread, Messages: []checkpoint.Message{
-			{ID: layoutMessage, Kind: checkpoint.SignalMessage, Name: layoutMessage, Payload: payload},
-		}})
-		if err == nil {
-			err = posted[0].Err
-		}
-		if err == nil {
-			mail, err = s.Mail(ctx, q) // another process may have been faster
-		}
-		if err != nil {
-			return err
-		}
+		sh.number = m.Number
 	}
-	var found stored
-	if len(mail) == 0 {
-		return fmt.Errorf("the layout: %w: it was stored and is gone", checkpoint.ErrDamaged)
-	}
-	if err := json.Unmarshal(mail[0].Payload, &found); err != nil {
-		return fmt.Errorf("the layout: %w: %w", checkpoint.ErrDamaged, err)
-	}
-	if found.Name != sh.Name || !slices.Equal(found.Shards, sh.layout) {
-		return sh.other(found.Shards, found.Name, nil)
+	stale := began.Add(fresh)
+	sh.stale.Store(&stale)
+	if l := sh.stored.Load(); l != nil && sh.adopt != nil {
+		sh.adopt(l)
 	}
 	return nil
+}
+
+// store stores a layout in the saver of the shard, unless it stores the same or a newer one. The
+// caller must have the turn.
+func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l *stored) error {
+	payload, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("the layout: %w", err)
+	}
+	posted, err := s.Post(ctx, checkpoint.Post{Thread: layoutThread, MaxOthers: math.MaxInt32, Messages: []checkpoint.Message{
+		{ID: l.id(), Kind: checkpoint.SignalMessage, Name: layoutMessage, Payload: payload},
+	}})
+	if err == nil {
+		err = posted[0].Err
+	}
+	if err == nil {
+		err = sh.refresh(ctx, s) // another process may have been faster
+	}
+	if err != nil {
+		return err
+	}
+	switch found := sh.stored.Load(); {
+	case found == nil:
+		return fmt.Errorf("the layout: %w: it was stored and is gone", checkpoint.ErrDamaged)
+	case found.before(l), !l.before(found) && !(slices.Equal(found.Shards, l.Shards) && slices.Equal(found.To, l.To)):
+		return sh.other(found, nil)
+	}
+	return nil
+}
+
+// agree compares the layout that the saver of the shard stores with the list that was given. It
+// stores that list in a saver that is empty. The caller must have the turn.
+func (sh *shard) agree(ctx context.Context, s checkpoint.Saver) error {
+	if err := sh.refresh(ctx, s); err != nil {
+		return err
+	}
+	found := sh.stored.Load()
+	if found == nil && len(sh.layout) > 0 && sh.Weight != Drained {
+		if err := empty(ctx, s); err != nil {
+			return sh.other(nil, err)
+		}
+		if err := sh.store(ctx, s, &stored{Name: sh.Name, Shards: sh.layout}); err != nil {
+			return err
+		}
+		found = sh.stored.Load()
+	}
+	if found == nil || found.Name == sh.Name && sh.fits(found) {
+		return nil
+	}
+	return sh.other(found, nil)
+}
+
+// fits reports whether a process with the given list of shards can use a layout.
+func (sh *shard) fits(l *stored) bool {
+	given := func(p Place) bool { return slices.Contains(sh.names, p.Name) }
+	lacks := func(p Place) bool { return !given(p) }
+	switch {
+	case len(sh.layout) == 0, slices.Equal(l.Shards, sh.layout) && l.Phase != Moving && l.Phase != Moved && l.Phase != Sweeping:
+		return true
+	case l.To == nil: // a shard that was drained before has an old layout
+		return sh.Weight == Drained
+	}
+	return !slices.ContainsFunc(l.Shards, lacks) && !slices.ContainsFunc(l.To, lacks)
 }
 
 // errUsed is what is wrong with a saver that has threads and no layout.
@@ -127,11 +199,15 @@ func empty(ctx context.Context, s checkpoint.Saver) error {
 }
 
 // other returns the error of a saver that is not this shard of the layout that was given.
-func (sh *shard) other(found []Place, name string, err error) error {
+func (sh *shard) other(found *stored, err error) error {
 	if err != nil && !errors.Is(err, errUsed) {
 		return err
 	}
-	return &LayoutError{Shard: sh.Name, Stored: found, StoredName: name, Given: sh.layout}
+	e := &LayoutError{Shard: sh.Name, Given: sh.layout}
+	if found != nil {
+		e.Stored, e.To, e.StoredName = found.Shards, found.To, found.Name
+	}
+	return e
 }
 
 // LayoutError reports a storage that is not the shard that it was given as. It stores another
@@ -140,6 +216,7 @@ type LayoutError struct {
 	Shard      string  // the given name
 	Given      []Place // by name
 	Stored     []Place // by name; nil if the storage has threads and no layout
+	To         []Place // by name: the layout that replaces Stored; nil if none does
 	StoredName string  // the name of the shard that the storage is
 }
 
@@ -148,10 +225,13 @@ func (e *LayoutError) Error() string {
 	switch {
 	case e.Stored == nil:
 		return what + " " + strings.TrimPrefix(errUsed.Error(), "it ") + "; begin with empty storages, and import the threads by checkpoint.Copy"
-	case slices.Equal(e.Stored, e.Given):
+	case e.StoredName != e.Shard:
 		return fmt.Sprintf("%s is that of shard %q; give each shard its own storage", what, e.StoredName)
 	}
-	return fmt.Sprintf("%s has the layout %s, not %s; open it with that list of shards, which cannot change", what, list(e.Stored), list(e.Given))
+	if e.To != nil {
+		return fmt.Sprintf("%s has the layout %s, which changes to %s; open it with a list of all these shards, not %s", what, list(e.Stored), list(e.To), list(e.Given))
+	}
+	return fmt.Sprintf("%s has the layout %s, not %s; open it with that list of shards, or change the layout by Announce", what, list(e.Stored), list(e.Given))
 }
 
 // list returns the names and weights of a layout as text.

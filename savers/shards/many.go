@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // each calls f for some shards at the same time, and returns the errors.
@@ -87,7 +88,7 @@ func (sh *shard) note(ctx context.Context, err error) error {
 
 // Ready returns threads that are due, as checkpoint.Saver says.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-	return s.ready(ctx, q, s.shards)
+	return s.ready(ctx, q, s.view.Load().all)
 }
 
 // ready is Ready for some shards.
@@ -108,7 +109,8 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 		}
 		return got, err
 	}
-	r := round{q: q, of: s.of, results: make([]checkpoint.ReadyThreads, len(some))}
+	r := round{q: q, results: make([]checkpoint.ReadyThreads, len(some))}
+	changes := s.view.Load().to != nil
 	ask := func(limits []int, reserve time.Duration) (errs []error) {
 		return s.each(some, func(i int, sh *shard) error {
 			if limits[i] == 0 {
@@ -119,9 +121,11 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 				if part.Limit, part.Reserve = limits[i], reserve; reserve == 0 {
 					part.Mail = 0
 				}
-				part.Except = slices.DeleteFunc(slices.Clone(q.Except), func(id string) bool { return s.of(id) != sh })
+				if !changes {
+					part.Except = slices.DeleteFunc(slices.Clone(q.Except), func(id string) bool { return s.of(id).sh != sh })
+				}
 				found, err := in.Ready(ctx, part)
-				if err == nil || errors.Is(err, checkpoint.ErrPartial) {
+				if err = s.settle(ctx, sh, err); err == nil || errors.Is(err, checkpoint.ErrPartial) {
 					r.results[i] = found
 				}
 				return err
@@ -135,7 +139,7 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 	}
 	errs := ask(limits, 0)
 	if q.Reserve > 0 && len(errs) < len(some) {
-		limits = r.share(some)
+		limits = r.share()
 		errs = append(errs, ask(limits, q.Reserve)...)
 	}
 	return r.merge(), partial(errs, len(some))
@@ -144,7 +148,6 @@ func (s *Saver) ready(ctx context.Context, q checkpoint.ReadyQuery, some []*shar
 // round is one call of Ready over several shards.
 type round struct {
 	q       checkpoint.ReadyQuery
-	of      func(thread string) *shard
 	results []checkpoint.ReadyThreads // of the shards
 }
 
@@ -166,11 +169,14 @@ func (r *round) first() (all []checkpoint.ReadyThread) {
 // share returns how many of the first due threads each shard has. If there is room, a shard
 // without one of them whose next wake has come is asked for one. Then it moves the wakes of
 // threads that runs hold.
-func (r *round) share(some []*shard) []int {
-	limits := make([]int, len(some))
+func (r *round) share() []int {
+	limits := make([]int, len(r.results))
 	first := r.first()
 	for i := range first {
-		limits[slices.Index(some, r.of(first[i].ID))]++
+		has := func(result checkpoint.ReadyThreads) bool {
+			return slices.ContainsFunc(result.Threads, func(t checkpoint.ReadyThread) bool { return t.ID == first[i].ID })
+		}
+		limits[slices.IndexFunc(r.results, has)]++
 	}
 	room := r.q.Limit - len(first)
 	for i, result := range r.results {
@@ -226,7 +232,7 @@ func (s *Saver) Only(names ...string) (checkpoint.Saver, error) {
 		}
 	}
 	if len(some) == 0 || len(some) != len(names) {
-		return nil, &checkpoint.InvalidError{Field: "names", Found: fmt.Sprintf("%q", names), Want: "different names from " + list(s.shards[0].layout)}
+		return nil, &checkpoint.InvalidError{Field: "names", Found: fmt.Sprintf("%q", names), Want: "different names of shards"}
 	}
 	return only{s, some}, nil
 }
@@ -256,50 +262,129 @@ func (s *Saver) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 			return nil, err
 		}
 	}
-	some, indexes := s.group(len(posts), func(i int) string { return posts[i].Thread })
 	all := make([]checkpoint.Posted, len(posts))
-	post := func(k int, sh *shard) error {
-		in, err := sh.saver(ctx)
-		if err != nil {
-			return err
+	post := func(p *part, _ bool) error {
+		in, err := p.sh.saver(ctx)
+		var posted []checkpoint.Posted
+		switch {
+		case err != nil:
+		case p.outdated(s):
+			return nil
+		default:
+			posted, err = in.Post(ctx, picked(posts, p.indexes)...)
+			err = p.sh.failed(err)
 		}
-		posted, err := in.Post(ctx, picked(posts, indexes[k])...)
-		for j, i := range indexes[k] {
+		for j, i := range p.indexes {
 			if err == nil {
 				all[i] = posted[j]
-			}
-		}
-		return sh.failed(err)
-	}
-	errs := s.each(some, func(k int, sh *shard) error {
-		err := post(k, sh)
-		for _, i := range indexes[k] {
-			if err != nil {
-				all[i].Err = err
-				if !errors.Is(err, checkpoint.ErrUnavailable) {
-					all[i].Err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
-				}
+				p.moved = append(p.moved, rows.Moved(all[i].Err)...)
 			}
 		}
 		return err
-	})
-	if len(errs) == len(some) {
+	}
+	failed := func(i int, err error) {
+		if all[i].Err = err; !errors.Is(err, checkpoint.ErrUnavailable) {
+			all[i].Err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
+		}
+	}
+	if errs, parts := s.spread(ctx, len(posts), func(i int) string { return posts[i].Thread }, true, post, failed); len(errs) == parts {
 		return nil, join(errs)
 	}
 	return all, nil
 }
 
-// group returns the shards of n threads, and the indexes of the threads of each.
-func (s *Saver) group(n int, thread func(i int) string) (some []*shard, indexes [][]int) {
+// part is a call for several threads of one shard.
+type part struct {
+	sh      *shard
+	view    *view              // by which the threads were found
+	indexes []int              // of the threads
+	moved   []*rows.MovedError // of those that are elsewhere
+	again   bool               // the layout has changed: no call was made
+}
+
+// outdated reports whether the layout was found to have changed since the threads were found.
+func (p *part) outdated(s *Saver) bool {
+	p.again = s.view.Load() != p.view
+	return p.again
+}
+
+// spread makes calls for n threads: one for each shard, and others for threads that move
+// meanwhile. failed gets the error of each thread without a result. It returns the errors of the
+// calls, and how many there were. creates is that of place.
+func (s *Saver) spread(ctx context.Context, n int, thread func(i int) string, creates bool,
+	call func(p *part, alone bool) error, failed func(i int, err error),
+) (errs []error, count int) {
+	left, at := make([]int, 0, n), map[int]*shard(nil) // where to try threads that have moved
 	for i := range n {
-		sh := s.of(thread(i))
-		k := slices.Index(some, sh)
-		if k < 0 {
-			k, some, indexes = len(some), append(some, sh), append(indexes, nil)
-		}
-		indexes[k] = append(indexes[k], i)
+		left = append(left, i)
 	}
-	return some, indexes
+	for tries := 0; len(left) > 0; tries++ {
+		var parts []*part
+		v := s.view.Load()
+		for _, i := range left {
+			sh, err := at[i], error(nil)
+			if sh == nil {
+				sh, err = s.begin(ctx, thread(i), creates)
+			}
+			if err != nil {
+				errs, count = append(errs, err), count+1
+				failed(i, err)
+				continue
+			}
+			k := slices.IndexFunc(parts, func(p *part) bool { return p.sh == sh })
+			if k < 0 {
+				k, parts = len(parts), append(parts, &part{sh: sh, view: v})
+			}
+			parts[k].indexes = append(parts[k].indexes, i)
+		}
+		left = nil
+		failures := make([]error, len(parts))
+		var calls sync.WaitGroup
+		for k, p := range parts {
+			calls.Go(func() { failures[k] = call(p, len(parts) == 1) })
+		}
+		calls.Wait()
+		for k, p := range parts {
+			if count++; failures[k] != nil {
+				errs = append(errs, failures[k])
+				for _, i := range p.indexes {
+					failed(i, failures[k])
+				}
+				continue
+			}
+			if p.again {
+				left = append(left, p.indexes...)
+			}
+			for _, m := range p.moved {
+				next, err := s.follow(ctx, p.sh, m, tries)
+				for _, i := range p.indexes {
+					switch {
+					case thread(i) != m.Thread || at[i] == next && slices.Contains(left, i):
+					case err != nil:
+						errs, count = append(errs, err), count+1
+						failed(i, err)
+					default:
+						if at == nil {
+							at = make(map[int]*shard)
+						}
+						at[i], left = next, append(left, i)
+					}
+				}
+			}
+		}
+		slices.Sort(left)
+	}
+	return errs, count
+}
+
+// begin returns the shard at which a call for one of several threads begins. If no change is in
+// progress, it is that of the thread, whether or not it is open.
+func (s *Saver) begin(ctx context.Context, thread string, creates bool) (*shard, error) {
+	if s.view.Load().to == nil {
+		return s.of(thread).shard(s)
+	}
+	sh, _, err := s.place(ctx, thread, creates)
+	return sh, err
 }
 
 // picked returns the elements of all with some indexes.
@@ -313,67 +398,114 @@ func picked[V any](all []V, indexes []int) []V {
 
 // News returns the newest messages and runs, as checkpoint.Inbox says.
 func (s *Saver) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
-	some, indexes := s.group(len(threads), func(i int) string { return threads[i] })
 	all := make([]checkpoint.News, len(threads))
-	errs := s.each(some, func(k int, sh *shard) error {
+	news := func(p *part, alone bool) error {
 		ask := func(ctx context.Context, in checkpoint.Saver) error {
-			found, err := in.News(ctx, picked(threads, indexes[k]))
+			if p.outdated(s) {
+				return nil
+			}
+			found, err := in.News(ctx, picked(threads, p.indexes))
 			for j := range found {
-				all[indexes[k][j]] = found[j]
+				all[p.indexes[j]] = found[j]
+			}
+			if p.moved = rows.Moved(err); len(p.moved) > 0 {
+				return nil
 			}
 			return err
 		}
-		if len(some) > 1 {
-			return sh.brief(ctx, ask)
+		if !alone {
+			return p.sh.brief(ctx, ask)
 		}
-		in, err := sh.saver(ctx) // nobody else waits for this shard
+		in, err := p.sh.saver(ctx) // nobody else waits for this shard
 		if err == nil {
-			err = sh.failed(ask(ctx, in))
+			err = p.sh.failed(ask(ctx, in))
 		}
 		return err
-	})
-	return all, partial(errs, len(some))
+	}
+	errs, parts := s.spread(ctx, len(threads), func(i int) string { return threads[i] }, false, news, func(int, error) {})
+	return all, partial(errs, parts)
 }
 
 // Threads yields threads, as checkpoint.Saver says. A page reads a page of each shard.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	if q.ID != "" {
-		return yielding(ctx, s, q.ID, func(in checkpoint.Saver) iter.Seq2[checkpoint.Thread, error] { return in.Threads(ctx, q) })
+		return yielding(ctx, s, q.ID, func(in checkpoint.Saver) iter.Seq2[checkpoint.Thread, error] { return in.Threads(ctx, q) }, nil)
 	}
 	return func(yield func(checkpoint.Thread, error) bool) {
 		if err := q.Check(); err != nil {
 			yield(checkpoint.Thread{}, err)
 			return
 		}
-		l := lists{q: &q}
+		l := s.lists(ctx, &q)
 		defer l.stop()
-		for _, sh := range s.shards {
-			l.open(ctx, sh)
-		}
-		s.each(s.shards, func(i int, _ *shard) error { return l.all[i].pull() })
+		last := ""
 		for count := 0; q.Limit < 1 || count < q.Limit; {
 			next := l.least()
 			if next == nil {
 				break
 			}
-			if next.err == nil {
+			t, found, err := l.current(ctx, next, last)
+			if found && err == nil {
 				count++
+				last = t.ID
 			}
-			if !yield(next.t, next.err) {
+			if found && !yield(t, err) {
 				return
 			}
 			_ = next.pull() // next keeps the error
 		}
-		if err := l.failure(); err != nil {
+		if err := l.failure(ctx); err != nil {
 			yield(checkpoint.Thread{}, err)
 		}
 	}
 }
 
+// current returns the next thread of a list. If the thread has left the shard, current reads it
+// from its new one. found is false for a thread that another list has, or that does not exist any
+// more. last is the thread before it.
+func (l *lists) current(ctx context.Context, r *reader, last string) (t checkpoint.Thread, found bool, err error) {
+	here := func(other *reader) bool { return other != r && !other.over && other.t.ID == r.t.ID }
+	switch moved := movedOf(r.err) != nil; {
+	case last != "" && r.t.ID == last, moved && slices.ContainsFunc(l.all, here):
+		return t, false, nil
+	case !moved:
+		return r.t, true, r.err
+	case !ledger.Follows(l.q, r.t.ID, r.t.Created):
+		return t, false, nil
+	}
+	q := *l.q
+	q.ID, q.After, q.AfterCreated, q.Limit = r.t.ID, "", time.Time{}, 0
+	for t, err = range l.s.Threads(ctx, q) {
+		if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
+			l.missed = append(l.missed, err)
+			return t, false, nil
+		}
+		return t, err != nil || !q.NewestFirst() || t.Created.Equal(r.t.Created), err
+	}
+	return t, false, nil
+}
+
+// lists returns the lists of all shards, each with its first thread.
+func (s *Saver) lists(ctx context.Context, q *checkpoint.ThreadQuery) *lists {
+	for {
+		v, l := s.view.Load(), &lists{s: s, q: q}
+		for _, sh := range v.all {
+			l.open(ctx, sh)
+		}
+		s.each(v.all, func(i int, _ *shard) error { return l.all[i].pull() })
+		if s.view.Load() == v { // else the shards may be others
+			return l
+		}
+		l.stop()
+	}
+}
+
 // lists are the lists of all shards.
 type lists struct {
-	q   *checkpoint.ThreadQuery
-	all []*reader
+	s      *Saver
+	q      *checkpoint.ThreadQuery
+	all    []*reader
+	missed []error // of threads that have left their shards, and could not be read
 }
 
 // reader is the list of one shard, with its next thread.
@@ -384,7 +516,8 @@ type reader struct {
 	t      checkpoint.Thread
 	err    error // of t alone
 	over   bool
-	failed error // why the list is over early
+	failed error   // why the list is over early
+	layout *stored // of the shard, when the list began
 }
 
 // open adds the list of a shard. The first thread has as much time as a call of brief.
@@ -407,7 +540,9 @@ func (l *lists) open(ctx context.Context, sh *shard) {
 			yield(checkpoint.Thread{}, sh.note(ctx, err))
 			return
 		}
-		for t, err := range in.Threads(short, *l.q) {
+		q := *l.q
+		r.layout, q.Brief = sh.stored.Load(), q.Brief && l.s.view.Load().to == nil // a brief list does not see what has left
+		for t, err := range in.Threads(short, q) {
 			answered()
 			if !yield(t, sh.note(ctx, sh.failed(err))) {
 				return
@@ -459,13 +594,22 @@ func (l *lists) compare(a, b *reader) int {
 	return ledger.Newer(a.t.ID, b.t.ID, a.t.Created, b.t.Created)
 }
 
-// failure returns the error of the whole list.
-func (l *lists) failure() error {
+// failure returns the error of the whole list. A list that has taken so long that threads which
+// had left a shard were removed from it meanwhile is partial.
+func (l *lists) failure(ctx context.Context) error {
 	var errs []error
 	for _, r := range l.all {
-		if r.failed != nil {
+		_, err := r.sh.saver(ctx)
+		now := r.sh.stored.Load()
+		switch {
+		case r.failed != nil:
 			errs = append(errs, r.failed)
+		case err == nil && now != r.layout && now.Phase >= Sweeping && (r.layout == nil || r.layout.Change != now.Change || r.layout.Phase < Sweeping):
+			errs = append(errs, fmt.Errorf("shard %q: its threads have moved while the list was read; read it again", r.sh.Name))
 		}
 	}
-	return partial(errs, len(l.all))
+	if len(l.missed) > 0 {
+		errs = append(errs, l.missed[0])
+	}
+	return partial(errs, len(l.all)+len(l.missed))
 }

@@ -12,10 +12,34 @@
 // rendezvous hashing. [Saver.Shard] returns it. A task of a queue lives on the shard of the thread
 // that waits for it. The order of the shards has no effect.
 //
-// Each shard stores the list of names and weights with which it was first used: the layout. A
-// saver with another layout is refused with a [*LayoutError], because it would look for threads
-// where they are not. A layout cannot change. So choose enough shards at the beginning. Several of
-// them can be schemas or databases of one server, and move to servers of their own later.
+// Each shard stores the list of names and weights: the layout. A saver with another layout is
+// refused with a [*LayoutError], because it would look for threads where they are not.
+//
+// # Changing the layout
+//
+// A change adds shards, drains some, or changes weights, while the threads are in use. It needs
+// shards whose savers are of package rows, as all but memory are. Wrappers such as encrypt belong
+// over the shards, not inside.
+//
+//  1. [Announce] stores the new layout next to the one in force. The list has those of both.
+//  2. Start all processes with the same list. A process with the old list cannot reach new shards.
+//  3. [Saver.Rebalance] moves the threads, and makes the new layout the only one.
+//
+// A thread moves with all it has, also with the lease of a run, which continues without notice. A
+// call for a thread that is moving waits for a few round trips. Until the change is done, a call
+// for a thread that has moved takes one more round trip, and a Post, too. Lists have each thread
+// once. The old shard keeps the rows of its threads until the last phase, so a change needs their
+// space twice. If a mover dies, the next call, or the next Ready of a worker, ends its move after
+// 30 seconds. SQL queries of people on the tables of a shard also find the rows that threads have
+// left behind.
+//
+// A process reads the layout of a shard again when it is older than 10 seconds, and each phase
+// waits for 30. So only a call that is stopped in the middle for longer than 20 seconds can be too
+// late. If it reads a thread that was removed from its old place, it does not find the thread. If
+// it changes a thread that has moved, it is refused and continues at the new place. If it creates
+// a thread, that is at its old place, where others do not find it. The walk of the next phase
+// moves the thread. One that is created after the last walk stays there until the next change of
+// the layout. That moves it, or fails because the new place has a thread with that id.
 //
 // # Calls
 //
@@ -52,6 +76,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
 // Shard is one of the savers that keep the threads.
@@ -69,25 +94,23 @@ type Shard struct {
 
 // Saver keeps each thread in one of several shards. Open makes it. It is safe for concurrent use.
 type Saver struct {
-	shards []*shard // by name
+	shards []*shard // by name: all that were given
+	view   atomic.Pointer[view]
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
 // Open returns a saver over shards, and opens them. It returns a *checkpoint.InvalidError for a
-// list that cannot be a layout, and a *LayoutError if a shard stores another layout. A shard that
-// cannot be opened for another reason is opened later, unless no shard can be opened: then Open
-// returns the errors of all.
+// list that cannot be a layout, and a *LayoutError if a shard stores another layout. While the
+// layout changes, the list must have the shards of both layouts, with any weights. The old list
+// will do until threads move. A shard that cannot be opened for another reason is opened later,
+// unless no shard can be opened: then Open returns the errors of all.
 func Open(ctx context.Context, shards ...Shard) (*Saver, error) {
 	places, err := layoutOf(shards)
 	if err != nil {
 		return nil, err
 	}
-	s := new(Saver)
-	for _, given := range shards {
-		s.shards = append(s.shards, &shard{Shard: given, seeds: seeds(given.Name, given.Weight), layout: places, turn: make(chan struct{}, 1)})
-	}
-	slices.SortFunc(s.shards, func(a, b *shard) int { return strings.Compare(a.Name, b.Name) })
+	s := newSaver(shards, places)
 	errs := s.each(s.shards, func(_ int, sh *shard) error {
 		_, err := sh.saver(ctx)
 		return err
@@ -99,25 +122,60 @@ func Open(ctx context.Context, shards ...Shard) (*Saver, error) {
 	return s, nil
 }
 
+// newSaver returns a saver over shards that are not open. The list has the layout places.
+func newSaver(shards []Shard, places []Place) *Saver {
+	s := new(Saver)
+	var names []string
+	for _, given := range shards {
+		names = append(names, given.Name)
+		s.shards = append(s.shards, &shard{Shard: given, layout: places, adopt: s.adopt, turn: make(chan struct{}, 1)})
+	}
+	for _, sh := range s.shards {
+		sh.names = names
+	}
+	slices.SortFunc(s.shards, func(a, b *shard) int { return strings.Compare(a.Name, b.Name) })
+	s.view.Store(s.viewOf(&stored{Shards: places}))
+	return s
+}
+
 // shard is a Shard and its saver, once it is open.
 type shard struct {
 	Shard
-	seeds  []uint64 // one for each unit of the weight
-	layout []Place
+	layout []Place       // that of the given list; nil fits all
+	names  []string      // of the given list
+	adopt  func(*stored) // gets each layout that is read
 
-	turn   chan struct{} // has an element while a call opens or closes the saver
+	turn   chan struct{} // has an element while a call opens or closes the saver, or reads the layout
 	opened atomic.Pointer[checkpoint.Saver]
 	closed bool
+
+	stored atomic.Pointer[stored]    // the newest layout that was read
+	number uint64                    // of its newest message
+	stale  atomic.Pointer[time.Time] // when the layout must be read again; nil for now
 
 	mu    sync.Mutex
 	rests time.Time // calls over all shards leave the shard out before this time
 	cause error     // why
 }
 
-// saver returns the saver of the shard. It opens it if it is not open.
+// ready returns the saver of the shard if it is open, and if its layout was read lately. The
+// layout of threads that cannot move is read once.
+func (sh *shard) ready() checkpoint.Saver {
+	s := sh.opened.Load()
+	if s == nil {
+		return nil
+	}
+	if stale := sh.stale.Load(); rowsOf(*s) != nil && (stale == nil || !time.Now().Before(*stale)) {
+		return nil
+	}
+	return *s
+}
+
+// saver returns the saver of the shard. It opens it if it is not open. It reads the layout again
+// if it is not fresh.
 func (sh *shard) saver(ctx context.Context) (checkpoint.Saver, error) {
-	if s := sh.opened.Load(); s != nil {
-		return *s, nil
+	if s := sh.ready(); s != nil {
+		return s, nil
 	}
 	select {
 	case sh.turn <- struct{}{}:
@@ -125,8 +183,11 @@ func (sh *shard) saver(ctx context.Context) (checkpoint.Saver, error) {
 	case <-ctx.Done():
 		return nil, sh.failed(ctx.Err())
 	}
+	if s := sh.ready(); s != nil {
+		return s, nil
+	}
 	if s := sh.opened.Load(); s != nil {
-		return *s, nil
+		return *s, sh.failed(sh.refresh(ctx, *s))
 	}
 	if sh.closed {
 		return nil, sh.failed(checkpoint.ErrClosed)
@@ -161,7 +222,8 @@ func (sh *shard) failed(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound),
-		errors.As(err, new(*checkpoint.InvalidError)), errors.As(err, new(*ShardError)), errors.As(err, new(*LayoutError)):
+		errors.As(err, new(*checkpoint.InvalidError)), errors.As(err, new(*ShardError)), errors.As(err, new(*LayoutError)),
+		errors.As(err, new(*rows.MovedError)):
 		return err
 	}
 	return &ShardError{Shard: sh.Name, Err: err}
@@ -184,25 +246,15 @@ func (s *Saver) Close() error {
 	return join(s.each(s.shards, func(_ int, sh *shard) error { return sh.close() }))
 }
 
-// Shard returns the name of the shard on which a thread lives, or will live.
+// Shard returns the name of the shard on which a thread lives, or will live. While the layout
+// changes, this is the shard that the old layout names until all threads have moved.
 func (s *Saver) Shard(thread string) string { return s.of(thread).Name }
-
-// of returns the shard of a thread.
-func (s *Saver) of(thread string) *shard {
-	key, most, best := checkpoint.ThreadHash(thread), uint64(0), s.shards[0]
-	for _, sh := range s.shards {
-		for _, seed := range sh.seeds {
-			if score := mix(key ^ seed); score > most {
-				most, best = score, sh
-			}
-		}
-	}
-	return best
-}
 
 // Via returns a Poster that posts by p to threads of one shard. p is InTx of the saver of that
 // shard: so messages are part of a transaction of the caller. A Post to a thread of another shard
-// is a *checkpoint.InvalidError, and nothing is posted. Saver.Shard says where a thread lives.
+// is a *checkpoint.InvalidError that names it, and nothing is posted. Saver.Shard says where a
+// thread lives. While the layout changes, a Post can fail with checkpoint.ErrUnavailable because
+// the thread has moved: begin another transaction then.
 //
 //	saver.Via("a", a.InTx(tx))
 func (s *Saver) Via(shard string, p checkpoint.Poster) checkpoint.Poster { return poster{s, shard, p} }
@@ -217,7 +269,11 @@ type poster struct {
 // Post implements checkpoint.Poster.
 func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoint.Posted, error) {
 	for i := range posts {
-		if found := p.s.Shard(posts[i].Thread); found != p.shard {
+		sh, _, err := p.s.home(ctx, posts[i].Thread)
+		if err != nil {
+			return nil, err
+		}
+		if found := sh.Name; found != p.shard {
 			return nil, &checkpoint.InvalidError{
 				Field: "thread", Found: fmt.Sprintf("%.64q, which lives on shard %q", posts[i].Thread, found),
 				Want: fmt.Sprintf("a thread of shard %q, whose transaction posts", p.shard),
@@ -227,50 +283,19 @@ func (p poster) Post(ctx context.Context, posts ...checkpoint.Post) ([]checkpoin
 	if len(posts) == 0 {
 		return nil, nil
 	}
-	sh := p.s.of(posts[0].Thread)
+	sh, err := p.s.named(p.shard)
+	if err != nil {
+		return nil, err
+	}
 	inner, err := sh.saver(ctx)
 	if err != nil {
 		return nil, err
 	}
 	posted, err := checkpoint.PostVia(inner, p.by).Post(ctx, posts...)
-	return posted, sh.failed(err)
-}
-
-// on makes a call for one thread.
-func on[R any](ctx context.Context, s *Saver, thread string, call func(checkpoint.Saver) (R, error)) (result R, err error) {
-	if err := checkThread(thread); err != nil {
-		return result, err
+	for i := range posted {
+		posted[i].Err = sh.failed(again(posted[i].Err))
 	}
-	sh := s.of(thread)
-	inner, err := sh.saver(ctx)
-	if err != nil {
-		return result, err
-	}
-	result, err = call(inner)
-	return result, sh.failed(err)
-}
-
-// do is on for a call without a result.
-func do(ctx context.Context, s *Saver, thread string, call func(checkpoint.Saver) error) error {
-	_, err := on(ctx, s, thread, func(in checkpoint.Saver) (struct{}, error) { return struct{}{}, call(in) })
-	return err
-}
-
-// yielding is on for a call that yields values.
-func yielding[V any](ctx context.Context, s *Saver, thread string, call func(checkpoint.Saver) iter.Seq2[V, error]) iter.Seq2[V, error] {
-	return func(yield func(V, error) bool) {
-		seq, err := on(ctx, s, thread, func(in checkpoint.Saver) (iter.Seq2[V, error], error) { return call(in), nil })
-		if err != nil {
-			var none V
-			yield(none, err)
-			return
-		}
-		for v, err := range seq {
-			if !yield(v, s.of(thread).failed(err)) {
-				return
-			}
-		}
-	}
+	return posted, sh.failed(again(err))
 }
 
 // checkThread returns an error for an id that no thread can have here.
@@ -283,7 +308,7 @@ func checkThread(id string) error {
 
 // Append stores records, as checkpoint.Saver says.
 func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
-	return on(ctx, s, a.Thread, func(in checkpoint.Saver) (checkpoint.AppendResult, error) { return in.Append(ctx, a) })
+	return at(ctx, s, a.Thread, a.Open != nil && a.After.IsZero(), func(in checkpoint.Saver) (checkpoint.AppendResult, error) { return in.Append(ctx, a) })
 }
 
 // PutWrites stores pending writes, as checkpoint.Saver says.
@@ -298,7 +323,15 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, e
 
 // History yields records, as checkpoint.Saver says.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
-	return yielding(ctx, s, p.Thread, func(in checkpoint.Saver) iter.Seq2[checkpoint.Record, error] { return in.History(ctx, p, q) })
+	return func(yield func(checkpoint.Record, error) bool) {
+		left := q // of the query, when the thread moves
+		seen := func(r checkpoint.Record) {
+			if left.Before = r.ID; left.Limit > 0 {
+				left.Limit--
+			}
+		}
+		yielding(ctx, s, p.Thread, func(in checkpoint.Saver) iter.Seq2[checkpoint.Record, error] { return in.History(ctx, p, left) }, seen)(yield)
+	}
 }
 
 // Rewake sets when a thread is due, as checkpoint.Saver says.
@@ -335,12 +368,19 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 	return yielding(ctx, s, thread, func(in checkpoint.Saver) iter.Seq2[checkpoint.ExportItem, error] {
 		return in.Export(ctx, thread, version)
-	})
+	}, nil)
 }
 
 // Import makes the next version of a thread, as checkpoint.Saver says.
 func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
-	return do(ctx, s, thread, func(in checkpoint.Saver) error { return in.Import(ctx, thread, items) })
+	if err := checkThread(thread); err != nil {
+		return err
+	}
+	sh, in, err := s.home(ctx, thread) // items may be yielded only once
+	if err != nil {
+		return err
+	}
+	return sh.failed(again(in.Import(ctx, thread, items)))
 }
 
 // Mail returns messages, as checkpoint.Inbox says.
