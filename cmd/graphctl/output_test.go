@@ -39,6 +39,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 		"man": "man", "completion": "completion bash", "help": "help", "exit-codes": "help exit-codes",
 		"workers": "workers", "queues": "queues --graph desk", "schedules": "schedules", "pause": "pause --graph desk",
 		"unpause": "unpause --graph desk", "trigger": "trigger nightly",
+		"shards": "shards -s shards:list",
 	}
 	source := t.TempDir()
 	t.Chdir(source)
@@ -57,6 +58,9 @@ func TestLostOutputIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile("list", []byte("one file:one\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := flip("damaged/*.saver", 400); err != nil {
 		t.Fatal(err)

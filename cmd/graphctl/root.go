@@ -118,7 +118,7 @@ func (a *app) commands(root *cobra.Command) {
 			a.submitCommand(), a.answerCommand(), a.signalCommand(), a.cancelCommand(), a.wakeCommand(), a.releaseCommand(),
 		}},
 		{"fleet", []*cobra.Command{a.pauseCommand(true), a.pauseCommand(false), a.triggerCommand()}},
-		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand()}},
+		{"move", []*cobra.Command{a.copyCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand(), a.shardsCommand()}},
 		{"clean", []*cobra.Command{a.pruneCommand(), a.deleteCommand()}},
 		{"", []*cobra.Command{a.manCommand(), exitCodesTopic()}},
 	} {
