@@ -567,3 +567,77 @@ func resumeWhatIsAsked(t *testing.T) {
 		fmt.Fprintln(os.Stdout, said)
 	}
 }
+
+// losing is a hook that loses the reply of the script after which stored reports true.
+type losing struct {
+	stored func() bool
+	lost   bool
+}
+
+func (h *losing) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (h *losing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (h *losing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "evalsha" && !h.lost && h.stored() {
+			h.lost = true
+			return io.EOF
+		}
+		return err
+	}
+}
+
+// TestAReleaseWhoseReplyIsLostIsNotMadeTwice loses the reply of a Release. Before the client sends
+// the script again, others open the next version and end it. The Release must not close that one.
+func TestAReleaseWhoseReplyIsLostIsNotMadeTwice(t *testing.T) {
+	addr, prefix := testenv.Redis(t)
+	addrs, onCluster := testenv.RedisCluster(t)
+	for name, c := range map[string]struct {
+		follows bool
+		prefix  string
+		connect func() goredis.UniversalClient
+	}{
+		"others follow":   {true, prefix, func() goredis.UniversalClient { return goredis.NewClient(&goredis.Options{Addr: addr}) }},
+		"nobody follows":  {false, prefix, func() goredis.UniversalClient { return goredis.NewClient(&goredis.Options{Addr: addr}) }},
+		"others, cluster": {true, onCluster, func() goredis.UniversalClient { return goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs}) }},
+		"nobody, cluster": {false, onCluster, func() goredis.UniversalClient { return goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := openOn(t, c.connect(), redis.Prefix(c.prefix))
+			released := func() (n int) {
+				t.Helper()
+				all, err := other.Versions(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range all {
+					if !v.Released.IsZero() {
+						n++
+					}
+				}
+				return n
+			}
+			begin(t, other, name).end(checkpoint.Done)
+			hook := &losing{stored: func() bool {
+				stored := released() > 0
+				if stored && c.follows {
+					begin(t, other, name).end(checkpoint.Done)
+				}
+				return stored
+			}}
+			client := c.connect()
+			client.AddHook(hook)
+			_, err := openOn(t, client, redis.Prefix(c.prefix)).Release(t.Context(), name, checkpoint.ID{})
+			if c.follows != errors.Is(err, checkpoint.ErrUnavailable) || !c.follows && err != nil {
+				t.Errorf("got error %v", err)
+			}
+			if n := released(); n != 1 || !hook.lost {
+				t.Errorf("got %d released versions, want 1", n)
+			}
+		})
+	}
+}

@@ -243,7 +243,7 @@ func partsOf(c *rows.Change) []partOf {
 		i := slices.IndexFunc(all, func(p partOf) bool { return p.thread == thread })
 		if i < 0 {
 			i = len(all)
-			all = append(all, partOf{thread: thread})
+			all = append(all, partOf{thread, rows.Change{Once: c.Once}})
 		}
 		return &all[i].c
 	}

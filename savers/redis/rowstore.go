@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/rows"
@@ -438,21 +440,37 @@ func (s *rowStore) rev(c *rows.Change) uint64 {
 }
 
 // applyScript stores c by one script. deadline is the time of the server after which it must not,
-// in microseconds; 0 is none.
+// in microseconds; 0 is none. If an attempt has no answer, and the rows have changed since, nobody
+// knows whether it was the attempt that changed them first.
 func (s *rowStore) applyScript(ctx context.Context, c *rows.Change, rev uint64, deadline int64) ([][]rows.Row, error) {
+	unknown := false
 	v, err := do(ctx, s.server, func(ctx context.Context, attempt int) ([]any, error) {
 		r := s.request(c, rev, deadline, attempt)
-		return s.eval(ctx, s.script.apply, r.keys, r.args)
+		v, err := s.eval(ctx, s.script.apply, r.keys, r.args)
+		unknown = unknown || !definite(err)
+		return v, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	in := &reply{values: v}
-	if outcome := in.text(); outcome != "ok" && in.err == nil {
+	switch outcome := in.text(); {
+	case outcome == "ok" || in.err != nil:
+	case unknown && c.Once:
+		return nil, fmt.Errorf("%w: a reply was lost, and others have changed the rows since", checkpoint.ErrUnavailable)
+	default:
 		return nil, fmt.Errorf("%w (%s)", rows.ErrChanged, outcome)
 	}
 	read := readRows(in, c.Reads)
 	return read, in.err
+}
+
+// definite reports whether it is known what a command with an error did: the server has answered,
+// or was not reached.
+func definite(err error) bool {
+	var reply goredis.Error
+	var network *net.OpError
+	return err == nil || errors.As(err, &reply) || errors.As(err, &network) && network.Op == "dial"
 }
 
 // request returns the arguments of the script for a change. An attempt after the first finds out
