@@ -92,9 +92,13 @@ func (g *core) watch(ctx context.Context, thread string, check func(context.Cont
 	}
 }
 
+// mostRereads is how often check reads a thread again whose inputs have begun meanwhile. If there
+// are none although the thread counts some, its rows contradict each other.
+const mostRereads = 100
+
 // check returns the end of the work; nil if it has not ended.
 func (w *awaiting) check(ctx context.Context) (*ended, error) {
-	for {
+	for tries := 0; ; tries++ {
 		c, err := loadChain(ctx, w.g, w.g.opt.saver, checkpoint.Ref{Thread: w.thread, Namespace: checkpoint.NoCall})
 		if err != nil {
 			return nil, err
@@ -112,6 +116,9 @@ func (w *awaiting) check(ctx context.Context) (*ended, error) {
 			}
 		}
 		if !w.located {
+			if c.Thread.Inputs > 0 && !slices.ContainsFunc(mail, isInput) && tries < mostRereads {
+				continue // they have begun since c was read
+			}
 			if err := w.first(ctx, &c, mail); err != nil {
 				return nil, err
 			}
@@ -140,6 +147,9 @@ func (w *awaiting) check(ctx context.Context) (*ended, error) {
 		return &ended{checkpoint.Ref{Thread: w.thread, At: c.Thread.Head}, c.Thread.Status}, nil
 	}
 }
+
+// isInput reports whether a message is an input.
+func isInput(m checkpoint.Message) bool { return m.Kind == checkpoint.InputMessage }
 
 // first notes what the caller waits for: the newest input that waits, or the newest run line.
 func (w *awaiting) first(ctx context.Context, c *checkpoint.Chain, mail []checkpoint.Message) error {

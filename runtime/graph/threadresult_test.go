@@ -93,6 +93,18 @@ func TestAResultWhoseInputBeginsBetweenTwoReadsIsNoRelease(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"one"})
 }
 
+// TestAResultWhoseInputBeginsBetweenTwoReadsIsNotTheOneBefore is the same for a thread that has
+// finished an earlier input.
+func TestAResultWhoseInputBeginsBetweenTwoReadsIsNotTheOneBefore(t *testing.T) {
+	m := &meddled{Saver: memory.New(), at: 2} // 1 is Load, 2 is Mail
+	there := compile(t, chain("a"), graph.Saver(m.Saver))
+	done(t, graph.Done)(there.Thread("t").Invoke(t.Context(), logged("one")))
+	submit(t, there.Thread("t"), "two")
+	m.meddle = func() { serve(t, there, m.Saver) }
+	res := done(t, graph.Done)(compile(t, chain("a"), graph.Saver(m)).Thread("t").Result(t.Context()))
+	same(t, "log", res.State.Log, []string{"one", "a", "two", "a"})
+}
+
 // TestALaterInputDoesNotChangeAResult reads results after later inputs and releases (rule 26.2).
 func TestALaterInputDoesNotChangeAResult(t *testing.T) {
 	for name, opts := range map[string][]graph.Option{"one version": nil, "released": {graph.ReleaseOnDone()}} {
