@@ -490,12 +490,14 @@ func TestAChildThatNeverBeginsReports(t *testing.T) {
 func TestARefusedInputOfAChildReports(t *testing.T) {
 	for name, other := range map[string]func(t *testing.T, child *app){
 		"submitted": func(t *testing.T, child *app) {
+			t.Helper()
 			if _, err := child.Thread("kid").Submit(t.Context(), input); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"submitted before the cancel": func(*testing.T, *app) {},
 		"in person": func(t *testing.T, child *app) {
+			t.Helper()
 			done(t, graph.Done)(child.Thread("kid").Invoke(t.Context(), input))
 		},
 	} {

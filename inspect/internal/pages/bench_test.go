@@ -57,15 +57,15 @@ func (w *firstByte) Write(b []byte) (int, error) {
 }
 
 // size returns the number in an environment variable, or small.
-func size(b testing.TB, name string, small int) int {
-	b.Helper()
+func size(tb testing.TB, name string, small int) int {
+	tb.Helper()
 	text := os.Getenv(name)
 	if text == "" {
 		return small
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		b.Fatalf("%s is %q, want a number from 1", name, text)
+		tb.Fatalf("%s is %q, want a number from 1", name, text)
 	}
 	return n
 }

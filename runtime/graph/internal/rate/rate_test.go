@@ -70,6 +70,7 @@ func TestATaskWhoseTurnIsBehindTheDeadlineIsCancelled(t *testing.T) {
 // endsAtTheDeadline runs three nodes at one a minute, for one and a half minutes, and then
 // resumes.
 func endsAtTheDeadline(t *testing.T, d graph.Durability) {
+	t.Helper()
 	limit := graph.Limit(graph.Rate(rate.NewLimiter(rate.Every(time.Minute), 1)))
 	b := graph.New("g", teststate.WorkSchema)
 	for _, id := range []graph.ID{"n0", "n1", "n2"} {
