@@ -33,7 +33,7 @@ lose all threads. Announce it, start all processes with that file, and then move
 func (a *app) announceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "announce URL",
-		Short: "Store another layout beside the one in force; nothing moves yet",
+		Short: "Store another layout next to the one in force; nothing moves yet",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := open.Shards(args[0])

@@ -59,7 +59,7 @@ func (s *Saver) adopt(l *stored) {
 	}
 }
 
-// named returns the shard with a name, or a *LayoutError if the process has none.
+// named returns the shard with a name, or a *ShardError if the process has none.
 func (s *Saver) named(name string) (*shard, error) {
 	for _, sh := range s.shards {
 		if sh.Name == name {
