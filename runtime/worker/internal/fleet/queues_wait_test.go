@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,11 +20,25 @@ type callCounter struct {
 	checkpoint.Saver
 	calls atomic.Int64
 	ready atomic.Int64 // the looks for work
+
+	awaits string       // a thread that gets an input
+	stored atomic.Bool  // the input is stored
+	found  atomic.Bool  // a look has returned the thread
+	missed atomic.Int64 // the looks that began after stored and before found, without the thread
 }
 
 func (c *callCounter) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
 	c.ready.Add(1)
-	return c.Saver.Ready(ctx, q)
+	late := c.stored.Load()
+	due, err := c.Saver.Ready(ctx, q)
+	switch {
+	case c.found.Load():
+	case slices.ContainsFunc(due.Threads, func(t checkpoint.ReadyThread) bool { return t.ID == c.awaits }):
+		c.found.Store(true)
+	case late:
+		c.missed.Add(1)
+	}
+	return due, err
 }
 
 func (c *callCounter) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
