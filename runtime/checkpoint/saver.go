@@ -74,7 +74,9 @@ type Saver interface {
 	//
 	// An opening also fails with ErrConflict if r.Open.Birth is set and is not the Birth of the
 	// thread, or if it takes or refuses a message that another run has already taken or refused.
-	// So two runs never take one message, even if the version of the first run was released.
+	// So two runs never take one message, even if the version of the first run was released. If
+	// Want of the [ConflictError] is the id of its own first record, the opening was stored, and
+	// another run took the fence before the pending writes were read.
 	//
 	// Append is idempotent by record id. If the records are already stored after r.After, it
 	// succeeds and changes nothing. This also holds if Prune has removed all of them except the

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -193,7 +194,7 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, t *thr
 	done = checkpoint.AppendResult{Version: v.number, Head: stored.Seq, Posted: t.Posted}
 	if a.Open != nil {
 		done.Now, done.Birth = t.now, t.About.Birth
-		done.Writes, err = s.pending(ctx, t.ID, v.root)
+		done.Writes, err = s.pending(ctx, t, v.root)
 	}
 	return done, true, err
 }
@@ -214,7 +215,7 @@ func (s *Saver) repeated(ctx context.Context, a *checkpoint.Append, t *thread, s
 	if a.Open != nil {
 		s.hold(t.ID, !t.Until.IsZero())
 		done.Attempts, done.Now, done.Birth = t.Attempts, t.now, t.About.Birth
-		done.Writes, err = s.pending(ctx, t.ID, t.Root)
+		done.Writes, err = s.pending(ctx, t, t.Root)
 	}
 	return done, err
 }
@@ -312,17 +313,35 @@ func (s *Saver) tryAppend(ctx context.Context, a *checkpoint.Append, t *thread, 
 		s.hold(t.ID, !a.End)
 	}
 	if len(rows) > 0 && len(rows[0]) > 0 {
-		live, spent, err := s.live(ctx, t.ID, r, rows[0])
+		live, spent, err := s.live(ctx, &stored, r, rows[0])
+		s.noteSpent(t.ID, spent)
+		done.Writes = inOrder(live)
+		for errors.Is(err, ErrChanged) {
+			done.Writes, err = s.writesOfRun(ctx, &stored)
+		}
 		if err != nil {
 			return done, err
 		}
-		done.Writes = inOrder(live)
-		s.noteSpent(t.ID, spent)
 	}
 	if a.End || s.packing.AtOnce {
 		err = s.packEnded(ctx, next)
 	}
 	return done, err
+}
+
+// writesOfRun reads the pending writes for a run whose opening is stored as t, after which the
+// thread has changed. It fails with a conflict if another run has taken the fence, or the thread
+// is gone. It returns ErrChanged if the thread changes meanwhile.
+func (s *Saver) writesOfRun(ctx context.Context, t *thread) ([]checkpoint.Write, error) {
+	now, err := s.thread(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if now.Fence != t.Fence {
+		s.forget(t.ID)
+		return nil, t.conflict("fence", "", t.Fence, now.Fence)
+	}
+	return s.pending(ctx, now, now.Root)
 }
 
 // opens makes t the thread after the opening a, which found it as old.

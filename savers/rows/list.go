@@ -313,7 +313,7 @@ func (w *walk) describe(ctx context.Context, threads []read) ([]listing, error) 
 			found = found[1:]
 		}
 		if t.Asked {
-			writes, _, err := w.s.live(ctx, t.ID, t.Root, found[0])
+			writes, _, err := w.s.live(ctx, &thread{threadRow: t.threadRow}, t.Root, found[0])
 			if d.t.Questions = checkpoint.OpenQuestions(inOrder(writes)); d.err == nil {
 				d.err = err
 			}

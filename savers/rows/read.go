@@ -139,7 +139,7 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 	}
 	var live []*writeRow
 	if l.p.Questions() {
-		if live, _, err = l.s.live(ctx, l.p.Thread, l.v.root, rows[1], chain.Thread.Head, chain.Head); err != nil {
+		if live, _, err = l.s.live(ctx, l.t, l.v.root, rows[1], chain.Thread.Head, chain.Head); err != nil {
 			return chain, err
 		}
 		chain.Thread.Questions = checkpoint.OpenQuestions(inOrder(slices.Clone(live)))
@@ -175,7 +175,7 @@ func (l *loader) load(ctx context.Context) (chain checkpoint.Chain, err error) {
 		return chain, err
 	}
 	if !l.p.Questions() {
-		if live, _, err = l.s.live(ctx, l.p.Thread, l.v.root, written, chain.Last.Base); err != nil {
+		if live, _, err = l.s.live(ctx, l.t, l.v.root, written, chain.Last.Base); err != nil {
 			return chain, err
 		}
 	}

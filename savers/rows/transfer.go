@@ -261,7 +261,15 @@ func (s *Saver) wholeOf(ctx context.Context, t *thread, v version) (*whole, erro
 	if err := all.addRecords(t.ID, v.root, rows[1], rows[2]); err != nil {
 		return nil, err
 	}
-	live, _, err := s.live(ctx, t.ID, v.root, rows[3])
+	over := make(map[checkpoint.ID]bool) // by records: all are read
+	for i := range all.records {
+		r := &all.records[i]
+		over[r.Commits] = true
+		if r.committed {
+			over[r.ID] = true
+		}
+	}
+	live, _, err := s.sift(t.ID, rows[3], over)
 	if err != nil {
 		return nil, err
 	}

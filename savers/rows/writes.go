@@ -150,57 +150,47 @@ func (s *Saver) write(id string, r *Row) (*writeRow, error) {
 	return p, nil
 }
 
-// pending reads the pending writes of a version that count, in order, without schemas.
-func (s *Saver) pending(ctx context.Context, id string, r root) ([]checkpoint.Write, error) {
-	rows, _, err := s.read(ctx, liveWritesOf(id, r))
+// pending reads the pending writes of a version that count, in order, without schemas. It returns
+// ErrChanged if the thread has changed since t was read.
+func (s *Saver) pending(ctx context.Context, t *thread, r root) ([]checkpoint.Write, error) {
+	rows, _, err := s.read(ctx, liveWritesOf(t.ID, r))
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := s.live(ctx, id, r, rows[0])
+	all, _, err := s.live(ctx, t, r, rows[0])
 	return inOrder(all), err
 }
 
 // live returns those of the stored writes that count, without schemas, and the bases of the
 // others. It reads which bases are committed, except those of heads, which are the newest records
-// of their logs.
-func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads ...checkpoint.ID) (all []*writeRow, spent []checkpoint.ID, err error) {
+// of their logs. It returns ErrChanged if the thread has changed since t was read, because records
+// that were removed in between would make writes count again. A list passes a t without a
+// revision, which is not compared: it is not of one moment.
+func (s *Saver) live(ctx context.Context, t *thread, r root, rows []Row, heads ...checkpoint.ID) (all []*writeRow, spent []checkpoint.ID, err error) {
+	over := make(map[checkpoint.ID]bool)
+	if all, spent, err = s.sift(t.ID, rows, over); err != nil {
+		return nil, nil, err
+	}
 	var ranges []Range
 	var asked []log
 	var bases []checkpoint.ID
-	over := make(map[checkpoint.ID]bool)
 	var before checkpoint.ID
-	for i := range rows {
-		base := baseOf(rows[i].Key)
-		isNew := base != before
-		before = base
-		switch {
-		case base.IsZero():
-			continue
-		case isMark(rows[i].Key): // the first of its base
-			over[base] = true
-			continue
-		case over[base]:
-			if !slices.Contains(spent, base) {
-				spent = append(spent, base)
-			}
-			continue
+	for _, w := range all {
+		if w.Base != before && !slices.Contains(heads, w.Base) {
+			l := logOf(t.ID, r, w.Namespace)
+			ranges, asked, bases = append(ranges, point(l.after(w.Base)), l.upTo(w.Base, 1)), append(asked, l), append(bases, w.Base)
 		}
-		w, err := s.write(id, &rows[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, w)
-		if isNew && !slices.Contains(heads, base) {
-			l := logOf(id, r, w.Namespace)
-			ranges, asked, bases = append(ranges, point(l.after(base)), l.upTo(base, 1)), append(asked, l), append(bases, base)
-		}
+		before = w.Base
 	}
-	if len(ranges) == 0 {
+	if len(bases) == 0 {
 		return all, spent, nil
 	}
-	found, err := s.readInParts(ctx, ranges)
+	found, err := s.readInParts(ctx, append(ranges, point(threadKey(t.ID)))) // the thread last: so it compares all
 	if err != nil {
 		return nil, nil, err
+	}
+	if now := found[len(ranges)]; t.rev != 0 && (len(now) == 0 || now[0].Rev != t.rev) {
+		return nil, nil, ErrChanged
 	}
 	for i, base := range bases {
 		if over[base], err = asked[i].commits(base, found[2*i], found[2*i+1]); err != nil {
@@ -211,6 +201,30 @@ func (s *Saver) live(ctx context.Context, id string, r root, rows []Row, heads .
 		}
 	}
 	return slices.DeleteFunc(all, func(w *writeRow) bool { return over[w.Base] }), spent, nil
+}
+
+// sift returns those of the stored writes whose bases are not over, by base, without schemas, and
+// the bases of the others. Bases that have a mark are over, too.
+func (s *Saver) sift(id string, rows []Row, over map[checkpoint.ID]bool) (all []*writeRow, spent []checkpoint.ID, err error) {
+	for i := range rows {
+		base := baseOf(rows[i].Key)
+		switch {
+		case base.IsZero():
+		case isMark(rows[i].Key): // the first of its base
+			over[base] = true
+		case over[base]:
+			if !slices.Contains(spent, base) {
+				spent = append(spent, base)
+			}
+		default:
+			w, err := s.write(id, &rows[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			all = append(all, w)
+		}
+	}
+	return all, spent, nil
 }
 
 // inOrder returns pending writes in the order in which they were first stored.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,10 +12,19 @@ import (
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
-// between is a Store that calls a function after its next Read.
+// between is a Store that calls functions after its next Read and its next Apply.
 type between struct {
 	rows.Store
-	next func()
+	next, stored func()
+}
+
+func (b *between) Apply(ctx context.Context, c *rows.Change) (uint64, [][]rows.Row, error) {
+	rev, all, err := b.Store.Apply(ctx, c)
+	if stored := b.stored; stored != nil {
+		b.stored = nil
+		stored()
+	}
+	return rev, all, err
 }
 
 func (b *between) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
@@ -156,5 +166,179 @@ func TestALoadOfACallIsOfOneMoment(t *testing.T) {
 	after := c.Last.ID == next && c.Head == next && !c.Committed && len(c.Writes) == 0
 	if !before && !after {
 		t.Errorf("got the head %s, committed %t, with %d writes; want that of before, with 40, or that of after", c.Head, c.Committed, len(c.Writes))
+	}
+}
+
+// leftBehind stores a thread whose run died between its second record and its end. The writes of
+// its first record are committed, and still there; those of its second one count. It returns the
+// ids of both records.
+func leftBehind(t *testing.T, s *rows.Saver) (first, second checkpoint.ID) {
+	t.Helper()
+	a := opening(t, checkpoint.ID{})
+	a.Records[0].Payload = snapshot
+	first = a.Records[0].ID
+	write := func(base checkpoint.ID, task string) {
+		t.Helper()
+		_, err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: first, Lease: time.Hour, Writes: []checkpoint.Write{
+			{Kind: checkpoint.Result, Base: base, Task: task, Payload: []byte{1}},
+			{Kind: checkpoint.Question, Base: base, Task: task, Name: "q", Payload: []byte{1}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Append(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	write(first, "old")
+	second, err := checkpoint.NewIDAfter(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Append(t.Context(), checkpoint.Append{Thread: "t", After: first, Fence: first, Lease: time.Hour, Records: []checkpoint.Record{
+		{ID: second, Parent: first, Base: second, Commits: first, Line: second, Source: checkpoint.Loop, Payload: delta},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(second, "new")
+	return first, second
+}
+
+// takesOver returns an opening that takes the thread from a run that died.
+func takesOver(t *testing.T, after checkpoint.ID) checkpoint.Append {
+	t.Helper()
+	a := opening(t, after)
+	a.Open.TakeOver = true
+	r := &a.Records[0]
+	r.Base, r.Source, r.Snapshot, r.Payload = after, checkpoint.Resume, false, delta
+	return a
+}
+
+// tasks returns the tasks of pending writes.
+func tasks(all []checkpoint.Write) (names []string) {
+	for _, w := range all {
+		names = append(names, w.Task)
+	}
+	return names
+}
+
+// TestAnOpeningIsOvertakenWhileItReads changes the thread after an opening is stored, and before
+// it has read which of its pending writes count.
+func TestAnOpeningIsOvertakenWhileItReads(t *testing.T) {
+	for name, overtakes := range map[string]bool{"by a message": false, "by a run and a deletion": true} {
+		t.Run(name, func(t *testing.T) {
+			s, other, at := racing(t)
+			_, second := leftBehind(t, other)
+			a := takesOver(t, second)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			changed := false
+			at.stored = func() {
+				changed = true
+				if !overtakes {
+					_, err := other.Post(t.Context(), checkpoint.Post{Thread: "t", Graph: "g", Messages: []checkpoint.Message{{ID: "m", Kind: checkpoint.SignalMessage}}})
+					must(err)
+					return
+				}
+				b := takesOver(t, a.Records[0].ID)
+				_, err := other.Append(t.Context(), b)
+				must(err)
+				_, err = other.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: b.Records[0].ID, Status: checkpoint.Failed, End: true})
+				must(err)
+				must(other.Delete(t.Context(), "t"))
+			}
+			done, err := s.Append(t.Context(), a)
+			if !changed {
+				t.Fatal("the thread did not change while the opening read")
+			}
+			if !overtakes {
+				if got, want := tasks(done.Writes), []string{"new", "new"}; err != nil || !slices.Equal(got, want) {
+					t.Errorf("got the pending writes of tasks %q and %v, want %q", got, err, want)
+				}
+				return
+			}
+			var conflict *checkpoint.ConflictError
+			if !errors.As(err, &conflict) || conflict.Reason != "fence" || conflict.Want != a.Records[0].ID {
+				t.Errorf("got the pending writes of tasks %q and %v, want a conflict of the fence, which says that the opening was stored", tasks(done.Writes), err)
+			}
+		})
+	}
+}
+
+// TestAThreadIsDeletedWhileItIsLoaded deletes a thread between two reads of a call that reads
+// which pending writes count. The call shows nothing that a run has committed.
+func TestAThreadIsDeletedWhileItIsLoaded(t *testing.T) {
+	s, other, at := racing(t)
+	first, _ := leftBehind(t, other)
+	reads, changed := 0, false
+	var count func()
+	count = func() {
+		if reads++; reads == 2 {
+			changed = true
+			end := checkpoint.PutWrites{Thread: "t", Fence: first, Status: checkpoint.Failed, End: true}
+			if _, err := other.PutWrites(t.Context(), end); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Delete(t.Context(), "t"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at.next = count
+	}
+	at.next = count
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
+	if !changed || err != nil || !chain.Empty() {
+		t.Errorf("got the head %s with the questions %v, and %v; want no thread", chain.Head, chain.Thread.Questions, err)
+	}
+}
+
+// TestAnExportIsOfOneMoment lets a run commit the pending writes between the reads of an export.
+// The export has the commit, or the writes.
+func TestAnExportIsOfOneMoment(t *testing.T) {
+	for after := 1; ; after++ {
+		s, other, at := racing(t)
+		first, second := leftBehind(t, other)
+		third, err := checkpoint.NewIDAfter(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads, changed := 0, false
+		var count func()
+		count = func() {
+			if reads++; reads == after {
+				changed = true
+				_, err := other.Append(t.Context(), checkpoint.Append{Thread: "t", After: second, Fence: first, Lease: time.Hour, Records: []checkpoint.Record{
+					{ID: third, Parent: second, Base: third, Commits: second, Line: third, Source: checkpoint.Loop, Payload: delta},
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			at.next = count
+		}
+		at.next = count
+		var writes []checkpoint.Write
+		committed := false
+		for item, err := range s.Export(t.Context(), "t", 0) {
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case item.Record != nil:
+				committed = committed || item.Record.Commits == second
+			case item.Write != nil:
+				writes = append(writes, *item.Write)
+			}
+		}
+		if !changed {
+			return // no read is left
+		}
+		if committed == (len(writes) > 0) {
+			t.Errorf("the run goes on after read %d: got the commit %v and the writes of tasks %q", after, committed, tasks(writes))
+		}
 	}
 }

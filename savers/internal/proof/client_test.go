@@ -174,6 +174,9 @@ func (c *client) call(o *operation) {
 	o.Return = c.now()
 	if err != nil {
 		o.Answer = answer{Outcome: outcome(err)}
+		if c := new(checkpoint.ConflictError); errors.As(err, &c) && o.Kind == doOpen && c.Want == parse(o.ID) {
+			o.Answer.Outcome = overtaken
+		}
 		o.Err = err.Error()
 	}
 	if o.Answer.Outcome == unknown {

@@ -40,6 +40,8 @@ const (
 	unknown  = "unknown"
 	full     = "full"
 	notIdle  = "not idle"
+
+	overtaken = "overtaken" // an opening that is stored; another run took the fence before it returned
 )
 
 // The wakes of an end and of a rewake; "" is never.
@@ -270,6 +272,9 @@ func (t thread) doRemove(o *operation) (answer, thread) {
 // have forgotten an append that is sent again.
 func (t thread) allows(o *operation, want answer) bool {
 	got := o.Answer
+	if got.Outcome == overtaken {
+		return want.Outcome == ok
+	}
 	if got == want || !t.pruned {
 		return got == want
 	}
