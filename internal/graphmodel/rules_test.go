@@ -41,6 +41,8 @@ var elsewhere = map[string]struct{ why, test string }{
 	"11.18": {"the model has no timeouts and no notes", "TestTheNextAttemptGetsTheLastProgress"},
 	"11.19": {"the model has no labels", "TestNodesSetLabelsWithTheirCommit"},
 	"11.21": {"the model keeps no texts of errors", "TestFailedAttemptsAreKept"},
+	"11.22": {"a machine runs one task at a time", "TestAGlobalRateIsExact"},
+	"11.23": {"the model has no labels", "TestALimitPerLabelBoundsEachValue"},
 	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},
 	"12.7":  {"all answers are right", "TestWrongAnswersAreRefusedBeforeAnythingRuns"},
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -11,28 +12,23 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// perTenant lets two attempts of each tenant run at the same time, in all processes.
-type perTenant struct{ saver checkpoint.Saver }
-
-func (p perTenant) Acquire(ctx context.Context) (release func(), err error) {
-	tenant, err := graph.ThreadLabel(ctx, "tenant")
-	if err != nil {
-		return nil, err
-	}
-	return graph.MaxConcurrentGlobal(p.saver, "model of "+tenant, 2).Acquire(ctx)
-}
-
-// The label of the thread is part of the name of the limit.
-func ExampleMaxConcurrentGlobal() {
+// Each tenant has two calls at the same time and 600 a minute, in all processes.
+func ExamplePerLabel() {
 	saver := memory.New()
+	calls := graph.PerLabel("tenant", func(tenant string) graph.Limiter {
+		return graph.MaxConcurrentGlobal(saver, "model of "+tenant, 2)
+	})
+	rate := graph.PerLabel("tenant", func(tenant string) graph.Limiter {
+		return graph.RateGlobal(saver, "model of "+tenant, 600, time.Minute)
+	})
 	b := graph.New("answers", TicketSchema)
 	b.Node("ask", func(ctx context.Context, _ Ticket) (u TicketUpdate, err error) {
-		for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: "__limit/"}) {
+		for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Prefix: "__"}) {
 			fmt.Println(t.Title, err)
 		}
 		u.Status = state.Set("answered")
 		return u, nil
-	}, graph.Limit(perTenant{saver}))
+	}, graph.Limit(calls, rate))
 	b.Chain(graph.Start, "ask", graph.End)
 	app, err := b.Compile(graph.Saver(saver))
 	if err != nil {
@@ -44,7 +40,10 @@ func ExampleMaxConcurrentGlobal() {
 	}
 	// Output:
 	// limit model of ada <nil>
+	// rate model of ada <nil>
 	// answered <nil>
 	// limit model of bob <nil>
+	// rate model of ada <nil>
+	// rate model of bob <nil>
 	// answered <nil>
 }

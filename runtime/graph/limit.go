@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,8 +12,8 @@ import (
 )
 
 // Limiter decides when an attempt of a node may start. MaxConcurrent and Rate return limiters for
-// one process, and MaxConcurrentGlobal one for several. Implement it for others. It must be safe
-// for concurrent use.
+// one process, and MaxConcurrentGlobal and RateGlobal those for several. PerLabel makes one for
+// each value of a label. Implement Limiter for others. It must be safe for concurrent use.
 type Limiter interface {
 	// Acquire waits until an attempt may start, and returns a function that the run calls when the
 	// attempt has ended; nil for none. Acquire returns an error if ctx ends.
@@ -29,8 +30,8 @@ type Limiter interface {
 // task without a retry or fallback.
 //
 // A node within a subgraph must not have a Limiter that the subgraph's node holds, because it
-// would wait for itself. Compile reports such a MaxConcurrent or MaxConcurrentGlobal. Compile also
-// reports a nil Limiter and a second Limit of a node.
+// would wait for itself. Compile reports such a MaxConcurrent, MaxConcurrentGlobal or PerLabel.
+// Compile also reports a nil Limiter and a second Limit of a node.
 func Limit(limiters ...Limiter) NodeOption {
 	return singleNodeOption("Limit", func(o *nodeOptions) { o.limits = limiters })
 }
@@ -137,27 +138,45 @@ func (c *concurrent) release() {
 // checkLimits reports limiters that cannot work. sub is the graph of a subgraph's node.
 func (c *compiler) checkLimits(id string, limiters []Limiter, sub *core) {
 	for _, l := range limiters {
-		switch l := l.(type) {
-		case rated:
-			if value.IsNil(l.waiter) {
-				c.fault("node %q: its Limit has a Rate of nil; pass a limiter", id)
-			}
-		case *concurrent:
-			if l.most < 1 {
-				c.fault("node %q: its Limit is MaxConcurrent(%d); want at least 1", id, l.most)
-			}
+		if fault := faultOf(l); fault != "" {
+			c.fault("node %q: its Limit %s", id, fault)
+		}
+		switch l.(type) {
+		case *concurrent, *permits, *perLabel:
 			c.checkInner(id, l, sub)
-		case *permits:
-			if l.most < 1 || l.name == "" || value.IsNil(l.saver) {
-				c.fault("node %q: its Limit is MaxConcurrentGlobal(saver, %q, %d); want a saver, a name, and at least 1", id, l.name, l.most)
-			}
-			c.checkInner(id, l, sub)
-		default:
-			if value.IsNil(l) {
-				c.fault("node %q: its Limit is nil; leave it out", id)
-			}
 		}
 	}
+}
+
+// faultOf returns why a limiter cannot work; empty if it can.
+func faultOf(l Limiter) string {
+	switch l := l.(type) {
+	case rated:
+		if value.IsNil(l.waiter) {
+			return "has a Rate of nil; pass a limiter"
+		}
+	case *concurrent:
+		if l.most < 1 {
+			return fmt.Sprintf("is MaxConcurrent(%d); want at least 1", l.most)
+		}
+	case *permits:
+		if l.most < 1 || l.name == "" || value.IsNil(l.saver) {
+			return fmt.Sprintf("is MaxConcurrentGlobal(saver, %q, %d); want a saver, a name, and at least 1", l.name, l.most)
+		}
+	case *budget:
+		if l.most < 1 || l.name == "" || l.period <= 0 || value.IsNil(l.saver) {
+			return fmt.Sprintf("is RateGlobal(saver, %q, %d, %s); want a saver, a name, at least 1, and a period above 0", l.name, l.most, l.period)
+		}
+	case *perLabel:
+		if l.label == "" || l.limiter == nil {
+			return fmt.Sprintf("is PerLabel(%q, limiter); want the name of a label, and a function", l.label)
+		}
+	default:
+		if value.IsNil(l) {
+			return "is nil; leave it out"
+		}
+	}
+	return ""
 }
 
 // checkInner reports a limiter of a subgraph's node that a node within holds, too.

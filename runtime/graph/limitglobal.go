@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
 // MaxConcurrentGlobal returns a Limiter that lets n attempts run at the same time in several
@@ -56,17 +57,18 @@ func (p *permits) Acquire(ctx context.Context) (release func(), err error) {
 		switch {
 		case release != nil:
 			return release, nil
-		case errors.Is(err, checkpoint.ErrClosed) || errors.Is(err, checkpoint.ErrReadOnly) || errors.As(err, new(*checkpoint.InvalidError)):
+		case lasts(err):
 			return nil, fmt.Errorf("graph: MaxConcurrentGlobal %s: %w", quoted(ID(p.name)), err)
-		}
-		timer := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		case !exec.Rest(ctx, pause/2+rand.N(pause)):
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// lasts reports whether an error of a saver stays, so that a limiter need not try again.
+func lasts(err error) bool {
+	return errors.Is(err, checkpoint.ErrClosed) || errors.Is(err, checkpoint.ErrReadOnly) || errors.Is(err, checkpoint.ErrDamaged) ||
+		errors.As(err, new(*checkpoint.InvalidError))
 }
 
 // poll takes a permit that is free. It returns nil if there is none, with the error of the saver.

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if _, pool := os.LookupEnv(poolVariable); pool {
 		run = workPool
 	}
+	if _, shares := os.LookupEnv(limitedVariable); shares {
+		run = callLimited
+	}
 	if err := run(url); err != nil {
 		fmt.Fprintln(os.Stderr, "the worker:", err)
 		os.Exit(1) //nolint:forbidigo // this is the main of another process
