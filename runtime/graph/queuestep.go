@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/shared"
 )
 
 // A worker of a queue keeps the supersteps that it has restored. Else each of n tasks of a
@@ -93,8 +94,8 @@ func (s *queuedStep) waits(n checkpoint.News) bool {
 // queuedSteps are the supersteps that a worker of queues keeps. It is safe for concurrent use.
 type queuedSteps struct {
 	loads    [64]sync.Mutex // held while the supersteps of a thread are loaded, by a hash of the thread
-	news     sharedCalls[struct{}, checkpoint.News]
-	outcomes sharedCalls[checkpoint.Post, struct{}]
+	news     shared.Calls[struct{}, checkpoint.News]
+	outcomes shared.Calls[checkpoint.Post, struct{}]
 
 	mu    sync.Mutex
 	kept  []*keptStep // the least recently used first
@@ -197,7 +198,7 @@ func (r pooled) step(q *queuedTask, again bool) (*queuedStep, error) {
 // cancelled, or has left the branch of the task.
 func (r pooled) current(q *queuedTask, again bool) (_ *queuedStep, left bool, _ error) {
 	at := q.at()
-	newest, err := r.root.steps.news.do(q.Thread, func(*struct{}) {}, func(struct{}) (checkpoint.News, error) {
+	newest, err := r.root.steps.news.Do(q.Thread, func(*struct{}) {}, func(struct{}) (checkpoint.News, error) {
 		return r.root.newsOf(r.run.ctx, q.Thread)
 	})
 	if err != nil {

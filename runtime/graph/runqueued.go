@@ -312,7 +312,7 @@ func (r pooled) post(p *checkpoint.Post) error {
 	if len(p.Outcomes) == 0 { // its WakeMessage counts without an outcome
 		_, err = store(*p)
 	} else {
-		_, err = r.root.steps.outcomes.do(p.Thread, add, store)
+		_, err = r.root.steps.outcomes.Do(p.Thread, add, store)
 	}
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		return nil

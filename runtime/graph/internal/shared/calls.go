@@ -1,25 +1,30 @@
-package graph
+// Package shared makes one call for many callers that ask about the same thread at the same time.
+package shared
 
-import "sync"
+import (
+	"sync"
 
-// sharedCalls makes calls of the saver that are about one thread each. Callers for a thread that
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+)
+
+// Calls makes calls of the saver that are about one thread each. Callers for a thread that
 // come while such a call is in progress share the next one. A worker of a queue runs many tasks of
 // one thread at the same time. So these do not make their calls one after another. The zero value
 // is ready, and safe for concurrent use.
-type sharedCalls[A, R any] struct {
+type Calls[A, R any] struct {
 	mu      sync.Mutex
-	threads map[string]*callTurn[A, R]
+	threads map[string]*turn[A, R]
 }
 
-// callTurn has the calls for one thread: one in progress, and one that waits for its end.
-type callTurn[A, R any] struct {
+// turn has the calls for one thread: one in progress, and one that waits for its end.
+type turn[A, R any] struct {
 	free  chan struct{} // has an element while no call is in progress
-	next  *sharedCall[A, R]
+	next  *joint[A, R]
 	users int
 }
 
-// sharedCall is one call for all its members.
-type sharedCall[A, R any] struct {
+// joint is one call for all its members.
+type joint[A, R any] struct {
 	of      A
 	members int
 	done    chan struct{} // closed when got and err are set
@@ -27,22 +32,22 @@ type sharedCall[A, R any] struct {
 	err     error
 }
 
-// do makes the caller a member of the next call for a thread: add adds to the argument of that
+// Do makes the caller a member of the next call for a thread: add adds to the argument of that
 // call. If a call with several members fails, each of them makes a call of its own.
-func (s *sharedCalls[A, R]) do(thread string, add func(*A), call func(A) (R, error)) (R, error) {
+func (s *Calls[A, R]) Do(thread string, add func(*A), call func(A) (R, error)) (R, error) {
 	s.mu.Lock()
 	t := s.threads[thread]
 	if t == nil {
 		if s.threads == nil {
-			s.threads = make(map[string]*callTurn[A, R])
+			s.threads = make(map[string]*turn[A, R])
 		}
-		t = &callTurn[A, R]{free: make(chan struct{}, 1)}
+		t = &turn[A, R]{free: make(chan struct{}, 1)}
 		t.free <- struct{}{}
 		s.threads[thread] = t
 	}
 	c := t.next
 	if t.users++; c == nil {
-		c = &sharedCall[A, R]{done: make(chan struct{})}
+		c = &joint[A, R]{done: make(chan struct{})}
 		t.next = c
 	}
 	add(&c.of)
@@ -60,7 +65,7 @@ func (s *sharedCalls[A, R]) do(thread string, add func(*A), call func(A) (R, err
 
 // await makes the shared call c, or waits for its end. Then the caller no longer uses t, also if
 // the call panics.
-func (s *sharedCalls[A, R]) await(thread string, t *callTurn[A, R], c *sharedCall[A, R], first bool, call func(A) (R, error)) {
+func (s *Calls[A, R]) await(thread string, t *turn[A, R], c *joint[A, R], first bool, call func(A) (R, error)) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -75,12 +80,12 @@ func (s *sharedCalls[A, R]) await(thread string, t *callTurn[A, R], c *sharedCal
 }
 
 // make waits until the call in progress has ended, and makes the shared call c.
-func (s *sharedCalls[A, R]) make(t *callTurn[A, R], c *sharedCall[A, R], call func(A) (R, error)) {
+func (s *Calls[A, R]) make(t *turn[A, R], c *joint[A, R], call func(A) (R, error)) {
 	<-t.free
 	s.mu.Lock()
 	t.next = nil
 	s.mu.Unlock()
-	c.err = ErrGoexit // unless the call returns
+	c.err = exec.ErrGoexit // unless the call returns
 	defer func() {
 		t.free <- struct{}{}
 		close(c.done)

@@ -1,20 +1,20 @@
-package graph
+package shared
 
 import (
 	"runtime"
 	"testing"
 )
 
-// TestSharedCallsForgetACallThatDoesNotReturn ends a goroutine during its call.
-func TestSharedCallsForgetACallThatDoesNotReturn(t *testing.T) {
-	var s sharedCalls[int, int]
+// TestCallsForgetACallThatDoesNotReturn ends a goroutine during its call.
+func TestCallsForgetACallThatDoesNotReturn(t *testing.T) {
+	var s Calls[int, int]
 	for name, end := range map[string]func(){"panic": func() { panic("no") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
 				defer func() { _ = recover() }()
-				_, _ = s.do("t", func(*int) {}, func(int) (int, error) { end(); return 0, nil })
+				_, _ = s.Do("t", func(*int) {}, func(int) (int, error) { end(); return 0, nil })
 			}()
 			<-ended
 			if len(s.threads) > 0 {
