@@ -796,9 +796,9 @@ func TestAStateThatTheCodeCannotReadSaysWhatToDo(t *testing.T) {
 
 func TestAMemberOfAUnionThatIsGone(t *testing.T) {
 	s := memory.New()
-	older := graph.New("mixed", teststate.MixedSchema)
-	older.Node("a", func(context.Context, teststate.Mixed) (teststate.MixedUpdate, error) {
-		return teststate.MixedUpdate{Parts: state.Append[teststate.Part](&teststate.Doc{Name: "d"}, &teststate.Note{Text: "n"})}, nil
+	older := graph.New("pair", teststate.WiderPairSchema)
+	older.Node("a", func(context.Context, teststate.WiderPair) (teststate.WiderPairUpdate, error) {
+		return teststate.WiderPairUpdate{Parts: state.Append[teststate.Part](&teststate.Doc{Name: "d"}, &teststate.Note{Text: "n"})}, nil
 	})
 	older.Edge(graph.Start, "a")
 	older.Edge("a", graph.End)
@@ -806,12 +806,12 @@ func TestAMemberOfAUnionThatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.Thread("t").Invoke(t.Context(), teststate.MixedUpdate{}); err != nil {
+	if _, err := app.Thread("t").Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
 		t.Fatal(err)
 	}
-	newer := graph.New("mixed", teststate.NewerMixedSchema)
-	newer.Node("a", func(context.Context, teststate.NewerMixed) (teststate.NewerMixedUpdate, error) {
-		return teststate.NewerMixedUpdate{}, nil
+	newer := graph.New("pair", teststate.NewerPairSchema)
+	newer.Node("a", func(context.Context, teststate.NewerPair) (teststate.NewerPairUpdate, error) {
+		return teststate.NewerPairUpdate{}, nil
 	})
 	newer.Edge(graph.Start, "a")
 	newer.Edge("a", graph.End)

@@ -738,8 +738,9 @@ var _ struct {
 // It has a set of operations for each field.
 // The zero NewerPairUpdate changes nothing.
 type NewerPairUpdate struct {
-	Foo graphstate.Value[int8]  // replace
-	Bar graphstate.List[string] // append
+	Foo   graphstate.Value[int8]     // replace
+	Bar   graphstate.List[string]    // append
+	Parts graphstate.List[NewerPart] // append
 }
 
 // String returns the operations in u as text, by field.
@@ -755,8 +756,9 @@ func (u NewerPairUpdate) Equal(v NewerPairUpdate) bool {
 // NewerPairDiff is the difference between two values of NewerPair, by field.
 // The zero NewerPairDiff means that they are equal.
 type NewerPairDiff struct {
-	Foo graphstate.Change[int8]
-	Bar graphstate.ListChange[string]
+	Foo   graphstate.Change[int8]
+	Bar   graphstate.ListChange[string]
+	Parts graphstate.ListChange[NewerPart]
 }
 
 // NewerPairDiffOf returns the difference between before and after. It shares memory with both.
@@ -767,6 +769,9 @@ func NewerPairDiffOf(before, after NewerPair) NewerPairDiff {
 	}
 	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenNewerPairFields.Bar.Diff(before.Bar, after.Bar)
+	}
+	if !(graphgenCodecSliceOfNewerPart{}).Equal(&before.Parts, &after.Parts) {
+		d.Parts = graphgenNewerPairFields.Parts.Diff(before.Parts, after.Parts)
 	}
 	return d
 }
@@ -791,6 +796,7 @@ func graphgenNewerPairChanges(d *NewerPairDiff) []graphstate.FieldChange {
 	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
+		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
 
@@ -798,11 +804,13 @@ func graphgenNewerPairChanges(d *NewerPairDiff) []graphstate.FieldChange {
 // It must not be modified.
 var NewerPairSchema = &graphstate.Schema[NewerPair, NewerPairUpdate]{
 	Name:        "NewerPair",
-	Fingerprint: 0x9ecc5b69ed78ad52,
+	Fingerprint: 0xccc5cb0e0e4a5461,
 	Fields: []graphshape.Field{
 		graphgenNewerPairFields.Foo.Field,
 		graphgenNewerPairFields.Bar.Field,
+		graphgenNewerPairFields.Parts.Field,
 	},
+	Types:        graphgenNewerPairTypes,
 	New:          graphgenNewerPairNew,
 	Clone:        graphgenNewerPairClone,
 	Diff:         graphgenNewerPairDiff,
@@ -814,15 +822,17 @@ var NewerPairSchema = &graphstate.Schema[NewerPair, NewerPairUpdate]{
 // If this does not compile, NewerPair has changed since this file was generated.
 // Run go generate.
 var _ struct {
-	Foo int8
-	Bar []string `graph:"append"`
+	Foo   int8
+	Bar   []string    `graph:"append"`
+	Parts []NewerPart `graph:"append"`
 } = NewerPair{}
 
 // graphgenNewerPairFields describes how each field of NewerPair is merged and stored.
 // It must not be modified.
 var graphgenNewerPairFields = struct {
-	Foo graphcell.ValueField[int8]
-	Bar graphcell.ListField[string]
+	Foo   graphcell.ValueField[int8]
+	Bar   graphcell.ListField[string]
+	Parts graphcell.ListField[NewerPart]
 }{
 	Foo: graphcell.ValueField[int8]{
 		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
@@ -832,6 +842,21 @@ var graphgenNewerPairFields = struct {
 		Field: graphshape.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+	Parts: graphcell.ListField[NewerPart]{
+		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
+		Elem:  graphgenCodecNewerPart{},
+	},
+}
+
+// graphgenNewerPairTypes describes the types in NewerPair. It must not be modified.
+var graphgenNewerPairTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
+	{Name: "NewerPart", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Doc", Type: "*Doc"},
+	}},
 }
 
 // graphgenNewerPair is the NewerPair of one run. Each cell merges and stores one field.
@@ -839,8 +864,9 @@ type graphgenNewerPair struct {
 	graphcell.Core
 	s NewerPair
 	f struct {
-		Foo graphcell.ValueCell[int8]
-		Bar graphcell.ListCell[string]
+		Foo   graphcell.ValueCell[int8]
+		Bar   graphcell.ListCell[string]
+		Parts graphcell.ListCell[NewerPart]
 	}
 }
 
@@ -852,9 +878,10 @@ func graphgenNewerPairNew(opts graphcell.Options) graphcell.Live[NewerPair, Newe
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenNewerPair) bind(opts graphcell.Options) *graphgenNewerPair {
 	f := &graphgenNewerPairFields
-	l.Init("NewerPair", opts, 2)
+	l.Init("NewerPair", opts, 3)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
+	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
 	return l
 }
 
@@ -879,6 +906,7 @@ func (l *graphgenNewerPair) Clone() graphcell.Live[NewerPair, NewerPairUpdate] {
 func (l *graphgenNewerPair) View() NewerPair {
 	s := l.s
 	s.Bar = slices.Clip(s.Bar)
+	s.Parts = slices.Clip(s.Parts)
 	return s
 }
 
@@ -897,12 +925,16 @@ func (l *graphgenNewerPair) Merge(task int, u *NewerPairUpdate) error {
 	if !u.Bar.IsZero() {
 		l.f.Bar.Merge(&u.Bar)
 	}
+	if !u.Parts.IsZero() {
+		l.f.Parts.Merge(&u.Parts)
+	}
 	return l.End()
 }
 
 // graphgenNewerPairClone returns a deep copy of s.
 func graphgenNewerPairClone(s NewerPair) NewerPair {
 	s.Bar = slices.Clone(s.Bar)
+	s.Parts = graphgenCodecSliceOfNewerPart{}.Clone(s.Parts)
 	return s
 }
 
@@ -917,6 +949,7 @@ func graphgenNewerPairWrites(u *NewerPairUpdate) []graphstate.FieldChange {
 	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
+		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
@@ -926,6 +959,7 @@ func graphgenNewerPairAppendUpdate(b []byte, u *NewerPairUpdate) ([]byte, error)
 	f := &graphgenNewerPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
+	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
 }
 
@@ -940,6 +974,8 @@ func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 			f.Foo.ReadUpdate(&r, &u.Foo)
 		case "Bar":
 			f.Bar.ReadUpdate(&r, &u.Bar)
+		case "Parts":
+			f.Parts.ReadUpdate(&r, &u.Parts)
 		default:
 			r.Unknown(key)
 		}
@@ -951,9 +987,10 @@ func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 // It has a set of operations for each field.
 // The zero WiderPairUpdate changes nothing.
 type WiderPairUpdate struct {
-	Foo  graphstate.Value[string] // replace
-	Bar  graphstate.List[string]  // append
-	More graphstate.List[string]  // append
+	Foo   graphstate.Value[string] // replace
+	Bar   graphstate.List[string]  // append
+	More  graphstate.List[string]  // append
+	Parts graphstate.List[Part]    // append
 }
 
 // String returns the operations in u as text, by field.
@@ -969,9 +1006,10 @@ func (u WiderPairUpdate) Equal(v WiderPairUpdate) bool {
 // WiderPairDiff is the difference between two values of WiderPair, by field.
 // The zero WiderPairDiff means that they are equal.
 type WiderPairDiff struct {
-	Foo  graphstate.Change[string]
-	Bar  graphstate.ListChange[string]
-	More graphstate.ListChange[string]
+	Foo   graphstate.Change[string]
+	Bar   graphstate.ListChange[string]
+	More  graphstate.ListChange[string]
+	Parts graphstate.ListChange[Part]
 }
 
 // WiderPairDiffOf returns the difference between before and after. It shares memory with both.
@@ -985,6 +1023,9 @@ func WiderPairDiffOf(before, after WiderPair) WiderPairDiff {
 	}
 	if !graphwire.SameSlice(before.More, after.More) {
 		d.More = graphgenWiderPairFields.More.Diff(before.More, after.More)
+	}
+	if !(graphgenCodecSliceOfPart{}).Equal(&before.Parts, &after.Parts) {
+		d.Parts = graphgenWiderPairFields.Parts.Diff(before.Parts, after.Parts)
 	}
 	return d
 }
@@ -1010,6 +1051,7 @@ func graphgenWiderPairChanges(d *WiderPairDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 		graphstate.FieldChange{Field: "More", Change: &d.More},
+		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
 
@@ -1017,12 +1059,14 @@ func graphgenWiderPairChanges(d *WiderPairDiff) []graphstate.FieldChange {
 // It must not be modified.
 var WiderPairSchema = &graphstate.Schema[WiderPair, WiderPairUpdate]{
 	Name:        "WiderPair",
-	Fingerprint: 0x177fd62f990e1d6e,
+	Fingerprint: 0x109556e4de9324c7,
 	Fields: []graphshape.Field{
 		graphgenWiderPairFields.Foo.Field,
 		graphgenWiderPairFields.Bar.Field,
 		graphgenWiderPairFields.More.Field,
+		graphgenWiderPairFields.Parts.Field,
 	},
+	Types:        graphgenWiderPairTypes,
 	New:          graphgenWiderPairNew,
 	Clone:        graphgenWiderPairClone,
 	Diff:         graphgenWiderPairDiff,
@@ -1034,17 +1078,19 @@ var WiderPairSchema = &graphstate.Schema[WiderPair, WiderPairUpdate]{
 // If this does not compile, WiderPair has changed since this file was generated.
 // Run go generate.
 var _ struct {
-	Foo  string
-	Bar  []string `graph:"append"`
-	More []string `graph:"append"`
+	Foo   string
+	Bar   []string `graph:"append"`
+	More  []string `graph:"append"`
+	Parts []Part   `graph:"append"`
 } = WiderPair{}
 
 // graphgenWiderPairFields describes how each field of WiderPair is merged and stored.
 // It must not be modified.
 var graphgenWiderPairFields = struct {
-	Foo  graphcell.ValueField[string]
-	Bar  graphcell.ListField[string]
-	More graphcell.ListField[string]
+	Foo   graphcell.ValueField[string]
+	Bar   graphcell.ListField[string]
+	More  graphcell.ListField[string]
+	Parts graphcell.ListField[Part]
 }{
 	Foo: graphcell.ValueField[string]{
 		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
@@ -1058,6 +1104,25 @@ var graphgenWiderPairFields = struct {
 		Field: graphshape.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+	Parts: graphcell.ListField[Part]{
+		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
+		Elem:  graphgenCodecPart{},
+	},
+}
+
+// graphgenWiderPairTypes describes the types in WiderPair. It must not be modified.
+var graphgenWiderPairTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
+	{Name: "Note", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Doc", Type: "*Doc"},
+		{Tag: "Note", Type: "*Note"},
+	}},
 }
 
 // graphgenWiderPair is the WiderPair of one run. Each cell merges and stores one field.
@@ -1065,9 +1130,10 @@ type graphgenWiderPair struct {
 	graphcell.Core
 	s WiderPair
 	f struct {
-		Foo  graphcell.ValueCell[string]
-		Bar  graphcell.ListCell[string]
-		More graphcell.ListCell[string]
+		Foo   graphcell.ValueCell[string]
+		Bar   graphcell.ListCell[string]
+		More  graphcell.ListCell[string]
+		Parts graphcell.ListCell[Part]
 	}
 }
 
@@ -1079,10 +1145,11 @@ func graphgenWiderPairNew(opts graphcell.Options) graphcell.Live[WiderPair, Wide
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenWiderPair) bind(opts graphcell.Options) *graphgenWiderPair {
 	f := &graphgenWiderPairFields
-	l.Init("WiderPair", opts, 3)
+	l.Init("WiderPair", opts, 4)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
 	l.f.More.Bind(&l.Core, &f.More, &l.s.More)
+	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
 	return l
 }
 
@@ -1108,6 +1175,7 @@ func (l *graphgenWiderPair) View() WiderPair {
 	s := l.s
 	s.Bar = slices.Clip(s.Bar)
 	s.More = slices.Clip(s.More)
+	s.Parts = slices.Clip(s.Parts)
 	return s
 }
 
@@ -1129,6 +1197,9 @@ func (l *graphgenWiderPair) Merge(task int, u *WiderPairUpdate) error {
 	if !u.More.IsZero() {
 		l.f.More.Merge(&u.More)
 	}
+	if !u.Parts.IsZero() {
+		l.f.Parts.Merge(&u.Parts)
+	}
 	return l.End()
 }
 
@@ -1136,6 +1207,7 @@ func (l *graphgenWiderPair) Merge(task int, u *WiderPairUpdate) error {
 func graphgenWiderPairClone(s WiderPair) WiderPair {
 	s.Bar = slices.Clone(s.Bar)
 	s.More = slices.Clone(s.More)
+	s.Parts = graphgenCodecSliceOfPart{}.Clone(s.Parts)
 	return s
 }
 
@@ -1151,6 +1223,7 @@ func graphgenWiderPairWrites(u *WiderPairUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 		graphstate.FieldChange{Field: "More", Change: &u.More},
+		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
@@ -1161,6 +1234,7 @@ func graphgenWiderPairAppendUpdate(b []byte, u *WiderPairUpdate) ([]byte, error)
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
 	f.More.AppendUpdate(&w, &u.More)
+	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
 }
 
@@ -1177,414 +1251,6 @@ func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
 			f.Bar.ReadUpdate(&r, &u.Bar)
 		case "More":
 			f.More.ReadUpdate(&r, &u.More)
-		default:
-			r.Unknown(key)
-		}
-	}
-	return graphcell.UpdateError(&r)
-}
-
-// MixedUpdate is the update of Mixed that a node returns.
-// It has a set of operations for each field.
-// The zero MixedUpdate changes nothing.
-type MixedUpdate struct {
-	Parts graphstate.List[Part] // append
-}
-
-// String returns the operations in u as text, by field.
-func (u MixedUpdate) String() string {
-	return graphcell.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
-}
-
-// Equal reports whether u and v have the same operations, which are stored as the same bytes.
-func (u MixedUpdate) Equal(v MixedUpdate) bool {
-	return graphcell.SameUpdate(graphgenMixedAppendUpdate, &u, &v)
-}
-
-// MixedDiff is the difference between two values of Mixed, by field.
-// The zero MixedDiff means that they are equal.
-type MixedDiff struct {
-	Parts graphstate.ListChange[Part]
-}
-
-// MixedDiffOf returns the difference between before and after. It shares memory with both.
-func MixedDiffOf(before, after Mixed) MixedDiff {
-	var d MixedDiff
-	if !(graphgenCodecSliceOfPart{}).Equal(&before.Parts, &after.Parts) {
-		d.Parts = graphgenMixedFields.Parts.Diff(before.Parts, after.Parts)
-	}
-	return d
-}
-
-// IsZero reports whether no field differs.
-func (d MixedDiff) IsZero() bool {
-	return graphgenMixedChanges(&d) == nil
-}
-
-// Changes returns the fields that differ, in order of declaration; nil if none does.
-func (d MixedDiff) Changes() []graphstate.FieldChange {
-	return graphgenMixedChanges(&d)
-}
-
-// String returns the fields that differ as text, one per line.
-func (d MixedDiff) String() string {
-	return graphcell.FormatDiff(graphgenMixedChanges(&d))
-}
-
-// graphgenMixedChanges returns the fields of d that differ.
-func graphgenMixedChanges(d *MixedDiff) []graphstate.FieldChange {
-	return graphcell.Changes(
-		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
-	)
-}
-
-// MixedSchema describes Mixed to a graph: graph.New(name, MixedSchema).
-// It must not be modified.
-var MixedSchema = &graphstate.Schema[Mixed, MixedUpdate]{
-	Name:        "Mixed",
-	Fingerprint: 0xba705a67786372ae,
-	Fields: []graphshape.Field{
-		graphgenMixedFields.Parts.Field,
-	},
-	Types:        graphgenMixedTypes,
-	New:          graphgenMixedNew,
-	Clone:        graphgenMixedClone,
-	Diff:         graphgenMixedDiff,
-	Writes:       graphgenMixedWrites,
-	AppendUpdate: graphgenMixedAppendUpdate,
-	DecodeUpdate: graphgenMixedDecodeUpdate,
-}
-
-// If this does not compile, Mixed has changed since this file was generated.
-// Run go generate.
-var _ struct {
-	Parts []Part `graph:"append"`
-} = Mixed{}
-
-// graphgenMixedFields describes how each field of Mixed is merged and stored.
-// It must not be modified.
-var graphgenMixedFields = struct {
-	Parts graphcell.ListField[Part]
-}{
-	Parts: graphcell.ListField[Part]{
-		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
-		Elem:  graphgenCodecPart{},
-	},
-}
-
-// graphgenMixedTypes describes the types in Mixed. It must not be modified.
-var graphgenMixedTypes = graphshape.Types{
-	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
-		{Name: "Name", Wire: "Name", Type: "string"},
-		{Name: "Pages", Wire: "Pages", Type: "[]int"},
-	}},
-	{Name: "Note", Kind: graphshape.Struct, Fields: []graphshape.Field{
-		{Name: "Text", Wire: "Text", Type: "string"},
-	}},
-	{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
-		{Tag: "Doc", Type: "*Doc"},
-		{Tag: "Note", Type: "*Note"},
-	}},
-}
-
-// graphgenMixed is the Mixed of one run. Each cell merges and stores one field.
-type graphgenMixed struct {
-	graphcell.Core
-	s Mixed
-	f struct {
-		Parts graphcell.ListCell[Part]
-	}
-}
-
-// graphgenMixedNew returns the empty Mixed of a new run.
-func graphgenMixedNew(opts graphcell.Options) graphcell.Live[Mixed, MixedUpdate] {
-	return new(graphgenMixed).bind(opts)
-}
-
-// bind connects the cells to the fields, in the order of their wire names.
-func (l *graphgenMixed) bind(opts graphcell.Options) *graphgenMixed {
-	f := &graphgenMixedFields
-	l.Init("Mixed", opts, 1)
-	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
-	return l
-}
-
-// Fork returns the state of another run that begins with the values of l.
-// Neither sees changes of the other.
-func (l *graphgenMixed) Fork(opts graphcell.Options) graphcell.Live[Mixed, MixedUpdate] {
-	fork := new(graphgenMixed).bind(opts)
-	fork.Load(l.View())
-	fork.Follow(&l.Core)
-	return fork
-}
-
-// Clone returns a copy of l. A write through one of the two does not reach the other.
-func (l *graphgenMixed) Clone() graphcell.Live[Mixed, MixedUpdate] {
-	out := new(graphgenMixed).bind(graphcell.Options{})
-	out.s = graphgenMixedClone(l.s)
-	out.CopyFrom(&l.Core)
-	return out
-}
-
-// View returns the state. Its slices are clipped, so that an append to one copies it.
-func (l *graphgenMixed) View() Mixed {
-	s := l.s
-	s.Parts = slices.Clip(s.Parts)
-	return s
-}
-
-// Load sets the state to s.
-func (l *graphgenMixed) Load(s Mixed) {
-	l.s = s
-	l.Adopt()
-}
-
-// Merge applies u, the update of a task.
-func (l *graphgenMixed) Merge(task int, u *MixedUpdate) error {
-	l.Begin(task)
-	if !u.Parts.IsZero() {
-		l.f.Parts.Merge(&u.Parts)
-	}
-	return l.End()
-}
-
-// graphgenMixedClone returns a deep copy of s.
-func graphgenMixedClone(s Mixed) Mixed {
-	s.Parts = graphgenCodecSliceOfPart{}.Clone(s.Parts)
-	return s
-}
-
-// graphgenMixedDiff returns the fields that differ between before and after.
-func graphgenMixedDiff(before, after Mixed) []graphstate.FieldChange {
-	d := MixedDiffOf(before, after)
-	return graphgenMixedChanges(&d)
-}
-
-// graphgenMixedWrites returns the fields that u changes.
-func graphgenMixedWrites(u *MixedUpdate) []graphstate.FieldChange {
-	return graphcell.Changes(
-		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
-	)
-}
-
-// graphgenMixedAppendUpdate appends u to b as MessagePack.
-func graphgenMixedAppendUpdate(b []byte, u *MixedUpdate) ([]byte, error) {
-	w := graphcell.NewUpdateWriter(b)
-	f := &graphgenMixedFields
-	f.Parts.AppendUpdate(&w, &u.Parts)
-	return w.End()
-}
-
-// graphgenMixedDecodeUpdate decodes b into u.
-func graphgenMixedDecodeUpdate(b []byte, u *MixedUpdate) error {
-	*u = MixedUpdate{}
-	r := graphwire.NewReader("MixedUpdate", b)
-	f := &graphgenMixedFields
-	for range r.MapLen() {
-		switch key := r.Key(); key {
-		case "Parts":
-			f.Parts.ReadUpdate(&r, &u.Parts)
-		default:
-			r.Unknown(key)
-		}
-	}
-	return graphcell.UpdateError(&r)
-}
-
-// NewerMixedUpdate is the update of NewerMixed that a node returns.
-// It has a set of operations for each field.
-// The zero NewerMixedUpdate changes nothing.
-type NewerMixedUpdate struct {
-	Parts graphstate.List[NewerPart] // append
-}
-
-// String returns the operations in u as text, by field.
-func (u NewerMixedUpdate) String() string {
-	return graphcell.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
-}
-
-// Equal reports whether u and v have the same operations, which are stored as the same bytes.
-func (u NewerMixedUpdate) Equal(v NewerMixedUpdate) bool {
-	return graphcell.SameUpdate(graphgenNewerMixedAppendUpdate, &u, &v)
-}
-
-// NewerMixedDiff is the difference between two values of NewerMixed, by field.
-// The zero NewerMixedDiff means that they are equal.
-type NewerMixedDiff struct {
-	Parts graphstate.ListChange[NewerPart]
-}
-
-// NewerMixedDiffOf returns the difference between before and after. It shares memory with both.
-func NewerMixedDiffOf(before, after NewerMixed) NewerMixedDiff {
-	var d NewerMixedDiff
-	if !(graphgenCodecSliceOfNewerPart{}).Equal(&before.Parts, &after.Parts) {
-		d.Parts = graphgenNewerMixedFields.Parts.Diff(before.Parts, after.Parts)
-	}
-	return d
-}
-
-// IsZero reports whether no field differs.
-func (d NewerMixedDiff) IsZero() bool {
-	return graphgenNewerMixedChanges(&d) == nil
-}
-
-// Changes returns the fields that differ, in order of declaration; nil if none does.
-func (d NewerMixedDiff) Changes() []graphstate.FieldChange {
-	return graphgenNewerMixedChanges(&d)
-}
-
-// String returns the fields that differ as text, one per line.
-func (d NewerMixedDiff) String() string {
-	return graphcell.FormatDiff(graphgenNewerMixedChanges(&d))
-}
-
-// graphgenNewerMixedChanges returns the fields of d that differ.
-func graphgenNewerMixedChanges(d *NewerMixedDiff) []graphstate.FieldChange {
-	return graphcell.Changes(
-		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
-	)
-}
-
-// NewerMixedSchema describes NewerMixed to a graph: graph.New(name, NewerMixedSchema).
-// It must not be modified.
-var NewerMixedSchema = &graphstate.Schema[NewerMixed, NewerMixedUpdate]{
-	Name:        "NewerMixed",
-	Fingerprint: 0x8f85d9e555683a18,
-	Fields: []graphshape.Field{
-		graphgenNewerMixedFields.Parts.Field,
-	},
-	Types:        graphgenNewerMixedTypes,
-	New:          graphgenNewerMixedNew,
-	Clone:        graphgenNewerMixedClone,
-	Diff:         graphgenNewerMixedDiff,
-	Writes:       graphgenNewerMixedWrites,
-	AppendUpdate: graphgenNewerMixedAppendUpdate,
-	DecodeUpdate: graphgenNewerMixedDecodeUpdate,
-}
-
-// If this does not compile, NewerMixed has changed since this file was generated.
-// Run go generate.
-var _ struct {
-	Parts []NewerPart `graph:"append"`
-} = NewerMixed{}
-
-// graphgenNewerMixedFields describes how each field of NewerMixed is merged and stored.
-// It must not be modified.
-var graphgenNewerMixedFields = struct {
-	Parts graphcell.ListField[NewerPart]
-}{
-	Parts: graphcell.ListField[NewerPart]{
-		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
-		Elem:  graphgenCodecNewerPart{},
-	},
-}
-
-// graphgenNewerMixedTypes describes the types in NewerMixed. It must not be modified.
-var graphgenNewerMixedTypes = graphshape.Types{
-	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
-		{Name: "Name", Wire: "Name", Type: "string"},
-		{Name: "Pages", Wire: "Pages", Type: "[]int"},
-	}},
-	{Name: "NewerPart", Kind: graphshape.Union, Members: []graphshape.Member{
-		{Tag: "Doc", Type: "*Doc"},
-	}},
-}
-
-// graphgenNewerMixed is the NewerMixed of one run. Each cell merges and stores one field.
-type graphgenNewerMixed struct {
-	graphcell.Core
-	s NewerMixed
-	f struct {
-		Parts graphcell.ListCell[NewerPart]
-	}
-}
-
-// graphgenNewerMixedNew returns the empty NewerMixed of a new run.
-func graphgenNewerMixedNew(opts graphcell.Options) graphcell.Live[NewerMixed, NewerMixedUpdate] {
-	return new(graphgenNewerMixed).bind(opts)
-}
-
-// bind connects the cells to the fields, in the order of their wire names.
-func (l *graphgenNewerMixed) bind(opts graphcell.Options) *graphgenNewerMixed {
-	f := &graphgenNewerMixedFields
-	l.Init("NewerMixed", opts, 1)
-	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
-	return l
-}
-
-// Fork returns the state of another run that begins with the values of l.
-// Neither sees changes of the other.
-func (l *graphgenNewerMixed) Fork(opts graphcell.Options) graphcell.Live[NewerMixed, NewerMixedUpdate] {
-	fork := new(graphgenNewerMixed).bind(opts)
-	fork.Load(l.View())
-	fork.Follow(&l.Core)
-	return fork
-}
-
-// Clone returns a copy of l. A write through one of the two does not reach the other.
-func (l *graphgenNewerMixed) Clone() graphcell.Live[NewerMixed, NewerMixedUpdate] {
-	out := new(graphgenNewerMixed).bind(graphcell.Options{})
-	out.s = graphgenNewerMixedClone(l.s)
-	out.CopyFrom(&l.Core)
-	return out
-}
-
-// View returns the state. Its slices are clipped, so that an append to one copies it.
-func (l *graphgenNewerMixed) View() NewerMixed {
-	s := l.s
-	s.Parts = slices.Clip(s.Parts)
-	return s
-}
-
-// Load sets the state to s.
-func (l *graphgenNewerMixed) Load(s NewerMixed) {
-	l.s = s
-	l.Adopt()
-}
-
-// Merge applies u, the update of a task.
-func (l *graphgenNewerMixed) Merge(task int, u *NewerMixedUpdate) error {
-	l.Begin(task)
-	if !u.Parts.IsZero() {
-		l.f.Parts.Merge(&u.Parts)
-	}
-	return l.End()
-}
-
-// graphgenNewerMixedClone returns a deep copy of s.
-func graphgenNewerMixedClone(s NewerMixed) NewerMixed {
-	s.Parts = graphgenCodecSliceOfNewerPart{}.Clone(s.Parts)
-	return s
-}
-
-// graphgenNewerMixedDiff returns the fields that differ between before and after.
-func graphgenNewerMixedDiff(before, after NewerMixed) []graphstate.FieldChange {
-	d := NewerMixedDiffOf(before, after)
-	return graphgenNewerMixedChanges(&d)
-}
-
-// graphgenNewerMixedWrites returns the fields that u changes.
-func graphgenNewerMixedWrites(u *NewerMixedUpdate) []graphstate.FieldChange {
-	return graphcell.Changes(
-		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
-	)
-}
-
-// graphgenNewerMixedAppendUpdate appends u to b as MessagePack.
-func graphgenNewerMixedAppendUpdate(b []byte, u *NewerMixedUpdate) ([]byte, error) {
-	w := graphcell.NewUpdateWriter(b)
-	f := &graphgenNewerMixedFields
-	f.Parts.AppendUpdate(&w, &u.Parts)
-	return w.End()
-}
-
-// graphgenNewerMixedDecodeUpdate decodes b into u.
-func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
-	*u = NewerMixedUpdate{}
-	r := graphwire.NewReader("NewerMixedUpdate", b)
-	f := &graphgenNewerMixedFields
-	for range r.MapLen() {
-		switch key := r.Key(); key {
 		case "Parts":
 			f.Parts.ReadUpdate(&r, &u.Parts)
 		default:
@@ -3685,6 +3351,102 @@ func (graphgenCodecSliceOfInt) Read(r *graphwire.Reader, v *[]int) {
 	*v = list
 }
 
+// graphgenCodecNewerPart encodes, decodes and compares values of type NewerPart.
+type graphgenCodecNewerPart struct{}
+
+// Append appends *v to b as MessagePack.
+func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
+	switch x := (*v).(type) {
+	case nil:
+		return graphwire.AppendNil(b), nil
+	case *Doc:
+		if x == nil {
+			return b, graphwire.NilMember("NewerPart", "*Doc")
+		}
+		b = graphwire.AppendTag(b, "Doc")
+		return graphgenCodecDoc{}.Append(b, x)
+	}
+	return b, graphwire.NotMember("NewerPart", *v)
+}
+
+// Read decodes the next value of r into *v, which must be zero.
+func (graphgenCodecNewerPart) Read(r *graphwire.Reader, v *NewerPart) {
+	if r.Nil() {
+		return
+	}
+	n := r.Offset()
+	switch key := r.Tag("NewerPart"); key {
+	case "Doc":
+		x := graphwire.New[Doc](r)
+		graphgenCodecDoc{}.Read(r, x)
+		*v = x
+	default:
+		r.UnknownTag(n, "NewerPart", key)
+	}
+}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenCodecNewerPart) Equal(a, b *NewerPart) bool {
+	switch v := (*a).(type) {
+	case *Doc:
+		out, ok := (*b).(*Doc)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return graphgenCodecDoc{}.Equal(v, out)
+	}
+	return *b == nil
+}
+
+// Settle makes *v its decoded form, and reports whether it changed *v.
+func (graphgenCodecNewerPart) Settle(s *graphcell.Settling, v *NewerPart) bool {
+	switch x := (*v).(type) {
+	case *Doc:
+		if x == nil {
+			s.NilMember("NewerPart", "*Doc")
+			return false
+		}
+	}
+	return false
+}
+
+// Clone returns a deep copy of v.
+func (graphgenCodecNewerPart) Clone(v NewerPart) NewerPart {
+	switch x := v.(type) {
+	case *Doc:
+		if x != nil {
+			y := graphgenCodecDoc{}.Clone(*x)
+			return &y
+		}
+	}
+	return v
+}
+
+// graphgenCodecSliceOfNewerPart encodes, decodes and compares values of type []NewerPart.
+type graphgenCodecSliceOfNewerPart struct{}
+
+// Equal reports whether *a and *b are equal; nil and empty differ.
+func (graphgenCodecSliceOfNewerPart) Equal(a, b *[]NewerPart) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecNewerPart{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Clone returns a deep copy of v.
+func (graphgenCodecSliceOfNewerPart) Clone(v []NewerPart) []NewerPart {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = graphgenCodecNewerPart{}.Clone(v[i])
+	}
+	return v
+}
+
 // graphgenCodecNote encodes, decodes and compares values of type Note.
 type graphgenCodecNote struct{}
 
@@ -3834,102 +3596,6 @@ func (graphgenCodecSliceOfPart) Clone(v []Part) []Part {
 	return v
 }
 
-// graphgenCodecNewerPart encodes, decodes and compares values of type NewerPart.
-type graphgenCodecNewerPart struct{}
-
-// Append appends *v to b as MessagePack.
-func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
-	switch x := (*v).(type) {
-	case nil:
-		return graphwire.AppendNil(b), nil
-	case *Doc:
-		if x == nil {
-			return b, graphwire.NilMember("NewerPart", "*Doc")
-		}
-		b = graphwire.AppendTag(b, "Doc")
-		return graphgenCodecDoc{}.Append(b, x)
-	}
-	return b, graphwire.NotMember("NewerPart", *v)
-}
-
-// Read decodes the next value of r into *v, which must be zero.
-func (graphgenCodecNewerPart) Read(r *graphwire.Reader, v *NewerPart) {
-	if r.Nil() {
-		return
-	}
-	n := r.Offset()
-	switch key := r.Tag("NewerPart"); key {
-	case "Doc":
-		x := graphwire.New[Doc](r)
-		graphgenCodecDoc{}.Read(r, x)
-		*v = x
-	default:
-		r.UnknownTag(n, "NewerPart", key)
-	}
-}
-
-// Equal reports whether *a and *b are equal; nil and empty differ.
-func (graphgenCodecNewerPart) Equal(a, b *NewerPart) bool {
-	switch v := (*a).(type) {
-	case *Doc:
-		out, ok := (*b).(*Doc)
-		if !ok || v == nil || out == nil {
-			return ok && v == out
-		}
-		return graphgenCodecDoc{}.Equal(v, out)
-	}
-	return *b == nil
-}
-
-// Settle makes *v its decoded form, and reports whether it changed *v.
-func (graphgenCodecNewerPart) Settle(s *graphcell.Settling, v *NewerPart) bool {
-	switch x := (*v).(type) {
-	case *Doc:
-		if x == nil {
-			s.NilMember("NewerPart", "*Doc")
-			return false
-		}
-	}
-	return false
-}
-
-// Clone returns a deep copy of v.
-func (graphgenCodecNewerPart) Clone(v NewerPart) NewerPart {
-	switch x := v.(type) {
-	case *Doc:
-		if x != nil {
-			y := graphgenCodecDoc{}.Clone(*x)
-			return &y
-		}
-	}
-	return v
-}
-
-// graphgenCodecSliceOfNewerPart encodes, decodes and compares values of type []NewerPart.
-type graphgenCodecSliceOfNewerPart struct{}
-
-// Equal reports whether *a and *b are equal; nil and empty differ.
-func (graphgenCodecSliceOfNewerPart) Equal(a, b *[]NewerPart) bool {
-	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
-		return false
-	}
-	for i := range *a {
-		if !(graphgenCodecNewerPart{}).Equal(&(*a)[i], &(*b)[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// Clone returns a deep copy of v.
-func (graphgenCodecSliceOfNewerPart) Clone(v []NewerPart) []NewerPart {
-	v = slices.Clone(v)
-	for i := range v {
-		v[i] = graphgenCodecNewerPart{}.Clone(v[i])
-	}
-	return v
-}
-
 // graphgenCodecFuse encodes, decodes and compares values of type fuse.Fuse.
 type graphgenCodecFuse struct{}
 
@@ -4007,14 +3673,6 @@ var (
 	}{}.Migrate
 	_ = struct {
 		*WiderPair
-		graphwire.NoMigrate
-	}{}.Migrate
-	_ = struct {
-		*Mixed
-		graphwire.NoMigrate
-	}{}.Migrate
-	_ = struct {
-		*NewerMixed
 		graphwire.NoMigrate
 	}{}.Migrate
 	_ = struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
 )
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine,Before,After,AfterAll,Desk
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Fragile,Mine,Before,After,AfterAll,Desk
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -55,20 +55,22 @@ type NewerDoc struct {
 	Urgent bool
 }
 
-// NewerPair is a Pair of a later release, which cannot read what is stored.
-type NewerPair struct {
-	Foo int8
-	Bar []string `graph:"append"`
-}
-
-// WiderPair is a Pair of a later release, with a field that the others carry along.
+// WiderPair is a Pair of a later release, with fields that the others carry along.
 type WiderPair struct {
-	Foo  string
-	Bar  []string `graph:"append"`
-	More []string `graph:"append"`
+	Foo   string
+	Bar   []string `graph:"append"`
+	More  []string `graph:"append"`
+	Parts []Part   `graph:"append"`
 }
 
-// Part is what a Mixed holds.
+// NewerPair is a WiderPair of a later release, which cannot read what is stored.
+type NewerPair struct {
+	Foo   int8
+	Bar   []string    `graph:"append"`
+	Parts []NewerPart `graph:"append"`
+}
+
+// Part is what a WiderPair holds.
 //
 //graphgen:union Part = *Doc | *Note
 type Part interface{ part() }
@@ -79,20 +81,10 @@ type Note struct{ Text string }
 func (*Doc) part()  {}
 func (*Note) part() {}
 
-// Mixed is a state that holds a closed interface.
-type Mixed struct {
-	Parts []Part `graph:"append"`
-}
-
 // NewerPart is a Part of a later release, which has no notes.
 //
 //graphgen:union NewerPart = *Doc
 type NewerPart interface{ part() }
-
-// NewerMixed is a Mixed of a later release.
-type NewerMixed struct {
-	Parts []NewerPart `graph:"append"`
-}
 
 // Fragile is a state whose parts panic on command.
 type Fragile struct {
