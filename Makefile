@@ -54,9 +54,9 @@ generate: ## Write all generated code again
 	@go run ./cmd/graphgen ./testdata/golden/...
 	@for mod in $(GENERATED); do go -C $$mod generate ./... || exit 1; done
 
-# Tests of the generator load these packages through the go command. They are compiled first, because two go commands that need
-# the same package at once both compile it.
-LOADED := ./testdata/golden/... ./examples/approval ./docs/example
+# Tests load or build these packages through the go command. They are compiled first, because two go commands that need the same
+# package at the same time both compile it.
+LOADED := ./testdata/golden/... ./examples/approval ./docs/example ./docs/tutorial/... ./gen/vet/testdata/graphwrite ./gen/vet/testdata/graphkeep
 
 .PHONY: test
 test: ## Run the tests that need only Go, in a few minutes
