@@ -22,8 +22,8 @@ const MaxReadyMail = 1 << 20
 type ReadyThreads struct {
 	Threads []ReadyThread
 	// Next is not later than the earliest Wake of the threads of the graphs after the call,
-	// without those of Except; zero if none has one. It may be in the past: Ready can leave out a
-	// due thread that another call changes meanwhile.
+	// without those of Except and those that the call reserves; zero if none has one. It may be in
+	// the past: Ready can leave out a due thread that another call changes meanwhile.
 	Next time.Time
 	Now  time.Time // by the saver's clock
 }

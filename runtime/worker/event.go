@@ -38,7 +38,7 @@ const (
 	EventOnTime                              // no run is late any more
 	EventSaverFailed                         // a call of the saver failed with Err; the worker tries again
 	EventEngineFailed                        // the Engine failed with Err; the worker tries again
-	EventIdle                                // nothing runs and nothing is due; Wake is when the next known thread is due
+	EventIdle                                // a poll found that nothing is due, and nothing runs; Wake is when the next known thread is due
 	EventDraining                            // Run ends: the worker claims nothing more, and waits for its runs
 	EventReleased                            // the lease of a run that did not end in time was given up; Err is the error of the release
 	EventPaused                              // a graph or a queue of the worker is paused; see Pause

@@ -24,6 +24,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	}
 	if w.opt.Engine != nil {
 		w.peers = newPeers(names)
+		_, w.announces = w.saver.(*Announcer)
 		go w.listenTo(ctx, w.opt.Engine, append(names, peersGraph))
 		var greets sync.WaitGroup
 		greets.Go(func() { w.greetPeers(ctx) })
@@ -57,6 +58,11 @@ func (w *Worker) announced(n checkpoint.Notice) {
 // messages. Of the workers that do not run the thread, the first one polls. After polls for hints
 // that found nothing, the next such poll waits a little.
 func (w *Worker) hinted(graph, thread string) {
+	w.mu.Lock()
+	if h := w.held[thread]; h != nil {
+		h.hinted = true
+	}
+	w.mu.Unlock()
 	if w.news.Hint(thread) {
 		return
 	}

@@ -45,10 +45,10 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 		for _, due := range got.Threads {
 			w.start(runs, due, got.Now)
 		}
-		w.took(r, turns, limit, got.Threads)
+		drained := w.took(r, turns, limit, &got)
 		found += len(got.Threads)
 		asked, now = true, got.Now
-		if len(got.Threads) < limit && !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
+		if drained && !got.Next.IsZero() && (next.IsZero() || got.Next.Before(next)) {
 			next = got.Next
 		}
 	}
@@ -62,6 +62,11 @@ func (w *Worker) poll(ctx, runs context.Context) (wait time.Duration, err error)
 func (w *Worker) room() bool {
 	slots := len(w.held)-w.tasks < w.opt.Slots
 	return slices.ContainsFunc(w.turns, func(t *turn) bool { return t.tasks && t.running < t.max || !t.tasks && slots })
+}
+
+// drained reports whether the newest poll has left no due thread. The caller must hold w.mu.
+func (w *Worker) drained() bool {
+	return !slices.ContainsFunc(w.turns, func(t *turn) bool { return t.idle.IsZero() })
 }
 
 // calmDown sets how long hints cause no poll, after a poll that a hint has caused.
@@ -152,7 +157,7 @@ func (w *Worker) failed(ctx context.Context, err error) (wait time.Duration, fat
 // is the earliest Wake that the saver knows, and now the time of the saver.
 func (w *Worker) pause(asked bool, ran int, next, now time.Time) time.Duration {
 	w.mu.Lock()
-	held, full := len(w.held), !w.room()
+	held, full := len(w.held), !w.room() && !w.drained()
 	left := w.left.next(time.Now())
 	w.mu.Unlock()
 	if full || !asked && len(w.pauses.names) == 0 {

@@ -58,8 +58,9 @@ func (w *Worker) addQueues() error {
 	return nil
 }
 
-// perform runs a task of a queue, and deletes its thread. Without an outcome, the task runs again.
-func (w *Worker) perform(ctx context.Context, h *holding) {
+// perform runs a task of a queue, and deletes its thread. It reports whether it did. Without an
+// outcome, the task runs again.
+func (w *Worker) perform(ctx context.Context, h *holding) (done bool) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -71,8 +72,7 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.opt.SaverTimeout)
 	defer cancel()
 	if err == nil {
-		_ = w.saver.Delete(call, h.ID) // if that fails, another worker finds the outcome
-		return
+		return w.saver.Delete(call, h.ID) == nil // if that fails, another worker finds the outcome
 	}
 	pause := taskPause
 	switch {
@@ -88,6 +88,7 @@ func (w *Worker) perform(ctx context.Context, h *holding) {
 		w.hint(ctx, h)
 	}
 	w.emit(Event{Kind: EventTaskFailed, Graph: h.Graph, Thread: h.ID, Err: err})
+	return false
 }
 
 // queueSlot takes a slot of a queue for a task that the run of its thread executes. It returns nil

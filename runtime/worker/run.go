@@ -31,22 +31,27 @@ func (w *Worker) start(ctx context.Context, found checkpoint.ReadyThread, now ti
 
 // run resumes a thread, and frees its slot.
 func (w *Worker) run(ctx context.Context, h *holding) {
+	var over bool
 	if h.turn.tasks {
-		w.perform(ctx, h)
+		over = w.perform(ctx, h)
 	} else {
-		w.resume(ctx, h)
+		over = w.resume(ctx, h)
 	}
 	w.mu.Lock()
+	quiet := over && !h.hinted && w.announces && w.peers.listens && w.drained() // a hint announces the next one
 	delete(w.held, h.ID)
 	if h.turn.running--; h.turn.tasks {
 		w.tasks--
 	}
 	w.mu.Unlock()
-	w.again()
+	if !quiet {
+		w.again()
+	}
 }
 
-// resume resumes a thread.
-func (w *Worker) resume(ctx context.Context, h *holding) {
+// resume resumes a thread. It reports whether the thread is over: only a message makes it due
+// again.
+func (w *Worker) resume(ctx context.Context, h *holding) (over bool) {
 	found := h.ReadyThread
 	h.Mail = nil // the run frees the payloads once it has taken them
 	run, err := h.turn.app.ResumeDue(ctx, found, graph.DueOptions{
@@ -54,6 +59,7 @@ func (w *Worker) resume(ctx context.Context, h *holding) {
 		Opened: func(fence checkpoint.ID) { w.opened(h, fence) }, Refused: func(r checkpoint.Refusal) { w.refusedMessage(h, r) },
 	})
 	w.ended(ctx, h, run, err)
+	return run.Opened && err == nil && (run.Status == graph.Done || run.Status == graph.Cancelled)
 }
 
 // opened notes that a run has taken its thread.

@@ -67,8 +67,10 @@ func (t *turn) rank() int {
 	return t.counted
 }
 
-// took notes the due threads of a call for turns, which next has returned with limit.
-func (w *Worker) took(r *round, turns []*turn, limit int, due []checkpoint.ReadyThread) {
+// took notes the due threads of a call for turns, which next has returned with limit. It reports
+// whether the call has left none.
+func (w *Worker) took(r *round, turns []*turn, limit int, got *checkpoint.ReadyThreads) (drained bool) {
+	due := got.Threads
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var last *turn
@@ -79,14 +81,15 @@ func (w *Worker) took(r *round, turns []*turn, limit int, due []checkpoint.Ready
 			r.free--
 		}
 	}
-	if len(due) == limit {
+	if len(due) == limit && !got.Next.IsZero() && !got.Next.After(got.Now) {
 		for _, t := range turns[:slices.Index(turns, last)] {
 			t.none = true
 		}
-		return
+		return false
 	}
 	r.open = r.open[len(turns):]
-	if turns[0].tasks {
-		turns[0].idle = time.Now()
+	for _, t := range turns {
+		t.idle = time.Now()
 	}
+	return true
 }

@@ -31,18 +31,19 @@ type Worker struct {
 	opt   Options
 	given []App
 
-	turns    []*turn          // the apps, in the order of their newest runs
-	apps     map[string]*turn // by the names of graphs
-	keepers  []*keeper        // of Options.Retention
-	notifies bool             // the saver announces all due threads
-	drain    chan struct{}    // closed when Run ends
-	kick     chan struct{}    // now or wake has changed
-	broken   chan error       // why the worker cannot continue
-	news     *news.Room       // asks for messages of the threads that the worker runs
-	peers    *peers           // the workers of the Engine; nil without one
-	leave    func()           // returns when the peers know that the worker takes no more hints
-	health   health
-	idle     *time.Time // the Wake of the newest EventIdle, if nothing has run since; the loop's
+	turns     []*turn          // the apps, in the order of their newest runs
+	apps      map[string]*turn // by the names of graphs
+	keepers   []*keeper        // of Options.Retention
+	notifies  bool             // the saver announces all due threads
+	announces bool             // the saver sends hints to the Engine, see Announce
+	drain     chan struct{}    // closed when Run ends
+	kick      chan struct{}    // now or wake has changed
+	broken    chan error       // why the worker cannot continue
+	news      *news.Room       // asks for messages of the threads that the worker runs
+	peers     *peers           // the workers of the Engine; nil without one
+	leave     func()           // returns when the peers know that the worker takes no more hints
+	health    health
+	idle      *time.Time // the Wake of the newest EventIdle, if nothing has run since; the loop's
 
 	mu      sync.Mutex
 	started bool
@@ -75,8 +76,7 @@ type turn struct {
 	counted int  // the runs when it began, and those that began in it
 	none    bool // Ready has returned all due threads
 
-	// idle is when the newest poll of a queue has found fewer tasks than there were free slots;
-	// zero if it has not. Worker.mu guards it.
+	// idle is when the newest poll has left no due thread; zero if it has. Worker.mu guards it.
 	idle time.Time
 }
 
@@ -86,7 +86,8 @@ type holding struct {
 	turn    *turn
 	fence   checkpoint.ID // of the run; zero before it has taken the thread
 	claimed time.Time
-	found   time.Time // of a task: when Ready returned it, on the saver's clock
+	found   time.Time // when Ready returned it, on the saver's clock
+	hinted  bool      // a hint of the Engine named it; guarded by Worker.mu
 }
 
 // New returns a Worker for the threads of apps in saver. It never fails: Run returns an error for

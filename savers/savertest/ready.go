@@ -110,7 +110,9 @@ func testReady(tb testing.TB, place Storage) {
 	if len(got.Threads) == 1 && (got.Next.IsZero() || got.Next.After(got.Threads[0].Wake)) {
 		tb.Errorf("the next wake is %v, want that of the thread that was left, %v, or a time before", got.Next, got.Threads[0].Wake)
 	}
-	ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Millisecond})
+	if next := ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}, Reserve: time.Millisecond}).Next; !next.Equal(later) {
+		tb.Errorf("the next wake of a call that reserves all due threads: got %v, want %v, that of another thread", next, later)
+	}
 	until(tb, "a short reservation ends", func() bool {
 		return readyIDs(ready(tb, s, checkpoint.ReadyQuery{Graphs: []string{"g"}})) == "second"
 	})

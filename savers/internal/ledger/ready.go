@@ -86,7 +86,9 @@ func (r *Round) Due(take func(t *checkpoint.ReadyThread) (wake time.Time, err er
 		}
 		if !wake.IsZero() {
 			r.Result.Threads = append(r.Result.Threads, t)
-			r.Later(wake)
+			if r.Query.Reserve == 0 {
+				r.Later(wake)
+			}
 		}
 	}
 	return nil
