@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -432,16 +433,20 @@ func (s *Saver) cleared(ctx context.Context, t *thread) (*Change, error) {
 }
 
 // rowsOf reads all rows of a thread that nobody changes, by table: those of the tables Records,
-// Logs, Writes, Messages and Versions.
+// Logs, Writes, Messages and Versions. It returns errAborted if the thread has changed since it
+// was read.
 func (s *Saver) rowsOf(ctx context.Context, t *thread) (all [Tables][]Row, err error) {
 	err = s.call(ctx, nil, func() error {
 		all = [Tables][]Row{}
-		rows, _, err := s.read(ctx, versionsOf(t.ID), within(Key{Messages, t.ID, threadHash(t.ID)}))
-		if err != nil {
+		rows, _, err := s.read(ctx, point(threadKey(t.ID)), versionsOf(t.ID), within(Key{Messages, t.ID, threadHash(t.ID)}))
+		switch {
+		case err != nil:
 			return err
+		case len(rows[0]) == 0 || rows[0][0].Rev != t.rev:
+			return errAborted
 		}
-		all[Versions], all[Messages] = rows[0], rows[1]
-		released, err := asVersions(t.ID, rows[0])
+		all[Versions], all[Messages] = rows[1], rows[2]
+		released, err := asVersions(t.ID, rows[1])
 		if err != nil {
 			return err
 		}
@@ -495,9 +500,13 @@ func carry(ctx context.Context, src, dst Place, t *thread) error {
 		return errAborted
 	}
 	for table := range all {
-		if !slices.EqualFunc(all[table], copied[table], same) {
-			return fmt.Errorf("%w: the rows of the table %s differ after the copy", checkpoint.ErrDamaged, Table(table))
+		if slices.EqualFunc(all[table], copied[table], same) {
+			continue
 		}
+		if after, err := dst.Saver.inAnyStage(ctx, t.ID); err != nil || after.rev != there.rev {
+			return cmp.Or(err, errAborted) // others have removed the copy meanwhile
+		}
+		return fmt.Errorf("%w: the rows of the table %s differ after the copy", checkpoint.ErrDamaged, Table(table))
 	}
 	return nil
 }

@@ -281,7 +281,11 @@ func TestAMoverSleepsAtEachCall(t *testing.T) {
 				return call()
 			})
 			var mover sync.WaitGroup
-			mover.Go(func() { _ = rows.Move(t.Context(), src, dst, "t") })
+			mover.Go(func() {
+				if err := rows.Move(t.Context(), src, dst, "t"); errors.Is(err, checkpoint.ErrDamaged) {
+					t.Errorf("%s: got %v, although nothing is damaged", what, err)
+				}
+			})
 			time.Sleep(time.Minute)
 			over = calls.Load() < int64(at)
 			if err := rows.Settle(t.Context(), a, b, "t"); err != nil {
@@ -304,6 +308,46 @@ func TestAMoverSleepsAtEachCall(t *testing.T) {
 				t.Errorf("%s: got %d threads at b, want it deleted", what, n)
 			}
 		})
+	}
+}
+
+// TestAMoverSleepsWhileAVersionIsReleased stops a mover at each of its calls. Others end its move,
+// and release the open version at the old place. The move fails as one that can be tried again.
+func TestAMoverSleepsWhileAVersionIsReleased(t *testing.T) {
+	released := 0
+	for at, over := 1, false; !over; at++ {
+		synctest.Test(t, func(t *testing.T) {
+			what, p := fmt.Sprintf("asleep before call %d", at), newPlaces()
+			a, b := p.process(nil)
+			eventful(t, a.Saver)
+			var calls atomic.Int64
+			src, dst := p.process(func(call func() error) error {
+				if calls.Add(1) == int64(at) {
+					time.Sleep(3 * time.Hour)
+				}
+				return call()
+			})
+			var mover sync.WaitGroup
+			mover.Go(func() {
+				if err := rows.Move(t.Context(), src, dst, "t"); err != nil && !errors.Is(err, checkpoint.ErrUnavailable) {
+					t.Errorf("%s: got %v, want ErrUnavailable", what, err)
+				}
+			})
+			time.Sleep(2 * time.Hour) // the lease ends
+			over = calls.Load() < int64(at)
+			if err := rows.Settle(t.Context(), a, b, "t"); err != nil {
+				t.Fatalf("%s: settle: %v", what, err)
+			}
+			if _, err := a.Saver.Release(t.Context(), "t", checkpoint.ID{}); err == nil {
+				released++
+			} else if !errors.As(err, new(*rows.MovedError)) {
+				t.Fatalf("%s: release: %v", what, err)
+			}
+			mover.Wait()
+		})
+	}
+	if released == 0 {
+		t.Error("no version was released at the old place")
 	}
 }
 
