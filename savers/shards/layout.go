@@ -65,8 +65,8 @@ func layoutOf(shards []Shard) ([]Place, error) {
 
 // A layout is stored as messages of this thread, which has no version and no inputs. So no list
 // has it, and it is never due. Each change of the layout adds messages, and the newest layout
-// counts. Two layouts that are posted at the same time have the same id of a message, so one is
-// stored.
+// counts. The id of a message names the layout that it follows. So of two layouts that processes
+// post at the same time, one is stored.
 const (
 	layoutThread  = "__shards"
 	layoutMessage = "layout"
@@ -86,9 +86,9 @@ func (l *stored) before(m *stored) bool {
 	return cmp.Or(cmp.Compare(l.Change, m.Change), cmp.Compare(l.Phase, m.Phase)) < 0
 }
 
-// id returns the id of the message with l.
-func (l *stored) id() string {
-	if l.Change == 0 {
+// next returns the id of the message with the layout that follows l, which is nil for the first.
+func (l *stored) next() string {
+	if l == nil {
 		return layoutMessage
 	}
 	return fmt.Sprintf("%s-%d-%d", layoutMessage, l.Change, l.Phase)
@@ -119,33 +119,49 @@ func (sh *shard) refresh(ctx context.Context, s checkpoint.Saver) error {
 	return nil
 }
 
-// store stores a layout in the saver of the shard, unless it stores the same or a newer one. The
-// caller must have the turn.
-func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l *stored) error {
+// store stores a layout in the saver of the shard, unless it stores the same, or a later phase of
+// the same change. It returns errReplaced if another change has begun. If after is not nil, l must
+// follow it. The caller must have the turn.
+func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l, after *stored) error {
 	payload, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("the layout: %w", err)
 	}
-	posted, err := s.Post(ctx, checkpoint.Post{Thread: layoutThread, MaxOthers: math.MaxInt32, Messages: []checkpoint.Message{
-		{ID: l.id(), Kind: checkpoint.SignalMessage, Name: layoutMessage, Payload: payload},
-	}})
-	if err == nil {
-		err = posted[0].Err
+	for {
+		found := sh.stored.Load()
+		switch {
+		case found == nil:
+		case found.Change > l.Change:
+			return errReplaced
+		case !found.before(l):
+			if l.before(found) || slices.Equal(found.Shards, l.Shards) && slices.Equal(found.To, l.To) {
+				return nil
+			}
+			return sh.other(found, nil)
+		case after != nil && after.before(found):
+			return errReplaced
+		}
+		posted, err := s.Post(ctx, checkpoint.Post{Thread: layoutThread, MaxOthers: math.MaxInt32, Messages: []checkpoint.Message{
+			{ID: found.next(), Kind: checkpoint.SignalMessage, Name: layoutMessage, Payload: payload},
+		}})
+		if err == nil {
+			err = posted[0].Err
+		}
+		if err == nil {
+			err = sh.refresh(ctx, s) // another process may have been faster
+		}
+		if err != nil {
+			return err
+		}
+		if now := sh.stored.Load(); now == found {
+			return fmt.Errorf("the layout: %w: it was stored and is gone", checkpoint.ErrDamaged)
+		}
 	}
-	if err == nil {
-		err = sh.refresh(ctx, s) // another process may have been faster
-	}
-	if err != nil {
-		return err
-	}
-	switch found := sh.stored.Load(); {
-	case found == nil:
-		return fmt.Errorf("the layout: %w: it was stored and is gone", checkpoint.ErrDamaged)
-	case found.before(l), !l.before(found) && !(slices.Equal(found.Shards, l.Shards) && slices.Equal(found.To, l.To)):
-		return sh.other(found, nil)
-	}
-	return nil
 }
+
+// errReplaced is the error of a process that changes the layout, if another one has begun another
+// change, or another phase.
+var errReplaced = errors.New("another process changes the layout")
 
 // agree compares the layout that the saver of the shard stores with the list that was given. It
 // stores that list in a saver that is empty. The caller must have the turn.
@@ -158,7 +174,7 @@ func (sh *shard) agree(ctx context.Context, s checkpoint.Saver) error {
 		if err := empty(ctx, s); err != nil {
 			return sh.other(nil, err)
 		}
-		if err := sh.store(ctx, s, &stored{Name: sh.Name, Shards: sh.layout}); err != nil {
+		if err := sh.store(ctx, s, &stored{Name: sh.Name, Shards: sh.layout}, nil); err != nil {
 			return err
 		}
 		found = sh.stored.Load()

@@ -88,7 +88,7 @@ func (sh *shard) note(ctx context.Context, err error) error {
 
 // Ready returns threads that are due, as checkpoint.Saver says.
 func (s *Saver) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint.ReadyThreads, error) {
-	return s.ready(ctx, q, s.view.Load().all)
+	return s.ready(ctx, q, s.view.Load().withThreads())
 }
 
 // ready is Ready for some shards.
@@ -489,10 +489,11 @@ func (l *lists) current(ctx context.Context, r *reader, last string) (t checkpoi
 func (s *Saver) lists(ctx context.Context, q *checkpoint.ThreadQuery) *lists {
 	for {
 		v, l := s.view.Load(), &lists{s: s, q: q}
-		for _, sh := range v.all {
+		all := v.withThreads()
+		for _, sh := range all {
 			l.open(ctx, sh)
 		}
-		s.each(v.all, func(i int, _ *shard) error { return l.all[i].pull() })
+		s.each(all, func(i int, _ *shard) error { return l.all[i].pull() })
 		if s.view.Load() == v { // else the shards may be others
 			return l
 		}
@@ -597,7 +598,7 @@ func (l *lists) compare(a, b *reader) int {
 // failure returns the error of the whole list. A list that has taken so long that threads which
 // had left a shard were removed from it meanwhile is partial.
 func (l *lists) failure(ctx context.Context) error {
-	var errs []error
+	var errs, moved []error
 	for _, r := range l.all {
 		_, err := r.sh.saver(ctx)
 		now := r.sh.stored.Load()
@@ -605,11 +606,11 @@ func (l *lists) failure(ctx context.Context) error {
 		case r.failed != nil:
 			errs = append(errs, r.failed)
 		case err == nil && now != r.layout && now.Phase >= Sweeping && (r.layout == nil || r.layout.Change != now.Change || r.layout.Phase < Sweeping):
-			errs = append(errs, fmt.Errorf("shard %q: its threads have moved while the list was read; read it again", r.sh.Name))
+			moved = append(moved, fmt.Errorf("shard %q: its threads have moved while the list was read; read it again", r.sh.Name))
 		}
 	}
 	if len(l.missed) > 0 {
-		errs = append(errs, l.missed[0])
+		moved = append(moved, l.missed[0])
 	}
-	return partial(errs, len(l.all)+len(l.missed))
+	return partial(append(errs, moved...), len(l.all)+len(moved)) // a shard whose threads have moved has yielded others
 }

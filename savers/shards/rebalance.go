@@ -74,7 +74,7 @@ func (s *Saver) Layout(ctx context.Context) (Layout, error) {
 // least reads the layouts of all shards, and returns the one that is least advanced.
 func (s *Saver) least(ctx context.Context) (least *stored, err error) {
 	v := s.view.Load()
-	for _, sh := range v.all {
+	for _, sh := range v.withThreads() {
 		sh.stale.Store(nil)
 		if _, err := sh.saver(ctx); err != nil {
 			return nil, err
@@ -102,8 +102,8 @@ func (s *Saver) least(ctx context.Context) (least *stored, err error) {
 //
 // Nothing moves yet. Start all processes with the same list now, because a process with the old
 // list cannot reach new shards. Then call Rebalance. Until then, Announce replaces the new layout
-// by another one. It can be repeated after an error. It must not be called concurrently with
-// itself or with Rebalance, in any process.
+// by another one. It can be repeated after an error. If processes call Announce at the same time,
+// or Announce and Rebalance, one of them changes the layout, and the others return errors.
 func Announce(ctx context.Context, all ...Shard) (err error) {
 	to, err := layoutOf(all)
 	if err != nil {
@@ -112,12 +112,14 @@ func Announce(ctx context.Context, all ...Shard) (err error) {
 	s := newSaver(all, to)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var before *stored
+	read := make(map[string]*stored)
 	for _, sh := range s.shards {
 		sh.layout = nil // any layout
 		if _, err := sh.place(ctx); err != nil {
 			return err
 		}
 		l := sh.stored.Load()
+		read[sh.Name] = l
 		switch {
 		case l == nil:
 		case l.Phase > Announced && l.Phase < Done:
@@ -137,22 +139,43 @@ func Announce(ctx context.Context, all ...Shard) (err error) {
 	if slices.Equal(before.Shards, to) {
 		return &checkpoint.InvalidError{Field: "shards", Found: list(to), Want: "another layout than the one in force"}
 	}
-	for _, old := range []bool{false, true} { // a new shard first: then no process opens it without a layout
-		for _, sh := range s.shards {
-			if slices.ContainsFunc(before.Shards, func(p Place) bool { return p.Name == sh.Name }) != old {
-				continue
-			}
-			next := &stored{Name: sh.Name, Shards: before.Shards, To: to, Phase: Announced, Change: before.Change + 1}
-			if err := sh.announce(ctx, next, old); err != nil {
-				return err
-			}
+	for _, sh := range before.order(s.shards) {
+		old := slices.ContainsFunc(before.Shards, func(p Place) bool { return p.Name == sh.Name })
+		next, after := &stored{Name: sh.Name, Shards: before.Shards, To: to, Phase: Announced, Change: before.Change + 1}, (*stored)(nil)
+		if sh.Name == before.Shards[0].Name {
+			after = read[sh.Name]
+		}
+		if err := sh.announce(ctx, next, after, old); errors.Is(err, errReplaced) {
+			return fmt.Errorf("shards: %w; read the layout, and call Announce again if it has not begun to change", err)
+		} else if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// order returns shards in the order in which they get the layout that follows l. The first shard
+// of the layout in force is the first: it decides which of several processes begins a change. New
+// shards follow, because no process can use one without a layout.
+func (l *stored) order(all []*shard) []*shard {
+	rank := func(sh *shard) int {
+		switch i := slices.IndexFunc(l.Shards, func(p Place) bool { return p.Name == sh.Name }); i {
+		case 0:
+			return 0
+		case -1:
+			return 1
+		default:
+			return 2
+		}
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *shard) int { return rank(a) - rank(b) })
+	return all
+}
+
 // announce stores the first phase of a change. old says that the layout in force has the shard.
-func (sh *shard) announce(ctx context.Context, next *stored, old bool) error {
+// after is that of store.
+func (sh *shard) announce(ctx context.Context, next, after *stored, old bool) error {
 	in, err := sh.saver(ctx)
 	if err != nil {
 		return err
@@ -162,7 +185,7 @@ func (sh *shard) announce(ctx context.Context, next *stored, old bool) error {
 			return sh.other(nil, err)
 		}
 	}
-	return sh.put(ctx, next)
+	return sh.put(ctx, next, after)
 }
 
 // Rebalancing are the settings of Rebalance. The zero value has the defaults.
@@ -185,10 +208,21 @@ type Rebalancing struct {
 // damaged, and one that is too large for one change of its new shard. Rebalance moves the others,
 // and returns errors that name such threads. Delete or mend them, and call Rebalance again.
 func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
-	for {
+	for begun := (*stored)(nil); ; {
 		l, err := s.least(ctx)
-		if err != nil || l.To == nil {
+		switch {
+		case err != nil || l.To == nil:
 			return err
+		case begun != nil && begun.Change != l.Change && begun.Phase > Announced:
+			return nil // another process has ended the change, and announced the next one
+		case begun != nil && begun.Change != l.Change:
+			return fmt.Errorf("shards: %w: it has announced a change to %s; call Rebalance again once all processes have its list", errReplaced, list(l.To))
+		}
+		begun = l
+		for v, i := s.view.Load(), 0; i < len(v.to); i++ {
+			if _, err := v.to[i].shard(s); err != nil {
+				return err
+			}
 		}
 		if l.Phase > Announced {
 			if err := wait(ctx, settled); err != nil {
@@ -201,7 +235,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 				return fmt.Errorf("shards: phase %q: %w", l.Phase, err)
 			}
 		}
-		if err := s.advance(ctx, l); err != nil {
+		if err := s.advance(ctx, l); err != nil && !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
@@ -209,7 +243,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 
 // advance stores the phase after that of l in all shards.
 func (s *Saver) advance(ctx context.Context, l *stored) error {
-	all := slices.Clone(s.view.Load().all)
+	all := l.order(s.view.Load().all)
 	stays := func(sh *shard) bool {
 		return slices.ContainsFunc(l.To, func(p Place) bool { return p.Name == sh.Name })
 	}
@@ -222,22 +256,24 @@ func (s *Saver) advance(ctx context.Context, l *stored) error {
 		}
 		return -1
 	}
-	slices.SortStableFunc(all, last)
+	if l.Phase+1 == Done {
+		slices.SortStableFunc(all, last)
+	}
 	for _, sh := range all {
 		next := *l
 		next.Name, next.Phase = sh.Name, l.Phase+1
 		if next.Phase == Done {
 			next.Shards, next.To = l.To, nil
 		}
-		if err := sh.put(ctx, &next); err != nil {
+		if err := sh.put(ctx, &next, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// put stores a layout in a shard.
-func (sh *shard) put(ctx context.Context, l *stored) error {
+// put stores a layout in a shard. after is that of store.
+func (sh *shard) put(ctx context.Context, l, after *stored) error {
 	in, err := sh.saver(ctx)
 	if err != nil {
 		return err
@@ -248,7 +284,7 @@ func (sh *shard) put(ctx context.Context, l *stored) error {
 	case <-ctx.Done():
 		return sh.failed(ctx.Err())
 	}
-	return sh.failed(sh.store(ctx, in, l))
+	return sh.failed(sh.store(ctx, in, l, after))
 }
 
 // wait waits for a time.

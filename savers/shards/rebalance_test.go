@@ -457,8 +457,39 @@ func TestAProcessWithTheOldList(t *testing.T) {
 		if here == 0 || lacks == 0 {
 			t.Errorf("got %d threads on old shards and %d on the new one, want some of both", here, lacks)
 		}
+		_, err := listed(t, old, checkpoint.ThreadQuery{})
+		_, failed := old.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 9})
+		for what, err := range map[string]error{"list": err, "ready": failed} {
+			var lacks *shards.ShardError
+			if !errors.Is(err, checkpoint.ErrPartial) || !errors.As(err, &lacks) || lacks.Shard != "c" {
+				t.Errorf("%s: got %v, want ErrPartial, because the process lacks c", what, err)
+			}
+		}
 		if _, err := shards.Open(t.Context(), d.list(nil, "a", "b")...); !errors.As(err, new(*shards.LayoutError)) {
 			t.Errorf("got %v, want a *LayoutError", err)
+		}
+	})
+}
+
+// TestAProcessWithoutAnyShardOfTheLayout has a list all of whose shards were drained.
+func TestAProcessWithoutAnyShardOfTheLayout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disks{}
+		old := d.open(t, "a")
+		post(t, old, ids("t", 3)...)
+		if err := rebalance(t.Context(), d.list(nil, "a drained", "c")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		_, listing := listed(t, old, checkpoint.ThreadQuery{})
+		_, listing2 := listed(t, old, checkpoint.ThreadQuery{})
+		_, due := old.Ready(t.Context(), checkpoint.ReadyQuery{Graphs: []string{"g"}, Limit: 9})
+		_, layout := old.Layout(t.Context())
+		for what, err := range map[string]error{"a list": listing, "another list": listing2, "ready": due, "layout": layout, "rebalance": old.Rebalance(t.Context(), shards.Rebalancing{})} {
+			var lacks *shards.ShardError
+			if !errors.As(err, &lacks) || lacks.Shard != "c" {
+				t.Errorf("%s: got %v, want a *ShardError of the shard that the process lacks", what, err)
+			}
 		}
 	})
 }
@@ -664,4 +695,116 @@ func TestALayoutCostsNoRoundTrips(t *testing.T) {
 			t.Errorf("the calls of the storage differ (-without shards +with):\n%s", diff)
 		}
 	})
+}
+
+// TestAListOfAnOldLayout lists threads by a process that has not heard that a shard of its list
+// has threads again.
+func TestAListOfAnOldLayout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disks{}
+		threads := ids("t", 12)
+		slices.Sort(threads)
+		post(t, d.open(t, "b"), threads...)
+		idle := d.open(t, "a drained", "b")
+		if err := rebalance(t.Context(), d.list(nil, "a", "b")); err != nil {
+			t.Fatal(err)
+		}
+		if places := d.places(t); len(places["a"]) == 0 || len(places["b"]) == 0 {
+			t.Fatalf("got the places %q, want threads on both shards", places)
+		}
+		if got, err := listed(t, idle, checkpoint.ThreadQuery{}); err != nil || !slices.Equal(got, threads) {
+			t.Errorf("got %q and %v, want all threads", got, err)
+		}
+	})
+}
+
+// TestAListIsPartialIfItsThreadsMove changes the layout while a list is read.
+func TestAListIsPartialIfItsThreadsMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disks{}
+		post(t, d.open(t, "a", "b"), ids("t", 12)...)
+		announce(t, d.list(nil, "a drained", "b drained", "c"))
+		s := d.open(t, "a drained", "b drained", "c")
+		var last error
+		n := 0
+		for _, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+			if n++; n == 1 {
+				if err := s.Rebalance(t.Context(), shards.Rebalancing{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last = err
+		}
+		if !errors.Is(last, checkpoint.ErrPartial) {
+			t.Errorf("got %v, want ErrPartial", last)
+		}
+	})
+}
+
+// TestRebalanceWithTheOldList is called by a process that lacks a shard of the new layout.
+func TestRebalanceWithTheOldList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disks{}
+		old := d.open(t, "a") // without threads: nothing would have to move
+		announce(t, d.list(nil, "a", "c"))
+		var lacks *shards.ShardError
+		if err := old.Rebalance(t.Context(), shards.Rebalancing{}); !errors.As(err, &lacks) || lacks.Shard != "c" {
+			t.Errorf("got %v, want a *ShardError of the shard that the process lacks", err)
+		}
+		l, err := d.open(t, "a", "c").Layout(t.Context())
+		if err != nil || l.Phase != shards.Announced {
+			t.Errorf("got the layout %+v and %v, want it as it was announced", l, err)
+		}
+		if got, err := old.Layout(t.Context()); err != nil || got.Phase != shards.Announced {
+			t.Errorf("got the layout %+v and %v in the old process", got, err)
+		}
+	})
+}
+
+// TestTwoChangesAtTheSameTime announces a change to x. Then Announce of y, or Rebalance, is called
+// before each call of the storages in the other. One of them is refused. All threads are there
+// after the change that is left.
+func TestTwoChangesAtTheSameTime(t *testing.T) {
+	x, y := []string{"a drained", "b", "c"}, []string{"a", "b drained", "e"}
+	for _, what := range []string{"announce in rebalance", "rebalance in announce", "announce in announce"} {
+		for at, over := 1, false; !over; at++ {
+			synctest.Test(t, func(t *testing.T) {
+				d, threads := disks{}, ids("t", 6)
+				post(t, d.open(t, "a", "b"), threads...)
+				announce(t, d.list(nil, x...))
+				call := func(name string, by func(string, func() error) error) error {
+					if name == "announce" {
+						return shards.Announce(t.Context(), d.list(by, y...)...)
+					}
+					s, err := shards.Open(t.Context(), d.list(by, x...)...)
+					if err != nil {
+						return err
+					}
+					return errors.Join(s.Rebalance(t.Context(), shards.Rebalancing{}), s.Close())
+				}
+				second, first, _ := strings.Cut(what, " in ")
+				var calls atomic.Int64
+				var inner error
+				outer := call(first, func(_ string, do func() error) error {
+					if calls.Add(1) == int64(at) {
+						inner = call(second, nil)
+					}
+					return do()
+				})
+				over = calls.Load() < int64(at)
+				what := fmt.Sprintf("%s, at call %d: got %v and %v", what, at, inner, outer)
+				if inner != nil && outer != nil || first != second && !over && inner == nil && outer == nil {
+					t.Fatalf("%s, want one error", what)
+				}
+				list, end := x, []string{"b", "c"}
+				if first == "announce" && outer == nil || second == "announce" && inner == nil && !over {
+					list, end = y, []string{"a", "e"}
+				}
+				if err := rebalance(t.Context(), d.list(nil, list...)); err != nil {
+					t.Fatalf("%s, and %v after it", what, err)
+				}
+				d.wantPlaces(t, d.open(t, end...), threads)
+			})
+		}
+	}
 }

@@ -19,6 +19,7 @@ type view struct {
 	from   []owner // by name
 	to     []owner // the layout that replaces from; nil if none does
 	all    []*shard
+	lacked []*shard // those of from and to that the process does not have; their calls fail
 }
 
 // owner is a shard that a layout names. sh is nil if the process has no such shard.
@@ -33,8 +34,12 @@ func (s *Saver) viewOf(l *stored) *view {
 	v := &view{change: l.Change}
 	own := func(places []Place) (all []owner) {
 		for _, p := range places {
-			sh, _ := s.named(p.Name)
-			if sh != nil && !slices.Contains(v.all, sh) {
+			sh, err := s.named(p.Name)
+			switch {
+			case err != nil:
+				open := func(context.Context) (checkpoint.Saver, error) { return nil, err }
+				v.lacked = append(v.lacked, &shard{Shard: Shard{Name: p.Name, Open: open}, turn: make(chan struct{}, 1)})
+			case !slices.Contains(v.all, sh):
 				v.all = append(v.all, sh)
 			}
 			all = append(all, owner{p, sh, seeds(p.Name, p.Weight)})
@@ -44,6 +49,16 @@ func (s *Saver) viewOf(l *stored) *view {
 	v.from, v.to = own(l.Shards), own(l.To)
 	slices.SortFunc(v.all, func(a, b *shard) int { return strings.Compare(a.Name, b.Name) })
 	return v
+}
+
+// withThreads returns the shards that may have threads. The first phase of a change has none on
+// new shards, so a process needs them only later.
+func (v *view) withThreads() []*shard {
+	begun := func(sh *shard) bool { return sh.phase(v) >= Moving }
+	if len(v.lacked) > 0 && (v.to == nil || slices.ContainsFunc(v.all, begun)) {
+		return slices.Concat(v.all, v.lacked)
+	}
+	return v.all
 }
 
 // adopt makes a stored layout the view of the process, if it is newer.
