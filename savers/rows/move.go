@@ -141,6 +141,11 @@ func (s *Saver) Rows() *Saver { return s }
 type Place struct {
 	Name  string
 	Saver *Saver
+
+	// Check is called by Move from this place, once nobody writes to the thread there. If it
+	// returns an error, the thread stays. So a mover that has slept finds out that the thread goes
+	// elsewhere. The default is no check.
+	Check func(ctx context.Context) error
 }
 
 // errAborted is the error of a mover whose move others have aborted.
@@ -159,7 +164,13 @@ func Move(ctx context.Context, src, dst Place, id string) error {
 	}
 	t, err := src.fence(ctx, id, transit{stage: Leaving, place: dst.Name, token: token})
 	if err == nil && t.transit.stage == Leaving {
-		if err = carry(ctx, src, dst, t); err == nil {
+		if src.Check != nil {
+			err = src.Check(ctx)
+		}
+		if err == nil {
+			err = carry(ctx, src, dst, t)
+		}
+		if err == nil {
 			err = src.hand(ctx, t)
 		}
 	}

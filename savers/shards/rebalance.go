@@ -404,7 +404,7 @@ func (w *walk) visit(here rows.Place, t *rows.Standee) func(ctx context.Context)
 	case t.Err != nil:
 		return func(context.Context) error { return fmt.Errorf("shard %q: %w", here.Name, t.Err) }
 	default:
-		return w.with(dst.Name, func(ctx context.Context, there rows.Place) error { return move(ctx, here, there, t.ID) })
+		return w.with(dst.Name, func(ctx context.Context, there rows.Place) error { return w.s.move(ctx, here, there, t.ID, w.layout) })
 	}
 	return nil
 }
@@ -424,8 +424,21 @@ func (w *walk) with(name string, f func(context.Context, rows.Place) error) func
 	}
 }
 
-// move moves a thread. It waits while another process does so, or the shards are unavailable.
-func move(ctx context.Context, src, dst rows.Place, id string) error {
+// move moves a thread in a phase of a change. It returns errEnded if the phase has ended: other
+// processes have moved the thread then. It waits while another process moves it, or the shards are
+// unavailable.
+func (s *Saver) move(ctx context.Context, src, dst rows.Place, id string, phase *stored) error {
+	src.Check = func(ctx context.Context) error {
+		sh, err := s.named(src.Name)
+		if err != nil {
+			return err
+		}
+		l, err := sh.reread(ctx)
+		if err == nil && phase.before(l) {
+			err = errEnded
+		}
+		return err
+	}
 	for tries := 4; ; tries++ {
 		err := rows.Move(ctx, src, dst, id)
 		if !errors.Is(err, checkpoint.ErrUnavailable) || tries == mostMoved {

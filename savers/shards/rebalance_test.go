@@ -808,3 +808,42 @@ func TestTwoChangesAtTheSameTime(t *testing.T) {
 		}
 	}
 }
+
+// TestAMoverSleepsDuringTwoChanges stops a process that rebalances at each of its calls. Others
+// make the change and another one. The process wakes up, and moves no thread by the old change.
+func TestAMoverSleepsDuringTwoChanges(t *testing.T) {
+	for at, over := 1, false; !over; at++ {
+		synctest.Test(t, func(t *testing.T) {
+			d, threads := disks{}, ids("t", 6)
+			post(t, d.open(t, "a", "b"), threads...)
+			announce(t, d.list(nil, "a drained", "b", "c"))
+			var calls atomic.Int64
+			sleep := func(_ string, call func() error) error {
+				if calls.Add(1) == int64(at) {
+					time.Sleep(time.Hour)
+				}
+				return call()
+			}
+			var mover sync.WaitGroup
+			mover.Go(func() {
+				s, err := shards.Open(t.Context(), d.list(sleep, "a drained", "b", "c")...)
+				if err == nil {
+					_ = s.Rebalance(t.Context(), shards.Rebalancing{Parallel: 1}) // others have made the change
+					_ = s.Close()
+				}
+			})
+			time.Sleep(10 * time.Minute)
+			over = calls.Load() < int64(at)
+			for _, change := range [][]string{{"a drained", "b", "c"}, {"a", "b", "c drained"}} {
+				if err := rebalance(t.Context(), d.list(nil, change...)); err != nil {
+					t.Fatalf("asleep at call %d: %v", at, err)
+				}
+			}
+			mover.Wait()
+			d.wantPlaces(t, d.open(t, "a", "b"), threads)
+			if t.Failed() {
+				t.Fatalf("asleep at call %d", at)
+			}
+		})
+	}
+}

@@ -151,7 +151,11 @@ func (s *Saver) place(ctx context.Context, thread string, creates bool) (*shard,
 			return src, nil, err
 		}
 		if creates && phase <= Moved {
-			if err := s.claim(ctx, src, dst, thread, phase); err != nil {
+			err := s.claim(ctx, src, dst, thread, &stored{Change: v.change, Phase: phase})
+			switch {
+			case errors.Is(err, errEnded):
+				continue
+			case err != nil:
 				return src, nil, src.failed(err)
 			}
 		}
@@ -208,20 +212,20 @@ func again(err error) error {
 // claim claims a thread that does not exist at its old place. If the thread is there although all
 // threads have moved, because a process created it that did not know of the change, claim moves
 // it.
-func (s *Saver) claim(ctx context.Context, src, dst *shard, thread string, phase Phase) error {
+func (s *Saver) claim(ctx context.Context, src, dst *shard, thread string, phase *stored) error {
 	from, err := src.place(ctx)
 	if err != nil {
 		return err
 	}
 	exists, err := rows.Claim(ctx, from, thread, dst.Name)
-	if err != nil || !exists || phase < Moved {
+	if err != nil || !exists || phase.Phase < Moved {
 		return err
 	}
 	to, err := dst.place(ctx)
 	if err != nil {
 		return err
 	}
-	return move(ctx, from, to, thread)
+	return s.move(ctx, from, to, thread, phase)
 }
 
 // place returns the shard as package rows has it.

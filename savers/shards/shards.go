@@ -203,6 +203,24 @@ func (sh *shard) saver(ctx context.Context) (checkpoint.Saver, error) {
 	return s, nil
 }
 
+// reread returns the layout that the shard stores at the time of the call.
+func (sh *shard) reread(ctx context.Context) (*stored, error) {
+	in, err := sh.saver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case sh.turn <- struct{}{}:
+		defer func() { <-sh.turn }()
+	case <-ctx.Done():
+		return nil, sh.failed(ctx.Err())
+	}
+	if err := sh.refresh(ctx, in); err != nil {
+		return nil, sh.failed(err)
+	}
+	return sh.stored.Load(), nil
+}
+
 // close closes the saver of the shard.
 func (sh *shard) close() error {
 	sh.turn <- struct{}{}
