@@ -20,6 +20,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/worker"
 	"github.com/graphgen-go/graphgen/savers/internal/memrows"
 	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/shards"
 )
 
 // sim is one simulation.
@@ -45,6 +46,7 @@ type sim struct {
 	limits                   bool // some inputs have an ExecutionTimeout
 	join                     bool // the savers of rows join changes
 	slots                    int  // of each worker
+	moves
 
 	all   sync.WaitGroup // every goroutine
 	over  chan struct{}  // closed when everything rests, or something has failed
@@ -99,6 +101,7 @@ func newSim(seed uint64) *sim {
 		}
 		s.servers = append(s.servers, sv)
 	}
+	s.drawMoves()
 	return s
 }
 
@@ -108,8 +111,8 @@ func (s *sim) String() string {
 	for _, sv := range s.servers {
 		kinds = append(kinds, map[bool]string{true: "memory", false: "rows"}[sv.saver != nil])
 	}
-	return fmt.Sprintf("seed %d: %d workers of %d slots, %d threads of %d inputs on %s, %s, %d of 1000 calls fail in each way and %d are slow for %s, engine: %t, released when done: %t, checkpoints kept: %d, joined: %t, prunes: %t, pauses: %t, edits: %t, limits: %t",
-		s.seed, s.workers, s.slots, s.threads, s.inputs, strings.Join(kinds, "+"), s.durability, s.faults, s.slow, s.storm, s.engine != nil, s.releases, s.keeps, s.join, s.prunes, s.pauses, s.edits, s.limits)
+	return fmt.Sprintf("seed %d: %d workers of %d slots, %d threads of %d inputs on %s, %s, %d of 1000 calls fail in each way and %d are slow for %s, engine: %t, released when done: %t, checkpoints kept: %d, joined: %t, prunes: %t, pauses: %t, edits: %t, limits: %t, layouts: %v",
+		s.seed, s.workers, s.slots, s.threads, s.inputs, strings.Join(kinds, "+"), s.durability, s.faults, s.slow, s.storm, s.engine != nil, s.releases, s.keeps, s.join, s.prunes, s.pauses, s.edits, s.limits, s.layouts)
 }
 
 // calm reports whether nothing goes wrong any more.
@@ -209,6 +212,7 @@ func (s *sim) run(ctx context.Context) error {
 		clients.Go(func() { s.disturb(ctx, fmt.Sprint("t", i)) })
 		clients.Go(func() { s.order(ctx, fmt.Sprint("b", i)) })
 	}
+	clients.Go(func() { s.move(ctx) })
 	if s.pauses {
 		clients.Go(func() { s.pause(ctx) })
 	}
@@ -219,10 +223,12 @@ func (s *sim) run(ctx context.Context) error {
 	direct, err := s.direct(context.WithoutCancel(ctx))
 	if err != nil {
 		s.fail("open: %v", err)
+	} else {
+		s.rest(ctx, direct)
 	}
-	s.rest(ctx, direct)
 	if !s.failed() {
 		s.check(context.WithoutCancel(ctx), direct)
+		s.checkPlaces(context.WithoutCancel(ctx), direct)
 	}
 	s.mu.Lock()
 	if len(s.errs) == 0 {
@@ -259,19 +265,22 @@ func (s *sim) live(ctx context.Context, p *process, version int, r *rand.Rand) {
 		s.work(running, p, version)
 	})
 	for {
-		d := time.Duration(2+r.IntN(40)) * time.Second
+		d, outdated := time.Duration(2+r.IntN(40))*time.Second, false
 		if s.calm() && version == 2 {
 			d = 24 * time.Hour
 		}
 		select {
 		case <-time.After(d):
+		case <-p.outdated():
+			outdated = true
+			time.Sleep(time.Duration(1+r.IntN(60)) * time.Second)
 		case <-ctx.Done():
 			<-ended
 			p.kill()
 			return
 		}
 		switch n := r.IntN(10); {
-		case s.calm() || n < 3:
+		case s.calm() || outdated || n < 3:
 			s.note("%s is shut down", p.name)
 			stop()
 			<-ended
@@ -360,33 +369,53 @@ func (s *sim) explain(p *process, err error) {
 		}
 	}
 	var child *graph.ChildError
+	if s.announced > 0 && errors.As(err, new(*shards.LayoutError)) { // a process with the old list opens a shard
+		return
+	}
 	if err == nil || errors.As(err, &cancelled) || errors.As(err, &busy) || errors.As(err, &child) {
 		return
 	}
 	s.fail("%s: an error that nothing explains: %v", p.name, err)
 }
 
-// client opens the program of a client. It returns nil if the simulation is over.
+// client opens the program of a client. It returns nil if the simulation is over. When the layout
+// changes, another process with the new list takes its place.
 func (s *sim) client(ctx context.Context, name string) *program {
+	prog := new(program)
+	if !s.replace(ctx, prog, name) {
+		return nil
+	}
+	return prog
+}
+
+// replace makes a new process the one that a client uses, and reports whether it has begun.
+func (s *sim) replace(ctx context.Context, prog *program, name string) bool {
 	p := s.newProcess(name)
 	saver, err := p.open(ctx)
 	if err != nil {
-		return nil
+		return false
 	}
 	if s.engine != nil {
 		saver = worker.Announce(saver, s.engine, nil)
 	}
 	context.AfterFunc(ctx, p.kill)
+	next, err := p.compile(saver, 2)
+	if err != nil {
+		s.fail("compile: %v", err)
+		return false
+	}
+	*prog = *next
 	s.all.Go(func() {
+		select {
+		case <-p.outdated():
+			time.Sleep(time.Duration(s.draw("client", name).IntN(60)) * time.Second)
+			s.replace(ctx, prog, name+"'")
+		case <-ctx.Done():
+		}
 		<-ctx.Done()
 		_ = saver.Close() // with the error of a dead process
 	})
-	prog, err := p.compile(saver, 2)
-	if err != nil {
-		s.fail("compile: %v", err)
-		return nil
-	}
-	return prog
+	return true
 }
 
 // until makes a call until it succeeds or the simulation has failed.
@@ -445,21 +474,22 @@ func (s *sim) disturb(ctx context.Context, thread string) {
 	if prog == nil {
 		return
 	}
-	t, cancels := prog.orders.Thread(thread), r.IntN(3) == 0
+	cancels := r.IntN(3) == 0
 	for i := range 4 {
 		select {
 		case <-time.After(time.Duration(r.Int64N(int64(s.storm) / 4))):
 		case <-s.over:
 			return
 		}
+		t := prog.orders.Thread(thread)
 		if s.edits {
-			s.edit(ctx, t, fmt.Sprint(thread, ".edit", i))
+			s.edit(ctx, prog, thread, fmt.Sprint(thread, ".edit", i))
 		}
 		if cancels && r.IntN(3) == 0 {
 			s.mu.Lock()
 			s.cancels[thread] = time.Now()
 			s.mu.Unlock()
-			if !s.until(ctx, "cancel of "+thread, func(ctx context.Context) error { return t.Cancel(ctx, "no") }) {
+			if !s.until(ctx, "cancel of "+thread, func(ctx context.Context) error { return prog.orders.Thread(thread).Cancel(ctx, "no") }) {
 				return
 			}
 			s.mu.Lock()

@@ -57,13 +57,18 @@ type process struct {
 	cut     map[int]time.Time // it does not reach a shard before this time
 	drawn   map[string]int    // how often each draw was made
 	opened  map[string]time.Time
-	blind   time.Time // when it last did not reach a shard
+	blind   time.Time     // when it last did not reach a shard
+	knows   int           // how many changes of the layout its list has
+	fuse    int           // it dies or stops after so many more calls; 0 for never
+	sleeps  time.Duration // how long it stops then; 0 if it dies
 }
 
 // newProcess starts a process.
 func (s *sim) newProcess(name string) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &process{
-		s: s, name: name, over: make(chan struct{}), cut: map[int]time.Time{}, drawn: map[string]int{}, opened: map[string]time.Time{},
+		s: s, name: name, knows: s.announced, over: make(chan struct{}), cut: map[int]time.Time{}, drawn: map[string]int{}, opened: map[string]time.Time{},
 	}
 }
 
@@ -113,7 +118,15 @@ func (s *sim) latency(r *rand.Rand) time.Duration {
 }
 
 // call makes a call of a process to a shard. It may fail before or after it happens.
-func (p *process) call(ctx context.Context, shard int, op, thread string, do func(context.Context) error) error {
+func (p *process) call(ctx context.Context, shard int, op, thread string, doIt func(context.Context) error) error {
+	do := func(ctx context.Context) error {
+		if p.s.announced > 0 && late(ctx) {
+			return errNetwork
+		}
+		defer p.burn()
+		return doIt(ctx)
+	}
+	p.burn()
 	r := p.draw(fmt.Sprint(shard, op, thread))
 	at := fmt.Sprintf("%s %s.%s %s", p.name, p.s.servers[shard].name, op, p.s.short(thread))
 	there, back, fault := p.s.latency(r), p.s.latency(r), r.IntN(1000)
@@ -223,18 +236,25 @@ func (p *process) resume() {
 	}
 }
 
-// open returns the saver of a process over all shards.
+// open returns the saver of a process over all shards. A process may begin with the list that was
+// in force before the newest change of the layout.
 func (p *process) open(ctx context.Context) (checkpoint.Saver, error) {
-	var all []shards.Shard
-	for i, sv := range p.s.servers {
-		open := func(context.Context) (checkpoint.Saver, error) { return p.connect(i, sv), nil }
-		all = append(all, shards.Shard{Name: sv.name, Open: open})
-	}
+	old := p.draw("list").IntN(4) == 0
 	for {
-		s, err := shards.Open(ctx, all...)
-		if err == nil || ctx.Err() != nil || errors.Is(err, errDead) {
-			return s, err
+		p.s.mu.Lock()
+		from := p.s.done
+		if p.knows = p.s.announced; old {
+			p.knows = from
 		}
+		p.s.mu.Unlock()
+		s, err := shards.Open(ctx, p.s.listOf(from, p.knows, p.connect)...)
+		switch {
+		case err == nil:
+			return timed(s), nil
+		case ctx.Err() != nil || errors.Is(err, errDead):
+			return nil, err
+		}
+		old = old && !errors.As(err, new(*shards.LayoutError))
 		time.Sleep(time.Second)
 	}
 }
@@ -252,18 +272,13 @@ func (p *process) connect(i int, sv *server) checkpoint.Saver {
 }
 
 // direct returns a saver over all shards without a network.
-func (s *sim) direct(ctx context.Context) (checkpoint.Saver, error) {
-	var all []shards.Shard
-	for _, sv := range s.servers {
-		open := func(context.Context) (checkpoint.Saver, error) {
-			if sv.saver != nil {
-				return unclosed{sv.saver}, nil
-			}
-			return rows.New("rows", skewed{unclosedRows{sv.store}, sv.skew}, rows.Options{}), nil
+func (s *sim) direct(ctx context.Context) (*shards.Saver, error) {
+	return shards.Open(ctx, s.listOf(s.done, s.announced, func(_ int, sv *server) checkpoint.Saver {
+		if sv.saver != nil {
+			return unclosed{sv.saver}
 		}
-		all = append(all, shards.Shard{Name: sv.name, Open: open})
-	}
-	return shards.Open(ctx, all...)
+		return rows.New("rows", skewed{unclosedRows{sv.store}, sv.skew}, rows.Options{})
+	})...)
 }
 
 // unclosed is a saver that outlives the process that closes it.

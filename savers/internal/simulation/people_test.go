@@ -44,7 +44,9 @@ func (s *sim) watch(ctx context.Context, prog *program, thread, name string) {
 	ctx, cancel := context.WithDeadline(ctx, s.begun.Add(s.storm+hour))
 	defer cancel()
 	for {
-		res, err := prog.orders.Thread(thread).Result(ctx, graph.RequestID(name))
+		turn, end := context.WithTimeout(ctx, hour/4) // then ask another process, if the layout has changed
+		res, err := prog.orders.Thread(thread).Result(turn, graph.RequestID(name))
+		end()
 		s.note("the result of %s is %v %v", name, res.Status, err)
 		s.mu.Lock()
 		_, cancels := s.cancels[thread]
@@ -60,6 +62,7 @@ func (s *sim) watch(ctx context.Context, prog *program, thread, name string) {
 			return
 		case errors.As(err, &saver) && ctx.Err() == nil:
 			time.Sleep(time.Second)
+		case s.announced > 0 && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		case errors.Is(err, errDead):
 			return
 		default:
@@ -114,7 +117,8 @@ func (s *sim) checkOrder(ctx context.Context, direct checkpoint.Saver, thread st
 }
 
 // edit makes an edit of a thread. Sometimes it takes the place of the only due node, ask.
-func (s *sim) edit(ctx context.Context, t graph.Thread[state, update], line string) {
+func (s *sim) edit(ctx context.Context, prog *program, thread, line string) {
+	t := prog.orders.Thread(thread)
 	snap, err := t.State(ctx)
 	if err != nil || snap.Checkpoint.IsZero() {
 		return
@@ -135,7 +139,7 @@ func (s *sim) edit(ctx context.Context, t graph.Thread[state, update], line stri
 	u.Log.Append(line)
 	_, err = t.UpdateState(ctx, u, opts...)
 	s.note("edit %s: %v", line, err)
-	if len(opts) > 1 && !s.until(ctx, "wake after "+line, t.Wake) { // it may have made a fork, which nobody runs by itself
+	if len(opts) > 1 && !s.until(ctx, "wake after "+line, func(ctx context.Context) error { return prog.orders.Thread(thread).Wake(ctx) }) { // it may have made a fork, which nobody runs by itself
 		return
 	}
 	s.mu.Lock()
