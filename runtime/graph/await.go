@@ -71,6 +71,7 @@ func (g *core) watch(ctx context.Context, thread string, check func(context.Cont
 		}
 	})
 	defer seat.Leave()
+	var retry <-chan time.Time // of a check that has failed
 	for {
 		timer := time.NewTimer(min(seat.Tick(), time.Hour))
 		select {
@@ -79,13 +80,15 @@ func (g *core) watch(ctx context.Context, thread string, check func(context.Cont
 			return stoppedBy(ctx, where(g.name, thread, -1))
 		case <-timer.C:
 			continue
+		case <-retry:
 		case <-changed:
-			timer.Stop()
 		}
+		timer.Stop()
+		retry = nil
 		done, err := check(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && passing(err):
-			time.AfterFunc(news.Every, func() { g.news.Changed(thread) }) // checks again
+			retry = time.After(news.Every)
 		case err != nil || done:
 			return err
 		}

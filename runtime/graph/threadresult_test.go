@@ -386,10 +386,12 @@ func TestAResultUntilWaiting(t *testing.T) {
 // silent is a saver that announces nothing.
 type silent struct{ checkpoint.Saver }
 
-// asks counts the calls of News and Load of a saver that announces nothing.
+// asks counts the calls of News and Load of a saver that announces nothing. While the server of
+// the saver is down, Load fails after some milliseconds.
 type asks struct {
 	checkpoint.Saver
 	news, loads atomic.Int64
+	down        atomic.Bool
 }
 
 func (a *asks) News(ctx context.Context, threads []string) ([]checkpoint.News, error) {
@@ -398,7 +400,11 @@ func (a *asks) News(ctx context.Context, threads []string) ([]checkpoint.News, e
 }
 
 func (a *asks) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-	a.loads.Add(1)
+	n := a.loads.Add(1)
+	if a.down.Load() {
+		time.Sleep(time.Duration(1+n%7) * time.Millisecond)
+		return checkpoint.Chain{}, fmt.Errorf("%w: it is down", checkpoint.ErrUnavailable)
+	}
 	return a.Saver.Load(ctx, p)
 }
 
@@ -428,6 +434,37 @@ func TestCallsOfResultShareAPoll(t *testing.T) {
 		}
 		if got := a.loads.Load() - loads; got > 4*threads {
 			t.Errorf("got %d calls of Load for %d ends, want 2 each", got, threads)
+		}
+	})
+}
+
+// TestCallsOfResultForOneThreadRetryOnTheirOwn waits for a thread for a minute in which the server
+// of the saver is unavailable.
+func TestCallsOfResultForOneThreadRetryOnTheirOwn(t *testing.T) {
+	const callers = 5
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		a := &asks{Saver: s}
+		here, there := compile(t, chain("a"), graph.Saver(a)), compile(t, chain("a"), graph.Saver(s))
+		submit(t, here.Thread("t"), "one")
+		var all []<-chan awaitedResult
+		for range callers {
+			all = append(all, await(t, here.Thread("t")))
+		}
+		time.Sleep(time.Minute)
+		stillWaits(t, "nobody runs the thread", all[0])
+		a.down.Store(true)
+		loads := a.loads.Load()
+		serve(t, there, s)
+		time.Sleep(time.Minute)
+		stillWaits(t, "the server is unavailable", all[0])
+		if got := a.loads.Load() - loads; got < 30*callers || got > 70*callers {
+			t.Errorf("got %d calls of Load by %d callers in a minute, want one a second by each", got, callers)
+		}
+		a.down.Store(false)
+		for _, ended := range all {
+			got := <-ended
+			done(t, graph.Done)(got.res, got.err)
 		}
 	})
 }
