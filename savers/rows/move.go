@@ -142,10 +142,18 @@ type Place struct {
 	Name  string
 	Saver *Saver
 
-	// Check is called by Move from this place, once nobody writes to the thread there. If it
-	// returns an error, the thread stays. So a mover that has slept finds out that the thread goes
-	// elsewhere. The default is no check.
+	// Check is called by Move and Sweep from this place, after they have fenced or read the thread
+	// there. If it returns an error, the thread stays where it is. So a mover that has slept finds
+	// out that the thread goes elsewhere. The default is no check.
 	Check func(ctx context.Context) error
+}
+
+// check calls Check, if there is one.
+func (p Place) check(ctx context.Context) error {
+	if p.Check == nil {
+		return nil
+	}
+	return p.Check(ctx)
 }
 
 // errAborted is the error of a mover whose move others have aborted.
@@ -164,10 +172,7 @@ func Move(ctx context.Context, src, dst Place, id string) error {
 	}
 	t, err := src.fence(ctx, id, transit{stage: Leaving, place: dst.Name, token: token})
 	if err == nil && t.transit.stage == Leaving {
-		if src.Check != nil {
-			err = src.Check(ctx)
-		}
-		if err == nil {
+		if err = src.check(ctx); err == nil {
 			err = carry(ctx, src, dst, t)
 		}
 		if err == nil {
@@ -239,10 +244,13 @@ func Sweep(ctx context.Context, src, dst Place, id string) error {
 	if err != nil || t.transit.stage != Left {
 		return err
 	}
+	if err := src.check(ctx); err != nil {
+		return err
+	}
 	if err := Settle(ctx, src, dst, id); err != nil {
 		return err
 	}
-	return src.Saver.discard(ctx, t)
+	return src.Saver.discard(ctx, t) // unless a later move has changed the row
 }
 
 // Standee is a thread that has a row, and its stage. Err is set if the row is damaged.

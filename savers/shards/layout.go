@@ -79,6 +79,7 @@ type stored struct {
 	To     []Place `json:"to,omitempty"` // replaces Shards; nil if no change is in progress
 	Phase  Phase   `json:"phase,omitempty"`
 	Change int     `json:"change,omitempty"` // counts the changes
+	number uint64  // of the message
 }
 
 // before reports whether m is newer than l.
@@ -96,20 +97,22 @@ func (l *stored) next() string {
 
 // refresh reads the layout that the saver of the shard stores. The caller must have the turn.
 func (sh *shard) refresh(ctx context.Context, s checkpoint.Saver) error {
-	began := time.Now()
-	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: layoutThread, After: sh.number})
+	began, number := time.Now(), uint64(0)
+	if l := sh.stored.Load(); l != nil {
+		number = l.number
+	}
+	mail, err := s.Mail(ctx, checkpoint.MailQuery{Thread: layoutThread, After: number})
 	if err != nil {
 		return err
 	}
 	for _, m := range mail {
-		found := new(stored)
+		found := &stored{number: m.Number}
 		if err := json.Unmarshal(m.Payload, found); err != nil {
 			return fmt.Errorf("the layout: %w: %w", checkpoint.ErrDamaged, err)
 		}
 		if l := sh.stored.Load(); l == nil || l.before(found) {
 			sh.stored.Store(found)
 		}
-		sh.number = m.Number
 	}
 	stale := began.Add(fresh)
 	sh.stale.Store(&stale)

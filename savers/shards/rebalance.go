@@ -325,7 +325,7 @@ const (
 func (w *walk) run(ctx context.Context) error {
 	for _, sh := range w.s.view.Load().all {
 		for after, more := "", true; more; {
-			here, err := sh.place(ctx)
+			here, err := sh.during(ctx, w.layout.Change)
 			if err != nil {
 				return err
 			}
@@ -404,12 +404,12 @@ func (w *walk) visit(here rows.Place, t *rows.Standee) func(ctx context.Context)
 	case t.Err != nil:
 		return func(context.Context) error { return fmt.Errorf("shard %q: %w", here.Name, t.Err) }
 	default:
-		return w.with(dst.Name, func(ctx context.Context, there rows.Place) error { return w.s.move(ctx, here, there, t.ID, w.layout) })
+		return w.with(dst.Name, func(ctx context.Context, there rows.Place) error { return rows.Move(ctx, here, there, t.ID) })
 	}
 	return nil
 }
 
-// with returns a function that calls f with the shard of a name.
+// with returns a function that calls f patiently with the shard of a name.
 func (w *walk) with(name string, f func(context.Context, rows.Place) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		sh, err := w.s.named(name)
@@ -420,27 +420,15 @@ func (w *walk) with(name string, f func(context.Context, rows.Place) error) func
 		if err != nil {
 			return err
 		}
-		return f(ctx, there)
+		return patiently(ctx, func() error { return f(ctx, there) })
 	}
 }
 
-// move moves a thread in a phase of a change. It returns errEnded if the phase has ended: other
-// processes have moved the thread then. It waits while another process moves it, or the shards are
+// patiently makes a call again while another process moves the thread, or the shards are
 // unavailable.
-func (s *Saver) move(ctx context.Context, src, dst rows.Place, id string, phase *stored) error {
-	src.Check = func(ctx context.Context) error {
-		sh, err := s.named(src.Name)
-		if err != nil {
-			return err
-		}
-		l, err := sh.reread(ctx)
-		if err == nil && phase.before(l) {
-			err = errEnded
-		}
-		return err
-	}
+func patiently(ctx context.Context, call func() error) error {
 	for tries := 4; ; tries++ {
-		err := rows.Move(ctx, src, dst, id)
+		err := call()
 		if !errors.Is(err, checkpoint.ErrUnavailable) || tries == mostMoved {
 			return err
 		}

@@ -809,41 +809,96 @@ func TestTwoChangesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestAMoverSleepsDuringTwoChanges stops a process that rebalances at each of its calls. Others
-// make the change and another one. The process wakes up, and moves no thread by the old change.
-func TestAMoverSleepsDuringTwoChanges(t *testing.T) {
-	for at, over := 1, false; !over; at++ {
-		synctest.Test(t, func(t *testing.T) {
-			d, threads := disks{}, ids("t", 6)
-			post(t, d.open(t, "a", "b"), threads...)
-			announce(t, d.list(nil, "a drained", "b", "c"))
-			var calls atomic.Int64
-			sleep := func(_ string, call func() error) error {
-				if calls.Add(1) == int64(at) {
-					time.Sleep(time.Hour)
+// TestAMoverSleepsDuringOtherChanges stops a process that rebalances at each of its calls. Others
+// make the change and another one. The process wakes up after that, or in a third change, and
+// neither moves a thread by the old change nor hides one.
+func TestAMoverSleepsDuringOtherChanges(t *testing.T) {
+	for _, third := range []bool{false, true} {
+		for at, over := 1, false; !over; at++ {
+			synctest.Test(t, func(t *testing.T) {
+				d, threads := disks{}, ids("t", 6)
+				post(t, d.open(t, "a", "b"), threads...)
+				announce(t, d.list(nil, "a drained", "b", "c"))
+				var calls atomic.Int64
+				awake := make(chan struct{})
+				sleep := func(_ string, call func() error) error {
+					if calls.Add(1) == int64(at) {
+						<-awake
+					}
+					return call()
 				}
-				return call()
-			}
-			var mover sync.WaitGroup
-			mover.Go(func() {
-				s, err := shards.Open(t.Context(), d.list(sleep, "a drained", "b", "c")...)
-				if err == nil {
-					_ = s.Rebalance(t.Context(), shards.Rebalancing{Parallel: 1}) // others have made the change
-					_ = s.Close()
+				var mover sync.WaitGroup
+				mover.Go(func() {
+					s, err := shards.Open(t.Context(), d.list(sleep, "a drained", "b", "c")...)
+					if err == nil {
+						_ = s.Rebalance(t.Context(), shards.Rebalancing{Parallel: 1}) // others have made the change
+						_ = s.Close()
+					}
+				})
+				time.Sleep(10 * time.Minute)
+				over = calls.Load() < int64(at)
+				for _, change := range [][]string{{"a drained", "b", "c"}, {"a", "b", "c drained"}} {
+					if err := rebalance(t.Context(), d.list(nil, change...)); err != nil {
+						t.Fatalf("asleep at call %d: %v", at, err)
+					}
+				}
+				wakes := sync.OnceFunc(func() {
+					close(awake)
+					mover.Wait()
+				})
+				end := []string{"a", "b"}
+				if third {
+					announce(t, d.list(nil, "a drained", "b", "e"))
+					s := d.open(t, "a drained", "b", "e")
+					err := s.Rebalance(t.Context(), shards.Rebalancing{Report: func(phase shards.Phase, _ int) {
+						if wakes(); phase > shards.Moving {
+							return
+						}
+						news, err := s.News(t.Context(), threads)
+						if err != nil || slices.ContainsFunc(news, func(n checkpoint.News) bool { return n.Inputs != 1 }) {
+							t.Errorf("got %v and %v while threads move, want an input of each thread", news, err)
+						}
+					}})
+					if err != nil {
+						t.Error(err)
+					}
+					end = []string{"b", "e"}
+				}
+				wakes()
+				d.wantPlaces(t, d.open(t, end...), threads)
+				if t.Failed() {
+					t.Fatalf("asleep at call %d", at)
 				}
 			})
-			time.Sleep(10 * time.Minute)
-			over = calls.Load() < int64(at)
-			for _, change := range [][]string{{"a drained", "b", "c"}, {"a", "b", "c drained"}} {
-				if err := rebalance(t.Context(), d.list(nil, change...)); err != nil {
-					t.Fatalf("asleep at call %d: %v", at, err)
+		}
+	}
+}
+
+// TestAMoverMeetsThreadsThatArrive rebalances by two processes. The calls of the first one take
+// longer. So the second one finds threads on their way to the first shard.
+func TestAMoverMeetsThreadsThatArrive(t *testing.T) {
+	for begins := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			d, threads := disks{}, ids("t", 100)
+			post(t, d.open(t, "b", "c"), threads...)
+			list := []string{"a", "b drained", "c"}
+			announce(t, d.list(nil, list...))
+			var movers sync.WaitGroup
+			for i, takes := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
+				slow := func(_ string, call func() error) error {
+					time.Sleep(takes)
+					return call()
 				}
+				movers.Go(func() {
+					time.Sleep(time.Duration(i) * time.Duration(begins*50+20) * time.Millisecond)
+					s := opens(t, d.list(slow, list...))
+					if err := s.Rebalance(t.Context(), shards.Rebalancing{Parallel: 1}); err != nil {
+						t.Errorf("process %d, the second one begins at %d: %v", i, begins, err)
+					}
+				})
 			}
-			mover.Wait()
-			d.wantPlaces(t, d.open(t, "a", "b"), threads)
-			if t.Failed() {
-				t.Fatalf("asleep at call %d", at)
-			}
+			movers.Wait()
+			d.wantPlaces(t, d.open(t, "a", "c"), threads)
 		})
 	}
 }

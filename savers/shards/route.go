@@ -151,7 +151,7 @@ func (s *Saver) place(ctx context.Context, thread string, creates bool) (*shard,
 			return src, nil, err
 		}
 		if creates && phase <= Moved {
-			err := s.claim(ctx, src, dst, thread, &stored{Change: v.change, Phase: phase})
+			err := src.claim(ctx, dst, thread, v.change, phase)
 			switch {
 			case errors.Is(err, errEnded):
 				continue
@@ -212,20 +212,20 @@ func again(err error) error {
 // claim claims a thread that does not exist at its old place. If the thread is there although all
 // threads have moved, because a process created it that did not know of the change, claim moves
 // it.
-func (s *Saver) claim(ctx context.Context, src, dst *shard, thread string, phase *stored) error {
-	from, err := src.place(ctx)
+func (sh *shard) claim(ctx context.Context, dst *shard, thread string, change int, phase Phase) error {
+	from, err := sh.during(ctx, change)
 	if err != nil {
 		return err
 	}
 	exists, err := rows.Claim(ctx, from, thread, dst.Name)
-	if err != nil || !exists || phase.Phase < Moved {
+	if err != nil || !exists || phase < Moved {
 		return err
 	}
 	to, err := dst.place(ctx)
 	if err != nil {
 		return err
 	}
-	return s.move(ctx, from, to, thread, phase)
+	return patiently(ctx, func() error { return rows.Move(ctx, from, to, thread) })
 }
 
 // place returns the shard as package rows has it.
@@ -239,6 +239,14 @@ func (sh *shard) place(ctx context.Context) (rows.Place, error) {
 		return rows.Place{}, sh.failed(errNotRows)
 	}
 	return rows.Place{Name: sh.Name, Saver: r}, nil
+}
+
+// during returns the shard as package rows has it. Threads move from there until another change of
+// the layout has begun.
+func (sh *shard) during(ctx context.Context, change int) (rows.Place, error) {
+	p, err := sh.place(ctx)
+	p.Check = func(ctx context.Context) error { return sh.still(ctx, change) }
+	return p, err
 }
 
 // errNotRows is what is wrong with a saver whose threads cannot move.

@@ -39,7 +39,9 @@
 // it changes a thread that has moved, it is refused and continues at the new place. If it creates
 // a thread, that is at its old place, where others do not find it. The walk of the next phase
 // moves the thread. One that is created after the last walk stays there until the next change of
-// the layout. That moves it, or fails because the new place has a thread with that id.
+// the layout. That moves it, or fails because the new place has a thread with that id. If the call
+// is stopped until another change is done, the thread can be on a shard that was drained. Calls
+// for its id do not find it, or fail with a [*ShardError] while the list lacks that shard.
 //
 // # Calls
 //
@@ -150,7 +152,6 @@ type shard struct {
 	closed bool
 
 	stored atomic.Pointer[stored]    // the newest layout that was read
-	number uint64                    // of its newest message
 	stale  atomic.Pointer[time.Time] // when the layout must be read again; nil for now
 
 	mu    sync.Mutex
@@ -203,22 +204,26 @@ func (sh *shard) saver(ctx context.Context) (checkpoint.Saver, error) {
 	return s, nil
 }
 
-// reread returns the layout that the shard stores at the time of the call.
-func (sh *shard) reread(ctx context.Context) (*stored, error) {
+// still returns errEnded if the shard stores a later change of the layout.
+func (sh *shard) still(ctx context.Context, change int) error {
 	in, err := sh.saver(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	select {
-	case sh.turn <- struct{}{}:
-		defer func() { <-sh.turn }()
-	case <-ctx.Done():
-		return nil, sh.failed(ctx.Err())
+	newer, err := in.Mail(ctx, checkpoint.MailQuery{Thread: layoutThread, After: sh.stored.Load().number, Limit: 1})
+	if err != nil {
+		return sh.failed(err)
 	}
-	if err := sh.refresh(ctx, in); err != nil {
-		return nil, sh.failed(err)
+	if len(newer) > 0 {
+		sh.stale.Store(nil)
+		if _, err := sh.saver(ctx); err != nil {
+			return err
+		}
 	}
-	return sh.stored.Load(), nil
+	if sh.stored.Load().Change > change {
+		return errEnded
+	}
+	return nil
 }
 
 // close closes the saver of the shard.
