@@ -123,7 +123,7 @@ func (sh *shard) refresh(ctx context.Context, s checkpoint.Saver) error {
 }
 
 // store stores a layout in the saver of the shard, unless it stores the same, or a later phase of
-// the same change. It returns errReplaced if another change has begun. If after is not nil, l must
+// the same change. It returns ErrChanging if another change has begun. If after is not nil, l must
 // follow it. The caller must have the turn.
 func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l, after *stored) error {
 	payload, err := json.Marshal(l)
@@ -135,14 +135,14 @@ func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l, after *stored
 		switch {
 		case found == nil:
 		case found.Change > l.Change:
-			return errReplaced
+			return ErrChanging
 		case !found.before(l):
 			if l.before(found) || slices.Equal(found.Shards, l.Shards) && slices.Equal(found.To, l.To) {
 				return nil
 			}
 			return sh.other(found, nil)
 		case after != nil && after.before(found):
-			return errReplaced
+			return ErrChanging
 		}
 		posted, err := s.Post(ctx, checkpoint.Post{Thread: layoutThread, MaxOthers: math.MaxInt32, Messages: []checkpoint.Message{
 			{ID: found.next(), Kind: checkpoint.SignalMessage, Name: layoutMessage, Payload: payload},
@@ -162,9 +162,9 @@ func (sh *shard) store(ctx context.Context, s checkpoint.Saver, l, after *stored
 	}
 }
 
-// errReplaced is the error of a process that changes the layout, if another one has begun another
-// change, or another phase.
-var errReplaced = errors.New("another process changes the layout")
+// ErrChanging is the error of Announce and Rebalance if another process has begun another change
+// of the layout. Announce also returns it if threads move already.
+var ErrChanging = errors.New("another change of the layout is in progress")
 
 // agree compares the layout that the saver of the shard stores with the list that was given. It
 // stores that list in a saver that is empty. The caller must have the turn.

@@ -103,7 +103,8 @@ func (s *Saver) least(ctx context.Context) (least *stored, err error) {
 // Nothing moves yet. Start all processes with the same list now, because a process with the old
 // list cannot reach new shards. Then call Rebalance. Until then, Announce replaces the new layout
 // by another one. It can be repeated after an error. If processes call Announce at the same time,
-// or Announce and Rebalance, one of them changes the layout, and the others return errors.
+// or Announce and Rebalance, one of them changes the layout. The others return ErrChanging, or an
+// error that names what their list lacks.
 func Announce(ctx context.Context, all ...Shard) (err error) {
 	to, err := layoutOf(all)
 	if err != nil {
@@ -123,7 +124,7 @@ func Announce(ctx context.Context, all ...Shard) (err error) {
 		switch {
 		case l == nil:
 		case l.Phase > Announced && l.Phase < Done:
-			return fmt.Errorf("shards: shard %q is in the phase %q of a change to %s; end it by Rebalance", sh.Name, l.Phase, list(l.To))
+			return fmt.Errorf("shards: %w: shard %q is in the phase %q of a change to %s; end it by Rebalance", ErrChanging, sh.Name, l.Phase, list(l.To))
 		case before == nil || before.before(l):
 			before = l
 		}
@@ -145,7 +146,7 @@ func Announce(ctx context.Context, all ...Shard) (err error) {
 		if sh.Name == before.Shards[0].Name {
 			after = read[sh.Name]
 		}
-		if err := sh.announce(ctx, next, after, old); errors.Is(err, errReplaced) {
+		if err := sh.announce(ctx, next, after, old); errors.Is(err, ErrChanging) {
 			return fmt.Errorf("shards: %w; read the layout, and call Announce again if it has not begun to change", err)
 		} else if err != nil {
 			return err
@@ -216,7 +217,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 		case begun != nil && begun.Change != l.Change && begun.Phase > Announced:
 			return nil // another process has ended the change, and announced the next one
 		case begun != nil && begun.Change != l.Change:
-			return fmt.Errorf("shards: %w: it has announced a change to %s; call Rebalance again once all processes have its list", errReplaced, list(l.To))
+			return fmt.Errorf("shards: %w, to %s; call Rebalance again once all processes have its list", ErrChanging, list(l.To))
 		}
 		begun = l
 		for v, i := s.view.Load(), 0; i < len(v.to); i++ {
@@ -235,7 +236,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 				return fmt.Errorf("shards: phase %q: %w", l.Phase, err)
 			}
 		}
-		if err := s.advance(ctx, l); err != nil && !errors.Is(err, errReplaced) {
+		if err := s.advance(ctx, l); err != nil && !errors.Is(err, ErrChanging) {
 			return err
 		}
 	}

@@ -793,6 +793,13 @@ func TestTwoChangesAtTheSameTime(t *testing.T) {
 				})
 				over = calls.Load() < int64(at)
 				what := fmt.Sprintf("%s, at call %d: got %v and %v", what, at, inner, outer)
+				for _, err := range []error{inner, outer} {
+					var layout *shards.LayoutError
+					lacks := errors.Is(err, checkpoint.ErrUnavailable) || err != nil && strings.Contains(err.Error(), `does not have shard "c"`)
+					if err != nil && !errors.Is(err, shards.ErrChanging) && !errors.As(err, &layout) && !lacks {
+						t.Errorf("%s, want ErrChanging, or what the list lacks", what)
+					}
+				}
 				if inner != nil && outer != nil || first != second && !over && inner == nil && outer == nil {
 					t.Fatalf("%s, want one error", what)
 				}
