@@ -220,8 +220,9 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 			return fmt.Errorf("shards: %w, to %s; call Rebalance again once all processes have its list", ErrChanging, list(l.To))
 		}
 		begun = l
-		for v, i := s.view.Load(), 0; i < len(v.to); i++ {
-			if _, err := v.to[i].shard(s); err != nil {
+		v := s.viewOf(l) // also once some shards have the last phase, and the process has adopted that
+		for _, sh := range v.lacked {
+			if _, err := sh.saver(ctx); err != nil {
 				return err
 			}
 		}
@@ -229,7 +230,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 			if err := wait(ctx, settled); err != nil {
 				return err
 			}
-			w := &walk{s: s, o: o, layout: l, to: s.viewOf(l).to}
+			w := &walk{s: s, o: o, layout: l, view: v}
 			if err := w.run(ctx); errors.Is(err, errEnded) {
 				continue
 			} else if err != nil {
@@ -244,7 +245,7 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 
 // advance stores the phase after that of l in all shards.
 func (s *Saver) advance(ctx context.Context, l *stored) error {
-	all := l.order(s.view.Load().all)
+	all := l.order(s.viewOf(l).all)
 	stays := func(sh *shard) bool {
 		return slices.ContainsFunc(l.To, func(p Place) bool { return p.Name == sh.Name })
 	}
@@ -305,8 +306,8 @@ type walk struct {
 	s      *Saver
 	o      Rebalancing
 	layout *stored
-	to     []owner
-	count  int // threads that were moved or removed
+	view   *view // of layout
+	count  int   // threads that were moved or removed
 
 	mu     sync.Mutex
 	failed []error
@@ -324,7 +325,7 @@ const (
 
 // run visits the threads.
 func (w *walk) run(ctx context.Context) error {
-	for _, sh := range w.s.view.Load().all {
+	for _, sh := range w.view.all {
 		for after, more := "", true; more; {
 			here, err := sh.during(ctx, w.layout.Change)
 			if err != nil {
@@ -354,7 +355,7 @@ func (w *walk) ended(sh *shard) bool {
 	next := *w.layout
 	next.Phase++
 	later := func(sh *shard) bool { return w.layout.before(sh.stored.Load()) }
-	return next.before(sh.stored.Load()) || !slices.ContainsFunc(w.s.view.Load().all, func(sh *shard) bool { return !later(sh) })
+	return next.before(sh.stored.Load()) || !slices.ContainsFunc(w.view.all, func(sh *shard) bool { return !later(sh) })
 }
 
 // page visits a page of threads of a shard.
@@ -394,7 +395,7 @@ func (w *walk) page(ctx context.Context, here rows.Place, page []rows.Standee) e
 
 // visit returns what the walk does with a thread; nil for nothing.
 func (w *walk) visit(here rows.Place, t *rows.Standee) func(ctx context.Context) error {
-	dst := ownerOf(w.to, t.ID)
+	dst := ownerOf(w.view.to, t.ID)
 	switch {
 	case t.ID == layoutThread:
 	case t.Stage == rows.Arriving:

@@ -208,46 +208,50 @@ func TestRebalanceUnderLoad(t *testing.T) {
 }
 
 // TestRebalanceDiesAtEachCall kills a process that rebalances before or after each call of its
-// storages. Another one continues. All threads are there, on their shards.
+// storages. Another one continues. All threads are there, on their shards, and the next change can
+// begin.
 func TestRebalanceDiesAtEachCall(t *testing.T) {
 	dead := errors.New("the process is dead")
 	points := 0
 	for _, after := range []bool{false, true} {
-		step := 1
-		if testing.Short() {
-			step = 7
-		}
-		for at, over := 1, false; !over; at += step {
-			points++
-			synctest.Test(t, func(t *testing.T) {
-				d := disks{}
-				threads := ids("t", 6)
-				post(t, d.open(t, "a", "b"), threads...)
-				calls := 0
-				var mu sync.Mutex
-				die := func(_ string, call func() error) error {
-					mu.Lock()
-					calls++
-					n := calls
-					mu.Unlock()
-					if n < at || n == at && after {
-						if err := call(); n < at {
-							return err
+		for _, list := range [][]string{{"a drained", "b", "c"}, {"a drained", "b drained", "c"}} {
+			step := 1
+			if testing.Short() {
+				step = 7
+			}
+			for at, over := 1, false; !over; at += step {
+				points++
+				synctest.Test(t, func(t *testing.T) {
+					d := disks{}
+					threads := ids("t", 6)
+					post(t, d.open(t, "a", "b"), threads...)
+					calls := 0
+					var mu sync.Mutex
+					die := func(_ string, call func() error) error {
+						mu.Lock()
+						calls++
+						n := calls
+						mu.Unlock()
+						if n < at || n == at && after {
+							if err := call(); n < at {
+								return err
+							}
 						}
+						return dead
 					}
-					return dead
-				}
-				over = rebalance(t.Context(), d.list(die, "a drained", "b", "c")) == nil
-				if err := rebalance(t.Context(), d.list(nil, "a drained", "b", "c")); err != nil {
-					t.Fatalf("dead at call %d, after it %v: %v", at, after, err)
-				}
-				s := d.open(t, "b", "c")
-				d.wantPlaces(t, s, threads)
-				got, err := s.News(t.Context(), threads)
-				if err != nil || slices.ContainsFunc(got, func(n checkpoint.News) bool { return n.Inputs != 1 }) {
-					t.Errorf("dead at call %d, after it %v: got %v and %v, want an input of each thread", at, after, got, err)
-				}
-			})
+					over = rebalance(t.Context(), d.list(die, list...)) == nil
+					if err := rebalance(t.Context(), d.list(nil, list...)); err != nil {
+						t.Fatalf("dead at call %d, after it %v: %v", at, after, err)
+					}
+					s := d.open(t, list...)
+					d.wantPlaces(t, s, threads)
+					got, err := s.News(t.Context(), threads)
+					if err != nil || slices.ContainsFunc(got, func(n checkpoint.News) bool { return n.Inputs != 1 }) {
+						t.Errorf("dead at call %d, after it %v: got %v and %v, want an input of each thread", at, after, got, err)
+					}
+					announce(t, d.list(nil, "a", "b", "c drained"))
+				})
+			}
 		}
 	}
 	t.Logf("%d deaths", points)
