@@ -14,10 +14,10 @@
 // shard. Another version of the program replaces them. Then the faults end, and all threads must
 // end.
 //
-// In half of the seeds the layout of the shards changes two or three times. All shards have rows
-// then. Shards are added and drained, and weights change. One or two processes move the threads.
+// In half of the seeds the layout of the shards changes one to three times. All shards have rows
+// then. Shards are added and drained, and weights change. One to three processes move the threads.
 // They die at any of their calls, and others continue. Or they stop for some minutes, and may wake
-// up during the next change. Other processes keep the old list of shards for up to a minute. No
+// up during another change. Other processes keep the old list of shards for up to a minute. No
 // other call takes longer than the 20 seconds that package shards allows.
 //
 // # What is checked
@@ -26,6 +26,7 @@
 //   - Nothing twice: each line is in the state once, and each effect outside has had one key.
 //   - Nothing stuck: all threads end, and nothing is due or waits.
 //   - Nothing out of order: the inputs of a thread run in the order of their submits.
+//   - A list without an error has each thread once.
 //   - A result is that of its input, also if later inputs have run.
 //   - Workers begin nothing that is paused, and remove each ended thread of a Retention.
 //   - One shard has each thread: the one that the layout names. A drained shard has none.

@@ -58,6 +58,7 @@ type sim struct {
 	charged map[string]time.Time       // when the result of a charge was stored
 	acked   map[string]bool            // the answers and signals that were acknowledged
 	inputAt map[string]time.Time       // when the submit of an input began
+	there   map[string]bool            // the threads with an input that was acknowledged
 	cancels map[string]time.Time       // when the newest cancel of a thread was acknowledged
 	edited  map[string]bool            // the lines of edits; true if they were acknowledged
 	paused  map[string]time.Time       // when the pause of a graph or a queue was acknowledged
@@ -74,7 +75,7 @@ func newSim(seed uint64) *sim {
 	s := &sim{
 		seed: seed, begun: time.Now(), over: make(chan struct{}), looks: make(chan string, 1), broken: map[string]int{}, effects: map[string]map[string]bool{},
 		charged: map[string]time.Time{}, acked: map[string]bool{}, inputAt: map[string]time.Time{}, cancels: map[string]time.Time{},
-		edited: map[string]bool{}, paused: map[string]time.Time{}, names: map[string]string{}, sum: fnv.New64a(),
+		edited: map[string]bool{}, there: map[string]bool{}, paused: map[string]time.Time{}, names: map[string]string{}, sum: fnv.New64a(),
 	}
 	r := s.draw("sim")
 	s.storm = time.Duration(30+r.IntN(150)) * time.Second
@@ -213,6 +214,7 @@ func (s *sim) run(ctx context.Context) error {
 		clients.Go(func() { s.order(ctx, fmt.Sprint("b", i)) })
 	}
 	clients.Go(func() { s.move(ctx) })
+	s.all.Go(func() { s.list(ctx) })
 	if s.pauses {
 		clients.Go(func() { s.pause(ctx) })
 	}
@@ -462,6 +464,9 @@ func (s *sim) submit(ctx context.Context, thread string) {
 				return
 			}
 		}
+		s.mu.Lock()
+		s.there[thread] = true
+		s.mu.Unlock()
 		if r.IntN(2) == 0 {
 			watches.Go(func() { s.watch(ctx, prog, thread, name) })
 		}

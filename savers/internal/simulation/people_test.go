@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,46 @@ func (s *sim) watch(ctx context.Context, prog *program, thread, name string) {
 		default:
 			s.fail("the result of %s is an error that nothing explains: %v", name, err)
 			return
+		}
+	}
+}
+
+// list lists the threads of orders in pages. A list without an error has each thread that existed
+// before. No list has a thread twice.
+func (s *sim) list(ctx context.Context) {
+	prog, r := s.client(ctx, "list"), s.draw("list")
+	for prog != nil && s.goesOn(time.Duration(r.Int64N(int64(20*time.Second)))) {
+		s.mu.Lock()
+		want := slices.Sorted(maps.Keys(s.there))
+		s.mu.Unlock()
+		q := checkpoint.ThreadQuery{Prefix: "t", Released: true, Brief: r.IntN(2) == 0, Limit: r.IntN(4)}
+		if r.IntN(2) == 0 {
+			q.Order = checkpoint.NewestFirst
+		}
+		var got []string
+		var failed error
+		turn, end := context.WithTimeout(ctx, time.Minute)
+		for n := -1; failed == nil && (n < 0 || n == q.Limit && n > 0); {
+			n = 0
+			for th, err := range prog.saver.Threads(turn, q) {
+				if failed = err; err != nil {
+					break
+				}
+				got, n = append(got, th.ID), n+1
+				q.After, q.AfterCreated = th.ID, th.Created
+			}
+		}
+		end()
+		s.note("a list has %q: %v", got, failed)
+		for i, thread := range got {
+			if slices.Contains(got[:i], thread) {
+				s.fail("a list has the thread %s twice: %q", thread, got)
+			}
+		}
+		for _, thread := range want {
+			if failed == nil && !slices.Contains(got, thread) {
+				s.fail("a list has no thread %s: %q", thread, got)
+			}
 		}
 	}
 }
